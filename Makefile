@@ -1,0 +1,59 @@
+# Every habit of this project is one target. Each makes its own set-up: git, make and Python >= 3.11 are all they need.
+# PYTHON=... names the Python to use; .ci/install finds one otherwise.
+
+PATH ?= /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH PYTHON
+
+BIN := .venv/bin
+# What is installed, one stamp a set of packages: nothing is installed twice until one of these files changes.
+PACKAGE := .venv/package.stamp
+DEV := .venv/dev.stamp
+DOCS := .venv/docs.stamp
+SETUP := pyproject.toml constraints.txt .ci/install
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # all targets share one .venv
+.PHONY: help demo test check format docs bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(PACKAGE) ## show what the library does, on a log of its own
+	@$(BIN)/python examples/demo.py
+
+test: $(DEV) ## run all tests (ARGS="-k f1 -x" are given to pytest)
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: $(DEV) ## lint, formatting, types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(DEV) ## mend lint and formatting where that can be done by itself
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: $(DOCS) ## build the documentation into site/
+	$(BIN)/zensical build --clean --strict
+
+bench: $(DEV) ## time the library (ARGS are given to the benchmarks)
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+clean: ## remove all that make made
+	rm -rf .venv site dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(PACKAGE): $(SETUP)
+	@echo "Setting up .venv ..."
+	@.ci/install
+	@touch $@
+
+$(DEV): $(SETUP)
+	@echo "Setting up .venv for development ..."
+	@.ci/install --group dev
+	@touch $@ $(PACKAGE)
+
+$(DOCS): $(SETUP)
+	@echo "Setting up .venv for the documentation ..."
+	@.ci/install --group docs
+	@touch $@ $(PACKAGE)

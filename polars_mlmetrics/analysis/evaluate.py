@@ -1,0 +1,181 @@
+"""`evaluate`: metrics by group and by slice, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, Unpack
+
+import polars as pl
+
+from polars_mlmetrics.analysis.accounts import TIDY, Account, plain_row
+from polars_mlmetrics.analysis.fitness import check_unit_key
+from polars_mlmetrics.analysis.question import Keys, Question
+from polars_mlmetrics.analysis.slices import stacked
+from polars_mlmetrics.data.roles import Grain, Roles
+from polars_mlmetrics.engine.metric import Measure, Metric
+from polars_mlmetrics.engine.parameters import Count, check_parameter
+from polars_mlmetrics.engine.staged import INTERNAL, Columns, Plan, beside, fold
+from polars_mlmetrics.errors import MetricError, ParameterError
+
+AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
+
+
+def evaluate(
+    frame: AnyFrame,
+    *metrics: pl.Expr | Sequence[pl.Expr],
+    by: Keys | None = None,
+    slices: Sequence[Keys] | None = None,
+    per: Grain | None = None,
+    min_samples: int | None = None,
+    tidy: bool = False,
+    **roles: Unpack[Roles],
+) -> AnyFrame:
+    """Work out metrics for every group, and for every slice of it, in one plan.
+
+    A LazyFrame gives a LazyFrame, a DataFrame a DataFrame: one row a group (and slice), sorted by its keys, with one
+    column a metric in the order given.
+
+    Parameters
+    ----------
+    frame
+        The long table: one row per sample and label.
+    *metrics
+        Metrics, and plain aggregating expressions, one by one or in lists.
+    by
+        The columns (or row-wise expressions) whose every combination is a group.
+    slices
+        Further groupings, each a column or a list of columns. The whole comes first in every group, then each slice;
+        the columns `sliced_by` and `slice` say which row is which.
+    per
+        "label" or "sample" stops before averaging: one row per unit of each group, not sorted.
+    min_samples
+        The values of slices with fewer samples than this are null.
+    tidy
+        One row per group, slice and metric, with counts and the reason why a null is null.
+    **roles
+        Which columns are the sample, label, score, truth and weight of metrics that do not say so themselves.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"model": ["a", "a", "b", "b"], "score": [0.9, 0.2, 0.4, 0.8], "truth": [1, 0, 1, 0]})
+    >>> mlm.evaluate(log, mlm.accuracy(), mlm.log_loss(), by="model")
+    shape: (2, 3)
+    ┌───────┬──────────┬──────────┐
+    │ model ┆ accuracy ┆ log_loss │
+    │ ---   ┆ ---      ┆ ---      │
+    │ str   ┆ f64      ┆ f64      │
+    ╞═══════╪══════════╪══════════╡
+    │ a     ┆ 1.0      ┆ 0.164252 │
+    │ b     ┆ 0.0      ┆ 1.262864 │
+    └───────┴──────────┴──────────┘
+    """
+    question = Question.read(frame, metrics, by, slices, roles)
+    if per is None:
+        table = _settled(question, min_samples, tidy=tidy)
+    else:
+        table = _unsettled(question, per, min_samples, tidy=tidy)
+    return table.collect() if isinstance(frame, pl.DataFrame) else table
+
+
+def _settled(question: Question, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+    check_parameter("evaluate", "min_samples", min_samples, Count | None)
+    results = TIDY if tidy else question.order
+    question.check_names(results)
+    if tidy:
+        _check_numbers(question)
+
+    def table_of(by: list[str]) -> pl.LazyFrame:
+        plan = Plan(question.rows, by, question.roles)
+        accounts = [Account(metric, plan, min_samples, tidy=tidy) for metric in question.metrics]
+        tables = [plan.groups()] if accounts else []
+        if question.plain:
+            tables.append(fold(question.rows, by, question.plain))
+        table = beside(tables, by)
+        if tidy:
+            return _tidy(table, by, accounts, question)
+        return table.select(*by, *(account.value().alias(account.name) for account in accounts), *question.plain_names)
+
+    return stacked(question, table_of, results, in_order=True)
+
+
+def _tidy(table: pl.LazyFrame, by: list[str], accounts: list[Account], question: Question) -> pl.LazyFrame:
+    rows = {account.name: account.row() for account in accounts}
+    rows |= {name: plain_row(name) for name in question.plain_names}
+    column = f"{INTERNAL}tidy"
+    return (
+        table.select(*by, pl.concat_list(rows[name] for name in question.order).alias(column))
+        .explode(column)
+        .unnest(column)
+    )
+
+
+def _unsettled(question: Question, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+    if per not in ("label", "sample"):
+        raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
+    if tidy or min_samples is not None:
+        raise ParameterError("per= gives the values of units as they are: it goes with neither tidy nor min_samples.")
+    if question.plain:
+        raise MetricError(f"{question.plain_names[0]!r} is a plain expression, which has no value per {per}.")
+    _check_units(question, per)
+    metrics = _stopped(question.metrics, per)
+    keys = next(metrics[0].measures()).table.keys(per)
+    names = [metric.output_name for metric in metrics]
+    question.check_names([*keys, *names])
+
+    def table_of(by: list[str]) -> pl.LazyFrame:
+        plan = Plan(question.rows, by, question.roles)
+        columns = {measure.key: plan.add(measure) for metric in metrics for measure in metric.measures()}
+        table = plan.units()
+        vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}
+        if per == "label" and vocabulary:
+            table = _with_absent_labels(table, question, by, keys[0], list(vocabulary))
+        values = [
+            metric.combined(lambda measure: _unit_value(measure, columns[measure.key])).alias(name)
+            for metric, name in zip(metrics, names, strict=True)
+        ]
+        return table.select(*by, *keys, *values)
+
+    return stacked(question, table_of, [*keys, *names], in_order=False)
+
+
+def _check_units(question: Question, per: Grain) -> None:
+    measures = [measure for metric in question.metrics for measure in metric.measures()]
+    lacking = [measure.output_name for measure in measures if not measure.has_units(per)]
+    if lacking:
+        raise MetricError(f"these metrics have no value per {per}: {', '.join(dict.fromkeys(lacking))}.")
+    for measure in measures:
+        keys = measure.table.keys(per)
+        check_unit_key(measure, per, keys, question.schema)
+        if keys != measures[0].table.keys(per):
+            first, other = (f"{m.output_name} has {m.table.keys(per)}" for m in (measures[0], measure))
+            raise MetricError(f"per={per!r} needs one {per} column for all metrics, and {first}, {other}.")
+
+
+def _check_numbers(question: Question) -> None:
+    for name, dtype in fold(question.rows, [], question.plain).collect_schema().items():
+        if not (dtype.is_numeric() or dtype == pl.Boolean):
+            raise MetricError(f"{name!r} is {dtype}: a tidy table holds numbers.")
+
+
+def _stopped(metrics: Sequence[Metric], per: Grain) -> list[Metric]:
+    """The metrics, stopped at their units; those that are then equal appear once."""
+    stopped = (metric.each(lambda measure: measure.unsettled(per)) for metric in metrics)
+    return list({metric.key: metric for metric in stopped}.values())
+
+
+def _with_absent_labels(
+    units: pl.LazyFrame, question: Question, by: list[str], label: str, vocabulary: list[Any]
+) -> pl.LazyFrame:
+    labels = pl.LazyFrame({label: pl.Series(vocabulary, dtype=question.schema[label], strict=False)})
+    expected = question.rows.select(by).unique().join(labels, how="cross") if by else labels
+    return expected.join(units, on=[*by, label], how="full", coalesce=True, nulls_equal=True)
+
+
+def _unit_value(measure: Measure, columns: Columns) -> pl.Expr:
+    """The value of a unit; an absent label of the vocabulary is undefined."""
+    value = pl.col(columns.value)
+    if measure.labels is None or measure.undefined is None or measure.grain != "label":
+        return value
+    absent = pl.col(columns.present).is_null() & pl.col(measure.table.label).is_in(list(measure.labels))
+    return pl.when(absent).then(measure.undefined).otherwise(value)

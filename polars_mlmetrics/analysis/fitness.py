@@ -1,0 +1,81 @@
+"""Whether a table has what a measure needs: its columns, their types, the labels it names."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import check_columns, check_role
+from polars_mlmetrics.engine.metric import Measure
+from polars_mlmetrics.engine.statistics import Cut
+from polars_mlmetrics.errors import ColumnError, ParameterError
+
+
+def check_measure(measure: Measure, schema: pl.Schema) -> None:
+    """Refuse a measure whose columns the table lacks, or cannot be read as it needs them."""
+    table, probe = measure.table, measure.probe
+    guards = set(probe.door.guards)
+    check_role("score", table.score, schema, any_type=guards.isdisjoint({"score", "probability", "logit"}))
+    check_role("truth", table.truth, schema, any_type=guards.isdisjoint({"truth", "soft_truth", "gain", "real"}))
+    if table.weight is not None:
+        check_role("weight", table.weight, schema, any_type=False)
+    for predicate in measure.predicates:
+        check_columns(predicate.meta.root_names(), schema)
+    cut = measure.parameters.get("threshold")
+    if isinstance(cut, Cut) and isinstance(cut.threshold, pl.Expr):
+        check_role("threshold", cut.threshold, schema, any_type=False)
+    if measure.grain == "label" or measure.labels is not None or _label_thresholds(measure) is not None:
+        check_unit_key(measure, "label", [table.label], schema)
+        _check_vocabulary(measure, schema[table.label])
+    if measure.grain == "sample" or measure.looks_across:
+        check_unit_key(measure, "sample", table.sample, schema)
+    check_columns(probe.columns_read, schema)
+
+
+def check_unit_key(measure: Measure, role: str, columns: Sequence[str], schema: pl.Schema) -> None:
+    """Refuse a measure that needs a label or a sample where there is none."""
+    try:
+        check_columns(columns, schema, what=f"{role} column")
+    except ColumnError as error:
+        raise ColumnError(f"{measure.output_name} needs a {role}: {error}") from None
+
+
+def _check_vocabulary(measure: Measure, dtype: pl.DataType) -> None:
+    average = measure.parameters.get("average")
+    named = [*(measure.labels or ()), *(average if isinstance(average, Mapping) else ())]
+    named += [label for label in _label_thresholds(measure) or () if label is not None]
+    for label in named:
+        if not _can_hold(dtype, label):
+            kind = type(label).__name__
+            raise ColumnError(f"{measure.output_name}: label {label!r} is {kind}, and the label column is {dtype}.")
+
+
+def _can_hold(dtype: pl.DataType, label: Any) -> bool:
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return isinstance(label, str)
+    if label is None or isinstance(label, bool) != (dtype == pl.Boolean):
+        return False
+    try:
+        pl.Series([label], dtype=dtype)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        return False
+    return True
+
+
+def _label_thresholds(measure: Measure) -> Mapping[Any, float] | None:
+    cut = measure.parameters.get("threshold")
+    return cut.by_label if isinstance(cut, Cut) else None
+
+
+def check_thresholds(measure: Measure, frame: pl.DataFrame) -> None:
+    """Refuse thresholds that leave out a label of the data: known only where the data are at hand."""
+    thresholds = _label_thresholds(measure)
+    if thresholds is None or None in thresholds:
+        return
+    labels = frame.lazy().filter(measure.door().included("label")).select(pl.col(measure.table.label).unique())
+    missing = [label for label in labels.collect().to_series().sort() if label not in thresholds]
+    if missing:
+        more = f" and {len(missing) - 1} more" if missing[1:] else ""
+        raise ParameterError(
+            f"{measure.output_name}: no threshold for label {missing[0]!r}{more}. Add it, or None for all the rest."
+        )

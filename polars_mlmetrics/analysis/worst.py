@@ -1,0 +1,58 @@
+"""`worst`: the samples, or the labels, that a metric says are worst."""
+
+from typing import TypeVar, Unpack
+
+import polars as pl
+
+from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.question import Keys, check_frame, not_a_metric
+from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
+from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.parameters import Count, check_parameter
+from polars_mlmetrics.errors import MetricError, ParameterError
+
+AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
+
+
+def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:
+    """The k samples (or labels) of each group on which a metric is worst, the worst first.
+
+    A metric averaged over labels gives labels, any other gives samples. What is undefined (null) or broken (NaN) has
+    no place in the order: it is left out, and counted in `n_undefined` and `n_broken` of its group.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 1, 2, 2], "score": [0.9, 0.2, 0.4, 0.8], "truth": [1, 0, 1, 0]})
+    >>> mlm.worst(log, mlm.log_loss(), k=1)
+    shape: (1, 4)
+    ┌────────┬──────────┬─────────────┬──────────┐
+    │ sample ┆ log_loss ┆ n_undefined ┆ n_broken │
+    │ ---    ┆ ---      ┆ ---         ┆ ---      │
+    │ i64    ┆ f64      ┆ u32         ┆ u32      │
+    ╞════════╪══════════╪═════════════╪══════════╡
+    │ 2      ┆ 1.262864 ┆ 0           ┆ 0        │
+    └────────┴──────────┴─────────────┴──────────┘
+    """
+    check_frame(frame)
+    if not isinstance(metric, Metric):
+        plain = ParameterError(f"worst takes a metric, and {metric} is a plain expression.")
+        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
+    check_parameter("worst", "k", k, Count)
+    if metric.best is None:
+        raise MetricError(f"{metric.output_name} has no worst end: neither high nor low values of it are always bad.")
+    per: Grain = "label" if next(metric.measures()).grain == "label" else "sample"
+    values = evaluate(frame.lazy(), metric, by=by, per=per, **roles)
+    (measure, *_) = metric.on_the_rest(checked_roles(roles)).measures()
+    units: list[str] = measure.table.keys(per)
+    *keys, name = values.collect_schema().names()
+    groups: list[str] = keys[: -len(units)]
+    value = pl.col(name)
+    apart = [value.is_null().sum().alias("n_undefined"), value.is_nan().sum().alias("n_broken")]
+    counted = values.with_columns(count.over(groups) if groups else count for count in apart)
+    worst_first = {name: metric.best == "min"}
+    order = [*groups, name, *units]
+    ordered = counted.filter(value.is_not_nan()).sort(order, descending=[worst_first.get(key, False) for key in order])
+    table = ordered.group_by(groups, maintain_order=True).head(k) if groups else ordered.head(k)
+    table = table.select(*keys, name, "n_undefined", "n_broken")
+    return table.collect() if isinstance(frame, pl.DataFrame) else table

@@ -1,0 +1,263 @@
+"""The five roles a table plays, and the door: the one place where types, nulls, NaN and truths are judged.
+
+A formula never touches a column of a role itself. It asks the door for a *reading* (a score, a probability,
+a 0 / 1 truth, …), and the door hands out the values together with the rows that are broken for that reading.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_, or_
+from typing import Any, Literal, TypedDict, get_args
+
+import numpy as np
+import polars as pl
+
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
+
+Grain = Literal["group", "label", "sample"]
+RoleName = Literal["sample", "label", "score", "truth", "weight"]
+LARGEST = float(np.finfo(np.float64).max)
+ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
+
+
+class Roles(TypedDict, total=False):
+    """Which columns play which role. What is not named plays under its own name; a weight must be named."""
+
+    sample: str | Sequence[str]
+    label: str
+    score: str | pl.Expr
+    truth: str | pl.Expr
+    weight: str | pl.Expr
+
+
+def checked_roles(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The roles as given, without those that are None; an unknown or ill-typed one is an error."""
+    roles = {}
+    for role, column in given.items():
+        if role not in ROLE_NAMES:
+            raise ParameterError(unknown("role", role, ROLE_NAMES, of="one of the roles"))
+        if column is not None:
+            roles[role] = _checked_column(role, column)
+    return roles
+
+
+def _checked_column(role: str, column: Any) -> Any:
+    if role == "sample" and isinstance(column, Sequence) and not isinstance(column, str):
+        columns = tuple(_checked_name(role, name) for name in column)
+        if not columns:
+            raise ParameterError("role 'sample' names no column: give a name or a list of names.")
+        return columns
+    if role in ("sample", "label"):
+        return _checked_name(role, column)
+    if isinstance(column, pl.Expr):
+        if column.meta.has_multiple_outputs():
+            raise ParameterError(f"role {role!r} takes one column, and {column} is several.")
+        if not is_row_wise(column):
+            raise MetricError(
+                f"role {role!r} must be worked out row by row, and {column} is not. Add it as a column first."
+            )
+        return column
+    return _checked_name(role, column)
+
+
+def _checked_name(role: str, name: Any) -> str:
+    if not isinstance(name, str):
+        kinds = {"sample": "a column name or a list of them", "label": "a column name"}
+        shown = (
+            f"the expression {name}: only score, truth and weight may be one"
+            if isinstance(name, pl.Expr)
+            else repr(name)
+        )
+        raise ParameterError(f"role {role!r} takes {kinds.get(role, 'a column name or an expression')}, not {shown}.")
+    if is_pattern(name):
+        raise ParameterError(f"role {role!r} takes one column, and {name!r} is a pattern.")
+    return name
+
+
+def is_pattern(name: str) -> bool:
+    """Whether Polars takes a name for a pattern of many."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def is_row_wise(expression: pl.Expr) -> bool:
+    """Whether an expression gives one value for each row, from that row alone."""
+    # `is_row_separable` speaks of the outermost step only, so every step is asked.
+    meta = expression.meta
+    whole = meta.is_row_separable() and (meta.is_length_preserving() or meta.is_scalar())
+    return whole and all(map(is_row_wise, meta.pop()))
+
+
+def same_expression(one: pl.Expr | None, other: pl.Expr | None) -> bool:
+    """Whether two expressions (or the lack of one) are the same."""
+    if one is None or other is None:
+        return one is other
+    return one.meta.eq(other)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The roles of a table, each settled to a column or an expression."""
+
+    sample: tuple[str, ...]
+    label: str
+    score: pl.Expr
+    truth: pl.Expr
+    weight: pl.Expr | None
+
+    @classmethod
+    def of(cls, roles: Mapping[str, Any]) -> "Table":
+        """The table that these roles describe; what is not given goes by its own name."""
+        sample = roles.get("sample", "sample")
+        score, truth, weight = roles.get("score", "score"), roles.get("truth", "truth"), roles.get("weight")
+        return cls(
+            sample=(sample,) if isinstance(sample, str) else tuple(sample),
+            label=roles.get("label", "label"),
+            score=_expression(score),
+            truth=_expression(truth),
+            weight=None if weight is None else _expression(weight),
+        )
+
+    def keys(self, grain: Grain) -> list[str]:
+        """The columns that tell one unit of this grain from another, inside a group."""
+        return {"group": [], "label": [self.label], "sample": list(self.sample)}[grain]
+
+    def differences(self, other: "Table") -> list[str]:
+        """How this table's roles differ from another's, in words a reader of a plan understands."""
+        words = [
+            f"{role}={_text(getattr(self, role))}"
+            for role in ("score", "truth", "weight")
+            if not same_expression(getattr(self, role), getattr(other, role))
+        ]
+        if self.label != other.label:
+            words.append(f"label={self.label}")
+        if self.sample != other.sample:
+            words.append(f"sample={'+'.join(self.sample)}")
+        return words
+
+
+def _expression(column: str | pl.Expr) -> pl.Expr:
+    return pl.col(column) if isinstance(column, str) else column
+
+
+def _text(expression: pl.Expr | None) -> str:
+    if expression is None:
+        return "none"
+    return expression.meta.output_name() if expression.meta.is_column() else str(expression)
+
+
+@dataclass(frozen=True)
+class Door:
+    """Reads the roles of a table for one metric: which rows are included, and what each reading gives.
+
+    `scope` are the rows the metric is asked about at all (its filters, its labels). Inside the scope, a row with
+    a null in a role is unknown: not included, and counted as excluded.
+    """
+
+    table: Table
+    scope: tuple[pl.Expr, ...] = ()
+    reads: frozenset[Grain] = frozenset()
+    """The keys a formula reads beyond its unit's: the sample where it looks at the sample's other rows, say."""
+    guards: dict[str, pl.Expr] = field(default_factory=dict)
+    """The readings that were asked for, each with the rows that are broken for it."""
+
+    def in_scope(self) -> pl.Expr:
+        return all_of([pl.lit(True), *(predicate.fill_null(False) for predicate in self.scope)])
+
+    def included(self, grain: Grain) -> pl.Expr:
+        """The rows that count: in scope, with every role and the key of their unit known."""
+        table, keys = self.table, self.needed_keys(grain)
+        known = [table.score, table.truth, table.weight, *map(pl.col, keys)]
+        return all_of([*self.scope, *(role.is_not_null() for role in known if role is not None)])
+
+    def needed_keys(self, grain: Grain) -> list[str]:
+        """The key columns that must be known for a row to count."""
+        grains = [grain, *sorted(self.reads - {grain})]
+        return [key for needed in grains for key in self.table.keys(needed)]
+
+    @property
+    def raw_score(self) -> pl.Expr:
+        """The score in its own float type (a threshold is rounded to that type); text and dates raise."""
+        return self.table.score * 1.0
+
+    def score(self) -> pl.Expr:
+        self.guards["score"] = self.raw_score.is_nan()
+        return self.raw_score.cast(pl.Float64)
+
+    def probability(self) -> pl.Expr:
+        self.guards["probability"] = ~self.raw_score.is_between(0, 1)
+        return self.raw_score.cast(pl.Float64)
+
+    def logit(self) -> pl.Expr:
+        self.guards["logit"] = ~self.raw_score.is_finite()
+        return self.raw_score.cast(pl.Float64)
+
+    def truth(self) -> pl.Expr:
+        truth = self._number_truth()
+        self.guards["truth"] = (truth != 0) & (truth != 1)
+        return truth == 1
+
+    def soft_truth(self) -> pl.Expr:
+        self.guards["soft_truth"] = ~self._number_truth().is_between(0, 1)
+        return self._number_truth()
+
+    def gain(self) -> pl.Expr:
+        self.guards["gain"] = ~self._number_truth().is_between(0, LARGEST)
+        return self._number_truth()
+
+    def real(self) -> pl.Expr:
+        self.guards["real"] = self._number_truth().is_nan()
+        return self._number_truth()
+
+    def prediction(self) -> pl.Expr:
+        self.guards["prediction"] = _is_nan_of_any_type(self.table.score)
+        return self.table.score
+
+    def actual(self) -> pl.Expr:
+        self.guards["actual"] = _is_nan_of_any_type(self.table.truth)
+        return self.table.truth
+
+    def weight(self) -> pl.Expr:
+        """The weight of a row: 1, an exact integer, where none is named."""
+        if self.table.weight is None:
+            return pl.lit(1, dtype=pl.Int64)
+        weight = (self.table.weight * 1.0).cast(pl.Float64)
+        self.guards["weight"] = ~weight.is_between(0, LARGEST)
+        return weight
+
+    def _number_truth(self) -> pl.Expr:
+        return (self.table.truth * 1.0).cast(pl.Float64)
+
+
+def _is_nan_of_any_type(value: pl.Expr) -> pl.Expr:
+    # `is_nan` raises on text, and the type is not known here. A text "NaN" is a NaN that was written down.
+    return value.cast(pl.String) == "NaN"
+
+
+def all_of(conditions: Sequence[pl.Expr]) -> pl.Expr:
+    """True where every condition is."""
+    return reduce(and_, conditions)
+
+
+def any_of(conditions: Sequence[pl.Expr]) -> pl.Expr:
+    """True where some condition is."""
+    return reduce(or_, conditions)
+
+
+def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: bool) -> None:
+    """Refuse a role that the table lacks, or whose type cannot be read as a number where one is needed."""
+    check_columns(expression.meta.root_names(), schema, what=f"{role} column")
+    if any_type:
+        return
+    dtype = pl.LazyFrame(schema=schema).select(expression.alias(role)).collect_schema()[role]
+    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        raise ColumnError(
+            f"{role} is {dtype}: it must be Boolean or a number. Cast or map {_text(expression)!r} first."
+        )
+
+
+def check_columns(names: Sequence[str], schema: pl.Schema, *, what: str = "column") -> None:
+    """Refuse a name that is not a column of the table."""
+    for name in names:
+        if name not in schema:
+            raise ColumnError(unknown(what, name, schema.names(), of="in the table"))

@@ -1,0 +1,1 @@
+"""How a declaration is run: as an expression, and as a plan."""

@@ -1,0 +1,40 @@
+"""The only division and the only logarithm of the package: what is undefined is null, never NaN or infinite."""
+
+import math
+
+import polars as pl
+
+
+def ratio(numerator: pl.Expr | float, denominator: pl.Expr) -> pl.Expr:
+    """Divide; null where the denominator is 0."""
+    return pl.when(denominator != 0).then(numerator / denominator)
+
+
+def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """Divide a part by its whole; null where the whole, and so the part, is 0.
+
+    As `ratio`, but the whole is written once: inside `agg` Polars works a repeated expression out again.
+    """
+    return (part / whole).fill_nan(None)
+
+
+def times_log(factor: pl.Expr, value: pl.Expr, *, base: float = math.e, of_zero: float = -math.inf) -> pl.Expr:
+    """`factor · log value`, where a factor of 0 gives 0 whatever the value, and log 0 is `of_zero`."""
+    log = pl.when(value == 0).then(of_zero).otherwise(value.log(base))
+    return pl.when(factor == 0).then(0.0).otherwise(factor * log)
+
+
+def log1p_exp(value: pl.Expr) -> pl.Expr:
+    """`ln(1 + e^-|value|)`: what `ln(1 + e^value)` is beyond max(value, 0). It cannot overflow."""
+    return (-value.abs()).exp().log1p()
+
+
+def sigmoid(logit: pl.Expr) -> pl.Expr:
+    """`1 / (1 + e^-logit)`; e^-logit may be infinite, and then this is 0."""
+    return 1.0 / (1.0 + (-logit).exp())
+
+
+def by_float_type(value: pl.Expr, *, half: pl.Expr, single: pl.Expr, double: pl.Expr) -> pl.Expr:
+    """One of three, by the float type of a column. Its values tell it: next to 1, a short float cannot hold 1e-12."""
+    one = value.fill_nan(1.0).clip(1.0, 1.0)
+    return pl.when(one + 1e-5 == one).then(half).when(one + 1e-12 == one).then(single).otherwise(double)

@@ -1,0 +1,122 @@
+"""The inline reading: a metric as one Polars expression, for `agg`, `select`, `over` and wherever else one goes.
+
+A group is folded by bare sums. Labels and samples are folded by one window round the whole formula, whose key is
+null on rows that do not count; the first row of each unit is kept, and the kept values are settled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Door, Grain
+from polars_mlmetrics.engine.unit import Statistic, Unit
+from polars_mlmetrics.errors import MetricError
+
+if TYPE_CHECKING:
+    from polars_mlmetrics.engine.metric import Measure
+
+
+def inline(measure: Measure) -> pl.Expr:
+    """The measure as one expression over the rows of a group."""
+    if measure.grain == "group":
+        return measure.read(Unit(measure.door(), "group", GroupReading(measure))).value
+    value, weight, unknown = _sorted_units(measure) if measure.looks_across else _window_units(measure)
+    return measure.settlement.value(value, weight, value.len().cast(pl.Int64), unknown)
+
+
+Units = tuple[pl.Expr, pl.Expr | None, pl.Expr | None]
+"""The values, weights and unknown rows of the units of a group, one entry a unit."""
+
+
+def _window_units(measure: Measure) -> Units:
+    unit = Unit(measure.door(), measure.grain, WindowReading(measure))
+    answer = measure.read(unit)
+    keys = _unit_keys(unit)
+    first = pl.struct(keys).is_first_distinct() & keys[0].is_not_null()
+
+    def kept(expression: pl.Expr) -> pl.Expr:
+        return expression.over(keys).filter(first)
+
+    weight, unknown = (None if column is None else kept(column) for column in (answer.weight, answer.unknown))
+    return kept(answer.value), weight, unknown
+
+
+def _sorted_units(measure: Measure) -> Units:
+    # A window of another grain cannot stand inside the unit's own window: Polars would work it out inside the outer
+    # partition, silently wrong. So here the units are the runs of one sorted key at group level.
+    answer = measure.read(Unit(measure.door(), measure.grain, SortedReading(measure)))
+    return answer.value, answer.weight, answer.unknown
+
+
+def _unit_keys(unit: Unit) -> list[pl.Expr]:
+    return [pl.when(unit.included).then(pl.col(key)) for key in unit.door.table.keys(unit.grain)]
+
+
+class GroupReading:
+    """The group is the unit: folds are bare, what is worked out in another unit is a window."""
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+
+    def mask(self, door: Door, grain: Grain) -> pl.Expr:
+        return door.included(grain)
+
+    def fold(self, statistic: Statistic) -> pl.Expr:
+        return statistic.fold()
+
+    def key(self, column: str) -> pl.Expr:
+        return pl.col(column).first()
+
+    def runs(self, key: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
+        return tuple(_run_sums(key, row) for row in rows)
+
+    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        return value.over(self.measure.table.keys(grain))
+
+    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
+        return value
+
+
+class WindowReading(GroupReading):
+    """One window goes round the formula, so that its own unit is all it sees."""
+
+    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        return value
+
+
+class SortedReading(GroupReading):
+    """The units are the runs of one sorted key: a statistic is a column of one value a unit."""
+
+    def __init__(self, measure: Measure) -> None:
+        super().__init__(measure)
+        (self.unit_key,) = _unit_keys(Unit(measure.door(), measure.grain, self))
+
+    def fold(self, statistic: Statistic) -> pl.Expr:
+        row = statistic.row
+        if statistic.monoid == "sum":
+            return _run_sums(self.unit_key, row)
+        extreme_last = [True, statistic.monoid == "min"]
+        ordered = row.sort_by(self.unit_key, row, descending=extreme_last, nulls_last=[True, False])
+        return ordered.filter(_run_ends(self.unit_key))
+
+    def key(self, column: str) -> pl.Expr:
+        return self.unit_key.sort(descending=True, nulls_last=True).filter(_run_ends(self.unit_key))
+
+    def runs(self, key: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
+        raise MetricError(
+            f"{self.measure.output_name}: runs beside a look across units have no inline form: use evaluate."
+        )
+
+
+def _run_sums(key: pl.Expr, row: pl.Expr) -> pl.Expr:
+    """The sums over rows of equal key, in descending order of the key. Rows without a key are left out."""
+    upto = row.sort_by(key, descending=True, nulls_last=True).fill_null(0).cum_sum().filter(_run_ends(key))
+    return upto - upto.shift(1, fill_value=0)
+
+
+def _run_ends(key: pl.Expr) -> pl.Expr:
+    ordered = key.sort(descending=True, nulls_last=True)
+    is_last = (ordered.rle_id().diff(n=-1) != 0).fill_null(True)
+    return is_last & (pl.int_range(pl.len()) < key.count())

@@ -1,0 +1,29 @@
+"""What goes wrong by the caller's hand, each said from facts: what was given, what is known, what to do."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class MetricError(ValueError):
+    """Something about a metric, its roles or its table is not as it must be."""
+
+
+class ColumnError(MetricError):
+    """A column that is asked for is not in the table, or is not of a type that can be read."""
+
+
+class ParameterError(MetricError, TypeError):
+    """A metric or a verb was given a parameter it does not have, or a value it cannot take."""
+
+
+class NameCollisionError(MetricError):
+    """Two different things would carry one name."""
+
+
+def unknown(what: str, given: object, known: Iterable[object], *, of: str) -> str:
+    """Say that `given` is not among `known`, and name the nearest match."""
+    names = [str(name) for name in known]
+    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    near = get_close_matches(str(given), names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{what} {given!r} is not {of} ({shown or 'none'}).{hint}"

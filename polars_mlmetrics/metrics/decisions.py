@@ -1,0 +1,243 @@
+"""Metrics of a decision: whether a score is over a threshold, and whether that is right."""
+
+from typing import Unpack
+
+import polars as pl
+
+from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.declaration import metric
+from polars_mlmetrics.engine.parameters import Averaged, Decided, Options, Positive
+from polars_mlmetrics.engine.settle import Average
+from polars_mlmetrics.engine.statistics import Cut, Threshold
+from polars_mlmetrics.engine.unit import Unit
+
+INFINITY = float("inf")
+
+
+@metric(range=(0, INFINITY), best="max", undefined_when="no rows")
+def true_positives(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """How many rows are predicted and true (weighted)."""
+    return u.true_positives(threshold)
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def false_positives(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """How many rows are predicted and not true (weighted)."""
+    return u.false_positives(threshold)
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def false_negatives(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """How many rows are true and not predicted (weighted)."""
+    return u.false_negatives(threshold)
+
+
+@metric(range=(0, INFINITY), best="max", undefined_when="no rows")
+def true_negatives(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """How many rows are neither predicted nor true (weighted)."""
+    return u.true_negatives(threshold)
+
+
+@metric(range=(0, INFINITY), best=None, undefined_when="no rows")
+def support(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """How many rows are true (weighted)."""
+    return u.positives()
+
+
+@metric(range=(0, 1), best=None, undefined_when="no rows")
+def prevalence(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The share of rows that are true: Σw·t / Σw."""
+    return ratio(u.positives(), u.rows())
+
+
+@metric(range=(0, 1), best=None, undefined_when="no rows")
+def predicted_rate(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The share of rows that are predicted: Σw·[s > threshold] / Σw."""
+    return ratio(u.predicted(threshold), u.rows())
+
+
+@metric(range=(0, 1), best="max", undefined_when="nothing predicted")
+def precision(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The share of predicted rows that are true: TP / (TP + FP)."""
+    return ratio(u.true_positives(threshold), u.true_positives(threshold) + u.false_positives(threshold))
+
+
+@metric(range=(0, 1), best="max", undefined_when="no positives")
+def recall(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
+    """The share of true rows that are predicted: TP / (TP + FN)."""
+    return ratio(u.true_positives(threshold), u.positives())
+
+
+@metric(range=(0, 1), best="max", undefined_when="no negatives")
+def specificity(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The share of rows that are not true and not predicted either: TN / (TN + FP)."""
+    return ratio(u.true_negatives(threshold), u.negatives())
+
+
+@metric(range=(0, 1), best="max", undefined_when="everything predicted")
+def negative_predictive_value(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The share of rows left unpredicted that are not true: TN / (TN + FN)."""
+    left = u.true_negatives(threshold) + u.false_negatives(threshold)
+    return ratio(u.true_negatives(threshold), left)
+
+
+@metric(range=(0, 1), best="min", undefined_when="no negatives")
+def false_positive_rate(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The share of rows that are not true and yet predicted: FP / (FP + TN)."""
+    return ratio(u.false_positives(threshold), u.negatives())
+
+
+@metric(range=(0, 1), best="min", undefined_when="no positives")
+def false_negative_rate(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The share of true rows that are not predicted: FN / (FN + TP)."""
+    return ratio(u.false_negatives(threshold), u.positives())
+
+
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label")
+def f1(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
+    """The harmonic mean of precision and recall: 2·TP / (2·TP + FP + FN)."""
+    return _f(u, 1.0, threshold)
+
+
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label")
+def fbeta(
+    u: Unit,
+    beta: Positive,
+    *,
+    threshold: Threshold = 0.5,
+    average: Average = "micro",
+    **options: Unpack[Decided],
+) -> pl.Expr:
+    """The mean of precision and recall that counts recall beta times: (1+b²)·TP / ((1+b²)·TP + b²·FN + FP)."""
+    return _f(u, beta, threshold)
+
+
+def _f(u: Unit, beta: float, threshold: Threshold) -> pl.Expr:
+    right = (1 + beta**2) * u.true_positives(threshold)
+    return ratio(right, right + beta**2 * u.false_negatives(threshold) + u.false_positives(threshold))
+
+
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label")
+def jaccard(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
+    """What is both predicted and true, as a share of what is either: TP / (TP + FP + FN)."""
+    wrong = u.false_positives(threshold) + u.false_negatives(threshold)
+    return ratio(u.true_positives(threshold), u.true_positives(threshold) + wrong)
+
+
+@metric(range=(0, 1), best="max", undefined_when="no rows")
+def accuracy(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
+    """The share of rows that are right: (TP + TN) / Σw."""
+    return ratio(u.true_positives(threshold) + u.true_negatives(threshold), u.rows())
+
+
+@metric(range=(0, 1), best="min", undefined_when="no rows")
+def hamming_loss(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The share of rows that are wrong: (FP + FN) / Σw."""
+    return ratio(u.false_positives(threshold) + u.false_negatives(threshold), u.rows())
+
+
+@metric(range=(0, 1), best="max", undefined_when="one class only")
+def balanced_accuracy(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The mean of recall and specificity."""
+    return 0.5 * _sum_of_rates(u, threshold)
+
+
+@metric(range=(-1, 1), best="max", undefined_when="one class only")
+def informedness(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """Recall plus specificity, less 1 (Youden's J)."""
+    return _sum_of_rates(u, threshold) - 1
+
+
+def _sum_of_rates(u: Unit, threshold: Threshold) -> pl.Expr:
+    recalled = ratio(u.true_positives(threshold), u.positives())
+    return recalled + ratio(u.true_negatives(threshold), u.negatives())
+
+
+@metric(range=(-1, 1), best="max", undefined_when="one class only, true or predicted")
+def mcc(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
+    """Matthews' correlation of prediction and truth: (TP·TN - FP·FN) / √(product of the four margins)."""
+    tp, fp, fn, tn = _cells(u, threshold)
+    return ratio(tp * tn - fp * fn, ((tp + fp) * (tp + fn)).sqrt() * ((tn + fp) * (tn + fn)).sqrt())
+
+
+@metric(range=(-1, 1), best="max", undefined_when="one class only, true or predicted")
+def cohen_kappa(
+    u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """Agreement of prediction and truth beyond chance: (p_o - p_e) / (1 - p_e)."""
+    tp, fp, fn, tn = _cells(u, threshold)
+    agreement = ratio(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn))
+    return pl.when((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn) > 0).then(agreement)
+
+
+def _cells(u: Unit, threshold: Threshold) -> tuple[pl.Expr, ...]:
+    # As Float64: a product of two large counts leaves Int64.
+    cells = (u.true_positives, u.false_positives, u.false_negatives, u.true_negatives)
+    return tuple(cell(threshold).cast(pl.Float64) for cell in cells)
+
+
+@metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True)
+def n_rows(u: Unit) -> pl.Expr:
+    """How many rows are used."""
+    return u.included_rows()
+
+
+@metric(range=(0, INFINITY), best=None, undefined_when="never", grain="sample", counts=True)
+def n_samples(u: Unit) -> pl.Expr:
+    """How many distinct samples are among the rows used."""
+    return (u.included_rows() > 0).cast(pl.Int64)
+
+
+@metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True)
+def n_excluded(u: Unit) -> pl.Expr:
+    """How many rows are left out, for a null in a role."""
+    return u.excluded_rows()
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")
+def subset_accuracy(u: Unit, *, threshold: Threshold = 0.5, **options: Unpack[Decided]) -> pl.Expr:
+    """The share of samples with every label right.
+
+    With "argmax" a sample is right when its one true label is the predicted one, to the share 1/m among m tied.
+    """
+    if Cut.of(threshold).is_argmax:
+        return pl.when(u.positives() == 1).then(u.true_positives(threshold)).otherwise(0.0)
+    return (u.false_positives(threshold) + u.false_negatives(threshold) == 0).cast(pl.Float64)
+
+
+@metric(range=(0, 1), best="max", undefined_when="no rows")
+def classification_accuracy(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The share of rows whose score equals their truth: class names, ids, any type."""
+    return ratio(u.sum("right", u.prediction == u.actual), u.rows())
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")
+def global_accuracy(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+    """The share of samples whose score equals their truth for every target."""
+    return (u.count("wrong", u.prediction != u.actual) == 0).cast(pl.Float64)

@@ -1,0 +1,90 @@
+"""`.mlm` on expressions and frames: sugar over the functions, without logic of its own."""
+
+import inspect
+import weakref
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from types import MethodType
+from typing import Any
+
+import polars as pl
+
+import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
+from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.worst import worst
+from polars_mlmetrics.data.roles import ROLE_NAMES
+from polars_mlmetrics.engine.declaration import CATALOGUE, Declaration
+from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.errors import unknown
+
+
+@pl.api.register_expr_namespace("mlm")
+class ExprNamespace:
+    """Every metric of the catalogue, with this expression as its score: `pl.col("p").mlm.roc_auc(truth="clicked")`."""
+
+    def __init__(self, score: pl.Expr) -> None:
+        # A copy: Polars keeps this object on the expression, and the two must not keep each other alive.
+        self._score = copy(score)
+
+    def __getattr__(self, name: str) -> Callable[..., Metric]:
+        # A metric declared after the import.
+        if name.startswith("_") or name not in CATALOGUE:
+            raise AttributeError(unknown("metric", name, CATALOGUE, of="in the catalogue"))
+        return MethodType(_method(CATALOGUE[name]), self)
+
+    def __dir__(self) -> list[str]:
+        return sorted(CATALOGUE)
+
+
+def _method(declaration: Declaration) -> Callable[..., Metric]:
+    def method(self: ExprNamespace, *args: Any, **kwargs: Any) -> Metric:
+        roles = {role: kwargs.pop(role) for role in ROLE_NAMES if role in kwargs}
+        return declaration(*args, **kwargs).on(**{"score": self._score, **roles})
+
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    roles = [inspect.Parameter(role, keyword, default=None) for role in ROLE_NAMES if role != "score"]
+    method.__name__ = declaration.name
+    method.__qualname__ = f"{ExprNamespace.__qualname__}.{declaration.name}"
+    method.__doc__ = declaration.__doc__
+    method.__signature__ = declaration.__signature__.replace(  # type: ignore[attr-defined]
+        parameters=[own, *declaration.__signature__.parameters.values(), *roles]
+    )
+    return method
+
+
+for _declaration in CATALOGUE.values():
+    setattr(ExprNamespace, _declaration.name, _method(_declaration))
+
+
+def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self._frame, *args, **kwargs)
+
+    signature = inspect.signature(function)
+    frame, *rest = signature.parameters.values()
+    own = frame.replace(name="self", annotation=inspect.Parameter.empty)
+    method.__signature__ = signature.replace(parameters=[own, *rest])  # type: ignore[attr-defined]
+    return method
+
+
+@pl.api.register_lazyframe_namespace("mlm")
+@pl.api.register_dataframe_namespace("mlm")
+class FrameNamespace:
+    """The verbs, on a frame: `log.mlm.evaluate(...)` is `mlm.evaluate(log, ...)`."""
+
+    def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
+        # Polars keeps this object on the frame, and the two must not keep each other alive. The copy is for a frame
+        # that nobody else holds; where the frame lives it is asked itself, as it may have been changed in place.
+        self._seen = weakref.ref(frame)
+        self._copy = frame.clone()
+
+    @property
+    def _frame(self) -> pl.DataFrame | pl.LazyFrame:
+        frame = self._seen()
+        return self._copy if frame is None else frame
+
+    evaluate = _verb(evaluate)
+    worst = _verb(worst)

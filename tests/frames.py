@@ -1,0 +1,203 @@
+"""Awkward frames for the laws: one long table of many small worlds, told apart by the keys `world` and `fold`.
+
+A world is a group. Some are awkward in themselves (ties, nulls, one row, nothing left); most are one of the two plain
+worlds changed in a way that a law knows the effect of: rows in another order, samples repeated, a weight made 0.
+The columns hold a score and a truth of every kind, so that each metric finds one to its taste.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import polars as pl
+
+KEYS = ["world", "fold"]
+LABELS = ["a", "b", "c", "d", "e"]
+SCORES = ["score", "logit", "margin", "estimate", "answer"]
+TRUTHS = ["truth", "soft", "real", "solution"]
+SCHEMA = {
+    "world": pl.String, "fold": pl.Int64, "sample": pl.Int64, "label": pl.String,
+    "score": pl.Float64, "logit": pl.Float64, "margin": pl.Float64, "estimate": pl.Float64, "answer": pl.String,
+    "truth": pl.Float64, "soft": pl.Float64, "real": pl.Float64, "solution": pl.String,
+    "weight": pl.Float64, "limit": pl.Float64,
+}  # fmt: skip
+
+PLAIN = ["multi", "single"]  # several true labels a sample, and one
+BROKEN_SAMPLE, BROKEN_LABEL = 2, "b"
+BROKEN: dict[str, dict[str, float]] = {
+    "score NaN": {"score": float("nan"), "logit": float("nan"), "margin": float("nan"), "estimate": float("nan")},
+    "probability -0.1": {"score": -0.1},
+    "probability 1.1": {"score": 1.1},
+    "logit inf": {"logit": float("inf")},
+    "truth 2": {"truth": 2},
+    "truth -1": {"truth": -1},
+    "truth 0.3": {"truth": 0.3},
+    "truth NaN": {"truth": float("nan"), "soft": float("nan"), "real": float("nan")},
+    "soft truth 1.5": {"soft": 1.5},
+    "soft truth -0.1": {"soft": -0.1},
+    "weight NaN": {"weight": float("nan")},
+    "weight -1": {"weight": -1},
+    "weight inf": {"weight": float("inf")},
+}
+NULL_ROWS = 3
+
+
+def plain(kind: str) -> pl.DataFrame:
+    """Six samples of up to five labels, full of ties, every weight the weight of its sample."""
+    random = np.random.default_rng(PLAIN.index(kind) + 7)
+    pairs = [(s, label) for s in range(1, 7) for label in LABELS if (s * 5 + ord(label)) % 6 or label == BROKEN_LABEL]
+    size = len(pairs)
+    samples = [sample for sample, _ in pairs]
+    truth = random.choice([0.0, 1.0], size)
+    if kind == "single":
+        first = {sample: samples.index(sample) + sample % samples.count(sample) for sample in set(samples)}
+        truth = np.array([float(first[sample] == row) for row, sample in enumerate(samples)])
+    columns = {
+        "sample": samples,
+        "label": [label for _, label in pairs],
+        "score": random.choice([0.0, 0.1, 0.25, 0.5, 0.5, 0.75, 0.9, 1.0], size),
+        "logit": random.choice([-3.0, -1.0, 0.0, 0.0, 0.5, 0.5, 2.0], size),
+        "margin": random.choice([-np.inf, -1.5, -0.0, 0.0, 0.1, 0.3, 0.5, 0.5, 0.7, 1.5, np.inf], size),
+        "estimate": random.choice([-1.0, 0.0, 0.5, 0.5, 3.0], size),
+        "answer": random.choice(["x", "y"], size),
+        "truth": truth,
+        "soft": random.choice([0.0, 0.25, 0.5, 1.0, 1.0], size),
+        "real": random.choice([-1.0, 0.0, 0.5, 2.0], size),
+        "solution": random.choice(["x", "y"], size),
+        "weight": [[1.0, 2.0, 3.0][sample % 3] for sample in samples],
+        "limit": random.choice([0.1, 0.4, 0.5], size),
+    }
+    return pl.DataFrame(columns).with_columns(world=pl.lit(kind), fold=pl.lit(1)).select(list(SCHEMA)).cast(SCHEMA)
+
+
+# --- a plain world, changed -----------------------------------------------------------------------------------------
+
+
+def shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
+    return frame[np.random.default_rng(seed).permutation(frame.height).tolist()]
+
+
+def repeated_samples(frame: pl.DataFrame) -> pl.DataFrame:
+    """Each sample as often as it weighs, under new ids."""
+    copies = frame.with_columns(copy=pl.int_ranges(pl.col("weight").cast(pl.Int64))).explode("copy")
+    return copies.with_columns(sample=pl.col("sample") * 100 + pl.col("copy"), weight=pl.lit(1.0)).drop("copy")
+
+
+def own_weights(frame: pl.DataFrame) -> pl.DataFrame:
+    """Weights that differ inside a sample."""
+    return frame.with_columns(weight=(pl.int_range(pl.len()) % 3 + 1).cast(pl.Float64))
+
+
+def repeated_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    rows = frame.with_columns(copy=pl.int_ranges(pl.col("weight").cast(pl.Int64))).explode("copy")
+    return rows.with_columns(weight=pl.lit(1.0)).drop("copy")
+
+
+def without_weight(frame: pl.DataFrame, rows: pl.Expr) -> pl.DataFrame:
+    return frame.with_columns(weight=pl.when(rows).then(0.0).otherwise("weight"))
+
+
+def null_rows(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    """The frame and a few rows more, which would change every value if their null did not leave them out."""
+    extra = frame.head(NULL_ROWS).with_columns(
+        truth=1 - pl.col("truth"), soft=1 - pl.col("soft"), score=1 - pl.col("score"), margin=pl.lit(0.6),
+        logit=pl.lit(5.0), estimate=pl.lit(9.0), answer=pl.lit("x"), solution=pl.lit("y"), weight=pl.lit(4.0),
+    )  # fmt: skip
+    nulls = [pl.lit(None, dtype=SCHEMA[column]).alias(column) for column in columns]
+    return pl.concat([extra.with_columns(nulls), frame])
+
+
+def changed(frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    light, one_label = pl.col("sample").is_in([3, 4]), pl.col("label") == "c"
+    yield "", frame
+    yield "reversed", frame.reverse()
+    yield "shuffled", shuffled(frame, 1)
+    yield "ties, true first", frame.sort("score", pl.col("truth"), descending=[False, True])
+    yield "ties, false first", frame.sort("score", pl.col("truth"))
+    yield "ones", frame.with_columns(weight=pl.lit(1.0))
+    yield "repeated samples", repeated_samples(frame)
+    yield "own weights", own_weights(frame)
+    yield "repeated rows", repeated_rows(own_weights(frame))
+    yield "samples without weight", without_weight(frame, light)
+    yield "samples removed", frame.filter(~light)
+    yield "label without weight", without_weight(frame, one_label)
+    yield "label removed", frame.filter(~one_label)
+    yield "scaled", frame.with_columns(weight=pl.col("weight") * SCALE)
+    yield "null score", null_rows(frame, SCORES)
+    yield "null truth", null_rows(frame, TRUTHS)
+    yield "null weight", null_rows(frame, ["weight"])
+    yield "null label", null_rows(frame, ["label"])
+    yield "null sample", null_rows(frame, ["sample"])
+    here = (pl.col("sample") == BROKEN_SAMPLE) & (pl.col("label") == BROKEN_LABEL)
+    for what, cells in BROKEN.items():
+        yield what, frame.with_columns(pl.when(here).then(v).otherwise(c).alias(c) for c, v in cells.items())
+
+
+SCALE = 2.5
+
+
+# --- worlds that are awkward in themselves --------------------------------------------------------------------------
+
+
+def sprinkled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Nulls in every role and key, each in rows of its own."""
+    roles = [["sample"], ["label"], SCORES, TRUTHS, ["weight"]]
+    place = pl.int_range(pl.len()) % (2 * len(roles) + 1)
+    nulled = [
+        pl.when(place != 2 * which).then(column).alias(column) for which, cols in enumerate(roles) for column in cols
+    ]
+    return frame.with_columns(nulled)
+
+
+def awkward() -> Iterator[tuple[str | None, int | None, pl.DataFrame]]:
+    multi, single = plain("multi"), plain("single")
+    yield None, 1, multi.head(9)
+    yield None, None, single.head(9)
+    yield "multi", None, multi.tail(9)
+    yield "nulls", 1, sprinkled(multi)
+    yield "nulls", 2, sprinkled(shuffled(single, 3))
+    yield "nulls", 3, sprinkled(multi.filter(pl.col("label").is_in(["a", "b"])))
+    yield "one row", 1, multi.filter(truth=1).head(1)
+    yield "one row", 0, multi.filter(truth=0).head(1)
+    for role in (SCORES, TRUTHS, ["weight"], ["label"], ["sample"]):
+        yield f"no {role[0]}", 1, multi.with_columns(pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in role)
+    yield "all true", 1, multi.with_columns(truth=pl.lit(1.0), soft=pl.lit(1.0))
+    yield "none true", 1, multi.with_columns(truth=pl.lit(0.0), soft=pl.lit(0.0))
+    yield "all over", 1, multi.with_columns(score=pl.lit(0.9), margin=pl.lit(0.9))
+    yield "none over", 1, multi.with_columns(score=pl.lit(0.0), margin=pl.lit(0.0))
+    yield "no weight at all", 1, multi.with_columns(weight=pl.lit(0.0))
+    yield "some weight", 1, multi.with_columns(weight=pl.Series([0.0, 0.1, 0.0, 0.7, 1.0] * 9).head(multi.height))
+    yield "one label", 1, multi.filter(label="a")
+    yield "one sample", 1, multi.filter(sample=2)
+    yield "twice the same key", 1, pl.concat([multi, shuffled(multi, 5).head(11)])
+    yield "limit unknown", 1, multi.with_columns(limit=pl.when(pl.int_range(pl.len()) != 4).then("limit"))
+
+
+def named(frame: pl.DataFrame, world: str | None, fold: int | None) -> pl.DataFrame:
+    return frame.with_columns(world=pl.lit(world, dtype=pl.String), fold=pl.lit(fold, dtype=pl.Int64))
+
+
+def world(kind: str, change: str) -> tuple[str, int]:
+    """The key of a changed plain world."""
+    return (f"{kind}: {change}" if change else kind, 1)
+
+
+@cache
+def groups() -> dict[tuple[str | None, int | None], pl.DataFrame]:
+    """Every world by its key."""
+    found: dict[tuple[str | None, int | None], pl.DataFrame] = {}
+    for name, fold, frame in awkward():
+        found[name, fold] = named(frame, name, fold)
+    for kind in PLAIN:
+        for change, frame in changed(plain(kind)):
+            found[world(kind, change)] = named(frame, *world(kind, change))
+    return found
+
+
+@cache
+def worlds() -> pl.DataFrame:
+    """All worlds, their rows scattered over each other, the order inside each world kept."""
+    together = pl.concat(groups().values())
+    return (
+        together.with_columns(place=pl.int_range(pl.len()).over(KEYS)).sort("place", maintain_order=True).drop("place")
+    )

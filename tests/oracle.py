@@ -1,0 +1,386 @@
+"""The value of a metric on a frame, in plain Python: roles, null rule, broken rule, units, averages.
+
+Everything here is written from the definitions, a row and a unit at a time. Which units a metric has and what it reads
+stands at its reference; where the package says otherwise, one of the two is wrong.
+At the end is `both`, which asks the package for one value by both of its readings.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tests import references
+from tests.references import DECLARED, Row, UnknownThresholdError, times, total
+
+Params = Mapping[str, Any]
+Roles = Mapping[str, Any]
+Value = float | None
+
+SHARED = ("average", "labels", "undefined")  # parameters that no reference has: they are dealt with here
+
+
+def default_average(name: str) -> str:
+    return "macro" if DECLARED[name].units == "label" else "micro"
+
+
+# --- the rows: roles, scope, the null rule, the broken rule ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rows:
+    included: list[Row]
+    excluded: int
+
+
+def evaluated(frame: pl.DataFrame, role: Any) -> pl.Series:
+    return frame.with_columns((pl.col(role) if isinstance(role, str) else role).alias("it")).get_column("it")
+
+
+def keys_of(frame: pl.DataFrame, role: Any) -> list[Any]:
+    """A key of several columns is a tuple, and null where one of them is null."""
+    if isinstance(role, str):
+        return frame.get_column(role).to_list() if role in frame.columns else [None] * frame.height
+    keys = frame.select(list(role)).rows()
+    return [None if None in key else key[0] if len(key) == 1 else key for key in keys]
+
+
+def float_type(dtype: pl.DataType) -> type[np.floating[Any]]:
+    narrow = {"Float16": np.float16, "Float32": np.float32}
+    return narrow.get(str(dtype), np.float64)
+
+
+def number(value: Any) -> float:
+    return float(value)
+
+
+def as_is(value: Any) -> Any:
+    return value
+
+
+def is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def score_is_broken(score: Any, kind: str, logits: bool) -> bool:
+    if is_nan(score):
+        return True
+    if kind != "probability":
+        return False
+    return not math.isfinite(score) if logits else not 0 <= score <= 1
+
+
+def truth_is_broken(truth: Any, kind: str) -> bool:
+    if is_nan(truth):
+        return True
+    if kind == "soft":
+        return not 0 <= truth <= 1
+    return truth not in (0, 1) if kind == "binary" else False
+
+
+def weight_is_broken(weight: float) -> bool:
+    return not (math.isfinite(weight) and weight >= 0)
+
+
+def looks_across(name: str, params: Params) -> bool:
+    """Whether the value of a row needs the other rows of its sample, whatever the units are."""
+    return DECLARED[name].looks_across or references.is_argmax(params.get("threshold"))
+
+
+def is_broken(row: Row, name: str, params: Params) -> bool:
+    declared = DECLARED[name]
+    reads = declared.reads.split()
+    if "truth" not in reads and params.get("average") == "weighted":
+        reads = [*reads, "truth"]  # the weights of the units are their supports
+    return (
+        ("score" in reads and score_is_broken(row.score, declared.score, params.get("logits", False)))
+        or ("truth" in reads and truth_is_broken(row.truth, declared.truth))
+        or (bool(reads) and weight_is_broken(row.weight))
+    )
+
+
+def limits_of(frame: pl.DataFrame, params: Params) -> list[float | None]:
+    threshold = params.get("threshold")
+    if isinstance(threshold, pl.Expr):
+        return evaluated(frame, threshold).cast(pl.Float64).to_list()
+    return [None] * frame.height
+
+
+def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain: str) -> Rows:
+    """The included rows, and how many of those in scope are not."""
+    declared = DECLARED[name]
+    score = evaluated(frame, roles.get("score", "score"))
+    truth = evaluated(frame, roles.get("truth", "truth"))
+    weight = roles.get("weight")
+    weights = [1.0] * frame.height if weight is None else evaluated(frame, weight).to_list()
+    samples = keys_of(frame, roles.get("sample", "sample"))
+    labels = keys_of(frame, roles.get("label", "label"))
+    read_score = as_is if declared.score == "any" else number
+    read_truth = as_is if declared.truth == "any" else number
+    needs_label = grain == "label" or isinstance(params.get("threshold"), Mapping)
+    needs_sample = grain == "sample" or name == "n_samples" or looks_across(name, params)
+    included, excluded = [], 0
+    table = zip(samples, labels, score.to_list(), truth.to_list(), weights, limits_of(frame, params), strict=True)
+    for sample, label, s, t, w, limit in table:
+        if params.get("labels") is not None and label not in params["labels"]:
+            continue  # out of scope
+        missing_key = (needs_label and label is None) or (needs_sample and sample is None)
+        if s is None or t is None or w is None or missing_key:
+            excluded += 1
+            continue
+        row = Row(sample, label, read_score(s), read_truth(t), number(w), limit=limit)
+        row = replace(row, float_type=float_type(score.dtype))
+        included.append(replace(row, broken=is_broken(row, name, params)))
+    return Rows(with_the_others(included) if looks_across(name, params) else included, excluded)
+
+
+def with_the_others(rows: list[Row]) -> list[Row]:
+    """Each row with what it must know of the other rows of its sample. A broken one breaks them all."""
+    told = []
+    for row in rows:
+        sample = [other for other in rows if other.sample == row.sample]
+        broken = any(other.broken for other in sample)
+        best = [other for other in sample if other.score == max(o.score for o in sample)]
+        negatives = [other.score for other in sample if other.truth == 0]
+        told.append(
+            replace(
+                row,
+                broken=broken,
+                top_share=1 / len(best) if row in best and not broken else 0.0,
+                highest_negative=max(negatives, default=None),
+            )
+        )
+    return told
+
+
+# --- the units ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A unit, its weights in averages, and its value: None is undefined, NaN is broken."""
+
+    key: Hashable
+    value: Value
+    support: float
+    sample_weight: float
+    unknown: bool = False  # a threshold is missing: nobody can say, and `undefined=` does not help
+
+
+def value_of(name: str, rows: list[Row], params: Params, excluded: int) -> Value:
+    if any(row.broken for row in rows):
+        return math.nan
+    mine = {key: value for key, value in params.items() if key not in SHARED}
+    if name == "n_excluded":
+        mine["excluded"] = excluded
+    if "threshold" not in inspect.signature(getattr(references, name)).parameters:
+        mine = {key: value for key, value in mine.items() if key not in ("threshold", "inclusive")}
+    reference: Callable[..., Value] = getattr(references, name)
+    return reference(rows, **mine)
+
+
+def support_of(name: str, rows: Iterable[Row]) -> float:
+    """By what "weighted" weights a unit: weighted positives, or plain weight where truths are not 0 and 1."""
+    counts_positives = DECLARED[name].truth in ("binary", "soft")
+    return total(row.weight * row.truth if counts_positives else row.weight for row in rows)
+
+
+def unit_of(name: str, key: Hashable, rows: list[Row], params: Params, excluded: int = 0) -> Settled:
+    reads = DECLARED[name].reads
+    support = support_of(name, rows) if reads else 0.0
+    heaviest = max((row.weight for row in rows), default=0.0)
+    if not rows and reads:  # a unit needs a row
+        return Settled(key, None, support, heaviest)
+    try:
+        return Settled(key, value_of(name, rows, params, excluded), support, heaviest)
+    except UnknownThresholdError:
+        return Settled(key, None, support, heaviest, unknown=True)
+
+
+def units_of(name: str, rows: Rows, params: Params, grain: str) -> list[Settled]:
+    if grain == "group":
+        return [unit_of(name, (), rows.included, params, rows.excluded)]
+    keys = list(dict.fromkeys(getattr(row, grain) for row in rows.included))
+    units = []
+    for key in keys:
+        members = [row for row in rows.included if getattr(row, grain) == key]
+        if grain == "sample":  # the sample has a weight, its rows have none
+            unweighted = [replace(row, weight=1.0) for row in members]
+            heaviest = max(row.weight for row in members)
+            units.append(replace(unit_of(name, key, unweighted, params), sample_weight=heaviest))
+        else:
+            units.append(unit_of(name, key, members, params))
+    if grain == "label" and params.get("labels") is not None:
+        units += [Settled(key, None, 0.0, 0.0) for key in dict.fromkeys(params["labels"]) if key not in keys]
+    return units
+
+
+def grain_of(name: str, params: Params) -> str:
+    units = DECLARED[name].units
+    if units in ("group", "sample"):
+        return units
+    average = params.get("average", default_average(name))
+    if units == "label" or isinstance(average, Mapping):
+        return "label"
+    return {"micro": "group", "samples": "sample"}.get(average, "label")
+
+
+def grain_of_rows(name: str, per: str) -> str:
+    """The units of `per=`, where the metric has them."""
+    units = DECLARED[name].units
+    if units not in ("average", per):
+        raise ValueError(f"{name} has no unit of grain {per}")
+    return per
+
+
+# --- settling -------------------------------------------------------------------------------------------------------
+
+
+def weighted_mean(pairs: list[tuple[float, float]]) -> Value:
+    """Pairs of weight and value. A NaN is never weighted away."""
+    weight = total(w for w, _ in pairs)
+    if any(math.isnan(value) for _, value in pairs):
+        return math.nan
+    return None if weight == 0 else total(times(w, value) for w, value in pairs) / weight
+
+
+def settle(units: list[Settled], name: str, params: Params) -> Value:
+    average = params.get("average", default_average(name))
+    defined = [unit for unit in units if unit.value is not None]
+    values = [unit.value for unit in defined if unit.value is not None]
+    if isinstance(average, Mapping):
+        return weighted_mean([(float(average[unit.key]), value) for unit, value in zip(defined, values, strict=True)])
+    if average == "samples" or DECLARED[name].units == "sample":
+        return weighted_mean([(unit.sample_weight, value) for unit, value in zip(defined, values, strict=True)])
+    if average == "weighted":
+        return weighted_mean([(unit.support, value) for unit, value in zip(defined, values, strict=True)])
+    if average in ("min", "max"):
+        if any(math.isnan(value) for value in values):
+            return math.nan
+        return (min if average == "min" else max)(values, default=None)
+    return weighted_mean([(1.0, value) for value in values])
+
+
+def filled(unit: Settled, params: Params) -> Settled:
+    return replace(unit, value=params.get("undefined")) if unit.value is None and not unit.unknown else unit
+
+
+def that_count(units: list[Settled], params: Params) -> list[Settled]:
+    """Of an average that names its labels, the named ones only: what the others are is nobody's business."""
+    average = params.get("average")
+    return [unit for unit in units if unit.key in average] if isinstance(average, Mapping) else units
+
+
+def expected(name: str, frame: pl.DataFrame, params: Params | None = None, roles: Roles | None = None) -> Value:
+    """The value of the metric on the whole frame as one group. None is null."""
+    params = params or {}
+    grain = grain_of(name, params)
+    units = units_of(name, rows_of(name, frame, params, roles or {}, grain), params, grain)
+    units = [filled(unit, params) for unit in that_count(units, params)]
+    if any(unit.unknown for unit in units):
+        return None
+    if grain == "group":
+        return units[0].value
+    value = settle(units, name, params)
+    return params.get("undefined") if value is None else value
+
+
+def expected_units(
+    name: str, frame: pl.DataFrame, params: Params | None = None, roles: Roles | None = None, per: str = "label"
+) -> dict[Hashable, Value]:
+    """The value of each label or sample, not averaged."""
+    params = {key: value for key, value in (params or {}).items() if key != "average"}
+    grain = grain_of_rows(name, per)
+    rows = rows_of(name, frame, params, roles or {}, grain)
+    return {unit.key: filled(unit, params).value for unit in units_of(name, rows, params, grain)}
+
+
+def counted_support(name: str, rows: list[Row]) -> Value:
+    """Weighted positives: of no rows null, of a broken truth or weight NaN, of truths that are not 0 and 1 null."""
+    kind = DECLARED[name].truth
+    if kind not in ("binary", "soft") or not rows:
+        return None
+    if any(truth_is_broken(row.truth, kind) or weight_is_broken(row.weight) for row in rows):
+        return math.nan
+    return support_of(name, rows)
+
+
+def expected_counts(
+    name: str, frame: pl.DataFrame, params: Params | None = None, roles: Roles | None = None
+) -> dict[str, Any]:
+    """Rows used, samples among them, rows left out, their support, and how many units stay undefined."""
+    params = params or {}
+    grain = grain_of(name, params)
+    rows = rows_of(name, frame, params, roles or {}, grain)
+    units = [filled(unit, params) for unit in that_count(units_of(name, rows, params, grain), params)]
+    return {
+        "n_rows": len(rows.included),
+        "n_samples": references.n_samples(rows.included),
+        "n_excluded": rows.excluded,
+        "support": counted_support(name, rows.included),
+        "n_undefined": sum(unit.value is None for unit in units),
+    }
+
+
+# --- tables of samples by labels ------------------------------------------------------------------------------------
+
+
+def long(truth: Any, score: Any, weight: Any = None) -> pl.DataFrame:
+    """The long table of a matrix of truths and one of scores; the weight is of the sample."""
+    truth, score = np.asarray(truth), np.asarray(score)
+    samples, labels = truth.shape
+    columns = {
+        "sample": np.repeat(np.arange(samples), labels),
+        "label": [chr(ord("A") + label) for _ in range(samples) for label in range(labels)],
+        "score": score.reshape(-1),
+        "truth": truth.reshape(-1),
+    }
+    if weight is not None:
+        columns["weight"] = np.repeat(np.asarray(weight), labels)
+    return pl.DataFrame(columns)
+
+
+# --- the two readings of the package --------------------------------------------------------------------------------
+
+READINGS = 1e-12  # two orders of summation of a few numbers: some units in the last place
+
+
+def same(left: Any, right: Any, tolerance: float = READINGS) -> bool:
+    """Equal to a tolerance; null equals null only, NaN equals NaN only, an infinity itself only."""
+    if left is None or right is None:
+        return left is right
+    if math.isnan(left) or math.isnan(right):
+        return math.isnan(left) and math.isnan(right)
+    return left == right or math.isclose(left, right, rel_tol=tolerance, abs_tol=tolerance)
+
+
+def both(frame: pl.DataFrame, metric: Any, **roles: Any) -> Value:
+    """The value of a metric on a frame by both readings, which must agree."""
+    import polars_mlmetrics as mlm
+
+    bound = metric.on(**roles) if roles else metric
+    inline = frame.select(bound).to_series().item()
+    staged = one_frame(mlm.evaluate(frame, metric, **roles)).to_series().item()
+    assert same(inline, staged), f"expression {inline!r}, evaluate {staged!r}"
+    return inline
+
+
+def both_by_label(frame: pl.DataFrame, metric: Any, **roles: Any) -> dict[Any, Value]:
+    """A metric of each label: a micro expression in group_by("label").agg, and evaluate(per="label")."""
+    import polars_mlmetrics as mlm
+
+    bound = metric.on(**roles) if roles else metric
+    inline = dict(frame.group_by("label").agg(bound).rows())
+    staged = dict(one_frame(mlm.evaluate(frame, metric, per="label", **roles)).rows())
+    assert inline.keys() == staged.keys()
+    for label, value in inline.items():
+        assert same(value, staged[label]), f"{label}: expression {value!r}, evaluate {staged[label]!r}"
+    return dict(sorted(inline.items()))
+
+
+def one_frame(result: Any) -> pl.DataFrame:
+    return result.collect() if isinstance(result, pl.LazyFrame) else result

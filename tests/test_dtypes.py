@@ -1,0 +1,211 @@
+"""The types of the columns: what is the same number, or the same name, is the same metric."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from tests.cases import AVERAGES, NO_AVERAGE, Case, plain_cases
+from tests.frames import LABELS, groups
+from tests.oracle import Value, same
+
+FRAME = groups()["multi: own weights", 1].drop("world", "fold")
+WHOLE = [
+    ("score", ["score", "logit", "margin", "estimate"]),
+    ("truth", ["truth", "soft", "real"]),
+    ("weight", ["weight"]),
+]
+CASES = [case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average)]
+# One after the other all averages, for expressions: a type is judged at the door, before any average.
+SOME = [case for place, case in enumerate(CASES) if case.average == "micro" or place % 6 == 0]
+BY_CASE = [
+    *(Case("f1", {"average": average, "threshold": {"a": 0.1, None: 0.5}}) for average in AVERAGES.values()),
+    *(Case("accuracy", {"average": average, "threshold": "argmax"}) for average in AVERAGES.values()),
+    *(Case("recall", {"average": average, "labels": ["b", "a"]}) for average in AVERAGES.values()),
+]
+
+
+def values(frame: pl.DataFrame, cases: list[Case], engine: str, reading: str, **roles: Any) -> dict[str, Value]:
+    metrics = [case.metric(weighted=True).on(**roles).alias(str(case)) for case in cases]
+    lazy = frame.lazy()
+    answer = mlm.evaluate(lazy, metrics) if reading == "evaluate" else lazy.select(metrics)
+    return answer.collect(engine=engine).row(0, named=True)
+
+
+def compare(frame: pl.DataFrame, original: pl.DataFrame, cases: list[Case], **roles: Any) -> None:
+    """Both readings, each on one engine, give for a frame what the reference gives for the original."""
+    broken = []
+    for engine, reading, those in (("streaming", "evaluate", cases), ("in-memory", "expression", cases)):
+        asked = [case for case in those if reading == "evaluate" or case in SOME or case in BY_CASE]
+        got = values(frame, asked, engine, reading, **roles)
+        expected = {str(case): case.expected(original, weighted=True) for case in asked}
+        broken += [f"{name} by {reading}: {got[name]!r}, expected {expected[name]!r}" for name in got
+                   if not same(got[name], expected[name])]  # fmt: skip
+    assert not broken, "\n".join(broken[:25])
+
+
+def of_truth(*kinds: str) -> list[Case]:
+    return [case for case in CASES if case.declared.truth in kinds]
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64, pl.Boolean, pl.Float32, pl.Decimal(10, 2)])
+def test_truth(dtype: pl.DataType) -> None:
+    compare(FRAME.with_columns(pl.col("truth").cast(dtype)), FRAME, of_truth("binary"))
+
+
+def test_boolean_truth_where_shares_are_allowed() -> None:
+    hard = FRAME.with_columns(soft=pl.col("truth"), real=pl.col("truth"))
+    compare(hard.with_columns(pl.col("soft", "real").cast(pl.Boolean)), hard, of_truth("soft", "real"))
+
+
+@pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int16, pl.UInt64, pl.Float32, pl.Decimal(6, 1)])
+def test_weight(dtype: pl.DataType) -> None:
+    """Unsigned ones too: no difference or product of weights wraps."""
+    heavy = FRAME.with_columns(weight=pl.col("weight") * 40)
+    compare(heavy.with_columns(pl.col("weight").cast(dtype)), heavy, CASES)
+
+
+@pytest.mark.parametrize("dtype", [pl.Float32, pl.Decimal(12, 4)])
+def test_score(dtype: pl.DataType) -> None:
+    """The very numbers that the type holds, as Float64."""
+    columns = ["score", "estimate", "logit", "margin"]
+    finite = FRAME.with_columns(margin=pl.col("margin").clip(-9, 9)).with_columns(pl.col(columns).cast(dtype))
+    held = finite.with_columns(pl.col(columns).cast(pl.Float64))
+    # Half a unit of Float32 is far from what tells one score from another here, but not from a threshold.
+    compare(finite, held, [case for case in CASES if case.declared.score != "any"])
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.Boolean])
+def test_score_of_whole_numbers(dtype: pl.DataType) -> None:
+    columns = ["score", "estimate", "logit", "margin"]
+    whole = FRAME.with_columns((pl.col(column) > 0.4).cast(pl.Float64).alias(column) for column in columns)
+    compare(
+        whole.with_columns(pl.col(columns).cast(dtype)), whole, [c for c in CASES if c.declared.score != "any"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum([*reversed(LABELS), "zz"]), pl.String])
+def test_text_label(dtype: pl.DataType) -> None:
+    compare(FRAME.with_columns(pl.col("label").cast(dtype)), FRAME, CASES + BY_CASE)
+
+
+@pytest.mark.parametrize("dtype", [pl.Int32, pl.UInt8, pl.Int64])
+def test_label_of_whole_numbers(dtype: pl.DataType) -> None:
+    number = {label: place for place, label in enumerate([*LABELS, "zz"])}
+
+    def of(case: Case) -> Case:
+        return Case(case.name, {key: renumbered(value) for key, value in case.params.items()})
+
+    def renumbered(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {number.get(key): inner for key, inner in value.items()}
+        return [number[label] for label in value] if isinstance(value, list) else value
+
+    frame = FRAME.with_columns(pl.col("label").replace_strict(number, return_dtype=dtype))
+    compare(frame, frame, [of(case) for case in [*CASES, *BY_CASE] if case.grain == "label" or case in BY_CASE])
+
+
+SAMPLES = {
+    "Int32": pl.col("sample").cast(pl.Int32),
+    "UInt64": pl.col("sample").cast(pl.UInt64) + 2**63,
+    "String": pl.format("user {}", "sample"),
+    "Date": pl.lit(date(2026, 1, 1)) + pl.duration(days="sample"),
+    "Categorical": pl.col("sample").cast(pl.String).cast(pl.Categorical),
+    "Float64": pl.col("sample") / 7,
+}
+OF_SAMPLES = [case for case in [*CASES, *BY_CASE] if case.grain == "sample" or case.looks_across or case.counts_rows]
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_sample(kind: str) -> None:
+    compare(FRAME.with_columns(sample=SAMPLES[kind]), FRAME, OF_SAMPLES)
+
+
+def test_sample_of_two_columns() -> None:
+    """A sample is the pair; a null in either leaves the row out."""
+    two = FRAME.with_columns(day=pl.col("sample") % 2, user=pl.format("u{}", pl.col("sample") // 2)).drop("sample")
+    compare(two, FRAME, OF_SAMPLES, sample=["day", "user"])
+    some = pl.int_range(pl.len()) % 7 != 3
+    compare(
+        two.with_columns(user=pl.when(some).then("user")),
+        FRAME.with_columns(sample=pl.when(some).then("sample")),
+        OF_SAMPLES,
+        sample=["day", "user"],
+    )
+
+
+KEYS = {
+    "Boolean": pl.col("sample") > 2,
+    "Date": pl.lit(date(2026, 1, 1)) + pl.duration(days=pl.col("sample") % 2),
+    "Categorical": pl.col("answer").cast(pl.Categorical),
+    "Enum": pl.col("answer").cast(pl.Enum(["y", "x", "w"])),
+    "Decimal": pl.col("weight").cast(pl.Decimal(6, 2)),
+    "UInt8": pl.col("weight").cast(pl.UInt8),
+    "Float32": pl.col("limit").cast(pl.Float32),
+    "List": pl.concat_list("answer", "solution"),
+    "Struct": pl.struct("answer", "solution"),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_by(kind: str) -> None:
+    """Keys of any type, of which one is null, keep their type and their groups."""
+    nulled = pl.when(pl.int_range(pl.len()) % 5 != 0).then(KEYS[kind]).alias("key")
+    frame = FRAME.with_columns(nulled)
+    cases = [case for case in SOME if case.average in ("micro", "macro", "samples", NO_AVERAGE)]
+    metrics = [case.metric(weighted=True) for case in cases]
+    answer = mlm.evaluate(frame.lazy(), metrics, by="key").collect(engine="streaming")
+    inline = frame.lazy().group_by("key").agg(metrics).collect(engine="in-memory")
+    parts = {str(key): part for (key,), part in frame.group_by("key", maintain_order=True)}
+    assert answer.schema["key"] == inline.schema["key"] == frame.schema["key"]
+    for table in (answer, inline):
+        assert table.height == len(parts)
+        for row in table.iter_rows(named=True):
+            for case in cases:
+                expected = case.expected(parts[str(row["key"])], weighted=True)
+                assert same(row[str(case)], expected), f"{case} of {row['key']}: {row[str(case)]!r}, not {expected!r}"
+
+
+# --- thresholds: compared in the score's own type -------------------------------------------------------------------
+
+CUTS: dict[str, Any] = {
+    "number": 0.7,
+    "mapping": {"a": 0.7, None: 0.2},
+    "default": {"b": 0.2, None: 0.7},
+    "expression": pl.lit(0.7),
+    "column": pl.col("limit"),
+    "single column": pl.col("limit").cast(pl.Float32),
+}
+
+
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64, pl.Decimal(4, 2)])
+def test_threshold_is_of_the_scores_type(dtype: pl.DataType, cut: str, engine: str) -> None:
+    """0.7 is not over 0.7, and is at least 0.7; its neighbours are on their sides."""
+    if dtype == pl.Float32:
+        near = np.float32(0.7)
+        scores = [float(s) for s in (np.nextafter(near, np.float32(0)), near, np.nextafter(near, np.float32(1)))]
+    elif dtype == pl.Float64:
+        scores = [float(np.nextafter(0.7, 0)), 0.7, float(np.nextafter(0.7, 1))]
+    else:
+        scores = [0.69, 0.7, 0.71]
+    frame = pl.DataFrame({"score": pl.Series(scores).cast(dtype), "truth": [1, 1, 1], "label": "a", "sample": 1})
+    frame = frame.with_columns(limit=pl.lit(0.7))
+    if cut == "single column" and dtype != pl.Float32:
+        frame = frame.with_columns(score=pl.Series([0.69, float(np.float32(0.7)), 0.71]))  # what the column then holds
+    for average in ("micro", "macro", "samples"):
+        over = mlm.true_positives(threshold=CUTS[cut], average=average).alias("over")
+        at_least = mlm.true_positives(threshold=CUTS[cut], average=average, inclusive=True).alias("at_least")
+        for answer in (mlm.evaluate(frame.lazy(), over, at_least), frame.lazy().select(over, at_least)):
+            assert answer.collect(engine=engine).row(0) == (1.0, 2.0), average
+
+
+def test_decimal_is_read_exactly() -> None:
+    frame = pl.DataFrame({"score": [Decimal("0.1"), Decimal("0.3")], "truth": [Decimal(0), Decimal(1)]})
+    for answer in (mlm.evaluate(frame, mlm.brier_score()), frame.select(mlm.brier_score())):
+        assert same(answer.item(), (0.01 + 0.49) / 2)

@@ -1,0 +1,264 @@
+"""What every metric, every public name and every file must have, and what none may."""
+
+import ast
+import inspect
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import polars_mlmetrics as mlm
+from tests import references
+
+PACKAGE = Path(mlm.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+ARITHMETIC = PACKAGE / "engine" / "arithmetic.py"
+
+every_metric = pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))
+every_file = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(PACKAGE)) for file in FILES])
+
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+
+@every_metric
+def test_a_metric_is_exported(name: str) -> None:
+    assert name in mlm.__all__
+    assert callable(getattr(mlm, name))
+    assert getattr(mlm, name).__name__ == name
+
+
+@every_metric
+def test_a_metric_says_what_it_is(name: str) -> None:
+    documentation = inspect.getdoc(getattr(mlm, name))
+    assert documentation
+    first, *rest = documentation.splitlines()
+    assert first.endswith(".")
+    assert first[0].isupper()
+    assert not rest or rest[0] == ""
+
+
+@every_metric
+def test_a_metric_states_its_range_its_direction_and_when_it_is_undefined(name: str) -> None:
+    declaration = mlm.CATALOGUE[name]
+    low, high = declaration.range
+    assert not math.isnan(low + high)
+    assert low < high
+    assert declaration.best in ("max", "min", None)
+    assert declaration.undefined_when
+    assert declaration.undefined_when == declaration.undefined_when.strip(" .")
+    assert declaration.grain in ("group", "label", "sample", None)
+
+
+@every_metric
+def test_a_metric_takes_undefined_and_what_its_kind_takes(name: str) -> None:
+    parameters = inspect.signature(getattr(mlm, name)).parameters
+    assert parameters["undefined"].default is None
+    assert ("average" in parameters) == ("labels" in parameters)
+    assert ("threshold" in parameters) == ("inclusive" in parameters)
+    assert ("average" in parameters) <= (mlm.CATALOGUE[name].grain in (None, "label"))
+    for parameter in parameters.values():  # without a default: by position too. With one: by name alone.
+        by_position = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        assert by_position == (parameter.default is parameter.empty)
+
+
+@every_metric
+def test_a_metric_has_a_reference(name: str) -> None:
+    reference = getattr(references, name, None)
+    assert inspect.isfunction(reference), f"tests/references.py has no function {name}"
+    assert reference.__module__ == references.__name__
+
+
+def test_references_know_nothing_of_the_package() -> None:
+    tree = ast.parse(Path(references.__file__).read_text())
+    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert [name for name in names if name and name.startswith(("polars", "tests"))] == []
+
+
+# -- public names ------------------------------------------------------------------------------------------------------
+
+
+def test_the_public_names_are_there_once() -> None:
+    assert len(set(mlm.__all__)) == len(mlm.__all__)
+    assert [name for name in mlm.__all__ if not hasattr(mlm, name)] == []
+
+
+@pytest.mark.parametrize("name", sorted(set(mlm.__all__) - {"CATALOGUE"}))
+def test_a_public_name_is_documented(name: str) -> None:
+    public = getattr(mlm, name)
+    assert inspect.getdoc(public)
+    if not inspect.isclass(public):
+        return
+    inherited = {
+        member
+        for parent in public.__mro__[1:]
+        for member in vars(parent)
+        if "polars_mlmetrics" not in parent.__module__
+    }
+    mine = [member for member in dir(public) if not member.startswith("_") and member not in inherited]
+    assert [
+        member for member in mine if callable(getattr(public, member)) and not inspect.getdoc(getattr(public, member))
+    ] == []
+
+
+def test_roles_are_the_same_five_everywhere() -> None:
+    five = ["sample", "label", "score", "truth", "weight"]
+    assert list(mlm.Roles.__annotations__) == five
+    assert mlm.f1().on(**dict.fromkeys(five)) == mlm.f1()
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+NAMES_THAT_SAY_NOTHING = {"utils", "util", "base", "core", "helpers", "helper", "misc", "common"}
+WORDS_NOT_USED = {"y_true", "y_pred", "accumulator", "combiner", "estimator", "preprocess"}
+
+
+@every_file
+def test_a_file_is_called_by_what_is_in_it(file: Path) -> None:
+    parts = {part.strip("_") for part in file.relative_to(PACKAGE).with_suffix("").parts}
+    assert sorted(parts & NAMES_THAT_SAY_NOTHING) == []
+
+
+@every_file
+def test_a_file_is_not_too_long(file: Path) -> None:
+    assert len(file.read_text().splitlines()) <= 400, "it asks to be split by what it is about"
+
+
+@every_file
+def test_a_file_says_what_it_is_about(file: Path) -> None:
+    assert ast.get_docstring(ast.parse(file.read_text()))
+
+
+@every_file
+def test_the_words_of_the_design_are_used(file: Path) -> None:
+    assert [word for word in sorted(WORDS_NOT_USED) if word in file.read_text()] == []
+
+
+# -- code that calls back into Python, or runs what it reads -----------------------------------------------------------
+
+FORBIDDEN = {
+    "map_elements", "map_batches", "map_groups", "map_rows", "apply", "pipe_with_schema", "inspect_rows",  # callbacks
+    "eval", "exec", "compile", "__import__",
+    "load", "loads", "deserialize", "from_json",
+    "sql", "sql_expr", "SQLContext",
+}  # fmt: skip
+
+
+def called(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The line and the last name of everything that is called."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                yield node.lineno, node.func.id
+            elif isinstance(node.func, ast.Attribute):
+                yield node.lineno, node.func.attr
+
+
+def forbidden(tree: ast.AST) -> list[tuple[int, str]]:
+    modules = [
+        (node.lineno, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if {alias.name, getattr(node, "module", None)} & {"pickle", "cloudpickle", "marshal", "dill", "joblib", "yaml"}
+    ]
+    return modules + [call for call in called(tree) if call[1] in FORBIDDEN]
+
+
+@every_file
+def test_nothing_calls_back_into_python_or_runs_what_it_reads(file: Path) -> None:
+    assert forbidden(ast.parse(file.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "frame.with_columns(pl.col('a').map_elements(f))",
+        "pl.map_batches(['a'], f)",
+        "eval('1')",
+        "import pickle",
+        "from pickle import loads",
+        "pl.LazyFrame.deserialize(file)",
+        "pl.Expr.deserialize(file)",
+    ],
+)
+def test_the_guard_sees_what_it_forbids(code: str) -> None:
+    assert forbidden(ast.parse(code)) != []
+
+
+# -- division ----------------------------------------------------------------------------------------------------------
+
+
+class Divisions(ast.NodeVisitor):
+    """Divisions, but those of two numbers: literals, what `math` gives, and arithmetic of them."""
+
+    def __init__(self) -> None:
+        self.lines: list[int] = []
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod) and not (number(node.left) and number(node.right)):
+            self.note(node)
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
+            self.note(node)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        # The other ways that Polars and the operator module have to write it.
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in ("truediv", "floordiv", "div", "mod"):
+            self.note(node)
+        self.generic_visit(node)
+
+    def note(self, node: ast.expr | ast.stmt) -> None:
+        self.lines.append(node.lineno)
+
+
+def number(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float)
+    if isinstance(node, ast.Call | ast.Attribute):
+        return ast.unparse(node).startswith("math.")
+    if isinstance(node, ast.UnaryOp):
+        return number(node.operand)
+    return isinstance(node, ast.BinOp) and number(node.left) and number(node.right)
+
+
+def divisions(code: str) -> list[int]:
+    visitor = Divisions()
+    visitor.visit(ast.parse(code))
+    return visitor.lines
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if f != ARITHMETIC], ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_only_arithmetic_divides(file: Path) -> None:
+    assert divisions(file.read_text()) == []
+
+
+def test_arithmetic_divides() -> None:
+    assert divisions(ARITHMETIC.read_text()) != []
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("u.sum('a', x) / u.rows()", [1]),
+        ("u.sum('a', x) / 2", [1]),
+        ("1 / u.rows()", [1]),
+        ("half = 1 / 2", []),
+        ("third = -1 / (1 + 2.0)", []),
+        ("x\nx /= y", [2]),
+        ("x * (1 / math.log(base))", []),
+        ("x.log() / math.log(base)", [1]),
+        ("x.truediv(y)", [1]),
+        ("x // 2", [1]),
+        ("f'{x / y}'", [1]),
+        ("'a / b'  # a / b", []),
+    ],
+)
+def test_the_guard_sees_a_division_and_no_number(code: str, lines: list[int]) -> None:
+    assert divisions(code) == lines

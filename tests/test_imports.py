@@ -1,0 +1,76 @@
+"""What `import polars_mlmetrics` does to a process: little, and nothing with the network."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "altair", "duckdb", "fairlearn", "great_tables", "hypothesis", "matplotlib", "pandas", "pyarrow", "pyspark",
+    "pytest", "rich", "scipy", "sklearn", "torch", "vl_convert",
+}  # fmt: skip
+
+
+def run(code: str) -> str:
+    """What a new process prints, with warnings as errors."""
+    process = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """The modules that a process has after the import, and one evaluation."""
+    code = """
+import sys
+import polars as pl, polars_mlmetrics as mlm
+log = pl.DataFrame({"sample": [1], "label": ["x"], "score": [0.9], "truth": [1]})
+log.mlm.evaluate([metric() for name, metric in mlm.CATALOGUE.items() if name != "fbeta"])
+print(*sys.modules)
+"""
+    return set(run(code).split())
+
+
+def test_nothing_heavy_is_loaded(loaded: set[str]) -> None:
+    assert "polars_mlmetrics.analysis.evaluate" in loaded
+    assert sorted(HEAVY & loaded) == []
+
+
+def test_nothing_of_the_network_is_loaded_for_us(loaded: set[str]) -> None:
+    by_polars = set(run("import sys, numpy, polars; print(*sys.modules)").split())
+    ours = {module.split(".")[0] for module in loaded - by_polars}
+    assert sorted(ours & {"http", "requests", "socket", "ssl", "urllib3", "httpx"}) == []
+
+
+def test_importing_opens_no_socket_and_starts_no_process() -> None:
+    code = """
+import sys
+def forbid(event, arguments):
+    if event.startswith(("socket.", "subprocess.", "os.exec", "os.posix_spawn", "os.fork", "os.system", "urllib.")):
+        raise RuntimeError(event)
+sys.addaudithook(forbid)
+import polars_mlmetrics
+try:
+    import socket
+    socket.socket()
+except RuntimeError as error:
+    print(error)
+"""
+    assert run(code) == "socket.__new__\n"  # the last word shows that the hook is awake
+
+
+def test_importing_is_quiet_and_leaves_the_warning_filters_alone() -> None:
+    code = "import warnings, numpy, polars; before = list(warnings.filters); import polars_mlmetrics; "
+    assert run(code + "print(warnings.filters == before)") == "True\n"
+
+
+def test_importing_twice_is_harmless() -> None:
+    code = """
+import polars as pl, polars_mlmetrics as mlm
+first = pl.col("p").mlm.f1()
+import importlib
+import polars_mlmetrics.metrics.decisions
+importlib.reload(polars_mlmetrics.metrics.decisions)
+print(bool(first == pl.col("p").mlm.f1()))
+"""
+    assert run(code) == "True\n"

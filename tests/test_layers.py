@@ -1,0 +1,87 @@
+"""Imports point one way: from what is built on something to what it is built on."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import polars_mlmetrics
+
+PACKAGE = Path(polars_mlmetrics.__file__).parent
+NAME = polars_mlmetrics.__name__
+
+# Lowest first. A file imports from its own layer and from those below it; layers of one rank do not see each other.
+LAYERS = ["errors", "data", "engine", "metrics", "analysis", "reporting", ("namespace", "spark", "cli", "testing"), ""]
+RANK = {
+    name: rank
+    for rank, layer in enumerate(LAYERS)
+    for name in ((layer,) if isinstance(layer, str) else layer)
+}  # fmt: skip
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def layer_of(module: str) -> str:
+    """The layer of a module of the package: the first part of its name, "" for the package itself."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join([NAME, *parts]).removesuffix(".__init__")
+
+
+def imported(tree: ast.AST) -> list[str]:
+    """Every module that the code imports, wherever the import stands in it."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: a relative import"
+            # `from package import x`: x is a layer, or a name that the package itself gives.
+            from_package = [f"{NAME}.{alias.name}" if alias.name in RANK else NAME for alias in node.names]
+            names += from_package if node.module == NAME else [node.module or ""]
+    return [name for name in names if name == NAME or name.startswith(f"{NAME}.")]
+
+
+def upward(module: str, tree: ast.AST) -> list[str]:
+    """The imports that point to a higher layer, or to another one of the same rank."""
+    mine = layer_of(module)
+    return [
+        name
+        for name in imported(tree)
+        if layer_of(name) != mine and RANK[layer_of(name)] >= RANK[mine]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", FILES, ids=[module_of(file) for file in FILES])
+def test_imports_point_one_way(file: Path) -> None:
+    module = module_of(file)
+    assert layer_of(module) in RANK, f"{module} is in no layer: add it to LAYERS"
+    assert upward(module, ast.parse(file.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "found"),
+    [
+        ("engine.unit", "from polars_mlmetrics.analysis.evaluate import evaluate", ["analysis.evaluate"]),
+        ("engine.unit", "def f():\n    import polars_mlmetrics.metrics.decisions", ["metrics.decisions"]),
+        ("engine.unit", "if TYPE_CHECKING:\n    from polars_mlmetrics import f1", [""]),
+        ("engine.unit", "from polars_mlmetrics import metrics", ["metrics"]),
+        ("namespace", "from polars_mlmetrics.cli import main", ["cli"]),
+        ("engine.unit", "from polars_mlmetrics.engine.metric import Metric\nimport polars", []),
+        ("analysis.evaluate", "from polars_mlmetrics.engine.metric import Metric", []),
+        ("", "from polars_mlmetrics.namespace import FrameNamespace", []),
+    ],
+)
+def test_the_rule_sees_what_it_forbids(module: str, code: str, found: list[str]) -> None:
+    full = [f"{NAME}.{name}".removesuffix(".") for name in found]
+    assert upward(f"{NAME}.{module}".removesuffix("."), ast.parse(code)) == full
+
+
+def test_there_are_files_to_look_at() -> None:
+    assert {"errors", "data", "engine", "metrics", "analysis", "namespace", ""} <= {
+        layer_of(module_of(file)) for file in FILES
+    }

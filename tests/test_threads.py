@@ -1,0 +1,107 @@
+"""The number of threads and the size of morsels change nothing: counts are equal, sums within the order of adding."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from tests.cases import AVERAGES, NO_AVERAGE, plain_cases
+from tests.oracle import same
+
+THREADS = ["1", "2", "8"]
+MORSELS = ["1", "7", None]  # None: as Polars chooses
+REPOSITORY = Path(__file__).parents[1]
+CASES = [case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average)]
+
+
+def frame() -> pl.DataFrame:
+    """A few hundred rows of three models; every number is drawn with one seed."""
+    random = np.random.default_rng(11)
+    size = 3 * 20 * 5
+    weight = random.choice([0.1, 0.7, 1.0, 3.3], 20)
+    sample = np.tile(np.repeat(np.arange(20), 5), 3)
+    columns = {
+        "model": np.repeat(["x", "y", "z"], 100),
+        "sample": sample,
+        "label": np.tile(list("abcde"), 60),
+        "score": random.choice([*np.linspace(0.01, 0.99, 23), 0.5, 0.5], size),
+        "logit": random.normal(size=size),
+        "margin": random.choice([-1.5, 0.0, 0.3, 0.5, 0.7, 2.0], size),
+        "estimate": random.normal(size=size),
+        "answer": random.choice(["x", "y"], size),
+        "truth": (np.tile(np.arange(5), 60) == (sample * 7 + 3) % 5).astype(float),
+        "soft": random.uniform(size=size),
+        "real": random.normal(size=size),
+        "solution": random.choice(["x", "y"], size),
+        "weight": weight[sample],
+        "limit": 0.4,
+    }
+    order = random.permutation(size).tolist()
+    place = pl.int_range(pl.len())
+    return pl.DataFrame(columns)[order].with_columns(truth=pl.when(place % 31 != 5).then("truth"))
+
+
+def evaluated() -> dict[str, dict[str, Any]]:
+    """All metrics of every model, by evaluate on the streaming engine and by expressions."""
+    rows, metrics = frame().lazy(), [case.metric(weighted=True) for case in CASES]
+    told: dict[str, dict[str, Any]] = {}
+    for reading, answer in {
+        "evaluate": mlm.evaluate(rows, metrics, by="model"),
+        "expression": rows.group_by("model").agg(metrics),
+    }.items():
+        for row in answer.collect(engine="streaming").iter_rows(named=True):
+            told[f"{reading} of {row.pop('model')}"] = row
+    return told
+
+
+@cache
+def answer_of(threads: str, morsel: str | None) -> dict[str, dict[str, Any]]:
+    environment = {**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": str(REPOSITORY)}
+    environment.pop("POLARS_IDEAL_MORSEL_SIZE", None)
+    if morsel is not None:
+        environment["POLARS_IDEAL_MORSEL_SIZE"] = morsel
+    code = (
+        "import json, polars as pl; from tests.test_threads import evaluated;"
+        "print(json.dumps([pl.thread_pool_size(), evaluated()]))"
+    )
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pool, answer = json.loads(done.stdout)
+    assert pool == int(threads), "the setting had no effect"
+    return answer
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("threads")
+@pytest.mark.parametrize("morsel", MORSELS, ids=["morsel 1", "morsel 7", "own morsel"])
+@pytest.mark.parametrize("threads", THREADS, ids=["1 thread", "2 threads", "8 threads"])
+def test_threads_and_morsels(threads: str, morsel: str | None) -> None:
+    one, other = answer_of(THREADS[0], MORSELS[-1]), answer_of(threads, morsel)
+    assert one.keys() == other.keys()
+    assert len(one) == 6
+    counts = {str(case) for case in CASES if case.counts_rows}
+    broken = []
+    for group, values in one.items():
+        assert values.keys() == other[group].keys()
+        for name, value in values.items():
+            got = other[group][name]
+            if not (got == value if name in counts else same(got, value)):
+                broken.append(f"{name}, {group}: {got!r}, with one thread {value!r}")
+    assert not broken, "\n".join(broken[:25])
+
+
+def test_frame_is_no_trivial_one() -> None:
+    """What is compared are numbers: neither nulls nor NaN nor infinities."""
+    metrics = [case.metric(weighted=True) for case in CASES]
+    values = mlm.evaluate(frame(), metrics, by="model").drop("model")
+    finite = values.select(pl.all().cast(pl.Float64).is_finite().fill_null(False).any()).row(0, named=True)
+    assert [name for name, known in finite.items() if not known] == []

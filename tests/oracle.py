@@ -281,8 +281,8 @@ def expected(name: str, frame: pl.DataFrame, params: Params | None = None, roles
     grain = grain_of(name, params)
     units = units_of(name, rows_of(name, frame, params, roles or {}, grain), params, grain)
     units = [filled(unit, params) for unit in that_count(units, params)]
-    if any(unit.unknown for unit in units):
-        return None
+    if any(unit.unknown for unit in units):  # broken beats unknown
+        return math.nan if any(is_nan(unit.value) for unit in units) else None
     if grain == "group":
         return units[0].value
     value = settle(units, name, params)

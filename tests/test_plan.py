@@ -116,10 +116,16 @@ def test_a_plan_with_python_in_it_is_noticed(log: pl.LazyFrame) -> None:
 CUMULATES = {"roc_auc", "average_precision"}
 
 
-def fallbacks(plan: pl.LazyFrame) -> list[str]:
-    """The steps of a plan that the streaming engine hands to the in-memory one; `explain()` does not tell."""
+def physical(plan: pl.LazyFrame) -> str:
+    """The streaming engine's own graph of a plan."""
     graph = plan.show_graph(engine="streaming", plan_stage="physical", raw_output=True, show=False)
     assert graph is not None
+    return graph
+
+
+def fallbacks(plan: pl.LazyFrame) -> list[str]:
+    """The steps of a plan that the streaming engine hands to the in-memory one; `explain()` does not tell."""
+    graph = physical(plan)
     hue = re.search(r'COLOR="([^"]*)">⬤</FONT> in-memory engine fallback', graph)
     assert hue, "the legend is not what it was"
     nodes = re.findall(r'^\d+ \[label="(.*)",style=filled,fillcolor="([^"]*)"\];$', graph, flags=re.MULTILINE)
@@ -240,9 +246,16 @@ def test_metrics_of_one_unit_share_one_fold(log: pl.LazyFrame) -> None:
     assert group_bys(mlm.evaluate(log, by_sample, by="model")) == 2  # rows -> samples -> groups
 
 
-def test_a_group_is_folded_from_its_labels_where_they_are_there_anyway(log: pl.LazyFrame) -> None:
-    plan = mlm.evaluate(log, mlm.f1(), mlm.f1(average="macro"), mlm.n_rows(), by="model")
-    assert group_bys(plan) == 2
+def scans(plan: pl.LazyFrame) -> int:
+    """How many times the streaming engine reads the source."""
+    return len(re.findall(r'label="(?:multi-scan|in-memory-source)', physical(plan)))
+
+
+def test_a_group_its_labels_and_its_bins_are_folded_in_one_reading(log: pl.LazyFrame) -> None:
+    metrics = [make(average=average) for make in (mlm.f1, mlm.calibration_error) for average in ("micro", "macro")]
+    for by in ("model", None):
+        assert scans(mlm.evaluate(log, *metrics, mlm.n_rows(), by=by)) == 1
+        assert scans(mlm.evaluate(log, *metrics, mlm.subset_accuracy(), by=by)) == 2  # one more, for the samples
 
 
 def test_metrics_in_arithmetic_are_folded_with_the_others(log: pl.LazyFrame) -> None:

@@ -4,6 +4,8 @@ A formula never touches a column of a role itself. It asks the door for a *readi
 a 0 / 1 truth, …), and the door hands out the values together with the rows that are broken for that reading.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -80,6 +82,15 @@ def is_pattern(name: str) -> bool:
     return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
+Types = Mapping[str, pl.DataType]
+"""The types of roles, by role."""
+
+
+def types_of(rows: pl.LazyFrame, table: Table) -> Types:
+    """The types in which the score and the truth of a table come."""
+    return rows.select(table.score.alias("score"), table.truth.alias("truth")).collect_schema()
+
+
 def is_row_wise(expression: pl.Expr) -> bool:
     """Whether an expression gives one value for each row, from that row alone."""
     # `is_row_separable` speaks of the outermost step only, so every step is asked.
@@ -106,7 +117,7 @@ class Table:
     weight: pl.Expr | None
 
     @classmethod
-    def of(cls, roles: Mapping[str, Any]) -> "Table":
+    def of(cls, roles: Mapping[str, Any]) -> Table:
         """The table that these roles describe; what is not given goes by its own name."""
         sample = roles.get("sample", "sample")
         score, truth, weight = roles.get("score", "score"), roles.get("truth", "truth"), roles.get("weight")
@@ -122,7 +133,7 @@ class Table:
         """The columns that tell one unit of this grain from another, inside a group."""
         return {"group": [], "label": [self.label], "sample": list(self.sample)}[grain]
 
-    def differences(self, other: "Table") -> list[str]:
+    def differences(self, other: Table) -> list[str]:
         """How this table's roles differ from another's, in words a reader of a plan understands."""
         words = [
             f"{role}={_text(getattr(self, role))}"
@@ -158,8 +169,10 @@ class Door:
     scope: tuple[pl.Expr, ...] = ()
     reads: frozenset[Grain] = frozenset()
     """The keys a formula reads beyond its unit's: the sample where it looks at the sample's other rows, say."""
-    guards: dict[str, pl.Expr] = field(default_factory=dict)
-    """The readings that were asked for, each with the rows that are broken for it."""
+    types: Types = field(default_factory=dict)
+    """The types of score and truth, where they are known: then what they rule out need not be looked for."""
+    guards: dict[str, pl.Expr | None] = field(default_factory=dict)
+    """The readings that were asked for, each with the rows that are broken for it; None where no row can be."""
 
     def in_scope(self) -> pl.Expr:
         return all_of([pl.lit(True), *(predicate.fill_null(False) for predicate in self.scope)])
@@ -178,7 +191,10 @@ class Door:
     @property
     def raw_score(self) -> pl.Expr:
         """The score in its own float type (a threshold is rounded to that type); text and dates raise."""
-        return self.table.score * 1.0
+        return self.table.score if self._is_float("score") else self.table.score * 1.0
+
+    def _is_float(self, role: str) -> bool:
+        return role in self.types and self.types[role].is_float()
 
     def score(self) -> pl.Expr:
         self.guards["score"] = self.raw_score.is_nan()
@@ -193,13 +209,21 @@ class Door:
         return self.raw_score.cast(pl.Float64)
 
     def truth(self) -> pl.Expr:
+        if self.has_boolean_truth:
+            self.guards["truth"] = None
+            return self.table.truth
         truth = self._number_truth()
         self.guards["truth"] = (truth != 0) & (truth != 1)
         return truth == 1
 
     def soft_truth(self) -> pl.Expr:
-        self.guards["soft_truth"] = ~self._number_truth().is_between(0, 1)
+        self.guards["soft_truth"] = None if self.has_boolean_truth else ~self._number_truth().is_between(0, 1)
         return self._number_truth()
+
+    @property
+    def has_boolean_truth(self) -> bool:
+        """Whether the type of the truth is known, and Boolean."""
+        return self.types.get("truth") == pl.Boolean
 
     def gain(self) -> pl.Expr:
         self.guards["gain"] = ~self._number_truth().is_between(0, LARGEST)
@@ -226,7 +250,9 @@ class Door:
         return weight
 
     def _number_truth(self) -> pl.Expr:
-        return (self.table.truth * 1.0).cast(pl.Float64)
+        # The product refuses text, which a cast alone would parse.
+        number = self.table.truth if "truth" in self.types else self.table.truth * 1.0
+        return number.cast(pl.Float64)
 
 
 def _is_nan_of_any_type(value: pl.Expr) -> pl.Expr:

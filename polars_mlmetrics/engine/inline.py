@@ -69,7 +69,7 @@ class GroupReading:
     def key(self, column: str) -> pl.Expr:
         return pl.col(column).first()
 
-    def runs(self, key: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
         return tuple(_run_sums(key, row) for row in rows)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
@@ -104,7 +104,7 @@ class SortedReading(GroupReading):
     def key(self, column: str) -> pl.Expr:
         return self.unit_key.sort(descending=True, nulls_last=True).filter(_run_ends(self.unit_key))
 
-    def runs(self, key: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
         raise MetricError(
             f"{self.measure.output_name}: runs beside a look across units have no inline form: use evaluate."
         )

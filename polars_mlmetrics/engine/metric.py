@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table, checked_roles, is_row_wise
+from polars_mlmetrics.data.roles import Door, Grain, Table, Types, checked_roles, is_row_wise
 from polars_mlmetrics.engine.arithmetic import ratio
 from polars_mlmetrics.engine.inline import GroupReading, inline
 from polars_mlmetrics.engine.settle import Best, Settlement, grain_of
@@ -229,9 +229,9 @@ class Measure(Metric):
         """Whether there is a value of it per label, or per sample."""
         return self.declaration.grain in (None, grain)
 
-    def door(self) -> Door:
-        """A door to the rows it is about."""
-        return Door(self.table, self._scope(), frozenset(self.probe.reads))
+    def door(self, types: Types | None = None) -> Door:
+        """A door to the rows it is about; where their types are known it need not ask the values."""
+        return Door(self.table, self._scope(), frozenset(self.probe.reads), types or {})
 
     def _scope(self) -> tuple[pl.Expr, ...]:
         vocabulary = [] if self.labels is None else [pl.col(self.table.label).is_in(list(self.labels))]

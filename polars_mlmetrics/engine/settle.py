@@ -69,7 +69,7 @@ class Settlement:
             return settled
         if weight is not None:
             unknown = pl.when(weight.is_not_null()).then(unknown)
-        return pl.when(unknown.sum() == 0).then(settled)
+        return pl.when((unknown.sum() == 0) | settled.is_nan()).then(settled)
 
     def undefined_units(self, value: pl.Expr, units: pl.Expr) -> pl.Expr:
         """How many units are undefined, absent labels of the vocabulary among them."""

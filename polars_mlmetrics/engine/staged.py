@@ -10,13 +10,12 @@ all excluded is still there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table, all_of, same_expression
+from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, same_expression, types_of
 from polars_mlmetrics.engine.metric import Measure
 from polars_mlmetrics.engine.unit import Statistic, Unit
 from polars_mlmetrics.errors import NameCollisionError
@@ -50,25 +49,22 @@ class Plan:
         self.roles = roles
         self.schema = rows.collect_schema()
         self._lanes: dict[tuple[str, ...], Lane] = {}
+        self._types: dict[tuple[object, ...], Types] = {}
         self._settled: dict[tuple[object, ...], Columns] = {}
 
     def add(self, measure: Measure) -> Columns:
         """The columns that will hold a measure's value. Equal measures share them."""
         if measure.key not in self._settled:
             columns = Columns.numbered(len(self._settled))
-            self._lane_of(measure).add(measure, columns)
+            lane = self._lane_of(measure)
+            lane.add(self._recorder(measure, in_runs=lane.run is not None), columns)
             self._settled[measure.key] = columns
         return self._settled[measure.key]
 
     def groups(self) -> pl.LazyFrame:
         """One row a group, with the columns of every measure."""
-        lanes = dict(self._lanes)
-        group, label = lanes.get(("group", "")), lanes.get(("label", "", self.roles.label))
-        if group is not None and label is not None and not group.looks_back:
-            # The statistics of a group are those of its labels, merged: no fold of its own is needed.
-            label.host(group)
-            del lanes["group", ""]
-        return beside([lane.groups() for lane in lanes.values()], self.by)
+        self._share_folds()
+        return beside([lane.groups() for lane in self._lanes.values()], self.by)
 
     def units(self) -> pl.LazyFrame:
         """One row a unit, with the values of measures that all stop at one grain."""
@@ -76,27 +72,48 @@ class Plan:
         units = beside([lane.units() for lane in lanes], lanes[0].unit_keys)
         return units.filter(pl.any_horizontal(columns.present for columns in self._settled.values()))
 
+    def _recorder(self, measure: Measure, *, in_runs: bool) -> Recorder:
+        types = self._types.setdefault(measure.key, types_of(self.rows, measure.table))
+        return Recorder(measure, self.by, self.roles, types, in_runs=in_runs)
+
     def _lane_of(self, measure: Measure) -> Lane:
-        run = Recorder(measure, self.by, self.roles).run_key
+        recorder = self._recorder(measure, in_runs=False)
         keys = measure.table.keys(measure.grain)
-        name = (measure.grain, "" if run is None else run.meta.output_name(), *keys)
-        return self._lanes.setdefault(name, Lane(self.rows, self.by, self.roles, keys, run))
+        name = (measure.grain, recorder.run_name, *keys)
+        if name not in self._lanes:
+            self._lanes[name] = Lane(self.rows, self.by, keys, recorder.run_key, few_runs=recorder.few_runs)
+        return self._lanes[name]
+
+    def _share_folds(self) -> None:
+        """Let the group, its labels and its few runs (bins) be merged from one fold of the rows at all their keys.
+
+        Polars sees that the fold is used several times, and makes it once.
+        """
+        lanes = [lane for lane in self._lanes.values() if lane.keys in ([], [self.roles.label]) and not lane.looks_back]
+        run = next((lane.run for lane in lanes if lane.few_runs), None)
+        lanes = [lane for lane in lanes if lane.run is None or same_expression(lane.run, run)]
+        if len(lanes) > 1:
+            shared = Fold(self.rows, list(dict.fromkeys(key for lane in lanes for key in lane.fold.keys)))
+            for lane in lanes:
+                lane.fold.merge_from(shared)
 
 
 class Recorder:
     """Reads a formula by writing down what it asks for, and answers with the columns in which that will stand."""
 
-    def __init__(self, measure: Measure, by: list[str], roles: Table, *, in_runs: bool = False) -> None:
+    def __init__(self, measure: Measure, by: list[str], roles: Table, types: Types, *, in_runs: bool) -> None:
         self.measure = measure
         self.statistics: list[Statistic] = []
         self.features: list[pl.Expr] = []
         self.looks_back: list[pl.Expr] = []
         self.run_key: pl.Expr | None = None
-        self.run_rows: list[pl.Expr] = []
+        self.run_name = ""
+        self.run_rows: list[Statistic] = []
+        self.few_runs = False
         self._by = by
         self._suffix = _suffix(measure, roles)
         self._in_runs = in_runs
-        self.answer = measure.read(Unit(measure.door(), measure.grain, self))
+        self.answer = measure.read(Unit(measure.door(types), measure.grain, self))
 
     def mask(self, door: Door, grain: Grain) -> pl.Expr:
         """The rows without a unit's key are a unit too: never settled, but part of the group's statistics."""
@@ -110,11 +127,12 @@ class Recorder:
     def key(self, column: str) -> pl.Expr:
         return pl.col(column).first() if self._in_runs else pl.col(column)
 
-    def runs(self, key: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
-        name = key.meta.output_name()
-        self.run_key = key.alias(INTERNAL + name + self._suffix)
-        self.run_rows = [row.alias(f"{row.meta.output_name()} by {name}{self._suffix}") for row in rows]
-        return tuple(pl.col(row.meta.output_name()) for row in self.run_rows)
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
+        self.run_name = key.meta.output_name() + self._suffix
+        self.run_key = key.alias(INTERNAL + self.run_name)
+        self.few_runs = few
+        self.run_rows = [Statistic(f"{row.meta.output_name()} by {self.run_name}", row, "sum") for row in rows]
+        return tuple(pl.col(statistic.name) for statistic in self.run_rows)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         keys = dict.fromkeys([*self._by, *self.measure.table.keys(grain)])
@@ -136,136 +154,140 @@ def _suffix(measure: Measure, roles: Table) -> str:
     return f"[{', '.join(words)}]" if words else ""
 
 
-@dataclass
-class Lane:
-    """One fold of the rows: at the by columns, the keys of a unit and, where there are runs, the key of a run."""
+class Fold:
+    """Statistics of the rows at some keys: folded from the rows, or merged from a finer fold of them."""
 
-    rows: pl.LazyFrame
-    by: list[str]
-    roles: Table
-    keys: list[str]
-    run: pl.Expr | None
-    statistics: dict[str, Statistic] = field(default_factory=dict)
-    features: dict[str, pl.Expr] = field(default_factory=dict)
-    looks_back: dict[str, pl.Expr] = field(default_factory=dict)
-    run_rows: dict[str, pl.Expr] = field(default_factory=dict)
-    measures: list[tuple[Recorder, Columns]] = field(default_factory=list)
-    guest: Lane | None = None
+    def __init__(self, rows: pl.LazyFrame, keys: list[str]) -> None:
+        self.rows = rows
+        self.keys = keys
+        self.statistics: dict[str, Statistic] = {}
+        self.features: dict[str, pl.Expr] = {}
+        self._finer: Fold | None = None
 
-    @property
-    def unit_keys(self) -> list[str]:
-        """The keys of a fold. A group may be one of units: by="label" leaves one label in each."""
-        return list(dict.fromkeys([*self.by, *self.keys]))
-
-    def add(self, measure: Measure, columns: Columns) -> None:
-        """Take in a measure and whatever its formula asks for."""
-        recorder = Recorder(measure, self.by, self.roles, in_runs=self.run is not None)
-        for statistic in recorder.statistics:
-            self._take_statistic(statistic)
-        asked = (
-            (self.features, recorder.features),
-            (self.looks_back, recorder.looks_back),
-            (self.run_rows, recorder.run_rows),
-        )
-        for known, expressions in asked:
-            for expression in expressions:
-                self._take(known, expression)
-        self.measures.append((recorder, columns))
-
-    def host(self, guest: Lane) -> None:
-        """Fold the statistics of a coarser lane too."""
-        for statistic in guest.statistics.values():
-            self._take_statistic(statistic)
-        for feature in guest.features.values():
-            self._take(self.features, feature)
-        self.guest = guest
-
-    def _take_statistic(self, statistic: Statistic) -> None:
+    def take(self, statistic: Statistic) -> None:
+        """Fold a statistic too."""
         known = self.statistics.setdefault(statistic.name, statistic)
         if known.monoid != statistic.monoid or not same_expression(known.row, statistic.row):
             raise _two_of_one_name(statistic.name)
-        self._check_free(statistic.name)
+        if statistic.name in self.keys:
+            raise NameCollisionError(
+                f"{statistic.name!r} is the name of a statistic: alias the key column of that name."
+            )
 
-    def _take(self, known: dict[str, pl.Expr], expression: pl.Expr) -> None:
-        name = expression.meta.output_name()
-        if not same_expression(known.setdefault(name, expression), expression):
+    def take_feature(self, feature: pl.Expr) -> None:
+        """Add a column to the rows before they are folded."""
+        name = feature.meta.output_name()
+        if not same_expression(self.features.setdefault(name, feature), feature):
             raise _two_of_one_name(name.removeprefix(INTERNAL))
-        self._check_free(name)
 
-    def _check_free(self, name: str) -> None:
-        if name in self.unit_keys:
-            raise NameCollisionError(f"{name!r} is the name of a statistic: alias the key column of that name.")
+    def merge_from(self, finer: Fold) -> None:
+        """Have a finer fold do the work, and merge its statistics."""
+        for statistic in self.statistics.values():
+            finer.take(statistic)
+        for feature in self.features.values():
+            finer.take_feature(feature)
+        self._finer = finer
 
-    # -- the plan ----------------------------------------------------------------------------------------------
+    def rows_with_features(self) -> pl.LazyFrame:
+        """The rows, with the columns that the statistics read beside the table's own."""
+        return self.rows.with_columns(*self.features.values()) if self.features else self.rows
+
+    def table(self, statistics: Sequence[Statistic] | None = None) -> pl.LazyFrame:
+        """One row a key, with the statistics (all of them, where none are named)."""
+        asked = list(self.statistics.values()) if statistics is None else statistics
+        if self._finer is not None:
+            return fold(
+                self._finer.table(), self.keys, [statistic.merge().alias(statistic.name) for statistic in asked]
+            )
+        return fold(
+            self.rows_with_features(), self.keys, [statistic.fold().alias(statistic.name) for statistic in asked]
+        )
+
+
+class Lane:
+    """Measures of one kind of unit: one fold, then the units' values, then their groups'."""
+
+    def __init__(
+        self, rows: pl.LazyFrame, by: list[str], keys: list[str], run: pl.Expr | None, *, few_runs: bool
+    ) -> None:
+        self.by = by
+        self.keys = keys
+        # A group may be one of units: by="label" leaves one label in each.
+        self.unit_keys = list(dict.fromkeys([*by, *keys]))
+        self.run = run
+        self.few_runs = few_runs
+        self.fold = Fold(rows, self.unit_keys if run is None else [*self.unit_keys, run.meta.output_name()])
+        self.looks_back: dict[str, pl.Expr] = {}
+        self.measures: list[tuple[Recorder, Columns]] = []
+        if run is not None:
+            self.fold.take_feature(run)
+
+    def add(self, recorder: Recorder, columns: Columns) -> None:
+        """Take in a measure and whatever its formula asks for."""
+        for statistic in (*recorder.statistics, *recorder.run_rows):
+            self.fold.take(statistic)
+        for feature in recorder.features:
+            self.fold.take_feature(feature)
+        for value in recorder.looks_back:
+            name = value.meta.output_name()
+            if not same_expression(self.looks_back.setdefault(name, value), value):
+                raise _two_of_one_name(name.removeprefix(INTERNAL))
+        self.measures.append((recorder, columns))
 
     def groups(self) -> pl.LazyFrame:
-        """One row a group: the settled values of the lane's measures, and of its guest's."""
+        """One row a group: the settled values."""
+        units = self.units()
         if not self.keys:
-            return self.units()
-        settled = [column for recorder, columns in self.measures for column in _settled(recorder.measure, columns)]
-        if self.guest is None:
-            return fold(self.units(), self.by, settled)
-        merged = [statistic.merge().alias(statistic.name) for statistic in self.guest.statistics.values()]
-        table = fold(self.units(), self.by, settled + merged)
-        return table.select(*self.by, *(c.meta.output_name() for c in settled), *self.guest.values())
+            return units
+        return fold(
+            units, self.by, [c for recorder, columns in self.measures for c in _settled(recorder.measure, columns)]
+        )
 
     def units(self) -> pl.LazyFrame:
-        """One row a unit: the values of the lane's measures."""
-        if self.run is not None:
-            units = self._folded_runs(self.run)
+        """One row a unit: the values, and what settling needs beside them."""
+        values = [c for recorder, columns in self.measures for c in _unsettled(recorder, columns, self.keys)]
+        if self.run is None:
+            units = self._folded().select(*self.unit_keys, *values)
         else:
-            kept = [] if self.guest is None else list(self.guest.statistics)
-            units = self._folded().select(*self.unit_keys, *kept, *self.values())
-        return units.with_columns(column for _, columns in self.measures for column in self._of_present(columns))
-
-    def values(self) -> list[pl.Expr]:
-        """The value, the weight and the presence of the units, from their statistics."""
-        return [column for recorder, columns in self.measures for column in _unsettled(recorder, columns, self.keys)]
+            units = self._reduced_runs(self.run.meta.output_name(), values)
+        if not self.keys:
+            return units
+        return units.with_columns(c for _, columns in self.measures for c in self._of_present(columns))
 
     def _of_present(self, columns: Columns) -> list[pl.Expr]:
-        if not self.keys:
-            return []
         # A unit without a weight is a label that an average by label does not name.
         known = [pl.col(key).is_not_null() for key in (*self.keys, columns.weight)]
         present = all_of([pl.col(columns.present), *known])
-        masked = [
-            pl.when(present).then(pl.col(name)).alias(name) for name in (columns.value, columns.weight, columns.unknown)
-        ]
-        return [*masked, present.alias(columns.present)]
+        names = (columns.value, columns.weight, columns.unknown)
+        return [*(pl.when(present).then(pl.col(name)).alias(name) for name in names), present.alias(columns.present)]
 
     def _folded(self) -> pl.LazyFrame:
-        rows = self._rows_with_features()
-        folded = _fold_statistics(rows, self.unit_keys, [s for s in self.statistics.values() if not self._looks(s)])
+        statistics = self.fold.statistics.values()
+        reads_back = {s.name: self.looks_back.keys() & set(s.row.meta.root_names()) for s in statistics}
+        folded = self.fold.table([s for s in statistics if not reads_back[s.name]])
         for name, value in self.looks_back.items():
             back = folded.select(*self.unit_keys, value).filter(pl.col(name).is_not_null())
-            again = [s for s in self.statistics.values() if name in s.row.meta.root_names()]
-            seen = rows.join(back, on=self.unit_keys, nulls_equal=True)
-            table = _fold_statistics(seen, self.unit_keys, again)
-            folded = folded.join(table, on=self.unit_keys, how="left", nulls_equal=True)
+            again = [s.fold().alias(s.name) for s in statistics if name in reads_back[s.name]]
+            table = fold(self._rows_of(back), self.unit_keys, again)
+            folded = beside([folded, table], self.unit_keys, how="left")
         return folded
 
-    def _looks(self, statistic: Statistic) -> bool:
-        return not self.looks_back.keys().isdisjoint(statistic.row.meta.root_names())
+    def _rows_of(self, units: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of some units, each with what is known of its unit."""
+        rows = self.fold.rows_with_features()
+        if not self.unit_keys:
+            return rows.join(units, how="cross")
+        return units.join(rows, on=self.unit_keys, nulls_equal=True)
 
-    def _rows_with_features(self) -> pl.LazyFrame:
-        return self.rows.with_columns(*self.features.values()) if self.features else self.rows
-
-    def _folded_runs(self, run: pl.Expr) -> pl.LazyFrame:
-        key = run.meta.output_name()
-        sums = [row.sum() for row in self.run_rows.values()]
-        folds = [statistic.fold().alias(statistic.name) for statistic in self.statistics.values()]
-        runs = fold(self._rows_with_features().with_columns(run), [*self.unit_keys, key], sums + folds)
+    def _reduced_runs(self, key: str, values: list[pl.Expr]) -> pl.LazyFrame:
         # The rows that do not count make a run without a key. It keeps its group alive, and is no run of it.
-        counted = [pl.when(pl.col(key).is_not_null()).then(pl.col(name)).alias(name) for name in self.run_rows]
+        names = dict.fromkeys(statistic.name for recorder, _ in self.measures for statistic in recorder.run_rows)
+        counted = [pl.when(pl.col(key).is_not_null()).then(pl.col(name)).alias(name) for name in names]
+        runs = self.fold.table().with_columns(counted).sort(key, descending=True, nulls_last=True)
         # Most formulas are native here. One that cumulates its runs (roc_auc, average_precision) leaves the streaming
         # engine for this last aggregation: a cumulative sum must start anew in each unit, and one over all of them,
         # less what came before the unit, would lose digits.
-        return fold(
-            runs.with_columns(counted).sort(key, descending=True, nulls_last=True),
-            self.unit_keys,
-            self.values(),
-            in_order=True,
-        )
+        return fold(runs, self.unit_keys, values, in_order=True)
 
 
 def _unsettled(recorder: Recorder, columns: Columns, keys: Sequence[str]) -> list[pl.Expr]:
@@ -295,10 +317,6 @@ def _two_of_one_name(name: str) -> NameCollisionError:
     return NameCollisionError(f"two different statistics are called {name!r}: give one of them another name.")
 
 
-def _fold_statistics(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
-    return fold(rows, keys, [statistic.fold().alias(statistic.name) for statistic in statistics])
-
-
 def fold(
     rows: pl.LazyFrame, keys: Sequence[str], aggregations: Sequence[pl.Expr], *, in_order: bool = False
 ) -> pl.LazyFrame:
@@ -306,8 +324,10 @@ def fold(
     return rows.group_by(keys, maintain_order=in_order).agg(aggregations) if keys else rows.select(aggregations)
 
 
-def beside(tables: Sequence[pl.LazyFrame], keys: Sequence[str]) -> pl.LazyFrame:
+def beside(
+    tables: Sequence[pl.LazyFrame], keys: Sequence[str], *, how: Literal["inner", "left"] = "inner"
+) -> pl.LazyFrame:
     """Tables of the same keys, side by side."""
     if not keys:
         return pl.concat(tables, how="horizontal")
-    return reduce(lambda left, right: left.join(right, on=keys, nulls_equal=True), tables)
+    return reduce(lambda left, right: left.join(right, on=keys, how=how, nulls_equal=True), tables)

@@ -58,6 +58,9 @@ class SharedStatistics(ABC):
     @abstractmethod
     def sum(self, name: str, row: pl.Expr) -> pl.Expr: ...
 
+    @abstractmethod
+    def tally(self, name: str, rows: pl.Expr) -> pl.Expr: ...
+
     @property
     @abstractmethod
     def truth(self) -> pl.Expr: ...
@@ -79,17 +82,13 @@ class SharedStatistics(ABC):
     @abstractmethod
     def reads_label(self) -> None: ...
 
-    def rows(self) -> pl.Expr:
-        """Σw: how many rows there are, weighted."""
-        return self.sum("rows", pl.lit(1, dtype=pl.Int64))
-
     def positives(self) -> pl.Expr:
         """Σw·t: how many rows are true, weighted."""
-        return self.sum("positives", self.truth)
+        return self.tally("positives", self.truth)
 
     def negatives(self) -> pl.Expr:
         """Σw·(1-t): how many rows are not true, weighted."""
-        return self.sum("negatives", ~self.truth)
+        return self.tally("negatives", ~self.truth)
 
     # The four cells are folded each by itself, never one as the difference of two others: a sum of weights that
     # should be 0 then is 0, and not 1e-17.
@@ -119,7 +118,10 @@ class SharedStatistics(ABC):
         return pl.when(self.positives() == 1).then(value).when(self.positives() > 1).then(float("nan"))
 
     def _cell(self, name: str, threshold: Threshold, rows: pl.Expr, decision: pl.Expr) -> pl.Expr:
-        return self.sum(f"{name}@{Cut.of(threshold)}", pl.when(rows).then(decision))
+        cut = Cut.of(threshold)
+        if cut.is_argmax:
+            return self.sum(f"{name}@{cut}", pl.when(rows).then(decision))
+        return self.tally(f"{name}@{cut}", rows & decision)
 
     def _no_decision(self, threshold: Threshold) -> pl.Expr:
         decision = self.decision(threshold)

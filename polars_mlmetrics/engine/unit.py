@@ -50,8 +50,8 @@ class Reading(Protocol):
         """The unit's own value of a column that is one of its keys."""
 
     @abstractmethod
-    def runs(self, key: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
-        """The sums over the rows of equal key, in descending order of the key."""
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
+        """The sums over the rows of equal key, in descending order of the key; `few` where the keys are."""
 
     @abstractmethod
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
@@ -112,6 +112,11 @@ class Unit(SharedStatistics):
         return self.door.soft_truth()
 
     @property
+    def has_boolean_truth(self) -> bool:
+        """Whether the truth is known to be Boolean. False says nothing: an expression does not know its table."""
+        return self.door.has_boolean_truth
+
+    @property
     def gain(self) -> pl.Expr:
         """The truth as a grade, 0 or more."""
         return self.door.gain()
@@ -129,8 +134,7 @@ class Unit(SharedStatistics):
     @property
     def weight(self) -> pl.Expr:
         """The weight of a row. Inside a sample it is 1: the sample's own weight acts when samples are averaged."""
-        weight = self.door.weight()
-        return pl.lit(1, dtype=pl.Int64) if self.grain == "sample" else weight
+        return self.door.weight() if self.is_weighted else pl.lit(1, dtype=pl.Int64)
 
     @property
     def rank(self) -> pl.Expr:
@@ -185,7 +189,17 @@ class Unit(SharedStatistics):
 
     def count(self, name: str, rows: pl.Expr) -> pl.Expr:
         """How many rows it holds for, each counted once whatever its weight."""
-        return self._fold(name, rows.cast(pl.Int64), "sum")
+        self.columns_read += rows.meta.root_names()
+        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int64), "sum"))
+
+    def tally(self, name: str, rows: pl.Expr) -> pl.Expr:
+        """Σw over the rows it holds for."""
+        return self.sum(name, rows) if self.is_weighted else self.count(name, rows)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows may differ in weight."""
+        return self.door.table.weight is not None and self.grain != "sample"
 
     def min(self, name: str, row: pl.Expr) -> pl.Expr:
         """The lowest value of the included rows."""
@@ -195,16 +209,17 @@ class Unit(SharedStatistics):
         """The highest value of the included rows."""
         return self._fold(name, row, "max")
 
-    def runs(self, key: pl.Expr, *rows: pl.Expr) -> tuple[pl.Expr, ...]:
+    def runs(self, key: pl.Expr, *rows: pl.Expr, few: bool = False) -> tuple[pl.Expr, ...]:
         """Σw·row over the rows of equal key, in descending order of the key, one sum for each row expression.
 
-        A formula may cumulate them and must reduce them to one value. Each is named by `.alias`.
+        A formula may cumulate them and must reduce them to one value. Each is named by `.alias`. Say `few` where
+        there are few keys, such as bins: then they can share a fold with the labels.
         """
         included = [pl.when(self.mask).then(self._weighted(row)).alias(row.meta.output_name()) for row in rows]
-        return self._reading.runs(pl.when(self.mask).then(key).alias(key.meta.output_name()), included)
+        return self._reading.runs(pl.when(self.mask).then(key).alias(key.meta.output_name()), included, few=few)
 
     def _weighted(self, row: pl.Expr) -> pl.Expr:
-        if self.door.table.weight is None or self.grain == "sample":
+        if not self.is_weighted:
             return row * self.weight
         # A weight of 0 takes the row out, also where 0 times infinity would be NaN.
         return pl.when(self.weight != 0).then(row * self.weight)
@@ -238,6 +253,10 @@ class Unit(SharedStatistics):
         """Say that the value cannot be known where there is such a row."""
         self.unknown[name] = rows
 
+    def rows(self) -> pl.Expr:
+        """Σw: how many rows there are, weighted."""
+        return self.sum("rows", pl.lit(1)) if self.is_weighted else self.included_rows()
+
     def included_rows(self) -> pl.Expr:
         """How many rows are included, unweighted."""
         return self.count("n_rows", pl.lit(True))
@@ -251,7 +270,7 @@ class Unit(SharedStatistics):
     def broken_rows(self) -> pl.Expr:
         """How many included rows are broken for what was read; where a formula looks across, their whole sample is."""
         self.door.weight()  # acts when units are averaged, even where no statistic of theirs is weighted
-        counts = [self._broken(name, rows) for name, rows in self.door.guards.items()]
+        counts = [self._broken(name, rows) for name, rows in self.door.guards.items() if rows is not None]
         return pl.sum_horizontal(counts) if counts else pl.lit(0, dtype=pl.Int64)
 
     def _broken(self, name: str, rows: pl.Expr) -> pl.Expr:

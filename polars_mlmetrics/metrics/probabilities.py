@@ -26,9 +26,14 @@ def log_loss(
     """
     if logits:
         return ratio(u.sum("log_loss@logits", _cost_of_logit(u)), u.rows())
-    p, t = _clipped(u, eps), u.soft_truth
-    cost = times_log(t, p) + times_log(1 - t, 1 - p) if eps == 0 else t * p.log() + (1 - t) * (1 - p).log()
-    return ratio(u.sum(f"log_loss@{eps}", -cost), u.rows())
+    return ratio(u.sum(f"log_loss@{eps}", -_log_likelihood(u, _clipped(u, eps))), u.rows())
+
+
+def _log_likelihood(u: Unit, p: pl.Expr) -> pl.Expr:
+    if u.has_boolean_truth:
+        # One of the two terms is 0, so one logarithm is enough.
+        return pl.when(u.soft_truth == 1).then(p).otherwise(1 - p).log()
+    return times_log(u.soft_truth, p) + times_log(1 - u.soft_truth, 1 - p)
 
 
 def _cost_of_logit(u: Unit, *, negatives: bool = True) -> pl.Expr:
@@ -107,7 +112,7 @@ def calibration_error(
     """
     p = sigmoid(u.logit) if logits else u.probability
     bin_of = (p * bins).floor().clip(0, bins - 1).alias(f"bin@{bins}{'@logits' if logits else ''}")
-    n, surplus = u.runs(bin_of, pl.lit(1).alias("rows"), (p - u.truth.cast(pl.Float64)).alias("surplus"))
+    n, surplus = u.runs(bin_of, pl.lit(1).alias("rows"), (p - u.truth.cast(pl.Float64)).alias("surplus"), few=True)
     gap = ratio(surplus.abs(), n)
     if norm == "max":
         return gap.max()

@@ -6,20 +6,20 @@ a 0 / 1 truth, …), and the door hands out the values together with the rows th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
 from typing import Any, Literal, TypedDict, get_args
 
-import numpy as np
 import polars as pl
 
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
 
 Grain = Literal["group", "label", "sample"]
 RoleName = Literal["sample", "label", "score", "truth", "weight"]
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST = sys.float_info.max
 ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
 
 

@@ -1,6 +1,7 @@
 """The only division and the only logarithm of the package: what is undefined is null, never NaN or infinite."""
 
 import math
+import sys
 
 import polars as pl
 
@@ -11,11 +12,11 @@ def ratio(numerator: pl.Expr | float, denominator: pl.Expr) -> pl.Expr:
 
 
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """Divide a part by its whole; null where the whole, and so the part, is 0.
+    """Divide a part by its whole; 0 where the whole, and so the part, is 0.
 
-    As `ratio`, but the whole is written once: inside `agg` Polars works a repeated expression out again.
+    Unlike in `ratio` the whole is written once: inside `agg` Polars works a repeated expression out again.
     """
-    return (part / whole).fill_nan(None)
+    return part / whole.cast(pl.Float64).clip(lower_bound=sys.float_info.min)
 
 
 def times_log(factor: pl.Expr, value: pl.Expr, *, base: float = math.e, of_zero: float = -math.inf) -> pl.Expr:

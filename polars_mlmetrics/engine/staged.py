@@ -21,6 +21,7 @@ from polars_mlmetrics.engine.unit import Statistic, Unit
 from polars_mlmetrics.errors import NameCollisionError
 
 INTERNAL = "__mlm_"
+CODE = f"{INTERNAL}code"
 
 
 class Columns(NamedTuple):
@@ -64,7 +65,14 @@ class Plan:
     def groups(self) -> pl.LazyFrame:
         """One row a group, with the columns of every measure."""
         self._share_folds()
-        return beside([lane.groups() for lane in self._lanes.values()], self.by)
+        plain = [lane.groups() for lane in self._lanes.values() if lane.by == self.by]
+        coded = [lane.groups() for lane in self._lanes.values() if lane.by != self.by]
+        if not coded:
+            return beside(plain, self.by)
+        names = beside(plain, self.by) if plain else self.rows.select(self.by).unique()
+        # Two groups of one code would be an error here, never a wrong number. The check leaves the streaming engine,
+        # with a row a group.
+        return beside([names.with_columns(self._code()), *coded], [CODE], validate="1:1").drop(CODE)
 
     def units(self) -> pl.LazyFrame:
         """One row a unit, with the values of measures that all stop at one grain."""
@@ -81,8 +89,23 @@ class Plan:
         keys = measure.table.keys(measure.grain)
         name = (measure.grain, recorder.run_name, *keys)
         if name not in self._lanes:
-            self._lanes[name] = Lane(self.rows, self.by, keys, recorder.run_key, few_runs=recorder.few_runs)
+            rows, by = self.rows, self.by
+            if measure.grain == "sample" and measure.per is None and self._has_codes:
+                rows, by = rows.with_columns(self._code()), [CODE]
+            self._lanes[name] = Lane(rows, by, keys, recorder.run_key, few_runs=recorder.few_runs)
         return self._lanes[name]
+
+    @property
+    def _has_codes(self) -> bool:
+        """Whether one number can stand for the by columns: a key less to match when millions of samples are folded.
+
+        Not for floats, of which 0.0 and -0.0 are one group and two codes.
+        """
+        types = [self.schema[key] for key in self.by]
+        return len(types) > 1 and all(t.is_integer() or t.is_temporal() or t in (pl.String, pl.Boolean) for t in types)
+
+    def _code(self) -> pl.Expr:
+        return pl.sum_horizontal(pl.col(key).hash(seed) for seed, key in enumerate(self.by)).alias(CODE)
 
     def _share_folds(self) -> None:
         """Let the group, its labels and its few runs (bins) be merged from one fold of the rows at all their keys.
@@ -325,9 +348,13 @@ def fold(
 
 
 def beside(
-    tables: Sequence[pl.LazyFrame], keys: Sequence[str], *, how: Literal["inner", "left"] = "inner"
+    tables: Sequence[pl.LazyFrame],
+    keys: Sequence[str],
+    *,
+    how: Literal["inner", "left"] = "inner",
+    validate: Literal["m:m", "1:1"] = "m:m",
 ) -> pl.LazyFrame:
     """Tables of the same keys, side by side."""
     if not keys:
         return pl.concat(tables, how="horizontal")
-    return reduce(lambda left, right: left.join(right, on=keys, how=how, nulls_equal=True), tables)
+    return reduce(lambda left, right: left.join(right, on=keys, how=how, nulls_equal=True, validate=validate), tables)

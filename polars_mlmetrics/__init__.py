@@ -7,6 +7,8 @@ from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.arithmetic import ratio
 from polars_mlmetrics.engine.declaration import CATALOGUE, metric
 from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.settle import Average
+from polars_mlmetrics.engine.statistics import Threshold
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.metrics import *
@@ -15,12 +17,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CATALOGUE",
+    "Average",
     "ColumnError",
     "Metric",
     "MetricError",
     "NameCollisionError",
     "ParameterError",
     "Roles",
+    "Threshold",
     "Unit",
     "evaluate",
     "metric",

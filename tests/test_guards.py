@@ -68,6 +68,7 @@ def test_a_metric_has_a_reference(name: str) -> None:
     reference = getattr(references, name, None)
     assert inspect.isfunction(reference), f"tests/references.py has no function {name}"
     assert reference.__module__ == references.__name__
+    assert name in references.DECLARED, f"{name} in tests/references.py lacks @reference(...)"
 
 
 def test_references_know_nothing_of_the_package() -> None:

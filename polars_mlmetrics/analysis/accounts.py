@@ -11,6 +11,7 @@ from polars_mlmetrics.data.roles import check_columns
 from polars_mlmetrics.engine.declaration import Declaration
 from polars_mlmetrics.engine.metric import Measure, Metric
 from polars_mlmetrics.engine.staged import Columns, Plan
+from polars_mlmetrics.engine.statistics import Threshold
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.metrics.decisions import n_excluded, n_rows, n_samples, support
@@ -21,6 +22,13 @@ def support_of_shares(u: Unit) -> pl.Expr:
     return u.sum("soft_support", u.soft_truth)
 
 
+def rows_without_threshold(u: Unit, *, threshold: Threshold) -> pl.Expr:
+    """How many rows no threshold is known for."""
+    u.decision(threshold)
+    return pl.lit(0) if (unknown := u.unknown_rows()) is None else unknown
+
+
+NO_THRESHOLD = Declaration(rows_without_threshold, None, (0, float("inf")), None, "never", counts=True)
 SOFT_SUPPORT = Declaration(support_of_shares, None, (0, float("inf")), None, "no rows", counts=False)
 
 
@@ -71,6 +79,13 @@ class Account:
         elif "truth" in guards:
             self._told["support"] = plan.add(_counting(support(), measure, known)).value
 
+        if measure.probe.unknown:
+            cut = {"threshold": measure.parameters["threshold"]}
+            without = Measure(
+                NO_THRESHOLD, cut, labels=measure.labels, roles=measure.roles, predicates=measure.predicates
+            )
+            self._told["without_threshold"] = plan.add(without).value
+
     def _tell_samples(self, plan: Plan) -> None:
         measure = self._first
         try:
@@ -115,6 +130,9 @@ class Account:
         told += [(value.is_not_null(), pl.lit(None, dtype=pl.String)), (n_rows == 0, none_left)]
         if self._min_samples is not None:
             told.append((self._too_few(), pl.lit(f"fewer than {self._min_samples} samples")))
+        if "without_threshold" in self._told:
+            without = pl.col(self._told["without_threshold"])
+            told.append((without > 0, pl.format("rows without a threshold: {}", without)))
         for measure in self.metric.measures():
             columns = self._columns[measure.key]
             told.append((pl.col(columns.value).is_null(), self._undefined(measure, columns)))

@@ -129,6 +129,17 @@ def metric(
     `range` and `best` say where its values lie and which end is good, `undefined_when` completes the sentence
     "null when …". The grain is left out where the metric has an `average`. `counts` is for whole numbers that are
     summed over units and never null.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> @mlm.metric(range=(0, float("inf")), best="min", undefined_when="no positives")
+    ... def amount_missed(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+    ...     missed = pl.when(u.truth & (u.score <= 0.5)).then(pl.col("amount"))
+    ...     return mlm.ratio(u.sum("amount_missed", missed), u.positives())
+    >>> log = pl.DataFrame({"score": [0.9, 0.2], "truth": [1, 1], "amount": [10, 50]})
+    >>> log.select(amount_missed()).item()
+    25.0
     """
 
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:

@@ -100,6 +100,13 @@ class Metric(pl.Expr):
         """Bind roles to columns: `.on(score="p", truth="clicked", weight="w")`.
 
         A role that is not bound goes by its own name, or by what the verb (`evaluate`, …) says.
+
+        Examples
+        --------
+        >>> import polars as pl, polars_mlmetrics as mlm
+        >>> log = pl.DataFrame({"p": [0.9, 0.2, 0.4], "clicked": [1, 0, 1], "w": [1, 1, 2]})
+        >>> log.select(mlm.recall().on(score="p", truth="clicked", weight="w")).item()
+        0.3333333333333333
         """
         bound = checked_roles(roles)
         return self.each(lambda measure: measure.bind({**measure.roles, **bound}))
@@ -109,7 +116,15 @@ class Metric(pl.Expr):
         return self.each(lambda measure: measure.bind({**roles, **measure.roles}))
 
     def filter(self, *predicates: Any, **constraints: Any) -> Metric:
-        """The metric on the rows where every predicate holds, taken out before any ranking."""
+        """The metric on the rows where every predicate holds, taken out before any ranking.
+
+        Examples
+        --------
+        >>> import polars as pl, polars_mlmetrics as mlm
+        >>> log = pl.DataFrame({"country": ["DE", "DE", "FR"], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
+        >>> log.select(mlm.recall(), mlm.recall().filter(country="DE").alias("recall_de")).row(0)
+        (0.5, 1.0)
+        """
         rows = [
             predicate for given in predicates for predicate in (given if isinstance(given, list | tuple) else [given])
         ]

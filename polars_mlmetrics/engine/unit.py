@@ -8,6 +8,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain
 from polars_mlmetrics.engine.statistics import SharedStatistics
+from polars_mlmetrics.errors import MetricError
 
 Monoid = Literal["sum", "min", "max"]
 
@@ -162,7 +163,7 @@ class Unit(SharedStatistics):
     def within(self, name: str, row: pl.Expr, monoid: Monoid, grain: Grain = "sample") -> pl.Expr:
         """A fold over another unit, back on the rows: the highest negative of my sample."""
         if grain != "sample":
-            raise ValueError(f"within looks inside a sample, not inside a {grain}")
+            raise MetricError(f"within looks inside a sample, not inside a {grain}")
         return self._within_sample(name, folded(self._of_sample(row), monoid))
 
     def _of_sample(self, row: pl.Expr) -> pl.Expr:

@@ -8,7 +8,7 @@ import polars as pl
 
 def ratio(numerator: pl.Expr | float, denominator: pl.Expr) -> pl.Expr:
     """Divide; null where the denominator is 0."""
-    return pl.when(denominator != 0).then(numerator / denominator)
+    return numerator / pl.when(denominator != 0).then(denominator)
 
 
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:

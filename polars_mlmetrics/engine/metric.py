@@ -12,6 +12,7 @@ import polars as pl
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, checked_roles, is_row_wise
 from polars_mlmetrics.engine.arithmetic import ratio
 from polars_mlmetrics.engine.inline import GroupReading, inline
+from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.settle import Best, Settlement, grain_of
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import MetricError
@@ -380,19 +381,6 @@ class Derived(Metric):
 
     def __reduce__(self) -> Any:
         return Derived, (self.operator, self.left, self.right, self.given_name)
-
-
-def identity(value: Any) -> Any:
-    """A hashable stand-in for a value that may be an expression, a mapping or a list."""
-    if isinstance(value, pl.Expr):
-        return value.meta.serialize()
-    if isinstance(value, Mapping):
-        return tuple((key, identity(inner)) for key, inner in value.items())
-    if isinstance(value, list | tuple):
-        return tuple(map(identity, value))
-    if hasattr(value, "threshold"):
-        return (identity(value.threshold), value.inclusive)
-    return value
 
 
 def _other_end(best: Best | None) -> Best | None:

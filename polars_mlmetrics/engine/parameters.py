@@ -54,6 +54,19 @@ class Decided(Averaged, total=False):
     inclusive: bool
 
 
+def identity(value: Any) -> Any:
+    """A hashable stand-in for a value that may be an expression, a mapping or a list."""
+    if isinstance(value, pl.Expr):
+        return value.meta.serialize()
+    if isinstance(value, Mapping):
+        return tuple((key, identity(inner)) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(identity, value))
+    if isinstance(value, Cut):
+        return (identity(value.threshold), value.inclusive)
+    return value
+
+
 def check_parameter(metric: str, name: str, value: Any, annotation: Any) -> None:
     """Refuse a value that its parameter's annotation does not admit."""
     if name == "threshold":

@@ -29,7 +29,7 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     ┌────────┬──────────┬─────────────┬──────────┐
     │ sample ┆ log_loss ┆ n_undefined ┆ n_broken │
     │ ---    ┆ ---      ┆ ---         ┆ ---      │
-    │ i64    ┆ f64      ┆ u32         ┆ u32      │
+    │ i64    ┆ f64      ┆ i64         ┆ i64      │
     ╞════════╪══════════╪═════════════╪══════════╡
     │ 2      ┆ 1.262864 ┆ 0           ┆ 0        │
     └────────┴──────────┴─────────────┴──────────┘
@@ -48,7 +48,10 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     *keys, name = values.collect_schema().names()
     groups: list[str] = keys[: -len(units)]
     value = pl.col(name)
-    apart = [value.is_null().sum().alias("n_undefined"), value.is_nan().sum().alias("n_broken")]
+    apart = [
+        value.is_null().sum().cast(pl.Int64).alias("n_undefined"),
+        value.is_nan().sum().cast(pl.Int64).alias("n_broken"),
+    ]
     counted = values.with_columns(count.over(groups) if groups else count for count in apart)
     worst_first = {name: metric.best == "min"}
     order = [*groups, name, *units]

@@ -20,10 +20,10 @@ class NameCollisionError(MetricError):
     """Two different things would carry one name."""
 
 
-def unknown(what: str, given: object, known: Iterable[object], *, of: str) -> str:
-    """Say that `given` is not among `known`, and name the nearest match."""
+def unknown(what: str, given: object, known: Iterable[object], *, of: str, beside: Iterable[str] = ()) -> str:
+    """Say that `given` is not among `known`, and name the nearest match, be it among what goes beside them."""
     names = [str(name) for name in known]
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-    near = get_close_matches(str(given), names, n=1)
+    near = get_close_matches(str(given), [*names, *beside], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"{what} {given!r} is not {of} ({shown or 'none'}).{hint}"

@@ -640,6 +640,12 @@ def test_a_wrong_parameter_of_a_method() -> None:
     assert re.search(r"'treshold'.*Did you mean 'threshold'\?", message)
 
 
+def test_a_misspelt_keyword_of_evaluate_finds_its_match() -> None:
+    for given, meant in {"slces": "slices", "min_sample": "min_samples", "scor": "score"}.items():
+        message = raised(mlm.ParameterError, mlm.evaluate, pl.DataFrame({"score": [0.5]}), mlm.f1(), **{given: 3})
+        assert message.endswith(f"Did you mean '{meant}'?")
+
+
 @pytest.mark.parametrize("verb", [mlm.evaluate, mlm.worst])
 def test_a_frame_that_is_none(verb: Callable[..., object]) -> None:
     message = raised(mlm.ParameterError, verb, {"score": [0.5]}, mlm.f1())

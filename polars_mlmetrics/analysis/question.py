@@ -51,7 +51,7 @@ class Question:
     ) -> Question:
         """Understand what was given, or say what is wrong with it."""
         check_frame(frame)
-        bound = checked_roles(roles)
+        bound = checked_roles(roles, beside=("by", "slices", "per", "min_samples", "tidy"))
         metrics, plain, order = _sorted_out(given, bound)
         keys = KeyReader(frame.lazy())
         by_columns = [] if by is None else keys.read(by)

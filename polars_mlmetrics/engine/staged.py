@@ -17,6 +17,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, same_expression, types_of
 from polars_mlmetrics.engine.metric import Measure
+from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.unit import Statistic, Unit
 from polars_mlmetrics.errors import NameCollisionError
 
@@ -50,15 +51,17 @@ class Plan:
         self.roles = roles
         self.schema = rows.collect_schema()
         self._lanes: dict[tuple[str, ...], Lane] = {}
-        self._types: dict[tuple[object, ...], Types] = {}
+        self._types: dict[object, Types] = {}
         self._settled: dict[tuple[object, ...], Columns] = {}
 
     def add(self, measure: Measure) -> Columns:
         """The columns that will hold a measure's value. Equal measures share them."""
         if measure.key not in self._settled:
             columns = Columns.numbered(len(self._settled))
-            lane = self._lane_of(measure)
-            lane.add(self._recorder(measure, in_runs=lane.run is not None), columns)
+            recorder = self._recorder(measure, in_runs=False)
+            lane = self._lane_of(recorder)
+            # A formula over runs reads its other statistics as sums over them, so it is read again as one.
+            lane.add(recorder if lane.run is None else self._recorder(measure, in_runs=True), columns)
             self._settled[measure.key] = columns
         return self._settled[measure.key]
 
@@ -81,11 +84,13 @@ class Plan:
         return units.filter(pl.any_horizontal(columns.present for columns in self._settled.values()))
 
     def _recorder(self, measure: Measure, *, in_runs: bool) -> Recorder:
-        types = self._types.setdefault(measure.key, types_of(self.rows, measure.table))
-        return Recorder(measure, self.by, self.roles, types, in_runs=in_runs)
+        roles = identity(measure.roles)
+        if roles not in self._types:
+            self._types[roles] = types_of(self.rows, measure.table)
+        return Recorder(measure, self.by, self.roles, self._types[roles], in_runs=in_runs)
 
-    def _lane_of(self, measure: Measure) -> Lane:
-        recorder = self._recorder(measure, in_runs=False)
+    def _lane_of(self, recorder: Recorder) -> Lane:
+        measure = recorder.measure
         keys = measure.table.keys(measure.grain)
         name = (measure.grain, recorder.run_name, *keys)
         if name not in self._lanes:

@@ -25,7 +25,8 @@ def support_of_shares(u: Unit) -> pl.Expr:
 def rows_without_threshold(u: Unit, *, threshold: Threshold) -> pl.Expr:
     """How many rows no threshold is known for."""
     u.decision(threshold)
-    return pl.lit(0) if (unknown := u.unknown_rows()) is None else unknown
+    unknown = u.unknown_rows()
+    return pl.lit(0) if unknown is None else unknown
 
 
 NO_THRESHOLD = Declaration(rows_without_threshold, None, (0, float("inf")), None, "never", counts=True)
@@ -78,13 +79,9 @@ class Account:
             self._told["support"] = plan.add(_counting(SOFT_SUPPORT(), measure, known)).value
         elif "truth" in guards:
             self._told["support"] = plan.add(_counting(support(), measure, known)).value
-
         if measure.probe.unknown:
-            cut = {"threshold": measure.parameters["threshold"]}
-            without = Measure(
-                NO_THRESHOLD, cut, labels=measure.labels, roles=measure.roles, predicates=measure.predicates
-            )
-            self._told["without_threshold"] = plan.add(without).value
+            without = Measure(NO_THRESHOLD, {"threshold": measure.parameters["threshold"]})
+            self._told["without_threshold"] = plan.add(_counting(without, measure)).value
 
     def _tell_samples(self, plan: Plan) -> None:
         measure = self._first

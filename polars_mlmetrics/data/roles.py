@@ -194,10 +194,8 @@ class Door:
     @property
     def raw_score(self) -> pl.Expr:
         """The score in its own float type (a threshold is rounded to that type); text and dates raise."""
-        return self.table.score if self._is_float("score") else self.table.score * 1.0
-
-    def _is_float(self, role: str) -> bool:
-        return role in self.types and self.types[role].is_float()
+        known = self.types.get("score")
+        return self.table.score if known is not None and known.is_float() else self.table.score * 1.0
 
     def score(self) -> pl.Expr:
         self.guards["score"] = self.raw_score.is_nan()

@@ -1,4 +1,4 @@
-"""The only division and the only logarithm of the package: what is undefined is null, never NaN or infinite."""
+"""The only division of the package, where 0/0 has one meaning, and the logarithms that need care near 0 and infinity."""
 
 import math
 import sys

@@ -197,6 +197,10 @@ class Unit(SharedStatistics):
         """Σw over the rows it holds for."""
         return self.sum(name, rows) if self.is_weighted else self.count(name, rows)
 
+    def rows(self) -> pl.Expr:
+        """Σw: how many rows there are, weighted."""
+        return self.sum("rows", pl.lit(1)) if self.is_weighted else self.included_rows()
+
     @property
     def is_weighted(self) -> bool:
         """Whether rows may differ in weight."""
@@ -253,10 +257,6 @@ class Unit(SharedStatistics):
     def needs_known(self, name: str, rows: pl.Expr) -> None:
         """Say that the value cannot be known where there is such a row."""
         self.unknown[name] = rows
-
-    def rows(self) -> pl.Expr:
-        """Σw: how many rows there are, weighted."""
-        return self.sum("rows", pl.lit(1)) if self.is_weighted else self.included_rows()
 
     def included_rows(self) -> pl.Expr:
         """How many rows are included, unweighted."""

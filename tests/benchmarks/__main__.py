@@ -17,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
+import polars_mlmetrics as mlm
 from tests.benchmarks.data import write_log
 from tests.benchmarks.work import INLINE, QUERIES, forty_metrics
 
@@ -86,9 +87,7 @@ def measure_here(work: str, log: str) -> Figures:
 def planning() -> Callable[[], object]:
     """Planning forty metrics on a small frame."""
     frame = pl.LazyFrame({"sample": [1], "label": ["a"], "score": [0.5], "truth": [True], "model": ["m"]})
-    from polars_mlmetrics import evaluate
-
-    return lambda: evaluate(frame, *[metric.alias(str(i)) for i, metric in enumerate(forty_metrics())], by="model")
+    return lambda: mlm.evaluate(frame, *[metric.alias(str(i)) for i, metric in enumerate(forty_metrics())], by="model")
 
 
 def timed(task: Callable[[], object]) -> Figures:

@@ -1,4 +1,4 @@
-"""The only division of the package, where 0/0 has one meaning, and the logarithms that need care near 0 and infinity."""
+"""The only division of the package, and the logarithms that need care near 0 and infinity."""
 
 import math
 import sys

@@ -1,6 +1,7 @@
 """Machine-learning metrics as Polars expressions: every metric, on every slice, from one lazy scan."""
 
 from polars_mlmetrics import namespace as _namespace  # registers .mlm
+from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.data.roles import Roles
@@ -12,6 +13,7 @@ from polars_mlmetrics.engine.statistics import Threshold
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.metrics import *
+from polars_mlmetrics.metrics.targets import average_score, flattened
 
 __version__ = "0.1.0"
 
@@ -26,7 +28,10 @@ __all__ = [
     "Roles",
     "Threshold",
     "Unit",
+    "average_score",
+    "confusion",
     "evaluate",
+    "flattened",
     "metric",
     "ratio",
     "worst",

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
+from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.data.roles import ROLE_NAMES
@@ -86,5 +87,6 @@ class FrameNamespace:
         frame = self._seen()
         return self._copy if frame is None else frame
 
+    confusion = _verb(confusion)
     evaluate = _verb(evaluate)
     worst = _verb(worst)

@@ -15,9 +15,9 @@ import polars as pl
 
 import polars_mlmetrics as mlm
 from tests import oracle
-from tests.frames import SCHEMA
+from tests.frames import LABELS, SCHEMA
 from tests.oracle import Value, same
-from tests.references import DECLARED, Declared
+from tests.references import DECLARED, Declared, Row
 
 NAMED_WEIGHTS = {"a": 2.0, "b": 1.0, "zz": 5.0}  # one label is absent, and three are not named
 AVERAGES: dict[str, Any] = {
@@ -34,13 +34,28 @@ THRESHOLDS: list[dict[str, Any]] = [
     {"threshold": {"b": 0.7, "c": 0.1, None: 0.5}, "inclusive": True},
     {"threshold": {"a": 0.1, "b": 0.5}},  # most labels are not known: neither is the metric
 ]
-LABELS: list[dict[str, Any]] = [
+VOCABULARIES: list[dict[str, Any]] = [
     {"labels": ["b", "a"]},
     {"labels": ["b", "zz", "d", "yy"], "undefined": 0.25},
     {"labels": ["b", "zz", "c"]},
 ]
+PRIORS: list[Any] = [
+    {"a": 0.1, "b": 0.5, "c": 0.25, "d": 0.0, "e": 1.0},
+    {"a": 0.1, "b": 0.5, "c": 0.25},  # a sample whose true label is another one cannot be known
+    pl.col("limit"),
+    "limit",
+]
+# Of each kind of number the first few that a parameter's bounds admit.
+WHOLE = [3, 1]
+REAL = [0.6, 0.0, 1.0, 2.0, 1.25]
+OF_NAME: dict[str, list[Any]] = {"eps": [0.0, 0.125], "bins": [3, 1, 64], "beta": [2.0, 0.5], "max_fpr": [0.6, 0.25]}
 UNDEFINED = 0.25
-SHARED = ("average", "threshold", "inclusive", "labels", "undefined")
+SHARED = ("average", "threshold", "inclusive", "labels", "undefined", "prior")
+SCORE_OF = {"probability": "score", "logit": "logit", "positive": "rate", "above -1": "rate", "any": "answer"}
+TRUTH_OF = {
+    "binary": "truth", "soft": "soft", "gain": "gain", "real": "real", "positive": "amount",
+    "above -1": "amount", "any": "solution",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,15 +85,14 @@ class Case:
     @property
     def score(self) -> str:
         """The column of a score of the kind it takes."""
-        if self.declared.score == "probability":
-            return "logit" if self.params.get("logits") else "score"
-        if self.declared.score == "any":
-            return "answer"
+        kind = oracle.score_kind(self.name, self.params)
+        if kind != "real":
+            return SCORE_OF[kind]
         return "estimate" if self.declared.truth == "real" else "margin"
 
     @property
     def truth(self) -> str:
-        return {"binary": "truth", "soft": "soft", "real": "real", "any": "solution"}[self.declared.truth]
+        return TRUTH_OF[self.declared.truth]
 
     @property
     def average(self) -> str:
@@ -131,31 +145,47 @@ class Case:
         return int(not same(bare.expected(frame, weighted=True), bare.expected(heavier, weighted=True)))
 
     @property
+    def needs_label(self) -> bool:
+        return oracle.needs_label(self.name, self.params, self.grain)
+
+    @property
     def reads(self) -> set[str]:
-        """The columns in which a broken value breaks it."""
+        """The columns that it reads."""
         reads = self.declared.reads.split()
         if self.average == "weighted" and reads:
             reads.append("truth")  # the weights of the labels are their supports
-        kinds = {"score": self.declared.score, "truth": self.declared.truth}
-        columns = {"score": self.score, "truth": self.truth}
-        broken = {columns[role] for role in reads if kinds[role] != "any"}
-        return broken | ({"weight"} if reads else set())
+        return {getattr(self, role) for role in reads} | ({"weight"} if reads else set())
+
+    def is_broken_by(self, cells: Mapping[str, float]) -> bool:
+        """Whether a row with these cells is broken to it."""
+        row = {**ROW, **cells}
+        roles = (row[self.score], row[self.truth], row["weight"])
+        return bool(cells.keys() & self.reads) and oracle.breaks(self.name, self.params)(Row(1, "a", *roles))
 
     @property
     def names_labels(self) -> bool:
         """Whether labels stand in its parameters."""
-        return self.average == "named" or "labels" in self.params or isinstance(self.params.get("threshold"), Mapping)
+        of_label = self.params.get("threshold"), self.params.get("prior")
+        return self.average == "named" or "labels" in self.params or any(isinstance(it, Mapping) for it in of_label)
+
+    @property
+    def orders_labels(self) -> bool:
+        """Whether the order of the names of labels matters to it."""
+        return self.params.get("ties") == "ignore"
 
     @property
     def is_known(self) -> bool:
-        """Whether every label has a threshold."""
-        threshold = self.params.get("threshold")
+        """Whether every label has a threshold or a prior."""
+        threshold, prior = self.params.get("threshold"), self.params.get("prior")
+        if isinstance(prior, Mapping):
+            return prior.keys() >= set(LABELS)
         return not isinstance(threshold, Mapping) or None in threshold
 
 
 ROW = {
     "world": "", "fold": 0, "sample": 1, "label": "a", "score": 0.5, "logit": 0.5, "margin": 0.0, "estimate": 0.0,
-    "answer": "x", "truth": 1.0, "soft": 1.0, "real": 1.0, "solution": "x", "weight": 1.0, "limit": 0.5,
+    "rate": 1.0, "answer": "x", "truth": 1.0, "soft": 1.0, "real": 1.0, "gain": 1.0, "amount": 1.0, "solution": "x",
+    "weight": 1.0, "limit": 0.5,
 }  # fmt: skip
 
 
@@ -185,12 +215,10 @@ def values_of(parameter: inspect.Parameter) -> list[Any]:
             found += get_args(kind)
         elif kind is bool:
             found += [False, True]
-        elif kind is int:
-            found += [1, 3]
-        elif kind is float and bounds:
-            found += [0.0, 0.125] if all(bound.admits(0.0) for bound in bounds) else [2.0, 1.25]
-        elif kind is float:
-            found += [-3.0]
+        elif kind in (int, float):
+            candidates = OF_NAME.get(parameter.name, WHOLE if kind is int else REAL)
+            admitted = [value for value in candidates if all(bound.admits(value) for bound in bounds)]
+            found += admitted[:3] if bounds else [-3.0]
     return [v for v in found if not (type(v) is type(parameter.default) and v == parameter.default)]
 
 
@@ -205,23 +233,30 @@ def averages_of(name: str) -> dict[str, Any]:
 
 
 def variants(name: str) -> Iterator[dict[str, Any]]:
-    """The parameters beside the average: all by default, then one after the other something else."""
+    """The parameters beside the average: its own, and after them those that many metrics share."""
+    base = {key: values_of(parameters(name)[key])[0] for key in sorted(required(name))}
+    yield from own_variants(name, base)
+    shared = {
+        "undefined": [{"undefined": UNDEFINED}],
+        "threshold": THRESHOLDS,
+        "labels": VOCABULARIES,
+        "grid": [{"bins": 64, "grid": "float"}],
+        "prior": [{"prior": prior} for prior in PRIORS],
+    }
+    for key, changes in shared.items():
+        if key in parameters(name):
+            yield from ({**base, **change} for change in changes)
+
+
+def own_variants(name: str, base: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """All by default, then one after the other something else, then all at once."""
     own = {key: parameter for key, parameter in parameters(name).items() if key not in SHARED}
-    base = {key: values_of(own[key])[0] for key in sorted(required(name))}
-    yield base
-    for key, parameter in own.items():
-        for value in values_of(parameter):
-            if base.get(key) != value:
-                yield {**base, key: value}
-    takes = parameters(name)
-    if "undefined" in takes:
-        yield {**base, "undefined": UNDEFINED}
-    if "threshold" in takes:
-        for threshold in THRESHOLDS:
-            yield {**base, **threshold}
-    if "labels" in takes:
-        for labels in LABELS:
-            yield {**base, **labels}
+    yield dict(base)
+    others = {key: [v for v in values_of(parameter) if v != base.get(key)] for key, parameter in own.items()}
+    for key, values in others.items():
+        yield from ({**base, key: value} for value in values)
+    if sum(map(bool, others.values())) > 1:
+        yield {**base, **{key: values[0] for key, values in others.items() if values}}
 
 
 def all_cases() -> list[Case]:
@@ -250,3 +285,10 @@ def thinned(average: str, keep: int = 3) -> list[Case]:
 
 def plain_cases(average: str) -> list[Case]:
     return [case for case in of_average(average) if case.is_plain]
+
+
+def a_few(keep: int) -> list[Case]:
+    """Every metric of the whole group and of its own unit, and every so many of those that are averaged."""
+    plain = [case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average)]
+    whole = ("micro", NO_AVERAGE)
+    return [case for place, case in enumerate(plain) if case.average in whole or place % keep == 0]

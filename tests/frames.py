@@ -13,28 +13,30 @@ import polars as pl
 
 KEYS = ["world", "fold"]
 LABELS = ["a", "b", "c", "d", "e"]
-SCORES = ["score", "logit", "margin", "estimate", "answer"]
-TRUTHS = ["truth", "soft", "real", "solution"]
+SCORES = ["score", "logit", "margin", "estimate", "rate", "answer"]
+TRUTHS = ["truth", "soft", "real", "gain", "amount", "solution"]
 SCHEMA = {
     "world": pl.String, "fold": pl.Int64, "sample": pl.Int64, "label": pl.String,
-    "score": pl.Float64, "logit": pl.Float64, "margin": pl.Float64, "estimate": pl.Float64, "answer": pl.String,
-    "truth": pl.Float64, "soft": pl.Float64, "real": pl.Float64, "solution": pl.String,
+    "score": pl.Float64, "logit": pl.Float64, "margin": pl.Float64, "estimate": pl.Float64, "rate": pl.Float64,
+    "answer": pl.String, "truth": pl.Float64, "soft": pl.Float64, "real": pl.Float64, "gain": pl.Float64,
+    "amount": pl.Float64, "solution": pl.String,
     "weight": pl.Float64, "limit": pl.Float64,
 }  # fmt: skip
 
 PLAIN = ["multi", "single"]  # several true labels a sample, and one
 BROKEN_SAMPLE, BROKEN_LABEL = 2, "b"
+# Two columns share a world only where no metric reads both.
 BROKEN: dict[str, dict[str, float]] = {
-    "score NaN": {"score": float("nan"), "logit": float("nan"), "margin": float("nan"), "estimate": float("nan")},
-    "probability -0.1": {"score": -0.1},
-    "probability 1.1": {"score": 1.1},
+    "score NaN": dict.fromkeys(("score", "logit", "margin", "estimate", "rate"), float("nan")),
+    "probability -0.1, gain -1": {"score": -0.1, "gain": -1},
+    "probability 1.1, gain inf": {"score": 1.1, "gain": float("inf")},
     "logit inf": {"logit": float("inf")},
-    "truth 2": {"truth": 2},
-    "truth -1": {"truth": -1},
+    "truth 2, amount 0": {"truth": 2, "amount": 0},
+    "truth -1, amount -1": {"truth": -1, "amount": -1},
     "truth 0.3": {"truth": 0.3},
-    "truth NaN": {"truth": float("nan"), "soft": float("nan"), "real": float("nan")},
-    "soft truth 1.5": {"soft": 1.5},
-    "soft truth -0.1": {"soft": -0.1},
+    "truth NaN": dict.fromkeys(("truth", "soft", "real", "gain", "amount"), float("nan")),
+    "soft truth 1.5, rate 0": {"soft": 1.5, "rate": 0},
+    "soft truth -0.1, rate -1": {"soft": -0.1, "rate": -1},
     "weight NaN": {"weight": float("nan")},
     "weight -1": {"weight": -1},
     "weight inf": {"weight": float("inf")},
@@ -59,14 +61,18 @@ def plain(kind: str) -> pl.DataFrame:
         "logit": random.choice([-3.0, -1.0, 0.0, 0.0, 0.5, 0.5, 2.0], size),
         "margin": random.choice([-np.inf, -1.5, -0.0, 0.0, 0.1, 0.3, 0.5, 0.5, 0.7, 1.5, np.inf], size),
         "estimate": random.choice([-1.0, 0.0, 0.5, 0.5, 3.0], size),
+        "rate": random.choice([0.125, 0.5, 0.5, 1.0, 4.0], size),
         "answer": random.choice(["x", "y"], size),
         "truth": truth,
         "soft": random.choice([0.0, 0.25, 0.5, 1.0, 1.0], size),
         "real": random.choice([-1.0, 0.0, 0.5, 2.0], size),
+        "gain": random.choice([0.0, 0.0, 0.5, 1.0, 1.0, 3.0], size),
+        "amount": random.choice([0.25, 0.5, 1.0, 1.0, 3.0], size),
         "solution": random.choice(["x", "y"], size),
         "weight": [[1.0, 2.0, 3.0][sample % 3] for sample in samples],
         "limit": random.choice([0.1, 0.4, 0.5], size),
     }
+    columns["estimate"][samples.index(4)] = -6.5  # the greatest error, of a sample that a law gives no weight
     return pl.DataFrame(columns).with_columns(world=pl.lit(kind), fold=pl.lit(1)).select(list(SCHEMA)).cast(SCHEMA)
 
 
@@ -101,7 +107,8 @@ def null_rows(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     """The frame and a few rows more, which would change every value if their null did not leave them out."""
     extra = frame.head(NULL_ROWS).with_columns(
         truth=1 - pl.col("truth"), soft=1 - pl.col("soft"), score=1 - pl.col("score"), margin=pl.lit(0.6),
-        logit=pl.lit(5.0), estimate=pl.lit(9.0), answer=pl.lit("x"), solution=pl.lit("y"), weight=pl.lit(4.0),
+        logit=pl.lit(5.0), estimate=pl.lit(9.0), rate=pl.lit(9.0), gain=pl.lit(5.0), amount=pl.lit(7.0),
+        answer=pl.lit("x"), solution=pl.lit("y"), weight=pl.lit(4.0),
     )  # fmt: skip
     nulls = [pl.lit(None, dtype=SCHEMA[column]).alias(column) for column in columns]
     return pl.concat([extra.with_columns(nulls), frame])
@@ -149,6 +156,26 @@ def sprinkled(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(nulled)
 
 
+def tenths() -> pl.DataFrame:
+    """Twenty rows of weight 0.1. A sum of them is rounded, and still 6 of 10 are 0.6 of them, and 10 of 20 the half.
+
+    By falling score, 6 are true, 6 false, 3 true, 4 false and one true; each has another error.
+    """
+    truth = [1.0] * 6 + [0.0] * 6 + [1.0] * 3 + [0.0] * 4 + [1.0]
+    falling = [0.95 - 0.045 * place for place in range(20)]
+    columns = {
+        "sample": range(20), "label": "a", "score": falling, "logit": falling, "margin": falling,
+        "estimate": [place * 7 % 20 + 1.0 for place in range(20)], "rate": 1.0, "answer": "x", "truth": truth,
+        "soft": truth, "real": [0.0] * 19 + [0.5], "gain": truth, "amount": 1.0, "solution": "x", "weight": 0.1,
+        "limit": 0.5, "world": "", "fold": 0,
+    }  # fmt: skip
+    return pl.DataFrame(columns).select(list(SCHEMA)).cast(SCHEMA)
+
+
+def alike(frame: pl.DataFrame, **values: float) -> pl.DataFrame:
+    return frame.with_columns(pl.lit(value).alias(column) for column, value in values.items())
+
+
 def awkward() -> Iterator[tuple[str | None, int | None, pl.DataFrame]]:
     multi, single = plain("multi"), plain("single")
     yield None, 1, multi.head(9)
@@ -161,12 +188,14 @@ def awkward() -> Iterator[tuple[str | None, int | None, pl.DataFrame]]:
     yield "one row", 0, multi.filter(truth=0).head(1)
     for role in (SCORES, TRUTHS, ["weight"], ["label"], ["sample"]):
         yield f"no {role[0]}", 1, multi.with_columns(pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in role)
-    yield "all true", 1, multi.with_columns(truth=pl.lit(1.0), soft=pl.lit(1.0))
-    yield "none true", 1, multi.with_columns(truth=pl.lit(0.0), soft=pl.lit(0.0))
-    yield "all over", 1, multi.with_columns(score=pl.lit(0.9), margin=pl.lit(0.9))
-    yield "none over", 1, multi.with_columns(score=pl.lit(0.0), margin=pl.lit(0.0))
+    yield "all true", 1, alike(multi, truth=1.0, soft=1.0, real=0.1, gain=1.0, amount=0.1)
+    yield "none true", 1, alike(multi, truth=0.0, soft=0.0, real=0.0, gain=0.0)
+    yield "all over", 1, alike(multi, score=0.9, margin=0.9, estimate=0.1, rate=0.1)
+    yield "none over", 1, alike(multi, score=0.0, margin=0.0)
+    yield "nothing returned", 1, alike(multi, margin=float("-inf"))
     yield "no weight at all", 1, multi.with_columns(weight=pl.lit(0.0))
     yield "some weight", 1, multi.with_columns(weight=pl.Series([0.0, 0.1, 0.0, 0.7, 1.0] * 9).head(multi.height))
+    yield "tenths", 1, tenths()
     yield "one label", 1, multi.filter(label="a")
     yield "one sample", 1, multi.filter(sample=2)
     yield "twice the same key", 1, pl.concat([multi, shuffled(multi, 5).head(11)])

@@ -9,13 +9,14 @@ import inspect
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from tests import references
-from tests.references import DECLARED, Row, UnknownThresholdError, times, total
+from tests.references import DECLARED, Row, UnknownLimitError, positives_of, times, total, weight_of
 
 Params = Mapping[str, Any]
 Roles = Mapping[str, Any]
@@ -38,7 +39,7 @@ class Rows:
 
 
 def evaluated(frame: pl.DataFrame, role: Any) -> pl.Series:
-    return frame.with_columns((pl.col(role) if isinstance(role, str) else role).alias("it")).get_column("it")
+    return frame.get_column(role) if isinstance(role, str) else frame.with_columns(role.alias("it")).get_column("it")
 
 
 def keys_of(frame: pl.DataFrame, role: Any) -> list[Any]:
@@ -66,20 +67,35 @@ def is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def score_is_broken(score: Any, kind: str, logits: bool) -> bool:
-    if is_nan(score):
-        return True
-    if kind != "probability":
-        return False
-    return not math.isfinite(score) if logits else not 0 <= score <= 1
+# What a score or a truth of a kind may be. A NaN is broken whatever it is.
+MAY_BE: dict[str, Callable[[Any], bool]] = {
+    "any": lambda value: True,
+    "real": lambda value: True,
+    "probability": lambda value: 0 <= value <= 1,
+    "logit": math.isfinite,
+    "binary": lambda value: value in (0, 1),
+    "soft": lambda value: 0 <= value <= 1,
+    "gain": lambda value: 0 <= value < math.inf,
+    "positive": lambda value: 0 < value < math.inf,
+    "above -1": lambda value: value > -1,
+}
 
 
-def truth_is_broken(truth: Any, kind: str) -> bool:
-    if is_nan(truth):
-        return True
-    if kind == "soft":
-        return not 0 <= truth <= 1
-    return truth not in (0, 1) if kind == "binary" else False
+def value_is_broken(value: Any, kind: str) -> bool:
+    return is_nan(value) or not MAY_BE[kind](value)
+
+
+@cache
+def takes(name: str, parameter: str) -> bool:
+    return parameter in inspect.signature(getattr(references, name)).parameters
+
+
+def score_kind(name: str, params: Params) -> str:
+    """The kind of score, where a parameter asks for another than the metric by itself: probability or logit."""
+    if params.get("logits", False):
+        return "logit"
+    on_logit_grid = takes(name, "grid") and params.get("bins") is not None and params.get("grid", "logit") == "logit"
+    return "probability" if on_logit_grid else DECLARED[name].score
 
 
 def weight_is_broken(weight: float) -> bool:
@@ -91,22 +107,35 @@ def looks_across(name: str, params: Params) -> bool:
     return DECLARED[name].looks_across or references.is_argmax(params.get("threshold"))
 
 
-def is_broken(row: Row, name: str, params: Params) -> bool:
-    declared = DECLARED[name]
-    reads = declared.reads.split()
-    if "truth" not in reads and params.get("average") == "weighted":
-        reads = [*reads, "truth"]  # the weights of the units are their supports
-    return (
-        ("score" in reads and score_is_broken(row.score, declared.score, params.get("logits", False)))
-        or ("truth" in reads and truth_is_broken(row.truth, declared.truth))
-        or (bool(reads) and weight_is_broken(row.weight))
-    )
+def breaks(name: str, params: Params) -> Callable[[Row], bool]:
+    """The rule which rows are broken."""
+    reads = DECLARED[name].reads.split()
+    if reads and params.get("average") == "weighted":
+        reads.append("truth")  # the weights of the units are their supports
+    of_score, of_truth = score_kind(name, params), DECLARED[name].truth
+
+    def is_broken(row: Row) -> bool:
+        return (
+            ("score" in reads and value_is_broken(row.score, of_score))
+            or ("truth" in reads and value_is_broken(row.truth, of_truth))
+            or (bool(reads) and weight_is_broken(row.weight))
+        )
+
+    return is_broken
+
+
+def needs_label(name: str, params: Params, grain: str) -> bool:
+    """Whether a row without a label is left out: labels are the units, or have a threshold, a prior or a place."""
+    by_label = isinstance(params.get("threshold"), Mapping) or params.get("ties") == "ignore"
+    prior_of_label = takes(name, "prior") and isinstance(params.get("prior"), Mapping | None)
+    return grain == "label" or by_label or prior_of_label
 
 
 def limits_of(frame: pl.DataFrame, params: Params) -> list[float | None]:
-    threshold = params.get("threshold")
-    if isinstance(threshold, pl.Expr):
-        return evaluated(frame, threshold).cast(pl.Float64).to_list()
+    """A threshold or a prior that is worked out from each row."""
+    of_row = params.get("prior", params.get("threshold"))
+    if isinstance(of_row, pl.Expr) or ("prior" in params and isinstance(of_row, str)):
+        return evaluated(frame, of_row).cast(pl.Float64).to_list()
     return [None] * frame.height
 
 
@@ -121,21 +150,25 @@ def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain:
     labels = keys_of(frame, roles.get("label", "label"))
     read_score = as_is if declared.score == "any" else number
     read_truth = as_is if declared.truth == "any" else number
-    needs_label = grain == "label" or isinstance(params.get("threshold"), Mapping)
-    needs_sample = grain == "sample" or name == "n_samples" or looks_across(name, params)
+    by_label = needs_label(name, params, grain)
+    by_sample = grain == "sample" or name == "n_samples" or looks_across(name, params)
+    of_type, is_broken = float_type(score.dtype), breaks(name, params)
     included, excluded = [], 0
     table = zip(samples, labels, score.to_list(), truth.to_list(), weights, limits_of(frame, params), strict=True)
     for sample, label, s, t, w, limit in table:
         if params.get("labels") is not None and label not in params["labels"]:
             continue  # out of scope
-        missing_key = (needs_label and label is None) or (needs_sample and sample is None)
+        missing_key = (by_label and label is None) or (by_sample and sample is None)
         if s is None or t is None or w is None or missing_key:
             excluded += 1
             continue
-        row = Row(sample, label, read_score(s), read_truth(t), number(w), limit=limit)
-        row = replace(row, float_type=float_type(score.dtype))
-        included.append(replace(row, broken=is_broken(row, name, params)))
-    return Rows(with_the_others(included) if looks_across(name, params) else included, excluded)
+        row = Row(sample, label, read_score(s), read_truth(t), number(w), limit=limit, float_type=of_type)
+        included.append(replace(row, broken=True) if is_broken(row) else row)
+    if looks_across(name, params):
+        included = with_the_others(included)
+    if takes(name, "prior") and params.get("prior") is None:
+        included = with_label_shares(included)
+    return Rows(included, excluded)
 
 
 def with_the_others(rows: list[Row]) -> list[Row]:
@@ -157,6 +190,14 @@ def with_the_others(rows: list[Row]) -> list[Row]:
     return told
 
 
+def with_label_shares(rows: list[Row]) -> list[Row]:
+    """Each row with the share that its label has of the true rows, by weight. A broken one breaks them all."""
+    broken, true = any(row.broken for row in rows), positives_of(rows)
+    whole = weight_of(true)
+    shares = {row.label: weight_of(other for other in true if other.label == row.label) for row in rows}
+    return [replace(row, broken=broken, limit=shares[row.label] / whole if whole else None) for row in rows]
+
+
 # --- the units ------------------------------------------------------------------------------------------------------
 
 
@@ -168,7 +209,7 @@ class Settled:
     value: Value
     support: float
     sample_weight: float
-    unknown: bool = False  # a threshold is missing: nobody can say, and `undefined=` does not help
+    unknown: bool = False  # a threshold or a prior is missing: nobody can say, and `undefined=` does not help
 
 
 def value_of(name: str, rows: list[Row], params: Params, excluded: int) -> Value:
@@ -177,7 +218,7 @@ def value_of(name: str, rows: list[Row], params: Params, excluded: int) -> Value
     mine = {key: value for key, value in params.items() if key not in SHARED}
     if name == "n_excluded":
         mine["excluded"] = excluded
-    if "threshold" not in inspect.signature(getattr(references, name)).parameters:
+    if not takes(name, "threshold"):
         mine = {key: value for key, value in mine.items() if key not in ("threshold", "inclusive")}
     reference: Callable[..., Value] = getattr(references, name)
     return reference(rows, **mine)
@@ -197,7 +238,7 @@ def unit_of(name: str, key: Hashable, rows: list[Row], params: Params, excluded:
         return Settled(key, None, support, heaviest)
     try:
         return Settled(key, value_of(name, rows, params, excluded), support, heaviest)
-    except UnknownThresholdError:
+    except UnknownLimitError:
         return Settled(key, None, support, heaviest, unknown=True)
 
 
@@ -304,7 +345,7 @@ def counted_support(name: str, rows: list[Row]) -> Value:
     kind = DECLARED[name].truth
     if kind not in ("binary", "soft") or not rows:
         return None
-    if any(truth_is_broken(row.truth, kind) or weight_is_broken(row.weight) for row in rows):
+    if any(value_is_broken(row.truth, kind) or weight_is_broken(row.weight) for row in rows):
         return math.nan
     return support_of(name, rows)
 

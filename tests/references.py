@@ -7,7 +7,9 @@ A unit of grain sample comes with all its weights 1. What they must know of a me
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,8 @@ class Declared:
 
     units: str = "average"  # "average" chooses them; else "group", "sample" or "label"
     reads: str = "score truth"
-    score: str = "real"  # real | probability | any
-    truth: str = "binary"  # binary | soft | real | any
+    score: str = "real"  # real | probability | positive | above -1 | any
+    truth: str = "binary"  # binary | soft | gain | real | positive | above -1 | any
     looks_across: bool = False  # the value of a row needs the other rows of its sample, whatever the units are
 
 
@@ -49,14 +51,14 @@ class Row:
     truth: Any
     weight: float = 1.0
     broken: bool = False
-    limit: float | None = None  # the value of a threshold that is an expression
+    limit: float | None = None  # a threshold or a prior that is worked out from the row, or from its group
     top_share: float = 0.0  # 1/m where this is one of the m best labels of its sample, else 0
     highest_negative: float | None = None  # best score of a false label of the same sample
     float_type: type[np.floating[Any]] = np.float64  # what the score column was before it became Float64
 
 
-class UnknownThresholdError(LookupError):
-    """No threshold is known for a row: the metric cannot be known either."""
+class UnknownLimitError(LookupError):
+    """No threshold or no prior is known for a row: the metric cannot be known either."""
 
 
 def total(values: Iterable[float]) -> float:
@@ -85,6 +87,14 @@ def weight_of(rows: Iterable[Row]) -> float:
     return total(row.weight for row in rows)
 
 
+def positives_of(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.truth == 1]
+
+
+def negatives_of(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.truth == 0]
+
+
 # --- decisions ------------------------------------------------------------------------------------------------------
 
 
@@ -102,7 +112,7 @@ def predicted(row: Row, threshold: Threshold, inclusive: bool) -> float:
     elif isinstance(threshold, int | float):
         limit = threshold
     if limit is None:
-        raise UnknownThresholdError(row.label)
+        raise UnknownLimitError(row.label)
     limit = float(row.float_type(limit))
     return float(row.score >= limit if inclusive else row.score > limit)
 
@@ -293,7 +303,8 @@ def subset_accuracy(rows: Sequence[Row], *, threshold: Threshold = 0.5, inclusiv
     if is_argmax(threshold):  # one of the best labels is drawn: the chance that it is the true label and the only one
         true = [row for row in rows if row.truth == 1]
         return true[0].top_share if len(true) == 1 else 0.0
-    return float(all(right(row, threshold, inclusive) == 1 for row in rows))
+    each = [right(row, threshold, inclusive) for row in rows]  # of every row, so that an unknown threshold is seen
+    return float(all(value == 1 for value in each))
 
 
 @reference(score="any", truth="any")
@@ -376,11 +387,9 @@ def multilabel_cross_entropy(
 def multiclass_log_loss(
     rows: Sequence[Row], *, eps: float | str = 1e-15, max_loss: float | None = None
 ) -> float | None:
-    true = [row for row in rows if row.truth == 1]
-    if not true:
-        return None
-    if len(true) > 1:
-        return math.nan
+    true = positives_of(rows)
+    if len(true) != 1:
+        return math.nan if true else None
     cost = cost_of(1.0, clip(true[0].score, smallest(true[0], eps)))
     return cost if max_loss is None else min(cost, max_loss)
 
@@ -388,6 +397,53 @@ def multiclass_log_loss(
 @reference(score="probability")
 def brier_score(rows: Sequence[Row], *, logits: bool = False) -> float | None:
     return mean(rows, [(row.truth - probability(row.score, logits)) ** 2 for row in rows])
+
+
+@reference(units="sample", score="probability")
+def multiclass_brier_score(rows: Sequence[Row]) -> float | None:
+    return total((row.truth - row.score) ** 2 for row in rows) if rows else None
+
+
+@reference(score="probability")
+def calibration_bias(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    return mean(rows, [probability(row.score, logits) - row.truth for row in rows])
+
+
+@reference(score="probability")
+def calibration_ratio(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    return over(total(row.weight * probability(row.score, logits) for row in rows), weight_of(positives_of(rows)))
+
+
+@reference(score="probability")
+def normalized_entropy(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = False) -> float | None:
+    """The log loss, as a share of the log loss of whoever knows nothing but how often the truth is true."""
+    shares = [weight_of(positives_of(rows)), weight_of(negatives_of(rows))]
+    if 0 in shares:
+        return None
+    loss = log_loss(rows, eps=eps, logits=logits)
+    return None if loss is None else loss / total(cost_of(w / sum(shares), w / sum(shares)) for w in shares)
+
+
+@reference(units="sample", score="probability")
+def information_score(rows: Sequence[Row], *, prior: Any = None) -> float | None:
+    """The prior of a row is its limit; only where labels are named with theirs, it is looked up here."""
+
+    def log2(p: float) -> float:
+        return math.log2(p) if p > 0 else -math.inf
+
+    true = positives_of(rows)
+    if len(true) != 1:
+        return math.nan if true else None
+    p, a = true[0].score, prior.get(true[0].label) if isinstance(prior, Mapping) else true[0].limit
+    if a is None and prior is None:
+        return None  # no true row of the group weighs anything: a share of nothing
+    if a is None:
+        raise UnknownLimitError(true[0].label)
+    if not 0 <= a <= 1:
+        return math.nan
+    if p == a:
+        return 0.0
+    return log2(p) - log2(a) if p > a else log2(1 - a) - log2(1 - p)
 
 
 @reference(score="probability")
@@ -471,14 +527,191 @@ def labelwise_precision(rows: Sequence[Row]) -> float | None:
     return mean(true, [float(row.highest_negative is None or row.score > row.highest_negative) for row in true])
 
 
+# --- returned lists: a row with a score of -inf was not returned ----------------------------------------------------
+
+
+def above(row: Row, rows: Sequence[Row]) -> int:
+    """How many labels of the sample stand strictly higher."""
+    return sum(other.score > row.score for other in rows)
+
+
+def rank(row: Row, rows: Sequence[Row]) -> int:
+    """How many labels of the sample stand as high or higher, the row itself among them."""
+    return sum(other.score >= row.score for other in rows)
+
+
+def fraction(row: Row, rows: Sequence[Row], k: int | None) -> float:
+    """The share to which a row is among the k best: 0 or 1, a fraction where its tie group goes across the border."""
+    if row.score == -math.inf:
+        return 0.0
+    if k is None:
+        return 1.0
+    better = above(row, rows)
+    return min(max((k - better) / (rank(row, rows) - better), 0.0), 1.0)
+
+
+def hits(rows: Sequence[Row], k: int) -> list[float]:
+    """The fraction of each positive."""
+    return [fraction(row, rows, k) for row in positives_of(rows)]
+
+
+@reference(units="sample")
+def precision_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return total(hits(rows, k)) / k if rows else None
+
+
+@reference(units="sample")
+def recall_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return over(total(hits(rows, k)), len(positives_of(rows)))
+
+
+@reference(units="sample")
+def hit_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return max(hits(rows, k), default=0.0) if rows else None
+
+
+@reference(units="sample")
+def f1_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return 2 * total(hits(rows, k)) / (k + len(positives_of(rows))) if rows else None
+
+
+@reference(units="sample")
+def r_precision(rows: Sequence[Row]) -> float | None:
+    positives = len(positives_of(rows))
+    return over(total(hits(rows, positives)), positives)
+
+
+@reference(units="sample")
+def reciprocal_rank(rows: Sequence[Row], *, k: int | None = None) -> float | None:
+    positives = positives_of(rows)
+    if not positives:
+        return None
+    best = max(positives, key=lambda row: row.score)
+    position = (above(best, rows) + 1 + rank(best, rows)) / 2
+    found = best.score > -math.inf and (k is None or position <= k)
+    return 1 / position if found else 0.0
+
+
+@reference(units="sample")
+def average_precision_at(rows: Sequence[Row], *, k: int | None = None, denominator: str = "possible") -> float | None:
+    positives = positives_of(rows)
+    steps = [fraction(row, rows, k) * rank(row, positives) / rank(row, rows) for row in positives]
+    possible = len(positives) if k is None or denominator == "positives" else min(len(positives), k)
+    return over(total(steps), possible)
+
+
+def discounted(gains: Iterable[float], k: int | None) -> float:
+    """The gains of the places from the first, each by its discount, those beyond k left out."""
+    return total(gain / math.log2(place + 2) for place, gain in enumerate(gains) if k is None or place < k)
+
+
+def gain_of(row: Row, gain: str) -> float:
+    return 2.0**row.truth - 1 if gain == "exponential" else row.truth
+
+
+@reference(units="sample", truth="gain")
+def dcg(rows: Sequence[Row], *, k: int | None = None, gain: str = "linear", ties: str = "average") -> float | None:
+    if not rows:
+        return None
+    returned = [row for row in rows if row.score > -math.inf]
+    if ties == "ignore":  # in the order of the labels, and of one label the higher gain first
+        returned.sort(key=lambda row: (-row.score, row.label, -row.truth))
+        return discounted([gain_of(row, gain) for row in returned], k)
+    gains = []
+    for score in sorted({row.score for row in returned}, reverse=True):
+        tied = [gain_of(row, gain) for row in returned if row.score == score]
+        gains += [total(tied) / len(tied)] * len(tied)
+    return discounted(gains, k)
+
+
+@reference(units="sample", truth="gain")
+def ndcg(rows: Sequence[Row], *, k: int | None = None, gain: str = "linear", ties: str = "average") -> float | None:
+    found = dcg(rows, k=k, gain=gain, ties=ties)
+    return None if found is None else over(found, discounted(sorted((gain_of(r, gain) for r in rows), reverse=True), k))
+
+
+@reference(units="sample")
+def top_k_accuracy(rows: Sequence[Row], *, k: int) -> float | None:
+    true = positives_of(rows)
+    if len(true) != 1:
+        return math.nan if true else None
+    return fraction(true[0], rows, k)
+
+
 # --- separation -----------------------------------------------------------------------------------------------------
 
 
+HELD = 1e-12  # by so much, relatively, a rounded sum of weights may miss a bound and still keep it
+
+
+def logit_cell(p: float, bins: int) -> int:
+    """The cell of a probability: equal steps of its logit from -16 to 16, all that is beyond in the last ones."""
+    if p in (0, 1):
+        return 0 if p == 0 else bins - 1
+    return min(max(math.floor((math.log(p) - math.log1p(-p) + 16) / 32 * bins), 0), bins - 1)
+
+
+def float_cell(score: float, bins: int) -> int:
+    """The cell of any number: equal steps of a scale that is straight near 0 and a logarithm far from it."""
+    if math.isinf(score):
+        return 0 if score < 0 else bins - 1
+    y = math.copysign(math.log2(1 + 2**16 * abs(score)), score)
+    return min(max(math.floor((y + 40) / 80 * bins), 0), bins - 1)
+
+
+def tied_in_cells(rows: Sequence[Row], bins: int | None, grid: str) -> list[Row]:
+    """The rows, and for a score, where bins are given, the number of its cell."""
+    if bins is None:
+        return list(rows)
+    cell = logit_cell if grid == "logit" else float_cell
+    return [replace(row, score=float(cell(row.score, bins))) for row in rows]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is predicted at a threshold."""
+
+    tp: float
+    fp: float
+    positives: float
+    negatives: float
+
+    @property
+    def tpr(self) -> float:
+        return self.tp / self.positives
+
+    @property
+    def fpr(self) -> float:
+        return self.fp / self.negatives
+
+    @property
+    def precision(self) -> float | None:
+        return over(self.tp, self.tp + self.fp)
+
+
+def points_of(rows: Sequence[Row], bins: int | None, grid: str) -> list[Point]:
+    """From "nothing is predicted" to "everything is", by distinct score. No points where there is one class only."""
+    rows = tied_in_cells(rows, bins, grid)
+    true, false = positives_of(rows), negatives_of(rows)
+    whole = weight_of(true), weight_of(false)
+    if 0 in whole:
+        return []
+    points = [Point(0.0, 0.0, *whole)]
+    for score in sorted({row.score for row in rows}, reverse=True):
+        tp, fp = (weight_of(row for row in part if row.score >= score) for part in (true, false))
+        points.append(Point(tp, fp, *whole))
+    return points
+
+
 @reference()
-def roc_auc(rows: Sequence[Row]) -> float | None:
+def roc_auc(
+    rows: Sequence[Row], *, max_fpr: float | None = None, bins: int | None = None, grid: str = "logit"
+) -> float | None:
     """Chance that a positive is above a negative, pair by pair; a tie is half a win."""
-    positives = [row for row in rows if row.truth == 1]
-    negatives = [row for row in rows if row.truth == 0]
+    if max_fpr is not None and max_fpr < 1:
+        return partial_area(points_of(rows, bins, grid), max_fpr)
+    rows = tied_in_cells(rows, bins, grid)
+    positives, negatives = positives_of(rows), negatives_of(rows)
     wins = [
         p.weight * n.weight * (1.0 if p.score > n.score else 0.5 if p.score == n.score else 0.0)
         for p in positives
@@ -487,19 +720,80 @@ def roc_auc(rows: Sequence[Row]) -> float | None:
     return over(total(wins), weight_of(positives) * weight_of(negatives))
 
 
+def partial_area(points: Sequence[Point], max_fpr: float) -> float | None:
+    """McClish: the area up to a false positive rate, moved and stretched so that chance is 1/2 and the best is 1."""
+    if not points:
+        return None
+    areas = []
+    for one, other in pairwise(points):
+        width = other.fpr - one.fpr
+        inside = min(other.fpr, max_fpr) - one.fpr
+        if inside > 0:
+            end = one.tpr + (other.tpr - one.tpr) * inside / width
+            areas.append(inside * (one.tpr + end) / 2)
+    lowest, highest = max_fpr**2 / 2, max_fpr
+    return (1 + (total(areas) - lowest) / (highest - lowest)) / 2
+
+
 @reference()
-def average_precision(rows: Sequence[Row]) -> float | None:
+def gini(rows: Sequence[Row], *, bins: int | None = None, grid: str = "logit") -> float | None:
+    area = roc_auc(rows, bins=bins, grid=grid)
+    return None if area is None else 2 * area - 1
+
+
+@reference()
+def average_precision(rows: Sequence[Row], *, bins: int | None = None, grid: str = "logit") -> float | None:
     """Each step of recall times the precision there; rows of one score step together."""
-    positives = weight_of(row for row in rows if row.truth == 1)
+    rows = tied_in_cells(rows, bins, grid)
+    positives = weight_of(positives_of(rows))
     if positives == 0:
         return None
     steps = []
     for score in {row.score for row in rows}:
-        step = weight_of(row for row in rows if row.score == score and row.truth == 1)
+        step = weight_of(row for row in positives_of(rows) if row.score == score)
         if step > 0:
-            above = [row for row in rows if row.score >= score]
-            steps.append(step * weight_of(row for row in above if row.truth == 1) / weight_of(above))
+            upto = [row for row in rows if row.score >= score]
+            steps.append(step * weight_of(positives_of(upto)) / weight_of(upto))
     return total(steps) / positives
+
+
+@reference()
+def ks(rows: Sequence[Row], *, bins: int | None = None, grid: str = "logit") -> float | None:
+    return max((abs(point.tpr - point.fpr) for point in points_of(rows, bins, grid)), default=None)
+
+
+@reference()
+def recall_at_precision(rows: Sequence[Row], *, p: float, bins: int | None = None, grid: str = "logit") -> float | None:
+    points = points_of(rows, bins, grid)
+    enough = [point.tpr for point in points if point.precision is not None and point.precision >= p * (1 - HELD)]
+    return max(enough, default=0.0) if points else None
+
+
+@reference()
+def precision_at_recall(rows: Sequence[Row], *, r: float, bins: int | None = None, grid: str = "logit") -> float | None:
+    points = points_of(rows, bins, grid)
+    enough = [point.precision for point in points if point.precision is not None and point.tpr >= r * (1 - HELD)]
+    return max(enough, default=None)
+
+
+@reference()
+def recall_at_fpr(rows: Sequence[Row], *, f: float, bins: int | None = None, grid: str = "logit") -> float | None:
+    return max((point.tpr for point in points_of(rows, bins, grid) if point.fpr <= f * (1 + HELD)), default=None)
+
+
+@reference()
+def lift_at(rows: Sequence[Row], *, q: float, bins: int | None = None, grid: str = "logit") -> float | None:
+    """Precision among the best rows that together weigh q of all, over the precision of all."""
+    points = points_of(rows, bins, grid)
+    if not points:
+        return None
+    everything = points[-1].positives + points[-1].negatives
+    taken = []
+    for one, other in pairwise(points):
+        before, step = one.tp + one.fp, other.tp + other.fp - one.tp - one.fp
+        if step > 0:
+            taken.append((other.tp - one.tp) * min(max((q * everything - before) / step, 0.0), 1.0))
+    return (total(taken) / (q * everything)) / (points[-1].positives / everything)
 
 
 # --- regression -----------------------------------------------------------------------------------------------------
@@ -514,3 +808,181 @@ def rmse(rows: Sequence[Row]) -> float | None:
 @reference(truth="real")
 def mae(rows: Sequence[Row]) -> float | None:
     return mean(rows, [abs(row.score - row.truth) for row in rows])
+
+
+@reference(truth="real")
+def bias(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [row.score - row.truth for row in rows])
+
+
+@reference(truth="real")
+def mse(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [(row.score - row.truth) ** 2 for row in rows])
+
+
+@reference(score="above -1", truth="above -1")
+def msle(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [(math.log1p(row.score) - math.log1p(row.truth)) ** 2 for row in rows])
+
+
+@reference(truth="real")
+def mape(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [abs(row.score - row.truth) / max(abs(row.truth), 2.0**-52) for row in rows])
+
+
+@reference(truth="real")
+def smape(rows: Sequence[Row]) -> float | None:
+    def of(row: Row) -> float:
+        return over(2 * abs(row.score - row.truth), abs(row.score) + abs(row.truth)) or 0.0
+
+    return mean(rows, [of(row) for row in rows])
+
+
+@reference(truth="real")
+def max_error(rows: Sequence[Row]) -> float | None:
+    return max((abs(row.score - row.truth) for row in rows if row.weight > 0), default=None)
+
+
+@reference(truth="real")
+def pinball(rows: Sequence[Row], *, alpha: float) -> float | None:
+    misses = [row.truth - row.score for row in rows]
+    return mean(rows, [max(alpha * miss, (alpha - 1) * miss) for miss in misses])
+
+
+@reference(truth="real")
+def huber(rows: Sequence[Row], *, delta: float) -> float | None:
+    misses = [abs(row.score - row.truth) for row in rows]
+    return mean(rows, [miss**2 / 2 if miss <= delta else delta * (miss - delta / 2) for miss in misses])
+
+
+@reference(score="positive", truth="gain")
+def poisson_deviance(rows: Sequence[Row]) -> float | None:
+    def of(s: float, t: float) -> float:
+        return 2 * ((t * math.log(t / s) if t > 0 else 0.0) - t + s)
+
+    return mean(rows, [of(row.score, row.truth) for row in rows])
+
+
+@reference(score="positive", truth="positive")
+def gamma_deviance(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [2 * (math.log(row.score / row.truth) + row.truth / row.score - 1) for row in rows])
+
+
+@reference(truth="real")
+def median_absolute_error(rows: Sequence[Row]) -> float | None:
+    """The lowest miss that half of the weight does not exceed, or half way to the next where it is exactly half."""
+    rows = [row for row in rows if row.weight > 0]
+    half = weight_of(rows) / 2
+    misses = sorted({abs(row.score - row.truth) for row in rows})
+    upto = [weight_of(row for row in rows if abs(row.score - row.truth) <= miss) for miss in misses]
+    if not misses:
+        return None
+    first = next(miss for miss, weight in zip(misses, upto, strict=True) if weight >= half * (1 - HELD))
+    second = next(miss for miss, weight in zip(misses, upto, strict=True) if weight > half * (1 + HELD))
+    return (first + second) / 2
+
+
+# Those of a mean are worked out in fractions: nothing is rounded, however far from 0 the numbers are.
+
+
+def exact(values: Iterable[float]) -> list[Fraction]:
+    return [Fraction(value) for value in values]
+
+
+def dot(*columns: Sequence[Fraction]) -> Fraction:
+    return sum((math.prod(cells) for cells in zip(*columns, strict=True)), Fraction(0))
+
+
+def from_mean(values: Sequence[Fraction], weights: Sequence[Fraction]) -> list[Fraction]:
+    """How far each value is from the weighted mean of all."""
+    middle = dot(values, weights) / sum(weights)
+    return [value - middle for value in values]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Score, truth and weight of the rows that weigh something."""
+
+    score: list[Fraction]
+    truth: list[Fraction]
+    weight: list[Fraction]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "Columns":
+        weigh = [row for row in rows if row.weight > 0]
+        return cls(*(exact(getattr(row, name) for row in weigh) for name in ("score", "truth", "weight")))
+
+    @property
+    def miss(self) -> list[Fraction]:
+        return [s - t for s, t in zip(self.score, self.truth, strict=True)]
+
+    @property
+    def truth_varies(self) -> bool:
+        return len(set(self.truth)) > 1
+
+    @property
+    def score_varies(self) -> bool:
+        return len(set(self.score)) > 1
+
+
+@reference(truth="real")
+def relative_squared_error(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not c.truth_varies:
+        return None
+    apart = from_mean(c.truth, c.weight)
+    return float(dot(c.miss, c.miss, c.weight) / dot(apart, apart, c.weight))
+
+
+@reference(truth="real")
+def r2(rows: Sequence[Row]) -> float | None:
+    error = relative_squared_error(rows)
+    return None if error is None else 1 - error
+
+
+@reference(truth="real")
+def relative_absolute_error(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not c.truth_varies:
+        return None
+    apart = from_mean(c.truth, c.weight)
+    return float(dot([abs(miss) for miss in c.miss], c.weight) / dot([abs(a) for a in apart], c.weight))
+
+
+@reference(truth="real")
+def explained_variance(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not c.truth_varies:
+        return None
+    apart, missed = from_mean(c.truth, c.weight), from_mean(c.miss, c.weight)
+    return float(1 - dot(missed, missed, c.weight) / dot(apart, apart, c.weight))
+
+
+def correlation(one: Sequence[Fraction], other: Sequence[Fraction], weights: Sequence[Fraction]) -> float:
+    one, other = from_mean(one, weights), from_mean(other, weights)
+    together = float(dot(one, other, weights))
+    return together / math.sqrt(dot(one, one, weights)) / math.sqrt(dot(other, other, weights))
+
+
+@reference(truth="real")
+def pearson(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    return correlation(c.score, c.truth, c.weight) if c.truth_varies and c.score_varies else None
+
+
+def places(values: Sequence[Fraction], weights: Sequence[Fraction]) -> list[Fraction]:
+    """The middle of the place that each value takes, with its equals, if all stand in line: what weighs w is w long."""
+    middle, upto = {}, Fraction(0)
+    for value in sorted(set(values)):
+        own = sum((w for other, w in zip(values, weights, strict=True) if other == value), Fraction(0))
+        middle[value] = upto + own / 2
+        upto += own
+    return [middle[value] for value in values]
+
+
+@reference(truth="real")
+def spearman(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not (c.truth_varies and c.score_varies):
+        return None
+    return correlation(places(c.score, c.weight), places(c.truth, c.weight), c.weight)

@@ -7,6 +7,7 @@ page are run in order and share their names. A docstring starts from nothing: it
 import ast
 import doctest
 import re
+import runpy
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ def test_a_page_shows_what_comes_out(page: Path) -> None:
 
 
 def test_there_is_something_to_run() -> None:
-    for page in (ROOT / "README.md", ROOT / "docs" / "meaning.md"):
+    for page in (ROOT / "README.md", ROOT / "docs" / "table.md"):
         assert {"python", "pycon"} <= {block.language for block in blocks(page.read_text())}
 
 
@@ -196,6 +197,23 @@ def test_a_docstring_shows_what_comes_out(text: str, file: str, line: int) -> No
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 2
+
+
+# --- examples, and the page that is written from the catalogue --------------------------------------------------------
+
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_an_example_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_the_page_of_metrics_is_what_the_catalogue_gives() -> None:
+    written = runpy.run_path(str(ROOT / ".ci" / "metrics_page.py"))["page"]()
+    assert written == (ROOT / "docs" / "metrics.md").read_text(), "run: python .ci/metrics_page.py"
 
 
 # --- what lists other things ------------------------------------------------------------------------------------------

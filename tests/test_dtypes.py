@@ -9,24 +9,21 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.cases import AVERAGES, NO_AVERAGE, Case, plain_cases
-from tests.frames import LABELS, groups
+from tests.cases import AVERAGES, NO_AVERAGE, Case, a_few
+from tests.frames import LABELS, SCORES, groups
 from tests.oracle import Value, same
 
 FRAME = groups()["multi: own weights", 1].drop("world", "fold")
-WHOLE = [
-    ("score", ["score", "logit", "margin", "estimate"]),
-    ("truth", ["truth", "soft", "real"]),
-    ("weight", ["weight"]),
-]
-CASES = [case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average)]
-# One after the other all averages, for expressions: a type is judged at the door, before any average.
-SOME = [case for place, case in enumerate(CASES) if case.average == "micro" or place % 6 == 0]
+NUMBERS = [column for column in SCORES if column != "answer"]
+# A type is judged at the door, before any average: each metric comes with some of them, fewer for expressions.
+CASES, SOME = a_few(5), a_few(10)
 BY_CASE = [
     *(Case("f1", {"average": average, "threshold": {"a": 0.1, None: 0.5}}) for average in AVERAGES.values()),
     *(Case("accuracy", {"average": average, "threshold": "argmax"}) for average in AVERAGES.values()),
     *(Case("recall", {"average": average, "labels": ["b", "a"]}) for average in AVERAGES.values()),
+    Case("information_score", {"prior": {"a": 0.1, "b": 0.5, "c": 0.25, "d": 0.0, "e": 1.0}}),
 ]
+BY_ORDER = [Case("dcg", {"ties": "ignore"}), Case("ndcg", {"ties": "ignore", "k": 2})]  # of labels
 
 
 def values(frame: pl.DataFrame, cases: list[Case], engine: str, reading: str, **roles: Any) -> dict[str, Value]:
@@ -40,7 +37,7 @@ def compare(frame: pl.DataFrame, original: pl.DataFrame, cases: list[Case], **ro
     """Both readings, each on one engine, give for a frame what the reference gives for the original."""
     broken = []
     for engine, reading, those in (("streaming", "evaluate", cases), ("in-memory", "expression", cases)):
-        asked = [case for case in those if reading == "evaluate" or case in SOME or case in BY_CASE]
+        asked = [case for case in those if reading == "evaluate" or case in (*SOME, *BY_CASE, *BY_ORDER)]
         got = values(frame, asked, engine, reading, **roles)
         expected = {str(case): case.expected(original, weighted=True) for case in asked}
         broken += [f"{name} by {reading}: {got[name]!r}, expected {expected[name]!r}" for name in got
@@ -57,9 +54,19 @@ def test_truth(dtype: pl.DataType) -> None:
     compare(FRAME.with_columns(pl.col("truth").cast(dtype)), FRAME, of_truth("binary"))
 
 
-def test_boolean_truth_where_shares_are_allowed() -> None:
-    hard = FRAME.with_columns(soft=pl.col("truth"), real=pl.col("truth"))
-    compare(hard.with_columns(pl.col("soft", "real").cast(pl.Boolean)), hard, of_truth("soft", "real"))
+def test_boolean_truth_where_other_numbers_are_allowed() -> None:
+    columns = ["soft", "real", "gain", "amount"]
+    hard = FRAME.with_columns(pl.col("truth").alias(column) for column in columns)
+    cases = of_truth("soft", "real", "gain", "above -1")
+    compare(hard.with_columns(pl.col(columns).cast(pl.Boolean)), hard, cases)
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Decimal(10, 2)])
+def test_truth_of_other_numbers(dtype: pl.DataType) -> None:
+    columns = ["soft", "real", "gain", "amount"]
+    narrow = FRAME.with_columns(pl.col(columns).abs().ceil().cast(dtype))
+    compare(narrow, narrow.with_columns(pl.col(columns).cast(pl.Float64)),
+            of_truth("soft", "real", "gain", "positive", "above -1"))  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int16, pl.UInt64, pl.Float32, pl.Decimal(6, 1)])
@@ -72,7 +79,7 @@ def test_weight(dtype: pl.DataType) -> None:
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Decimal(12, 4)])
 def test_score(dtype: pl.DataType) -> None:
     """The very numbers that the type holds, as Float64."""
-    columns = ["score", "estimate", "logit", "margin"]
+    columns = NUMBERS
     finite = FRAME.with_columns(margin=pl.col("margin").clip(-9, 9)).with_columns(pl.col(columns).cast(dtype))
     held = finite.with_columns(pl.col(columns).cast(pl.Float64))
     # Half a unit of Float32 is far from what tells one score from another here, but not from a threshold.
@@ -81,16 +88,30 @@ def test_score(dtype: pl.DataType) -> None:
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.Boolean])
 def test_score_of_whole_numbers(dtype: pl.DataType) -> None:
-    columns = ["score", "estimate", "logit", "margin"]
-    whole = FRAME.with_columns((pl.col(column) > 0.4).cast(pl.Float64).alias(column) for column in columns)
-    compare(
-        whole.with_columns(pl.col(columns).cast(dtype)), whole, [c for c in CASES if c.declared.score != "any"]
-    )  # fmt: skip
+    whole = FRAME.with_columns((pl.col(column) > 0.4).cast(dtype) for column in NUMBERS)
+    whole = whole.with_columns(rate=(pl.col("rate").cast(pl.Int8) + 1).cast(dtype))  # 0 is no rate
+    held = whole.with_columns(pl.col(NUMBERS).cast(pl.Float64))
+    compare(whole, held, [case for case in CASES if case.declared.score != "any"])
 
 
 @pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum([*reversed(LABELS), "zz"]), pl.String])
 def test_text_label(dtype: pl.DataType) -> None:
     compare(FRAME.with_columns(pl.col("label").cast(dtype)), FRAME, CASES + BY_CASE)
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum([*LABELS, "zz"]), pl.String])
+def test_text_label_has_an_order(dtype: pl.DataType) -> None:
+    """That of the text; of an Enum its own."""
+    compare(FRAME.with_columns(pl.col("label").cast(dtype)), FRAME, BY_ORDER)
+    assert BY_ORDER[0].expected(FRAME) != BY_ORDER[0].expected(reversed_labels(FRAME))
+    if isinstance(dtype, pl.Enum):
+        turned = pl.Enum([*reversed(LABELS), "zz"])
+        compare(FRAME.with_columns(pl.col("label").cast(turned)), reversed_labels(FRAME), BY_ORDER)
+
+
+def reversed_labels(frame: pl.DataFrame) -> pl.DataFrame:
+    """Under other names, in the opposite order."""
+    return frame.with_columns(pl.col("label").replace_strict(dict(zip(LABELS, reversed(LABELS), strict=True))))
 
 
 @pytest.mark.parametrize("dtype", [pl.Int32, pl.UInt8, pl.Int64])
@@ -107,6 +128,7 @@ def test_label_of_whole_numbers(dtype: pl.DataType) -> None:
 
     frame = FRAME.with_columns(pl.col("label").replace_strict(number, return_dtype=dtype))
     compare(frame, frame, [of(case) for case in [*CASES, *BY_CASE] if case.grain == "label" or case in BY_CASE])
+    compare(frame, frame, BY_ORDER)
 
 
 SAMPLES = {

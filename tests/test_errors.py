@@ -23,8 +23,8 @@ either_frame = pytest.mark.parametrize("log", [LOG, LOG.lazy()], ids=["DataFrame
 
 COLUMNS = "sample, label, score, truth, country"
 ROLES = "sample, label, score, truth, weight"
-AVERAGES = "'micro' or 'macro' or 'weighted' or 'samples' or 'min' or 'max' or {label: weight}"
-LABEL_AVERAGES = "'macro' or 'weighted' or 'min' or 'max' or {label: weight}"
+AVERAGES = "'micro' or 'macro' or 'weighted' or 'samples' or 'min' or 'max' or {label: number}"
+LABEL_AVERAGES = "'macro' or 'weighted' or 'min' or 'max' or {label: number}"
 F1 = "threshold, average, inclusive, labels, undefined"
 NO_COUNTRY = f"column 'contry' is not in the table ({COLUMNS}). Did you mean 'country'?"
 NO_SCORE = f"score column 'scor' is not in the table ({COLUMNS}). Did you mean 'score'?"
@@ -120,6 +120,29 @@ def test_every_error_is_a_metric_error_and_a_value_error() -> None:
             "calibration_error: bins must be a whole number of at least 1, not 1.5.",
         ),
         (lambda: mlm.log_loss(eps=-1), "log_loss: eps must be a number of at least 0 or 'dtype', not -1."),
+        (lambda: mlm.precision_at(0), "precision_at: k must be a whole number of at least 1, not 0."),
+        (mlm.precision_at, "precision_at: missing a required argument: 'k' (parameters: k, undefined)."),
+        (
+            lambda: mlm.roc_auc(max_fpr=0),
+            "roc_auc: max_fpr must be a number greater than 0 and at most 1 or None, not 0.",
+        ),
+        (
+            lambda: mlm.recall_at_precision(1.2),
+            "recall_at_precision: p must be a number of at least 0 and at most 1, not 1.2.",
+        ),
+        (
+            lambda: mlm.information_score(prior=0.5),
+            "information_score: prior must be a column name or an expression or {label: number} or None, not 0.5.",
+        ),
+        (
+            lambda: mlm.information_score(prior=pl.col("x").sum()),
+            'information_score: prior must be worked out row by row, and col("x").sum() is not.',
+        ),
+        (
+            lambda: mlm.information_score(prior={"a": "x"}),
+            "information_score: prior takes {label: number}, not {'a': 'x'}.",
+        ),
+        (lambda: mlm.information_score(prior={}), "information_score: prior takes {label: number}, not {}."),
     ],
 )
 def test_a_parameter_that_is_not_right(make: Callable[[], object], message: str) -> None:
@@ -662,3 +685,70 @@ def test_a_metric_of_a_name_that_is_taken() -> None:
     declare = mlm.metric(range=(0, 1), best="max", undefined_when="never")
     message = raised(mlm.NameCollisionError, declare, f1)
     assert message == "a metric called 'f1' is already declared in polars_mlmetrics.metrics.decisions."
+
+
+# -- numbers for each row ----------------------------------------------------------------------------------------------
+
+NO_CLASS = "label column 'class' is not in the table (sample, label, score, truth, name)."
+CLASSES = pl.LazyFrame(
+    {"sample": [1, 1], "label": ["a", "b"], "score": [0.5, 0.2], "truth": [1, 0], "name": ["x", "y"]}
+)
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (
+            mlm.information_score(prior="priors"),
+            "prior column 'priors' is not in the table (sample, label, score, truth, name).",
+        ),
+        (
+            mlm.information_score(prior="name"),
+            "prior is String: it must be Boolean or a number. Cast or map 'name' first.",
+        ),
+        (
+            mlm.information_score(prior={1: 0.5}),
+            "information_score: label 1 is int, and the label column is String.",
+        ),
+        (
+            mlm.information_score().on(label="class"),
+            f"information_score needs a label: {NO_CLASS}",
+        ),
+        (
+            mlm.ndcg(ties="ignore").on(label="class"),
+            f"ndcg needs a label: {NO_CLASS}",
+        ),
+    ],
+)
+def test_a_number_of_the_row_that_is_not_there(metric: mlm.Metric, message: str) -> None:
+    assert raised(mlm.ColumnError, lambda: mlm.evaluate(CLASSES, metric)) == message
+
+
+def test_a_prior_that_is_not_known_is_told() -> None:
+    (row,) = mlm.evaluate(CLASSES, mlm.information_score(prior={"b": 0.5}), tidy=True).collect().to_dicts()
+    assert row["value"] is None
+    assert row["reason"] == "rows without a prior: 1"
+
+
+def test_what_cannot_be_an_expression_says_so() -> None:
+    """A formula that looks into other units and back at its rows, or into runs, has a plan and no inline form."""
+
+    @mlm.metric(range=(0, 1), best=None, undefined_when="no rows", grain="label")
+    def both_looks(u: mlm.Unit) -> pl.Expr:
+        """A spread of places."""
+        return u.variation("place", u.rank.cast(pl.Float64))
+
+    @mlm.metric(range=(0, 1), best=None, undefined_when="no rows", grain="label")
+    def runs_of_places(u: mlm.Unit) -> pl.Expr:
+        """The number of places."""
+        return u.runs(u.rank.alias("place"), pl.lit(1).alias("rows"))[0].count()
+
+    frame = CLASSES.collect()
+    try:
+        for metric, what in ((both_looks(), "a second look at the rows"), (runs_of_places(), "runs")):
+            name = metric.output_name
+            assert raised(mlm.MetricError, lambda metric=metric: frame.select(metric)) == (
+                f"{name}: {what} beside a look into other units has no inline form: use evaluate."
+            )
+    finally:
+        del mlm.CATALOGUE["both_looks"], mlm.CATALOGUE["runs_of_places"]

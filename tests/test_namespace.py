@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.namespace import ExprNamespace, FrameNamespace
+from tests.cases import variants
 
 LOG = pl.DataFrame({"sample": [1, 1, 2], "label": ["x", "y", "x"], "p": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
 metric_name = pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))
@@ -25,7 +26,7 @@ def test_every_metric_is_a_method(name: str) -> None:
     method = inspect.getattr_static(ExprNamespace, name)
     assert method.__name__ == name
     assert method.__doc__ == factory.__doc__
-    needed = {"beta": 2.0} if name == "fbeta" else {}
+    needed = next(variants(name))
     assert getattr(pl.col("p").mlm, name)(**needed) == factory(**needed).on(score=pl.col("p"))
 
 

@@ -289,32 +289,84 @@ def test_multiclass_log_loss_of_an_impossible_class() -> None:
     assert close(both(frame, mlm.multiclass_log_loss(eps=0.0, max_loss=math.log(3))), math.log(3))
 
 
-# --- 4. Orange: several targets; the scores that need no average of their own ----------------------------------------
+# --- 4. Orange: three examples, two targets of two classes each -------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("metric", "number"),
-    [(mlm.global_accuracy(), 0.6666666666666666), (mlm.classification_accuracy(), 0.8333333333333334)],
-)
-def test_orange(metric: mlm.Metric, number: float) -> None:
-    frame = long([[0, 1], [1, 1], [0, 0]], [[0, 1], [0, 1], [0, 0]])
-    assert close(both(frame, metric), number)
-
-
-@pytest.mark.parametrize(("first", "number"), [(0.9, 0.3520492277584857), (0.0, 0.5175911899268663)])
-def test_orange_log_loss(first: float, number: float) -> None:
-    """No example costs more than ln n. Targets have equally many examples, so their mean is that of all pairs."""
-    frame = pl.DataFrame(
+def orange(first: float = 0.9) -> pl.DataFrame:
+    """A row for each example, target and class; `first` is what the true class of the first row is given."""
+    return pl.DataFrame(
         {
             "example": [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3],
             "target": ["one", "one", "two", "two"] * 3,
             "class": [0, 1, 0, 1] * 3,
             "score": [first, 1 - first, 0.4, 0.6, 0.6, 0.4, 0.2, 0.8, 1.0, 0.0, 0.7, 0.3],
             "truth": [1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0],
+            "predicted": [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0],
+            "actual": [0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0],
+            "weight": [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0],
         }
     )
-    metric = mlm.multiclass_log_loss(eps=1e-20, max_loss=math.log(3))
-    assert close(both(frame, metric, sample=["example", "target"], label="class"), number)
+
+
+ORANGE_ROLES: dict[str, Any] = {"sample": ["example", "target"], "label": "class"}
+CA = mlm.classification_accuracy().on(score="predicted", truth="actual")
+BRIER = mlm.multiclass_brier_score()
+IS = mlm.information_score()
+LOGLOSS = mlm.multiclass_log_loss(eps=1e-20, max_loss=math.log(3))
+
+
+@pytest.mark.parametrize(
+    ("metric", "number"),
+    [
+        (mlm.average_score(CA, target="target"), 0.8333333333333333),
+        (mlm.average_score(BRIER), 0.22),
+        (mlm.average_score(IS), 0.3918909402870758),
+        (mlm.average_score(LOGLOSS), 0.3520492277584857),
+        (mlm.flattened(CA), 0.8333333333333334),
+        (mlm.average_score({"one": CA, "two": BRIER}, weights=[0.5, -1]), -0.28),
+    ],
+)
+def test_orange(metric: mlm.Metric, number: float) -> None:
+    assert close(both(orange(), metric, **ORANGE_ROLES), number)
+
+
+def test_orange_of_whole_examples() -> None:
+    assert close(both(orange(), mlm.global_accuracy(), sample="example", score="predicted", truth="actual"), 2 / 3)
+
+
+def test_orange_weights_that_sum_to_zero() -> None:
+    with pytest.raises(mlm.ParameterError, match="must not sum to 0"):
+        mlm.average_score({"one": CA, "two": CA}, weights=[1, -1])
+
+
+@pytest.mark.parametrize(
+    ("metric", "number"),
+    [
+        (mlm.average_score(CA, target="target"), 0.8333333333333333),
+        (mlm.average_score(IS), 0.48244786822307983),
+    ],
+)
+def test_orange_with_weights_of_the_examples(metric: mlm.Metric, number: float) -> None:
+    assert close(both(orange(), metric, weight="weight", **ORANGE_ROLES), number)
+
+
+def test_orange_brier_with_weights() -> None:
+    """Theirs is 0.9733333333333333: only a part of the sum is weighted. By the definition it is this."""
+    by_hand = ((0.02 + 2 * 0.72 + 3 * 0.0) / 6 + (0.32 + 2 * 0.08 + 3 * 0.18) / 6) / 2
+    assert close(both(orange(), mlm.average_score(BRIER), weight="weight", **ORANGE_ROLES), by_hand)
+
+
+@pytest.mark.parametrize(("first", "number"), [(0.9, 0.3520492277584857), (0.0, 0.5175911899268663)])
+def test_orange_log_loss(first: float, number: float) -> None:
+    """No example costs more than ln n."""
+    assert close(both(orange(first), mlm.average_score(LOGLOSS), **ORANGE_ROLES), number)
+
+
+def test_orange_prior_of_a_class_that_is_always_true() -> None:
+    """A prior of 1 is an error there. Here a probability below it costs all the bits there are, and 1 costs none."""
+    frame = pl.DataFrame({"sample": [1, 1], "label": ["a", "b"], "score": [0.5, 0.5], "truth": [1, 0]})
+    assert both(frame, mlm.information_score()) == -math.inf
+    assert both(frame.with_columns(score=pl.col("truth") * 1.0), mlm.information_score()) == 0
 
 
 # --- 5. AllenNLP: a score equal to the threshold is predicted ---------------------------------------------------------
@@ -403,3 +455,86 @@ def test_allennlp_threshold_of_the_type_of_the_score(inclusive: bool) -> None:
 
 def test_allennlp_label_that_is_not_in_the_data() -> None:
     assert close(both(ALLEN, mlm.f1(average="macro", labels=["A", "B", "Z"], **AS_ALLEN)), 1.5 / 3)
+
+
+# --- 6. scikit-learn: samples with ties, without positives, without negatives -----------------------------------------
+
+SKLEARN_RANKINGS = {
+    "coverage": mlm.coverage_error(undefined=0.0),
+    "loss": mlm.ranking_loss(undefined=0.0),
+    "lrap": mlm.label_ranking_average_precision(undefined=1.0),
+    "ndcg": mlm.ndcg(undefined=0.0),
+    "ndcg at 2": mlm.ndcg(k=2, undefined=0.0),
+    "ndcg in order": mlm.ndcg(ties="ignore", undefined=0.0),
+    "dcg": mlm.dcg(),
+}
+
+
+@pytest.mark.parametrize(
+    ("truth", "score", "numbers"),
+    [
+        (
+            [1, 0, 1, 0],
+            [0.5, 0.5, 0.2, 0.1],
+            {"coverage": "3", "loss": "0.5", "lrap": "0.583333", "ndcg": "0.806574", "ndcg at 2": "0.5",
+             "ndcg in order": "0.919721", "dcg": "1.315465"},
+        ),
+        (
+            [0, 1, 0, 0],
+            [0.3, 0.3, 0.3, 0.1],
+            {"coverage": "3", "loss": "0.666667", "lrap": "0.333333", "ndcg": "0.710310", "ndcg at 2": "0.543643"},
+        ),
+        ([0, 0, 0, 0], [0.4, 0.3, 0.2, 0.1], {"coverage": "0", "loss": "0", "lrap": "1", "ndcg": "0"}),
+        ([1, 1, 1, 1], [0.4, 0.3, 0.2, 0.1], {"coverage": "4", "loss": "0", "lrap": "1", "ndcg": "1"}),
+        ([1, 0, 0], [0.5, 0.5, 0.5], {"loss": "1"}),
+    ],
+)  # fmt: skip
+def test_sklearn_rankings(truth: list[int], score: list[float], numbers: dict[str, str]) -> None:
+    for name, digits in numbers.items():
+        assert printed(both(long([truth], [score]), SKLEARN_RANKINGS[name]), digits), name
+
+
+def test_sklearn_top_k_at_a_tied_border() -> None:
+    """Theirs takes the later class: 1 for class 1, 0 for class 0. Here each has half of the place."""
+    for true in ([1, 0, 0], [0, 1, 0]):
+        assert both(long([true], [[0.4, 0.4, 0.2]]), mlm.top_k_accuracy(1)) == 0.5
+
+
+# --- 7. ranx: queries and documents, in the order of the scores -------------------------------------------------------
+
+QUERY = long([[1, 0, 1, 0, 1]], [[0.9, 0.8, 0.7, 0.6, 0.5]])
+GRADED = long([[3, 0, 2, 0, 1]], [[0.9, 0.8, 0.7, 0.6, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("metric", "number"),
+    [
+        (mlm.precision_at(2), 1 / 2),
+        (mlm.precision_at(10), 3 / 10),
+        (mlm.recall_at(2), 1 / 3),
+        (mlm.f1_at(2), 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3)),
+        (mlm.r_precision(), 2 / 3),
+        (mlm.reciprocal_rank(), 1),
+        (mlm.average_precision_at(k=3, denominator="positives"), (1 + 2 / 3) / 3),
+        (mlm.average_precision_at(denominator="positives"), (1 + 2 / 3 + 3 / 5) / 3),
+        (mlm.hit_at(1), 1),
+    ],
+)
+def test_ranx(metric: mlm.Metric, number: float) -> None:
+    assert close(both(QUERY, metric), number)
+
+
+def discounted(gains: list[float]) -> float:
+    return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))
+
+
+@pytest.mark.parametrize(
+    ("metric", "number"),
+    [
+        (mlm.dcg(), discounted([3, 0, 2, 0, 1])),
+        (mlm.ndcg(k=2), discounted([3, 0]) / discounted([3, 2])),
+        (mlm.ndcg(gain="exponential"), discounted([7, 0, 3, 0, 1]) / discounted([7, 3, 1])),
+    ],
+)
+def test_ranx_graded(metric: mlm.Metric, number: float) -> None:
+    assert close(both(GRADED, metric), number)

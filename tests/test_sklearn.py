@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.metrics as sk
+from scipy import stats
 
 import polars_mlmetrics as mlm
 from tests.oracle import both, long, same
@@ -143,6 +144,24 @@ def test_multiclass_log_loss(table: Table) -> None:
     agree(table.both(mlm.multiclass_log_loss()), value)
 
 
+def test_multiclass_brier_score(table: Table) -> None:
+    classes = np.arange(table.samples) % table.labels
+    table.truth = np.eye(table.labels, dtype=int)[classes]
+    table.score = (table.score + 0.1) / (table.score + 0.1).sum(axis=1, keepdims=True)
+    value = sk.brier_score_loss(
+        classes, table.score, sample_weight=table.weight, labels=range(table.labels), scale_by_half=False
+    )
+    agree(table.both(mlm.multiclass_brier_score()), value)
+
+
+def test_normalized_entropy(table: Table) -> None:
+    """The loss as a share of the loss of the base rate."""
+    truth, p, weight = table.cells
+    rate = np.average(truth, weights=weight)
+    base = sk.log_loss(truth, np.full_like(p, rate), sample_weight=weight)
+    agree(table.both(mlm.normalized_entropy(eps="dtype")), sk.log_loss(truth, p, sample_weight=weight) / base)
+
+
 @pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize(
     ("name", "theirs"), [("roc_auc", sk.roc_auc_score), ("average_precision", sk.average_precision_score)]
@@ -150,6 +169,28 @@ def test_multiclass_log_loss(table: Table) -> None:
 def test_separation(even: Table, name: str, theirs: Any, average: str) -> None:
     value = theirs(even.truth, even.score, average=average, sample_weight=even.weight)
     agree(even.both(mlm.CATALOGUE[name](average=average)), value)
+
+
+@pytest.mark.parametrize("max_fpr", [0.05, 0.5, 0.75, 1.0])
+def test_area_up_to_a_false_positive_rate(table: Table, max_fpr: float) -> None:
+    truth, score, weight = table.cells
+    value = sk.roc_auc_score(truth, score, sample_weight=weight, max_fpr=max_fpr)
+    agree(table.both(mlm.roc_auc(max_fpr=max_fpr)), value)
+
+
+def test_points_of_curves(table: Table) -> None:
+    """The best of scikit-learn's points that keep to a bound, to a rounding."""
+    truth, score, weight = table.cells
+    precision, recall, _ = sk.precision_recall_curve(truth, score, sample_weight=weight)
+    precision, recall = precision[:-1], recall[:-1]  # the last point is at no threshold
+    fpr, tpr, _ = sk.roc_curve(truth, score, sample_weight=weight, drop_intermediate=False)
+    agree(table.both(mlm.ks()), np.abs(tpr - fpr).max())
+    agree(table.both(mlm.gini()), 2 * sk.auc(fpr, tpr) - 1)
+    for bound in (0.3, 0.6, 1.0):
+        low, high = bound - 1e-12, bound + 1e-12
+        agree(table.both(mlm.recall_at_precision(bound)), recall[precision >= low].max(initial=0.0))
+        agree(table.both(mlm.precision_at_recall(bound)), precision[recall >= low].max())
+        agree(table.both(mlm.recall_at_fpr(bound)), tpr[fpr <= high].max())
 
 
 @pytest.mark.parametrize("unknown", ["score", "truth"])
@@ -190,6 +231,38 @@ def test_rankings(table: Table, metric: mlm.Metric, theirs: Any) -> None:
     agree(table.both(metric), theirs(table.truth, table.score, sample_weight=table.weight))
 
 
+@pytest.mark.parametrize("k", [None, 1, 3])
+@pytest.mark.parametrize("ties", ["average", "ignore"])
+def test_gains(table: Table, ties: str, k: int | None) -> None:
+    """A sample of no gain is 0 to scikit-learn. Where it ignores ties, it gives tied labels no certain order."""
+    table.truth = table.truth * np.random.default_rng(table.samples).integers(0, 4, table.truth.shape)
+    if ties == "ignore":
+        table.score = table.score - np.arange(table.labels) * 1e-9
+    theirs = {"k": k, "ignore_ties": ties == "ignore", "sample_weight": table.weight}
+    ours = {"k": k, "ties": ties}
+    agree(table.both(mlm.CATALOGUE["dcg"](**ours)), sk.dcg_score(table.truth, table.score, **theirs))
+    agree(table.both(mlm.CATALOGUE["ndcg"](**ours, undefined=0.0)), sk.ndcg_score(table.truth, table.score, **theirs))
+    value = sk.dcg_score(2.0**table.truth - 1, table.score, **theirs)
+    agree(table.both(mlm.CATALOGUE["dcg"](**ours, gain="exponential")), value)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_top_k_accuracy(table: Table, k: int) -> None:
+    """Without ties: of tied classes scikit-learn takes the later one."""
+    classes = np.arange(table.samples) % table.labels
+    table.truth = np.eye(table.labels, dtype=int)[classes]
+    table.score = np.random.default_rng(table.samples).random(table.truth.shape)
+    if table.labels == 2:  # scikit-learn then asks for one column
+        value = (
+            float(np.average(table.score.argsort(axis=1)[:, -1] == classes, weights=table.weight)) if k == 1 else 1.0
+        )
+    else:
+        value = sk.top_k_accuracy_score(
+            classes, table.score, k=k, sample_weight=table.weight, labels=range(table.labels)
+        )
+    agree(table.both(mlm.top_k_accuracy(k)), value)
+
+
 def test_best_label_is_predicted(even: Table) -> None:
     """Several classes, one true: the accuracy is the share of samples whose best label is the true one."""
     classes = np.arange(even.samples) % even.labels
@@ -205,10 +278,49 @@ def test_best_label_is_predicted(even: Table) -> None:
         agree(even.both(mlm.f1(threshold="argmax", average=average, undefined=0.0)), value)
 
 
+OF_NUMBERS = {
+    "mse": sk.mean_squared_error,
+    "rmse": sk.root_mean_squared_error,
+    "mae": sk.mean_absolute_error,
+    "mape": sk.mean_absolute_percentage_error,
+    "r2": sk.r2_score,
+    "explained_variance": sk.explained_variance_score,
+    "median_absolute_error": sk.median_absolute_error,
+}
+
+
 @pytest.mark.parametrize("average", ["micro", "macro"])
-def test_rmse(table: Table, average: str) -> None:
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_of_numbers(table: Table, name: str, average: str) -> None:
+    """scikit-learn's outputs are our labels."""
     table.truth = np.random.default_rng(7).normal(size=table.score.shape)
     truth, score, weight = table.cells
     if average == "macro":
         truth, score, weight = table.truth, table.score, table.weight
-    agree(table.both(mlm.rmse(average=average)), sk.root_mean_squared_error(truth, score, sample_weight=weight))
+    agree(table.both(mlm.CATALOGUE[name](average=average)), OF_NUMBERS[name](truth, score, sample_weight=weight))
+
+
+def test_of_numbers_of_other_names(table: Table) -> None:
+    table.truth = np.random.default_rng(8).normal(size=table.score.shape)
+    truth, score, weight = table.cells
+    agree(table.both(mlm.max_error()), sk.max_error(truth, score))
+    agree(table.both(mlm.relative_squared_error()), 1 - sk.r2_score(truth, score, sample_weight=weight))
+    agree(table.both(mlm.bias()), np.average(score - truth, weights=weight))
+    for alpha in (0.0, 0.3, 1.0):
+        value = sk.mean_pinball_loss(truth, score, sample_weight=weight, alpha=alpha)
+        agree(table.both(mlm.pinball(alpha)), value)
+    covariance = np.cov(score, truth, aweights=weight)
+    agree(table.both(mlm.pearson()), covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]))
+    if weight is None:
+        agree(table.both(mlm.pearson()), stats.pearsonr(score, truth).statistic)
+        agree(table.both(mlm.spearman()), stats.spearmanr(score, truth).statistic)
+
+
+def test_of_numbers_above_0(table: Table) -> None:
+    random = np.random.default_rng(9)
+    table.truth, table.score = random.choice([0.5, 1.0, 2.5], table.score.shape), table.score + 0.25
+    truth, score, weight = table.cells
+    agree(table.both(mlm.gamma_deviance()), sk.mean_gamma_deviance(truth, score, sample_weight=weight))
+    agree(table.both(mlm.msle()), sk.mean_squared_log_error(truth, score, sample_weight=weight))
+    table.truth = table.truth - 0.5
+    agree(table.both(mlm.poisson_deviance()), sk.mean_poisson_deviance(truth - 0.5, score, sample_weight=weight))

@@ -9,9 +9,9 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import check_columns
 from polars_mlmetrics.engine.declaration import Declaration
-from polars_mlmetrics.engine.metric import Measure, Metric
+from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.staged import Columns, Plan
-from polars_mlmetrics.engine.statistics import Threshold
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.metrics.decisions import n_excluded, n_rows, n_samples, support
@@ -22,14 +22,14 @@ def support_of_shares(u: Unit) -> pl.Expr:
     return u.sum("soft_support", u.soft_truth)
 
 
-def rows_without_threshold(u: Unit, *, threshold: Threshold) -> pl.Expr:
-    """How many rows no threshold is known for."""
-    u.decision(threshold)
+def rows_in_the_dark(u: Unit, *, measure: Measure) -> pl.Expr:
+    """How many rows keep the value of a measure from being known: they lack a threshold, or a prior."""
+    measure.declaration.formula(u, **measure.parameters)
     unknown = u.unknown_rows()
     return pl.lit(0) if unknown is None else unknown
 
 
-NO_THRESHOLD = Declaration(rows_without_threshold, None, (0, float("inf")), None, "never", counts=True)
+UNKNOWN = Declaration(rows_in_the_dark, None, (0, float("inf")), None, "never", counts=True)
 SOFT_SUPPORT = Declaration(support_of_shares, None, (0, float("inf")), None, "no rows", counts=False)
 
 
@@ -80,8 +80,7 @@ class Account:
         elif "truth" in guards:
             self._told["support"] = plan.add(_counting(support(), measure, known)).value
         if measure.probe.unknown:
-            without = Measure(NO_THRESHOLD, {"threshold": measure.parameters["threshold"]})
-            self._told["without_threshold"] = plan.add(_counting(without, measure)).value
+            self._told["unknown"] = plan.add(_counting(Measure(UNKNOWN, {"measure": measure}), measure)).value
 
     def _tell_samples(self, plan: Plan) -> None:
         measure = self._first
@@ -127,9 +126,9 @@ class Account:
         told += [(value.is_not_null(), pl.lit(None, dtype=pl.String)), (n_rows == 0, none_left)]
         if self._min_samples is not None:
             told.append((self._too_few(), pl.lit(f"fewer than {self._min_samples} samples")))
-        if "without_threshold" in self._told:
-            without = pl.col(self._told["without_threshold"])
-            told.append((without > 0, pl.format("rows without a threshold: {}", without)))
+        if "unknown" in self._told:
+            unknown, (what, *_) = pl.col(self._told["unknown"]), self._first.probe.unknown
+            told.append((unknown > 0, pl.format(f"rows without a {what.partition('@')[0]}: {{}}", unknown)))
         for measure in self.metric.measures():
             columns = self._columns[measure.key]
             told.append((pl.col(columns.value).is_null(), self._undefined(measure, columns)))
@@ -137,12 +136,13 @@ class Account:
 
     def _undefined(self, measure: Measure, columns: Columns) -> pl.Expr:
         when = measure.declaration.undefined_when
-        if measure.grain == "group":
+        unit = measure.grain if measure.targets is None else "target"
+        if unit == "group":
             return pl.lit(when)
         return (
             pl.when(pl.col(columns.undefined_units) == 0)
-            .then(pl.lit(f"the weights of the {measure.grain}s sum to 0"))
-            .otherwise(pl.format("undefined in {} " + f"{measure.grain}s: {when}", columns.undefined_units))
+            .then(pl.lit(f"the weights of the {unit}s sum to 0"))
+            .otherwise(pl.format("undefined in {} " + f"{unit}s: {when}", columns.undefined_units))
         )
 
 

@@ -1,12 +1,12 @@
 """Whether a table has what a measure needs: its columns, their types, the labels it names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import check_columns, check_role
-from polars_mlmetrics.engine.metric import Measure
+from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.statistics import Cut
 from polars_mlmetrics.errors import ColumnError, ParameterError
 
@@ -24,12 +24,17 @@ def check_measure(measure: Measure, schema: pl.Schema) -> None:
     cut = measure.parameters.get("threshold")
     if isinstance(cut, Cut) and isinstance(cut.threshold, pl.Expr):
         check_role("threshold", cut.threshold, schema, any_type=False)
-    if measure.grain == "label" or measure.labels is not None or _label_thresholds(measure) is not None:
+    for parameter, number in probe.numbers_read.items():
+        check_role(parameter, number, schema, any_type=False)
+    if measure.labels is not None or "label" in (measure.grain, *probe.reads):
         check_unit_key(measure, "label", [table.label], schema)
         _check_vocabulary(measure, schema[table.label])
-    if measure.grain == "sample" or measure.looks_across:
+    if "sample" in (measure.grain, *probe.looks_into):
         check_unit_key(measure, "sample", table.sample, schema)
     check_columns(probe.columns_read, schema)
+    if measure.targets is not None:
+        check_columns([measure.targets.column], schema, what="target column")
+        _check_names(measure, "target", measure.targets.weights or (), schema[measure.targets.column])
 
 
 def check_unit_key(measure: Measure, role: str, columns: Sequence[str], schema: pl.Schema) -> None:
@@ -41,13 +46,17 @@ def check_unit_key(measure: Measure, role: str, columns: Sequence[str], schema: 
 
 
 def _check_vocabulary(measure: Measure, dtype: pl.DataType) -> None:
-    average = measure.parameters.get("average")
-    named = [*(measure.labels or ()), *(average if isinstance(average, Mapping) else ())]
+    by_label = [value for value in measure.parameters.values() if isinstance(value, Mapping)]
+    named = [*(measure.labels or ()), *(label for mapping in by_label for label in mapping)]
     named += [label for label in _label_thresholds(measure) or () if label is not None]
-    for label in named:
-        if not _can_hold(dtype, label):
-            kind = type(label).__name__
-            raise ColumnError(f"{measure.output_name}: label {label!r} is {kind}, and the label column is {dtype}.")
+    _check_names(measure, "label", named, dtype)
+
+
+def _check_names(measure: Measure, role: str, names: Iterable[Any], dtype: pl.DataType) -> None:
+    for name in names:
+        if not _can_hold(dtype, name):
+            kind = type(name).__name__
+            raise ColumnError(f"{measure.output_name}: {role} {name!r} is {kind}, and the {role} column is {dtype}.")
 
 
 def _can_hold(dtype: pl.DataType, label: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The only division of the package, and the logarithms that need care near 0 and infinity."""
+"""The only division of the package, logarithms that need care near 0 and infinity, and bounds on what is rounded."""
 
 import math
 import sys
@@ -33,6 +33,25 @@ def log1p_exp(value: pl.Expr) -> pl.Expr:
 def sigmoid(logit: pl.Expr) -> pl.Expr:
     """`1 / (1 + e^-logit)`; e^-logit may be infinite, and then this is 0."""
     return 1.0 / (1.0 + (-logit).exp())
+
+
+def logit(probability: pl.Expr) -> pl.Expr:
+    """`ln p - ln(1 - p)`: infinite at 0 and at 1."""
+    return probability.log() - (-probability).log1p()
+
+
+ROUNDING = 1e-12
+"""How far, in parts of itself, a sum of weights may be from what it is: the order of summation decides."""
+
+
+def reaches(value: pl.Expr, bound: pl.Expr | float) -> pl.Expr:
+    """Whether a sum or a share of weights is at least a bound, not heeding rounding."""
+    return value >= bound * (1 - ROUNDING)
+
+
+def exceeds(value: pl.Expr, bound: pl.Expr | float) -> pl.Expr:
+    """Whether a sum or a share of weights is more than a bound, not heeding rounding."""
+    return value > bound * (1 + ROUNDING)
 
 
 def by_float_type(value: pl.Expr, *, half: pl.Expr, single: pl.Expr, double: pl.Expr) -> pl.Expr:

@@ -12,7 +12,8 @@ from typing import Any, Concatenate, ParamSpec, get_type_hints
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.engine.metric import Measure, Metric
+from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import check_labels, check_parameter
 from polars_mlmetrics.engine.settle import Best
 from polars_mlmetrics.engine.statistics import Cut

@@ -15,11 +15,17 @@ from polars_mlmetrics.engine.unit import Statistic, Unit
 from polars_mlmetrics.errors import MetricError
 
 if TYPE_CHECKING:
-    from polars_mlmetrics.engine.metric import Measure
+    from polars_mlmetrics.engine.measure import Measure
 
 
 def inline(measure: Measure) -> pl.Expr:
     """The measure as one expression over the rows of a group."""
+    if measure.targets is not None:
+        # Windows of the measure's own work inside that of a target, as they should: its units lie within a target.
+        target = pl.col(measure.targets.column)
+        first = target.is_first_distinct()
+        of_target = inline(measure.of_one_target()).over(target)
+        return measure.targets.value(of_target.filter(first), target.filter(first))
     if measure.grain == "group":
         return measure.read(Unit(measure.door(), "group", GroupReading(measure))).value
     value, weight, unknown = _sorted_units(measure) if measure.looks_across else _window_units(measure)
@@ -73,7 +79,8 @@ class GroupReading:
         return tuple(_run_sums(key, row) for row in rows)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        return value.over(self.measure.table.keys(grain))
+        keys = self.measure.table.keys(grain)
+        return value.over(keys) if keys else value
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
         return value
@@ -91,7 +98,10 @@ class SortedReading(GroupReading):
 
     def __init__(self, measure: Measure) -> None:
         super().__init__(measure)
-        (self.unit_key,) = _unit_keys(Unit(measure.door(), measure.grain, self))
+        keys = _unit_keys(Unit(measure.door(), measure.grain, self))
+        # Of several columns, which are null together, a number of their own.
+        several = pl.when(keys[0].is_not_null()).then(pl.struct(keys).rank("dense"))
+        self.unit_key = several if keys[1:] else keys[0]
 
     def fold(self, statistic: Statistic) -> pl.Expr:
         row = statistic.row
@@ -105,8 +115,14 @@ class SortedReading(GroupReading):
         return self.unit_key.sort(descending=True, nulls_last=True).filter(_run_ends(self.unit_key))
 
     def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
-        raise MetricError(
-            f"{self.measure.output_name}: runs beside a look across units have no inline form: use evaluate."
+        raise self._has_no_inline_form("runs")
+
+    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
+        raise self._has_no_inline_form("a second look at the rows")
+
+    def _has_no_inline_form(self, what: str) -> MetricError:
+        return MetricError(
+            f"{self.measure.output_name}: {what} beside a look into other units has no inline form: use evaluate."
         )
 
 

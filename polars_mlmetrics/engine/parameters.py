@@ -17,23 +17,27 @@ from polars_mlmetrics.errors import ParameterError
 
 @dataclass(frozen=True)
 class Above:
-    """The bound below which a number may not fall, or which it must exceed."""
+    """The bound below which a number may not fall, or which it must exceed; and the one it may not pass."""
 
     bound: float
     strictly: bool = False
+    at_most: float = math.inf
 
     def admits(self, value: float) -> bool:
-        """Whether a value keeps to the bound."""
-        return value > self.bound if self.strictly else value >= self.bound
+        """Whether a value keeps to the bounds."""
+        return (value > self.bound if self.strictly else value >= self.bound) and value <= self.at_most
 
     def __str__(self) -> str:
-        return f"{'greater than' if self.strictly else 'of at least'} {self.bound}"
+        lowest = f"{'greater than' if self.strictly else 'of at least'} {self.bound}"
+        return lowest if math.isinf(self.at_most) else f"{lowest} and at most {self.at_most}"
 
 
 Count = Annotated[int, Above(1)]
 Positive = Annotated[float, Above(0, strictly=True)]
 NotNegative = Annotated[float, Above(0)]
 MoreThanOne = Annotated[float, Above(1, strictly=True)]
+Share = Annotated[float, Above(0, at_most=1)]
+PositiveShare = Annotated[float, Above(0, strictly=True, at_most=1)]
 
 
 class Options(TypedDict, total=False):
@@ -90,6 +94,10 @@ def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> Non
         hint = f" Did you mean {near[0]!r}?" if near else ""
         allowed = " or ".join(map(_described, members))
         raise ParameterError(f"{metric}: {name} must be {allowed}, not {value!r}.{hint}")
+    if isinstance(value, pl.Expr) and not is_row_wise(value):
+        raise ParameterError(f"{metric}: {name} must be worked out row by row, and {value} is not.")
+    if isinstance(value, Mapping) and not (value and all(map(_is_number, value.values()))):
+        raise ParameterError(f"{metric}: {name} takes {{label: number}}, not {dict(value)!r}.")
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
@@ -122,7 +130,10 @@ def _described(member: Any) -> str:
     if get_origin(member) is Annotated:
         kind, bound = get_args(member)
         return f"{'a whole number' if kind is int else 'a number'} {bound}"
-    names = {float: "a number", bool: "True or False", type(None): "None", Mapping: "{label: weight}"}
+    names = {
+        float: "a number", bool: "True or False", type(None): "None", Mapping: "{label: number}",
+        str: "a column name", pl.Expr: "an expression",
+    }  # fmt: skip
     return names.get(get_origin(member) or member, str(member))
 
 

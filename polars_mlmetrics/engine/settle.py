@@ -41,14 +41,18 @@ class Settlement:
     def weight(self, unit: Unit) -> pl.Expr | None:
         """The weight of a unit in the average; None where all weigh the same, null where it has no part in it."""
         if isinstance(self.average, Mapping):
-            label = unit.label()
-            named = [label.eq_missing(name).cast(pl.Float64) * float(weight) for name, weight in self.average.items()]
-            return pl.when(label.is_in(list(self.average))).then(pl.sum_horizontal(named))
+            return self.weight_of(unit.label())
         if self.average == "weighted":
             return unit.support()
         if unit.grain == "sample" and unit.door.table.weight is not None:
             return unit.max("sample_weight", unit.door.weight())
         return None
+
+    def weight_of(self, label: pl.Expr) -> pl.Expr:
+        """The weight that a mapping gives a label; null where it does not name it."""
+        weights = self.average if isinstance(self.average, Mapping) else {}
+        named = [label.eq_missing(name).cast(pl.Float64) * float(weight) for name, weight in weights.items()]
+        return pl.when(label.is_in(list(weights))).then(pl.sum_horizontal(named))
 
     @property
     def is_weighted(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, same_expression, types_of
-from polars_mlmetrics.engine.metric import Measure
+from polars_mlmetrics.engine.measure import Measure, Targets
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.unit import Statistic, Unit
 from polars_mlmetrics.errors import NameCollisionError
@@ -53,22 +53,40 @@ class Plan:
         self._lanes: dict[tuple[str, ...], Lane] = {}
         self._types: dict[object, Types] = {}
         self._settled: dict[tuple[object, ...], Columns] = {}
+        self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
 
     def add(self, measure: Measure) -> Columns:
         """The columns that will hold a measure's value. Equal measures share them."""
         if measure.key not in self._settled:
             columns = Columns.numbered(len(self._settled))
-            recorder = self._recorder(measure, in_runs=False)
-            lane = self._lane_of(recorder)
-            # A formula over runs reads its other statistics as sums over them, so it is read again as one.
-            lane.add(recorder if lane.run is None else self._recorder(measure, in_runs=True), columns)
+            if measure.targets is None:
+                self._add_units(measure, columns)
+            else:
+                self._add_targets(measure, measure.targets, columns)
             self._settled[measure.key] = columns
         return self._settled[measure.key]
+
+    def _add_units(self, measure: Measure, columns: Columns) -> None:
+        recorder = self._recorder(measure, in_runs=False)
+        lane = self._lane_of(recorder)
+        # A formula over runs reads its other statistics as sums over them, so it is read again as one.
+        lane.add(recorder if lane.run is None else self._recorder(measure, in_runs=True), columns)
+
+    def _add_targets(self, measure: Measure, targets: Targets, columns: Columns) -> None:
+        """Plan a measure of each target, and the mean of the targets."""
+        by = list(dict.fromkeys([*self.by, targets.column]))
+        plan, settled = self._targets.setdefault(targets.column, (Plan(self.rows, by, self.roles), []))
+        value, target = pl.col(plan.add(measure.of_one_target()).value), pl.col(targets.column)
+        settled += [
+            targets.value(value, target).alias(columns.value),
+            (target.is_not_null() & value.is_null()).sum().cast(pl.Int64).alias(columns.undefined_units),
+        ]
 
     def groups(self) -> pl.LazyFrame:
         """One row a group, with the columns of every measure."""
         self._share_folds()
         plain = [lane.groups() for lane in self._lanes.values() if lane.by == self.by]
+        plain += [fold(plan.groups(), self.by, settled) for plan, settled in self._targets.values()]
         coded = [lane.groups() for lane in self._lanes.values() if lane.by != self.by]
         if not coded:
             return beside(plain, self.by)
@@ -163,8 +181,8 @@ class Recorder:
         return tuple(pl.col(statistic.name) for statistic in self.run_rows)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        keys = dict.fromkeys([*self._by, *self.measure.table.keys(grain)])
-        self.features.append(value.over(list(keys)).alias(INTERNAL + name + self._suffix))
+        keys = list(dict.fromkeys([*self._by, *self.measure.table.keys(grain)]))
+        self.features.append((value.over(keys) if keys else value).alias(INTERNAL + name + self._suffix))
         return pl.col(INTERNAL + name + self._suffix)
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
@@ -174,8 +192,9 @@ class Recorder:
 
 def _suffix(measure: Measure, roles: Table) -> str:
     words = measure.table.differences(roles)
-    if measure.probe.reads:
-        words.append(f"reads {' and '.join(sorted(measure.probe.reads))}, per {measure.grain}")
+    reads = measure.probe.reads - {"group"}
+    if reads:
+        words.append(f"reads {' and '.join(sorted(reads))}, per {measure.grain}")
     if measure.labels is not None:
         words.append(f"labels={list(measure.labels)}")
     words += [f"where {predicate}" for predicate in measure.predicates]
@@ -290,15 +309,18 @@ class Lane:
         return [*(pl.when(present).then(pl.col(name)).alias(name) for name in names), present.alias(columns.present)]
 
     def _folded(self) -> pl.LazyFrame:
-        statistics = self.fold.statistics.values()
-        reads_back = {s.name: self.looks_back.keys() & set(s.row.meta.root_names()) for s in statistics}
-        folded = self.fold.table([s for s in statistics if not reads_back[s.name]])
-        for name, value in self.looks_back.items():
-            back = folded.select(*self.unit_keys, value).filter(pl.col(name).is_not_null())
-            again = [s.fold().alias(s.name) for s in statistics if name in reads_back[s.name]]
-            table = fold(self._rows_of(back), self.unit_keys, again)
-            folded = beside([folded, table], self.unit_keys, how="left")
-        return folded
+        if not self.looks_back:
+            return self.fold.table()
+        first: list[Statistic] = []
+        again: list[Statistic] = []
+        for statistic in self.fold.statistics.values():
+            reads_back = self.looks_back.keys() & set(statistic.row.meta.root_names())
+            (again if reads_back else first).append(statistic)
+        folded = self.fold.table(first)
+        some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
+        back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
+        table = fold(self._rows_of(back), self.unit_keys, [s.fold().alias(s.name) for s in again])
+        return beside([folded, table], self.unit_keys, how="left")
 
     def _rows_of(self, units: pl.LazyFrame) -> pl.LazyFrame:
         """The rows of some units, each with what is known of its unit."""

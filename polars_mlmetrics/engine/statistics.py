@@ -41,6 +41,9 @@ class Cut:
         return score >= bound if self.inclusive else score > bound
 
 
+OfRow = str | pl.Expr | Mapping[Any, float]
+"""A number for each row: a column, a row-wise expression, or {label: number}."""
+
 Threshold = float | Mapping[Any, float] | pl.Expr | Literal["argmax"] | Cut
 
 

@@ -1,14 +1,15 @@
 """What a formula is written for: one unit of rows. Averages are not its business, nor how it is run."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain
-from polars_mlmetrics.engine.statistics import SharedStatistics
-from polars_mlmetrics.errors import MetricError
+from polars_mlmetrics.data.roles import Door, Grain, any_of
+from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.statistics import OfRow, SharedStatistics
 
 Monoid = Literal["sum", "min", "max"]
 
@@ -77,8 +78,10 @@ class Unit(SharedStatistics):
         self.mask = reading.mask(door, grain)
         self.unknown: dict[str, pl.Expr] = {}
         self.columns_read: list[str] = []
+        self.numbers_read: dict[str, pl.Expr] = {}
         self._reading = reading
         self.reads: set[Grain] = set()
+        self.looks_into: set[Grain] = set()
 
     # -- readings of a row -------------------------------------------------------------------------------------
 
@@ -157,28 +160,52 @@ class Unit(SharedStatistics):
         """On a true row: how many true labels of its sample score higher."""
         return self._rank("true_above", pl.when(self.truth).then(self.score), "min") - 1
 
-    def _rank(self, name: str, score: pl.Expr, ties: Literal["min", "max"]) -> pl.Expr:
-        return self._within_sample(name, self._of_sample(score).rank(ties, descending=True).cast(pl.Int64))
+    def place(self, name: str, key: pl.Expr, *, lowest_first: bool = False) -> pl.Expr:
+        """The place of a row in its sample, highest key first; of equal keys each has a place of its own, any."""
+        return self._rank(name, key, "ordinal", descending=not lowest_first)
+
+    def _rank(
+        self, name: str, key: pl.Expr, ties: Literal["min", "max", "ordinal"], *, descending: bool = True
+    ) -> pl.Expr:
+        rank = self._of("sample", key).rank(ties, descending=descending).cast(pl.Int64)
+        return self._within(name, rank, "sample")
 
     def within(self, name: str, row: pl.Expr, monoid: Monoid, grain: Grain = "sample") -> pl.Expr:
-        """A fold over another unit, back on the rows: the highest negative of my sample."""
-        if grain != "sample":
-            raise MetricError(f"within looks inside a sample, not inside a {grain}")
-        return self._within_sample(name, folded(self._of_sample(row), monoid))
+        """A fold over another unit, back on the rows: the highest negative of my sample.
 
-    def _of_sample(self, row: pl.Expr) -> pl.Expr:
-        return pl.when(self.door.included("sample") & self.included).then(row)
+        Sums are weighted, but in a sample, inside of which rows count once each.
+        """
+        if monoid == "sum" and grain != "sample":
+            row = row * self.door.weight()
+        return self._within(name, folded(self._of(grain, row), monoid), grain)
 
-    def _within_sample(self, name: str, value: pl.Expr) -> pl.Expr:
-        if self.grain != "sample":
-            self.reads.add("sample")
-        return self._reading.within(name, value, "sample")
+    def midrank(self, name: str, row: pl.Expr) -> pl.Expr:
+        """The weight of the unit's lower values and half that of equal ones, less half of all: 0 in the middle."""
+        self._note_columns(row)
+        row = pl.when(self.mask).then(row)
+        if not self.is_weighted:
+            rank = row.rank("average") - 0.5 * (row.count() + 1).cast(pl.Float64)
+            return self._within(f"midrank_{name}", rank, self.grain)
+        upto = pl.when(self.mask).then(self.weight).sort_by(row, nulls_last=True).cum_sum()
+        first, last = (row.rank(ties).cast(pl.Int64) - 1 for ties in ("min", "max"))
+        before = pl.when(first > 0).then(upto.gather((first - 1).clip(0))).otherwise(0.0)
+        return self._within(f"midrank_{name}", 0.5 * (before + upto.gather(last) - upto.max()), self.grain)
+
+    def _of(self, grain: Grain, row: pl.Expr) -> pl.Expr:
+        self._note_columns(row)
+        return pl.when(self.door.included(grain) & self.included).then(row)
+
+    def _within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        if grain != self.grain:
+            self.reads.add(grain)
+            self.looks_into.add(grain)
+        return self._reading.within(name if grain == "sample" else f"{name}_of_{grain}", value, grain)
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
         """A value of this unit, back on its rows.
 
-        A statistic that reads it is folded over those rows alone on which it is not null: a second look at few units
-        is cheap where a second look at all of them is not.
+        A statistic that reads it is folded by a second look at the rows, of those units alone in which it is not null:
+        at few units that is cheap.
         """
         return self._reading.on_rows(name, value)
 
@@ -207,12 +234,39 @@ class Unit(SharedStatistics):
         return self.door.table.weight is not None and self.grain != "sample"
 
     def min(self, name: str, row: pl.Expr) -> pl.Expr:
-        """The lowest value of the included rows."""
-        return self._fold(name, row, "min")
+        """The lowest value of the included rows; a row of weight 0 is not there."""
+        return self._fold(name, self._that_weighs(row), "min")
 
     def max(self, name: str, row: pl.Expr) -> pl.Expr:
-        """The highest value of the included rows."""
-        return self._fold(name, row, "max")
+        """The highest value of the included rows; a row of weight 0 is not there."""
+        return self._fold(name, self._that_weighs(row), "max")
+
+    def deviation(self, name: str, row: pl.Expr) -> pl.Expr:
+        """How far a row lies from the weighted mean of its unit. Sums of it need a second look at the rows."""
+        return row - self.on_rows(f"mean_{name}", ratio(self.sum(name, row), self.rows()))
+
+    def variation(self, name: str, row: pl.Expr) -> pl.Expr:
+        """Σw·(row - mean)², and exactly 0 where all values are equal."""
+        return self._unless_constant(name, row, self.covariation(name, (name, row), (name, row)))
+
+    def absolute_variation(self, name: str, row: pl.Expr) -> pl.Expr:
+        """Σw·|row - mean|, and exactly 0 where all values are equal."""
+        gap = self.deviation(name, row)
+        gaps, sides = self.sum(f"gaps_{name}", gap.abs()), self.sum(f"sides_{name}", gap.sign())
+        at_mean = self.sum(f"at_mean_{name}", gap == 0)
+        # The mean is rounded, so it lacks a rest: each gap is the smaller or the larger by it, by the side it is on.
+        rest = ratio(self.sum(f"deviation_{name}", gap), self.rows())
+        return self._unless_constant(name, row, gaps - rest * sides + rest.abs() * at_mean)
+
+    def _unless_constant(self, name: str, row: pl.Expr, spread: pl.Expr) -> pl.Expr:
+        return pl.when(self.min(f"lowest_{name}", row) < self.max(f"highest_{name}", row)).then(spread).otherwise(0.0)
+
+    def covariation(self, name: str, one: tuple[str, pl.Expr], other: tuple[str, pl.Expr]) -> pl.Expr:
+        """Σw·(one - its mean)·(other - its mean), of two named row expressions."""
+        left, right = self.deviation(*one), self.deviation(*other)
+        # The means are rounded, so the deviations do not sum to 0: what that adds is taken off again.
+        rest = self.sum(f"deviation_{one[0]}", left) * self.sum(f"deviation_{other[0]}", right)
+        return self.sum(f"products_{name}", left * right) - ratio(rest, self.rows())
 
     def runs(self, key: pl.Expr, *rows: pl.Expr, few: bool = False) -> tuple[pl.Expr, ...]:
         """Σw·row over the rows of equal key, in descending order of the key, one sum for each row expression.
@@ -220,18 +274,23 @@ class Unit(SharedStatistics):
         A formula may cumulate them and must reduce them to one value. Each is named by `.alias`. Say `few` where
         there are few keys, such as bins: then they can share a fold with the labels.
         """
+        self._note_columns(key, *rows)
         included = [pl.when(self.mask).then(self._weighted(row)).alias(row.meta.output_name()) for row in rows]
         return self._reading.runs(pl.when(self.mask).then(key).alias(key.meta.output_name()), included, few=few)
 
     def _weighted(self, row: pl.Expr) -> pl.Expr:
-        if not self.is_weighted:
-            return row * self.weight
         # A weight of 0 takes the row out, also where 0 times infinity would be NaN.
-        return pl.when(self.weight != 0).then(row * self.weight)
+        return self._that_weighs(row * self.weight)
+
+    def _that_weighs(self, row: pl.Expr) -> pl.Expr:
+        return pl.when(self.weight != 0).then(row) if self.is_weighted else row
 
     def _fold(self, name: str, row: pl.Expr, monoid: Monoid) -> pl.Expr:
-        self.columns_read += row.meta.root_names()
+        self._note_columns(row)
         return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid))
+
+    def _note_columns(self, *rows: pl.Expr) -> None:
+        self.columns_read += [column for row in rows for column in row.meta.root_names()]
 
     # -- what the engine asks ----------------------------------------------------------------------------------
 
@@ -258,6 +317,19 @@ class Unit(SharedStatistics):
         """Say that the value cannot be known where there is such a row."""
         self.unknown[name] = rows
 
+    def breaks_on(self, name: str, rows: pl.Expr) -> None:
+        """Say that the value is broken where there is such a row."""
+        self.door.guards[name] = rows
+
+    def of_row(self, parameter: str, given: OfRow) -> pl.Expr:
+        """The number that a parameter has for each row: null where a mapping lacks the label."""
+        if not isinstance(given, Mapping):
+            self.numbers_read[parameter] = pl.col(given) if isinstance(given, str) else given
+            return self.numbers_read[parameter].cast(pl.Float64)
+        self.reads_label()
+        label = pl.col(self.door.table.label)
+        return pl.coalesce(pl.when(label == name).then(float(number)) for name, number in given.items())
+
     def included_rows(self) -> pl.Expr:
         """How many rows are included, unweighted."""
         return self.count("n_rows", pl.lit(True))
@@ -269,16 +341,18 @@ class Unit(SharedStatistics):
         )
 
     def broken_rows(self) -> pl.Expr:
-        """How many included rows are broken for what was read; where a formula looks across, their whole sample is."""
+        """How many included rows are broken for what was read."""
         self.door.weight()  # acts when units are averaged, even where no statistic of theirs is weighted
         counts = [self._broken(name, rows) for name, rows in self.door.guards.items() if rows is not None]
         return pl.sum_horizontal(counts) if counts else pl.lit(0, dtype=pl.Int64)
 
     def _broken(self, name: str, rows: pl.Expr) -> pl.Expr:
-        if "sample" in self.reads:
-            sample_broken = self._reading.within(f"broken_{name}", self._of_sample(rows).any(), "sample")
-            return self.count(f"broken_{name}_in_sample", sample_broken)
-        return self.count(f"broken_{name}", rows)
+        if not self.looks_into:
+            return self.count(f"broken_{name}", rows)
+        # Where a formula looks into other units, a row broken there breaks all rows of that unit.
+        grains = sorted(self.looks_into)
+        reach = [self._within(f"broken_{name}", self._of(grain, rows).any(), grain) for grain in grains]
+        return self.count(f"broken_{name}_in_{'_or_'.join(grains)}", any_of([rows, *reach]))
 
     def unknown_rows(self) -> pl.Expr | None:
         """How many included rows keep the value from being known; None where nothing can."""

@@ -9,6 +9,7 @@ from polars_mlmetrics.engine.arithmetic import by_float_type, log1p_exp, ratio, 
 from polars_mlmetrics.engine.declaration import metric
 from polars_mlmetrics.engine.parameters import Averaged, Count, MoreThanOne, NotNegative, Options, Positive
 from polars_mlmetrics.engine.settle import Average
+from polars_mlmetrics.engine.statistics import OfRow
 from polars_mlmetrics.engine.unit import Unit
 
 INFINITY = float("inf")
@@ -24,9 +25,17 @@ def log_loss(
     `eps="dtype"` clips by the machine epsilon of the score's own type. With `logits=True` the score is a logit and
     the loss is worked out from it directly, without a clip.
     """
+    return _mean_log_loss(u, eps, logits=logits)
+
+
+def _mean_log_loss(u: Unit, eps: Eps, *, logits: bool) -> pl.Expr:
     if logits:
         return ratio(u.sum("log_loss@logits", _cost_of_logit(u)), u.rows())
     return ratio(u.sum(f"log_loss@{eps}", -_log_likelihood(u, _clipped(u, eps))), u.rows())
+
+
+def _probability(u: Unit, *, logits: bool) -> pl.Expr:
+    return sigmoid(u.logit) if logits else u.probability
 
 
 def _log_likelihood(u: Unit, p: pl.Expr) -> pl.Expr:
@@ -91,8 +100,18 @@ def multilabel_cross_entropy(
 @metric(range=(0, 1), best="min", undefined_when="no rows")
 def brier_score(u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean of (t - p)²."""
-    p = sigmoid(u.logit) if logits else u.probability
-    return ratio(u.sum(f"squared_gap@{logits=}", (u.truth.cast(pl.Float64) - p) ** 2), u.rows())
+    return ratio(_squared_gaps(u, logits=logits), u.rows())
+
+
+@metric(grain="sample", range=(0, INFINITY), best="min", undefined_when="no rows")
+def multiclass_brier_score(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+    """The mean over samples of Σ_j (t - p)², summed over the sample's labels and not halved."""
+    return _squared_gaps(u, logits=False)
+
+
+def _squared_gaps(u: Unit, *, logits: bool) -> pl.Expr:
+    gap = u.truth.cast(pl.Float64) - _probability(u, logits=logits)
+    return u.sum(f"squared_gap@{logits=}", gap**2)
 
 
 @metric(range=(0, 1), best="min", undefined_when="no rows")
@@ -110,10 +129,61 @@ def calibration_error(
     With gap_b = |mean p - mean t| and n_b the weight of bin b: Σ (n_b/n)·gap_b, or √ Σ (n_b/n)·gap_b² with
     `norm="l2"`, or max gap_b with `norm="max"`. A probability of 1 falls in the last bin.
     """
-    p = sigmoid(u.logit) if logits else u.probability
+    p = _probability(u, logits=logits)
     bin_of = (p * bins).floor().clip(0, bins - 1).alias(f"bin@{bins}{'@logits' if logits else ''}")
     n, surplus = u.runs(bin_of, pl.lit(1).alias("rows"), (p - u.truth.cast(pl.Float64)).alias("surplus"), few=True)
     gap = ratio(surplus.abs(), n)
     if norm == "max":
         return gap.max()
     return ratio(surplus.abs().sum(), n.sum()) if norm == "l1" else ratio((n * gap**2).sum(), n.sum()).sqrt()
+
+
+@metric(range=(-1, 1), best=None, undefined_when="no rows")
+def calibration_bias(
+    u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The mean probability less the share of truths: Σw·p / Σw - Σw·t / Σw. Above 0 the probabilities are too high."""
+    return ratio(_expected_positives(u, logits=logits) - u.positives(), u.rows())
+
+
+@metric(range=(0, INFINITY), best=None, undefined_when="no positives")
+def calibration_ratio(
+    u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """How many true rows the probabilities promise for each there is: Σw·p / Σw·t. 1 is right."""
+    return ratio(_expected_positives(u, logits=logits), u.positives())
+
+
+def _expected_positives(u: Unit, *, logits: bool) -> pl.Expr:
+    return u.sum(f"probability@{logits=}", _probability(u, logits=logits))
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="one class only")
+def normalized_entropy(
+    u: Unit, *, eps: Eps = 1e-15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The log loss as a share of that of the base rate π: log loss / -(π·ln π + (1-π)·ln(1-π)). 1 is no better."""
+    base_rate = ratio(u.positives(), u.positives() + u.negatives())
+    entropy = -times_log(base_rate, base_rate) - times_log(1 - base_rate, 1 - base_rate)
+    return ratio(_mean_log_loss(u, eps, logits=logits), entropy)
+
+
+@metric(grain="sample", range=(-INFINITY, INFINITY), best="max", undefined_when="no positives")
+def information_score(u: Unit, *, prior: OfRow | None = None, **options: Unpack[Options]) -> pl.Expr:
+    """The mean bits that the probability p of the true label adds to its prior a (Kononenko and Bratko).
+
+    log2 p - log2 a where p >= a, else log2(1-a) - log2(1-p). The prior is a column, an expression or {label: prior};
+    without one it is the label's share in the true labels of the group, and then the metric has no state. A sample
+    with several true labels is broken, as is a prior outside [0, 1].
+    """
+    p = u.probability
+    if prior is None:
+        priors = ratio(u.within("true", u.truth, "sum", "label"), u.within("true", u.truth, "sum", "group"))
+    else:
+        priors = u.of_row("prior", prior)
+        u.needs_known(f"prior@{prior}", u.truth & priors.is_null())
+        u.breaks_on(f"prior@{prior}", u.truth & ~priors.is_between(0, 1))
+    gained = pl.when(p > priors).then(p.log(2) - priors.log(2)).otherwise((1 - priors).log(2) - (1 - p).log(2))
+    # Of one true label the highest is its own.
+    bits = u.max(f"information@{prior}", pl.when(u.truth).then(pl.when(p == priors).then(0.0).otherwise(gained)))
+    return u.one_true_label(bits)

@@ -6,7 +6,7 @@ import polars as pl
 
 from polars_mlmetrics.engine.arithmetic import ratio, share
 from polars_mlmetrics.engine.declaration import metric
-from polars_mlmetrics.engine.parameters import Averaged, Options
+from polars_mlmetrics.engine.parameters import Averaged, Count, Options
 from polars_mlmetrics.engine.settle import LabelAverage
 from polars_mlmetrics.engine.unit import Unit
 
@@ -95,3 +95,162 @@ def _best_true(u: Unit) -> pl.Expr:
 
 def _best_false(u: Unit) -> pl.Expr:
     return u.max("best_false", pl.when(~u.truth).then(u.score))
+
+
+# Metrics of a returned list: its first k, or the places in it. A score of -inf says "not returned": such a row takes no
+# place and is no hit, and is counted among the true labels, and in ideals, all the same.
+
+
+def _returned(u: Unit) -> pl.Expr:
+    return u.score > -INFINITY
+
+
+def _taken(u: Unit, k: pl.Expr | int) -> pl.Expr:
+    """The share to which a row is among the k best: a tie across the border takes each of its rows in alike."""
+    share_of_tie = ratio(k - u.above, u.rank - u.above).clip(0, 1)
+    return pl.when(_returned(u)).then(share_of_tie).otherwise(0.0)
+
+
+def _hits(u: Unit, k: int) -> pl.Expr:
+    return u.sum(f"hits@{k}", pl.when(u.truth).then(_taken(u, k)))
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")
+def precision_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+    """The share of the k best places that true labels hold: hits / k, also where a sample has fewer than k labels.
+
+    Ties: labels tied across the border of k count to the share of the group that has a place within it.
+    """
+    return ratio(_hits(u, k), pl.lit(k))
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")
+def recall_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+    """The share of true labels that are among the k best: hits / P.
+
+    Ties: labels tied across the border of k count to the share of the group that has a place within it.
+    """
+    return ratio(_hits(u, k), u.positives())
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")
+def hit_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+    """The share of samples with a true label among the k best. No positives: 0.
+
+    Ties: labels tied across the border of k count to the share of the group that has a place within it; the largest
+    share of a true label is the sample's.
+    """
+    return u.max(f"best_hit@{k}", pl.when(u.truth).then(_taken(u, k))).fill_null(0.0)
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")
+def f1_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+    """The harmonic mean of precision and recall at k: 2·hits / (k + P). No positives: 0.
+
+    Ties: labels tied across the border of k count to the share of the group that has a place within it.
+    """
+    return ratio(2 * _hits(u, k), k + u.positives())
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")
+def r_precision(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+    """Precision, and recall, at as many places as the sample has true labels: hits among the P best / P.
+
+    Ties: labels tied across the border of P count to the share of the group that has a place within it.
+    """
+    positives = u.within("positives", u.truth.cast(pl.Int64), "sum")
+    return ratio(u.sum("hits@positives", pl.when(u.truth).then(_taken(u, positives))), u.positives())
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")
+def reciprocal_rank(u: Unit, *, k: Count | None = None, **options: Unpack[Options]) -> pl.Expr:
+    """One over the place of the best true label; 0 where that is beyond k.
+
+    Ties: the place of a tied label is the mean place of its tie group.
+    """
+    place = (u.above + 1 + u.rank) * 0.5
+    counts = _returned(u) if k is None else _returned(u) & (place <= k)
+    return u.max(f"reciprocal_rank@{k}", pl.when(u.truth).then(pl.when(counts).then(ratio(1.0, place)).otherwise(0.0)))
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")
+def average_precision_at(
+    u: Unit,
+    *,
+    k: Count | None = None,
+    denominator: Literal["possible", "positives"] = "possible",
+    **options: Unpack[Options],
+) -> pl.Expr:
+    """Σ over the hits among the k best of the precision at each / min(P, k).
+
+    `denominator="positives"` divides by all P true labels. Without a k it is `label_ranking_average_precision`.
+    Ties: a tie group is ranked whole at its own score; across the border of k its labels count to the share of the
+    group that has a place within it.
+    """
+    taken = _taken(u, k) if k is not None else pl.when(_returned(u)).then(1.0).otherwise(0.0)
+    precisions = u.sum(f"precision_at_hit@{k}", pl.when(u.truth).then(taken * share(u.true_rank, u.rank)))
+    if k is None or denominator == "positives":
+        return ratio(precisions, u.positives())
+    return ratio(precisions, pl.min_horizontal(u.positives(), pl.lit(k)))
+
+
+Gain = Literal["linear", "exponential"]
+GainTies = Literal["average", "ignore"]
+
+
+@metric(grain="sample", range=(0, INFINITY), best="max", undefined_when="no rows")
+def dcg(
+    u: Unit, *, k: Count | None = None, gain: Gain = "linear", ties: GainTies = "average", **options: Unpack[Options]
+) -> pl.Expr:
+    """Discounted cumulative gain: Σ gain / log2(place + 1) over the k best. The truth is a grade of 0 or more.
+
+    `gain="exponential"` is 2^grade - 1 instead of the grade. Ties: a tie group shares the mean of its gains over the
+    discounts of its places, also across the border of k. `ties="ignore"`: tied labels stand in the order of the label
+    column. As an expression it is slow: for many rows use `evaluate`.
+    """
+    return _dcg(u, k, gain, ties)
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no label with a gain")
+def ndcg(
+    u: Unit, *, k: Count | None = None, gain: Gain = "linear", ties: GainTies = "average", **options: Unpack[Options]
+) -> pl.Expr:
+    """Discounted cumulative gain, as a share of that of the ideal order: `dcg` / dcg of the labels by grade.
+
+    `k`, `gain` and `ties` are those of `dcg`. As an expression it is slow: for many rows use `evaluate`.
+    """
+    gains = _gain(u, gain)
+    ideal = u.sum(f"ideal@{gain},{k}", gains * _discount(u.place("ideal_place", u.gain), k))
+    return ratio(_dcg(u, k, gain, ties), ideal)
+
+
+def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:
+    gains = _gain(u, gain).alias(f"gain@{gain}")
+    if ties == "ignore":
+        u.reads_label()
+        # Highest score first, then lowest label; + 0.0 makes -0.0 the equal of 0.0.
+        order = pl.struct(-u.score + 0.0, pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
+        place = u.place("place_by_label", order, lowest_first=True)
+        return u.sum(f"dcg@{gain},{k}", gains * _discount(place, k, _returned(u)))
+    discounts = _discount(u.place("place", u.score), k, _returned(u)).alias(f"discount@{k}")
+    gains, discounts, rows = u.runs(u.score.alias("score"), gains, discounts, pl.lit(1).alias("rows"))
+    return (gains * ratio(discounts, rows)).sum()
+
+
+def _gain(u: Unit, gain: Gain) -> pl.Expr:
+    return u.gain if gain == "linear" else pl.lit(2.0).pow(u.gain) - 1
+
+
+def _discount(place: pl.Expr, k: int | None, counts: pl.Expr | bool = True) -> pl.Expr:
+    within = pl.lit(counts) if isinstance(counts, bool) else counts
+    within = within if k is None else within & (place <= k)
+    return pl.when(within).then(ratio(1.0, (place + 1).log(2))).otherwise(0.0)
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")
+def top_k_accuracy(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+    """The share of samples whose one true label is among the k best. A sample with several true labels is broken.
+
+    Ties: labels tied across the border of k count to the share of the group that has a place within it.
+    """
+    return u.one_true_label(_hits(u, k))

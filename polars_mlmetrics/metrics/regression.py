@@ -4,20 +4,168 @@ from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.arithmetic import exceeds, ratio, reaches, share, times_log
 from polars_mlmetrics.engine.declaration import metric
-from polars_mlmetrics.engine.parameters import Averaged
+from polars_mlmetrics.engine.parameters import Averaged, Positive, Share
 from polars_mlmetrics.engine.settle import Average
 from polars_mlmetrics.engine.unit import Unit
 
+INFINITY = float("inf")
+SMALLEST_TRUTH = 2.0**-52  # what scikit-learn divides by where a truth is 0
 
-@metric(range=(0, float("inf")), best="min", undefined_when="no rows")
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
 def rmse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The root of the mean squared difference of score and truth: √(Σw·(s-t)² / Σw)."""
     return ratio(u.sum("squared_error", (u.score - u.real) ** 2), u.rows()).sqrt()
 
 
-@metric(range=(0, float("inf")), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
 def mae(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean absolute difference of score and truth: Σw·|s-t| / Σw."""
     return ratio(u.sum("absolute_error", (u.score - u.real).abs()), u.rows())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def mse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean squared difference of score and truth: Σw·(s-t)² / Σw."""
+    return ratio(u.sum("squared_error", (u.score - u.real) ** 2), u.rows())
+
+
+@metric(range=(-INFINITY, INFINITY), best=None, undefined_when="no rows")
+def bias(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean difference of score and truth: Σw·(s-t) / Σw. Above 0 the scores are too high."""
+    return ratio(u.sum("error", u.score - u.real), u.rows())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def msle(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean squared difference of logarithms: Σw·(ln(1+s) - ln(1+t))² / Σw.
+
+    A score or truth of -1 or less is broken.
+    """
+    u.breaks_on("msle", (u.score <= -1) | (u.real <= -1))
+    return ratio(u.sum("squared_log_error", (u.score.log1p() - u.real.log1p()) ** 2), u.rows())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def mape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean absolute error as a share of the truth: Σw·|s-t|/|t| / Σw. A truth of 0 counts as 2^-52."""
+    error = ratio((u.score - u.real).abs(), u.real.abs().clip(lower_bound=SMALLEST_TRUTH))
+    return ratio(u.sum("relative_error", error), u.rows())
+
+
+@metric(range=(0, 2), best="min", undefined_when="no rows")
+def smape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean absolute error as a share of the mean size: Σw·2|s-t|/(|s|+|t|) / Σw; 0 where both are 0."""
+    error = 2 * share((u.score - u.real).abs(), u.score.abs() + u.real.abs())
+    return ratio(u.sum("symmetric_error", error), u.rows())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def max_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The largest absolute difference of score and truth: max |s-t|, over the rows whose weight is not 0."""
+    return u.max("largest_error", (u.score - u.real).abs())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def median_absolute_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The median absolute difference of score and truth, weighted.
+
+    Between two values that halve the weight it is their mean. Inline and in `evaluate` only: medians do not merge.
+    """
+    error = (u.score - u.real).abs()
+    errors, rows = u.runs(error.alias("absolute_error"), error.alias("errors"), pl.lit(1).alias("rows"))
+    twice_upto, value = 2 * rows.cum_sum(), ratio(errors, rows)
+    upper = pl.when(reaches(twice_upto, u.rows())).then(value).max()
+    lower = pl.when(exceeds(twice_upto, u.rows())).then(value).max()
+    return 0.5 * (lower + upper)
+
+
+@metric(range=(-INFINITY, 1), best="max", undefined_when="constant truth")
+def r2(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The coefficient of determination: 1 - Σw·(s-t)² / Σw·(t - mean t)²."""
+    return 1 - _relative_squared_error(u)
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="constant truth")
+def relative_squared_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The squared error as a share of that of the mean truth: Σw·(s-t)² / Σw·(t - mean t)²."""
+    return _relative_squared_error(u)
+
+
+def _relative_squared_error(u: Unit) -> pl.Expr:
+    return ratio(u.sum("squared_error", (u.score - u.real) ** 2), u.variation("truth", u.real))
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="constant truth")
+def relative_absolute_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The absolute error as a share of that of the mean truth: Σw·|s-t| / Σw·|t - mean t|.
+
+    Inline and in `evaluate` only: a mean inside an absolute value does not merge.
+    """
+    error = u.sum("absolute_error", (u.score - u.real).abs())
+    return ratio(error, u.absolute_variation("truth", u.real))
+
+
+@metric(range=(-INFINITY, 1), best="max", undefined_when="constant truth")
+def explained_variance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The share of the truth's variance that is not in the error: 1 - Var(t-s) / Var(t). It does not see a bias."""
+    return 1 - ratio(u.variation("error", u.score - u.real), u.variation("truth", u.real))
+
+
+@metric(range=(-1, 1), best="max", undefined_when="constant truth or score")
+def pearson(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """Pearson's correlation of score and truth: their covariance / the product of their standard deviations."""
+    together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
+    return ratio(together, u.variation("score", u.score).sqrt() * u.variation("truth", u.real).sqrt())
+
+
+@metric(range=(-1, 1), best="max", undefined_when="constant truth or score")
+def spearman(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """Spearman's rank correlation: Pearson's, of the ranks of score and truth.
+
+    Ties: the mean rank of the tie group. With weights a rank is the weight of all lower values and half of that of
+    equal ones. Inline and in `evaluate` only: ranks do not merge.
+    """
+    score, truth = u.midrank("score", u.score), u.midrank("truth", u.real)
+    together = u.sum("midranks_of_both", score * truth)
+    of_score, of_truth = u.sum("midranks_of_score", score**2), u.sum("midranks_of_truth", truth**2)
+    return ratio(together, of_score.sqrt() * of_truth.sqrt())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def pinball(u: Unit, alpha: Share, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The loss of a forecast of the alpha quantile: the mean of α·(t-s) where t > s, and of (1-α)·(s-t) elsewhere."""
+    error = u.real - u.score
+    return ratio(u.sum(f"pinball@{alpha}", pl.max_horizontal(alpha * error, (alpha - 1) * error)), u.rows())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def huber(u: Unit, delta: Positive, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean of e²/2 for errors e = |s-t| up to delta, and of delta·(e - delta/2) beyond."""
+    error = (u.score - u.real).abs()
+    loss = pl.when(error <= delta).then(0.5 * error**2).otherwise(delta * (error - 0.5 * delta))
+    return ratio(u.sum(f"huber@{delta}", loss), u.rows())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def poisson_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean deviance of counts: 2·Σw·(t·ln(t/s) - t + s) / Σw.
+
+    A score of 0 or less and a truth below 0 are broken, and so is what is infinite.
+    """
+    u.breaks_on("poisson", (u.score <= 0) | (u.real < 0) | u.score.is_infinite() | u.real.is_infinite())
+    deviance = times_log(u.real, ratio(u.real, u.score)) - u.real + u.score
+    return ratio(2 * u.sum("poisson_deviance", deviance), u.rows())
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+def gamma_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean deviance of positive amounts: 2·Σw·(ln(s/t) + t/s - 1) / Σw.
+
+    A score or truth of 0 or less is broken, and so is what is infinite.
+    """
+    u.breaks_on("gamma", (u.score <= 0) | (u.real <= 0) | u.score.is_infinite() | u.real.is_infinite())
+    relative = ratio(u.real, u.score)
+    return ratio(2 * u.sum("gamma_deviance", relative - 1 - relative.log()), u.rows())

@@ -1,36 +1,220 @@
 """Metrics of how well the score tells true rows from the others, across all thresholds."""
 
-from typing import Unpack
+import math
+from typing import Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import ratio, share
+from polars_mlmetrics.engine.arithmetic import exceeds, logit, ratio, reaches, share
 from polars_mlmetrics.engine.declaration import metric
-from polars_mlmetrics.engine.parameters import Averaged
+from polars_mlmetrics.engine.parameters import Averaged, Count, PositiveShare, Share
 from polars_mlmetrics.engine.settle import Average
 from polars_mlmetrics.engine.unit import Unit
 
+Bins = Count | None
+Grid = Literal["logit", "float"]
 
-def _by_score(u: Unit) -> tuple[pl.Expr, ...]:
-    return u.runs(u.score.alias("score"), u.truth.alias("positives"), (~u.truth).alias("negatives"))
+# The grids are fixed, so that the cells of two logs are the same cells. Beyond their ends all scores are one cell.
+FARTHEST_LOGIT, PART_OF_LOGIT = 16.0, 1 / 32
+# Of any score: linear up to 2^-16, by its logarithm up to 2^24.
+LINEAR_PARTS, FARTHEST_POWER, PART_OF_POWER = 2.0**16, 40.0, 1 / 80
+
+
+class Curve(NamedTuple):
+    """What lies at or above each score, best first; rows of one score (or of one cell of a grid) are one step."""
+
+    positives: pl.Expr
+    negatives: pl.Expr
+    positives_upto: pl.Expr
+    negatives_upto: pl.Expr
+    all_positives: pl.Expr
+    all_negatives: pl.Expr
+
+    @property
+    def recall(self) -> pl.Expr:
+        """The true positive rate of each threshold."""
+        return ratio(self.positives_upto, self.all_positives)
+
+    @property
+    def fall_out(self) -> pl.Expr:
+        """The false positive rate of each threshold."""
+        return ratio(self.negatives_upto, self.all_negatives)
+
+    @property
+    def precision(self) -> pl.Expr:
+        """The precision of each threshold."""
+        return share(self.positives_upto, self.positives_upto + self.negatives_upto)
+
+    def of_two_classes(self, value: pl.Expr) -> pl.Expr:
+        """The value, where there are both true rows and others."""
+        return pl.when((self.all_positives > 0) & (self.all_negatives > 0)).then(value)
+
+
+def _curve(u: Unit, bins: Bins, grid: Grid) -> Curve:
+    key = u.score.alias("score") if bins is None else _cell(u, bins, grid).alias(f"cell@{bins},{grid}")
+    positives, negatives = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"))
+    return Curve(
+        positives,
+        negatives,
+        positives_upto=positives.cum_sum().cast(pl.Float64),
+        negatives_upto=negatives.cum_sum().cast(pl.Float64),
+        all_positives=u.positives().cast(pl.Float64),
+        all_negatives=u.negatives().cast(pl.Float64),
+    )
+
+
+def _cell(u: Unit, bins: int, grid: Grid) -> pl.Expr:
+    if grid == "logit":
+        part = (logit(u.probability) + FARTHEST_LOGIT) * PART_OF_LOGIT
+    else:
+        power = (u.score.abs() * LINEAR_PARTS).log1p() * (1 / math.log(2))
+        part = (u.score.sign() * power + FARTHEST_POWER) * PART_OF_POWER
+    return (part * bins).floor().clip(0, bins - 1)
 
 
 @metric(range=(0, 1), best="max", undefined_when="one class only")
-def roc_auc(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The chance that a true row scores higher than one that is not true; a tie counts half. Exact and weighted."""
-    positives, negatives = _by_score(u)
-    upto = positives.cum_sum().cast(pl.Float64)
+def roc_auc(
+    u: Unit,
+    *,
+    max_fpr: PositiveShare | None = None,
+    bins: Bins = None,
+    grid: Grid = "logit",
+    average: Average = "micro",
+    **options: Unpack[Averaged],
+) -> pl.Expr:
+    """The chance that a true row scores higher than one that is not true; a tie counts half. Exact and weighted.
+
+    `max_fpr` takes the part of the curve up to that false positive rate, rescaled so that chance is 0.5 and the best is
+    1 (McClish). `bins` merges scores into the cells of a fixed grid: "logit" for probabilities, "float" for any score.
+    The cell b of p_b true and n_b other rows then adds an error of at most p_b·n_b / (2·P·N).
+    """
+    curve = _curve(u, bins, grid)
+    if max_fpr is not None and max_fpr < 1:
+        return _partial_auc(curve, max_fpr)
+    return _auc(curve)
+
+
+def _auc(curve: Curve) -> pl.Expr:
+    upto = curve.positives_upto
     # Each negative of a run is below the positives above it, and level with those of its own run.
-    lower_pairs = (negatives * (upto + upto.shift(1, fill_value=0))).sum() * 0.5
-    return ratio(lower_pairs, u.positives().cast(pl.Float64) * u.negatives())
+    lower_pairs = (curve.negatives * (upto + upto.shift(1, fill_value=0))).sum() * 0.5
+    return ratio(lower_pairs, curve.all_positives * curve.all_negatives)
+
+
+def _partial_auc(curve: Curve, max_fpr: float) -> pl.Expr:
+    recall, fall_out = curve.recall, curve.fall_out
+    left, lower = fall_out.shift(1, fill_value=0), recall.shift(1, fill_value=0)
+    width = fall_out.clip(upper_bound=max_fpr) - left.clip(upper_bound=max_fpr)
+    upper = lower + (recall - lower) * share(width, fall_out - left)
+    area = (width * (lower + upper)).sum() * 0.5
+    by_chance = max_fpr**2 * 0.5
+    return curve.of_two_classes(0.5 + 0.5 * ratio(area - by_chance, pl.lit(max_fpr - by_chance)))
+
+
+@metric(range=(-1, 1), best="max", undefined_when="one class only")
+def gini(
+    u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """Twice the area under the ROC curve, less 1: `2·roc_auc - 1`. A tie counts half. `bins` as in `roc_auc`."""
+    return 2 * _auc(_curve(u, bins, grid)) - 1
 
 
 @metric(range=(0, 1), best="max", undefined_when="no positives")
-def average_precision(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+def average_precision(
+    u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
     """The area under precision against recall, as a sum of steps: Σ (R_i - R_{i-1})·P_i. Exact and weighted.
 
-    Ties: rows of one score are one step.
+    Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
-    positives, negatives = _by_score(u)
-    upto = positives.cum_sum().cast(pl.Float64)
-    return ratio((positives * share(upto, upto + negatives.cum_sum())).sum(), u.positives())
+    curve = _curve(u, bins, grid)
+    return ratio((curve.positives * curve.precision).sum(), curve.all_positives)
+
+
+@metric(range=(0, 1), best="max", undefined_when="one class only")
+def ks(
+    u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """Kolmogorov and Smirnov's distance of the two classes: the greatest |TPR - FPR| of a threshold.
+
+    Ties: rows of one score are one step. `bins` as in `roc_auc`.
+    """
+    curve = _curve(u, bins, grid)
+    return (curve.recall - curve.fall_out).abs().max()
+
+
+@metric(range=(0, 1), best="max", undefined_when="one class only")
+def recall_at_precision(
+    u: Unit,
+    p: Share,
+    *,
+    bins: Bins = None,
+    grid: Grid = "logit",
+    average: Average = "micro",
+    **options: Unpack[Averaged],
+) -> pl.Expr:
+    """The highest recall of a threshold whose precision is at least p; 0 where none is.
+
+    Ties: rows of one score are one step. `bins` as in `roc_auc`.
+    """
+    curve = _curve(u, bins, grid)
+    best = pl.when(reaches(curve.precision, p)).then(curve.recall).max()
+    return curve.of_two_classes(best.fill_null(0.0))
+
+
+@metric(range=(0, 1), best="max", undefined_when="one class only")
+def precision_at_recall(
+    u: Unit,
+    r: Share,
+    *,
+    bins: Bins = None,
+    grid: Grid = "logit",
+    average: Average = "micro",
+    **options: Unpack[Averaged],
+) -> pl.Expr:
+    """The highest precision of a threshold whose recall is at least r.
+
+    Ties: rows of one score are one step. `bins` as in `roc_auc`.
+    """
+    curve = _curve(u, bins, grid)
+    return curve.of_two_classes(pl.when(reaches(curve.recall, r)).then(curve.precision).max())
+
+
+@metric(range=(0, 1), best="max", undefined_when="one class only")
+def recall_at_fpr(
+    u: Unit,
+    f: Share,
+    *,
+    bins: Bins = None,
+    grid: Grid = "logit",
+    average: Average = "micro",
+    **options: Unpack[Averaged],
+) -> pl.Expr:
+    """The highest recall of a threshold whose false positive rate is at most f; 0 where only predicting nothing is.
+
+    Ties: rows of one score are one step. `bins` as in `roc_auc`.
+    """
+    curve = _curve(u, bins, grid)
+    best = pl.when(~exceeds(curve.fall_out, f)).then(curve.recall).max()
+    return curve.of_two_classes(best.fill_null(0.0))
+
+
+@metric(range=(0, math.inf), best="max", undefined_when="one class only")
+def lift_at(
+    u: Unit,
+    q: PositiveShare,
+    *,
+    bins: Bins = None,
+    grid: Grid = "logit",
+    average: Average = "micro",
+    **options: Unpack[Averaged],
+) -> pl.Expr:
+    """How much denser true rows are among the best share q of the rows than among all: recall of that share / q.
+
+    Ties: rows tied across the border count to the share of the group that is within it. `bins` as in `roc_auc`.
+    """
+    curve = _curve(u, bins, grid)
+    rows = curve.positives + curve.negatives
+    above = curve.positives_upto + curve.negatives_upto - rows
+    within = ratio(q * (curve.all_positives + curve.all_negatives) - above, rows).clip(0, 1)
+    return curve.of_two_classes(ratio((curve.positives * within).sum(), q * curve.all_positives))

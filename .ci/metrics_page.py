@@ -1,0 +1,182 @@
+"""Writes docs/metrics.md, the page of every metric, from the catalogue: `python .ci/metrics_page.py`.
+
+A test says when the page is not what this gives.
+"""
+
+import inspect
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.engine.declaration import Declaration
+
+PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
+
+LOGS = """\
+import polars as pl
+import polars_mlmetrics as mlm
+
+# Three films, their genres, a model's scores, and how well each genre fits.
+films = pl.DataFrame(
+    {
+        "sample": [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3],
+        "label": ["action", "comedy", "drama", "horror"] * 3,
+        "score": [0.9, 0.6, 0.6, 0.1, 0.3, 0.8, 0.2, 0.4, 0.7, 0.4, 0.5, 0.2],
+        "truth": [1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0],
+        "grade": [3, 0, 1, 0, 0, 2, 0, 1, 0, 0, 3, 0],
+    }
+)
+# Three photos of one animal each.
+photos = pl.DataFrame(
+    {
+        "sample": [1, 1, 1, 2, 2, 2, 3, 3, 3],
+        "label": ["cat", "dog", "fox"] * 3,
+        "score": [0.7, 0.2, 0.1, 0.3, 0.3, 0.4, 0.1, 0.6, 0.3],
+        "truth": [1, 0, 0, 1, 0, 0, 0, 1, 0],
+    }
+)
+# Five prices, as they were told and as they came.
+prices = pl.DataFrame({"score": [3.0, 5.0, 2.5, 7.0, 4.0], "truth": [2.5, 5.0, 4.0, 8.0, 4.5]})
+# Class names, told and true.
+names = pl.DataFrame({"sample": [1, 1, 2, 2], "score": ["x", "y", "x", "z"], "truth": ["x", "z", "x", "z"]})
+"""
+
+# What a metric must be given, in the examples.
+GIVEN: dict[str, Any] = {
+    "beta": 2.0, "k": 2, "p": 0.6, "r": 0.6, "f": 0.3, "q": 0.25, "alpha": 0.9, "delta": 1.0,
+}  # fmt: skip
+GRAIN_SAYS = {
+    None: "takes averages",
+    "group": "of the whole group",
+    "label": "of a label; then the mean of the labels",
+    "sample": "of a sample; then the mean of the samples",
+}
+
+
+def page() -> str:
+    """The text of the page."""
+    return "\n".join([*head(), *summary(), *(line for family in families() for line in section(family)), ""])
+
+
+def head() -> Iterator[str]:
+    yield "<!-- Written by .ci/metrics_page.py from the catalogue: mend the docstrings, then run it. -->"
+    yield "# Metrics"
+    yield ""
+    yield (
+        f"All {len(mlm.CATALOGUE)} of them. `t` is the truth, `s` the score, `p` a probability, `w` the weight;\n"
+        "P and N count the true rows and the others. Every metric takes `undefined=`, the value of a unit in\n"
+        "which it is undefined; every one with `average=` takes `labels=` too. The examples read these logs:"
+    )
+    yield ""
+    yield f"```python\n{LOGS}```"
+    yield ""
+
+
+def summary() -> Iterator[str]:
+    yield "| metric | values | best | null when |"
+    yield "|---|---|---|---|"
+    for name, declaration in mlm.CATALOGUE.items():
+        yield f"| [{name}](#{name}) | {values(declaration)} | {best(declaration)} | {declaration.undefined_when} |"
+    yield ""
+
+
+def families() -> dict[str, list[Declaration]]:
+    """The metrics by the module that declares them, in its order."""
+    found: dict[str, list[Declaration]] = {}
+    for declaration in mlm.CATALOGUE.values():
+        found.setdefault(declaration.formula.__module__, []).append(declaration)
+    return found
+
+
+def section(module: str) -> Iterator[str]:
+    name = module.rpartition(".")[2]
+    yield f"## {name.capitalize()}"
+    yield ""
+    yield inspect.getdoc(sys.modules[module]).splitlines()[0]
+    yield ""
+    for declaration in families()[module]:
+        yield from entry(declaration)
+
+
+def entry(declaration: Declaration) -> Iterator[str]:
+    yield f"### {declaration.name}"
+    yield ""
+    yield f"`{call(declaration.name)}`"
+    yield ""
+    yield inspect.getdoc(getattr(mlm, declaration.name))
+    yield ""
+    yield f"* Values: {values(declaration)}; {BEST_SAYS[declaration.best]}."
+    yield f"* Null when: {declaration.undefined_when}."
+    yield f"* Unit: {GRAIN_SAYS[declaration.grain]}."
+    yield ""
+    yield "```pycon"
+    for written in examples(declaration):
+        yield f">>> {written}"
+        yield repr(eval(written, LOG_NAMES))
+    yield "```"
+    yield ""
+
+
+BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
+
+
+def values(declaration: Declaration) -> str:
+    low, high = declaration.range
+    return f"{shown(low)} to {shown(high)}"
+
+
+def shown(end: float) -> str:
+    if math.isinf(end):
+        return "∞" if end > 0 else "-∞"
+    return f"{end:g}"
+
+
+def best(declaration: Declaration) -> str:
+    return {"max": "high", "min": "low", None: ""}[declaration.best]
+
+
+def call(name: str) -> str:
+    """The signature, as one would write it."""
+    parameters = inspect.signature(getattr(mlm, name)).parameters.values()
+    return f"{name}({', '.join(str(p.replace(annotation=p.empty)) for p in parameters)})"
+
+
+def examples(declaration: Declaration) -> Iterator[str]:
+    log, roles = log_of(declaration)
+    parameters = inspect.signature(getattr(mlm, declaration.name)).parameters
+    given = [repr(GIVEN[n]) for n, parameter in parameters.items() if parameter.default is parameter.empty]
+    yield example(declaration.name, log, given, roles)
+    if "average" in parameters and declaration.grain is None and log == "films":
+        yield example(declaration.name, log, [*given, 'average="macro"'], roles)
+    elif "k" in parameters and "k=None" in str(parameters["k"]):
+        yield example(declaration.name, log, [*given, "k=2"], roles)
+
+
+def example(name: str, log: str, given: list[str], roles: str) -> str:
+    return f"round({log}.select(mlm.{name}({', '.join(given)}){roles}).item(), 6)"
+
+
+def log_of(declaration: Declaration) -> tuple[str, str]:
+    """The log that an example reads, by what the formula asks of the door; and the roles to name."""
+    parameters = inspect.signature(getattr(mlm, declaration.name)).parameters
+    given = {n: GIVEN[n] for n, parameter in parameters.items() if parameter.default is parameter.empty}
+    (measure,) = getattr(mlm, declaration.name)(**given).measures()
+    guards = measure.probe.door.guards
+    if "real" in guards:
+        return "prices", ""
+    if "actual" in guards:
+        return "names", ""
+    if "gain" in guards:
+        return "films", '.on(truth="grade")'
+    one_class = declaration.name in ("information_score", "top_k_accuracy") or declaration.name.startswith("multiclass")
+    return ("photos" if one_class else "films"), ""
+
+
+LOG_NAMES: dict[str, Any] = {}
+exec(LOGS, LOG_NAMES)
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,112 @@
+"""`confusion`: which class is taken for which, as a table."""
+
+from collections.abc import Sequence
+from typing import TypeVar, Unpack
+
+import polars as pl
+
+from polars_mlmetrics.analysis.question import KeyReader, Keys, check_frame
+from polars_mlmetrics.data.roles import Door, Roles, Table, any_of, check_columns, check_role, checked_roles
+from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.staged import INTERNAL
+from polars_mlmetrics.errors import NameCollisionError
+
+AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
+
+RESULTS = ["truth", "predicted", "n"]
+TRUE, PREDICTED, N, BROKEN = (f"{INTERNAL}{name}" for name in (*RESULTS, "broken"))
+
+
+def confusion(frame: AnyFrame, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:
+    """How often each true class is predicted as each class: a row for every pair that occurs, with its weight.
+
+    A table with a label column is one of several rows a sample: a class, its score, and a truth that is 1 for the true
+    class. The best class of a sample is the predicted one; of m tied best ones each to the share 1/m. A sample without
+    a true class is left out. A table without a label column is one of hard predictions: the score is the predicted
+    class, the truth the true one. One broken row makes every n of its group NaN.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    by
+        The columns (or row-wise expressions) whose every combination has a table of its own.
+    **roles
+        Which columns are the sample, label, score, truth and weight.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"score": ["cat", "cat", "dog"], "truth": ["cat", "dog", "dog"]})
+    >>> mlm.confusion(log)
+    shape: (3, 3)
+    ┌───────┬───────────┬─────┐
+    │ truth ┆ predicted ┆ n   │
+    │ ---   ┆ ---       ┆ --- │
+    │ str   ┆ str       ┆ f64 │
+    ╞═══════╪═══════════╪═════╡
+    │ cat   ┆ cat       ┆ 1.0 │
+    │ dog   ┆ cat       ┆ 1.0 │
+    │ dog   ┆ dog       ┆ 1.0 │
+    └───────┴───────────┴─────┘
+    """
+    check_frame(frame)
+    table = Table.of(checked_roles(roles, beside=("by",)))
+    reader = KeyReader(frame.lazy())
+    keys = [] if by is None else reader.read(by)
+    names: list[str] = [key.name for key in keys]
+    for name in names:
+        if [*RESULTS, *names].count(name) > 1:
+            raise NameCollisionError(f"two columns of the result would be called {name!r}: give one an .alias(...).")
+    columns: list[str] = [key.column for key in keys]
+    rows = reader.rows()
+    schema = rows.collect_schema()
+    is_hard = table.label not in schema
+    _check(table, schema, is_hard=is_hard)
+    counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, table, columns), columns)
+    named = dict(zip([*columns, TRUE, PREDICTED, N], [*names, *RESULTS], strict=True))
+    result = counted.select(pl.col(column).alias(name) for column, name in named.items())
+    result = result.sort([*names, *RESULTS[:2]])
+    return result.collect() if isinstance(frame, pl.DataFrame) else result
+
+
+def _check(table: Table, schema: pl.Schema, *, is_hard: bool) -> None:
+    check_role("score", table.score, schema, any_type=is_hard)
+    check_role("truth", table.truth, schema, any_type=is_hard)
+    if table.weight is not None:
+        check_role("weight", table.weight, schema, any_type=False)
+    if not is_hard:
+        check_columns(table.sample, schema, what="sample column")
+
+
+def _hard_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.LazyFrame:
+    door = Door(table)
+    pair = {TRUE: door.actual(), PREDICTED: door.prediction(), N: door.weight()}
+    return rows.filter(door.included("group")).select(*by, **pair, **{BROKEN: _broken(door)})
+
+
+def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.LazyFrame:
+    door = Door(table, reads=frozenset({"label"}))
+    sample, label = [*by, *table.sample], pl.col(table.label)
+    score, truth, weight = door.score(), door.truth(), door.weight()
+    best = score == score.max().over(sample)
+    true_labels = truth.sum().over(sample)
+    share_of_best = ratio(weight.max().over(sample), best.sum().over(sample))
+    pair = {
+        TRUE: pl.when(truth).then(label).max().over(sample),
+        PREDICTED: pl.when(best).then(label),
+        N: pl.when(true_labels > 0).then(share_of_best),
+    }
+    return rows.filter(door.included("sample")).select(*by, **pair, **{BROKEN: _broken(door) | (true_labels > 1)})
+
+
+def _broken(door: Door) -> pl.Expr:
+    return any_of([pl.lit(False), *(rows for rows in door.guards.values() if rows is not None)])
+
+
+def _counted(pairs: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    folded = pairs.group_by(*by, TRUE, PREDICTED).agg(pl.col(N).sum().cast(pl.Float64), pl.col(BROKEN).any())
+    broken = pl.col(BROKEN).any()
+    n = pl.when(broken.over(by) if by else broken).then(float("nan")).otherwise(pl.col(N)).alias(N)
+    # Labels that are not predicted, and samples without a true one, have no pair; a broken row among them is heard.
+    return folded.with_columns(n).filter(pl.col(TRUE).is_not_null() & pl.col(PREDICTED).is_not_null())

@@ -1,0 +1,193 @@
+"""A measure: one declared metric with all that was said of it. What metrics are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Door, Grain, Table, Types
+from polars_mlmetrics.engine.inline import GroupReading
+from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.parameters import identity
+from polars_mlmetrics.engine.settle import Best, Settlement, grain_of
+from polars_mlmetrics.engine.unit import Unit
+
+if TYPE_CHECKING:
+    from polars_mlmetrics.engine.declaration import Declaration
+
+
+class Answer(NamedTuple):
+    """What a formula answers of one unit."""
+
+    value: pl.Expr
+    weight: pl.Expr | None
+    """Its weight in the average; None where all units weigh the same."""
+    rows: pl.Expr
+    unknown: pl.Expr | None
+    """How many rows keep the value from being known; None where none can."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """One more average: each value of a column is settled by itself, and then they are."""
+
+    column: str
+    weights: Mapping[Any, float] | None = None
+
+    def value(self, value: pl.Expr, target: pl.Expr) -> pl.Expr:
+        """The group's value, from those of its targets."""
+        settlement = Settlement(self.weights or "macro")
+        weight = None if self.weights is None else settlement.weight_of(target)
+        return settlement.value(pl.when(target.is_not_null()).then(value), weight, value.len().cast(pl.Int64))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measure(Metric):
+    """One declared metric with its parameters, its roles and the rows it is restricted to."""
+
+    declaration: Declaration
+    parameters: Mapping[str, Any]
+    undefined: float | None = None
+    labels: tuple[Any, ...] | None = None
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    predicates: tuple[pl.Expr, ...] = ()
+    given_name: str | None = None
+    per: Grain | None = None
+    """The grain it stops at, where it is not settled."""
+    targets: Targets | None = None
+    """The targets it is averaged over in the end."""
+
+    @property
+    def output_name(self) -> str:
+        if self.given_name is not None:
+            return self.given_name
+        average, k = self.parameters.get("average", "micro"), self.parameters.get("k")
+        average = average if isinstance(average, str) else "weights"
+        suffixes = [] if average == "micro" or self.per else [average]
+        return "_".join([self.declaration.name, *suffixes, *([str(k)] if k is not None else [])])
+
+    @cached_property
+    def table(self) -> Table:
+        """Its roles, settled."""
+        return Table.of(self.roles)
+
+    @property
+    def grain(self) -> Grain:
+        """The unit its formula is worked out on."""
+        return self.per or self.declaration.grain or grain_of(self.parameters.get("average", "micro"))
+
+    @cached_property
+    def settlement(self) -> Settlement:
+        """How its units become one value."""
+        average: Any = "sum" if self.declaration.counts else self.parameters.get("average")
+        return Settlement(average, self.undefined, self.labels if self.grain == "label" else None)
+
+    @cached_property
+    def probe(self) -> Unit:
+        """A unit that the formula was read on once, to learn what it reads."""
+        unit = Unit(Door(self.table, self._scope()), self.grain, GroupReading(self))
+        self.read(unit)
+        return unit
+
+    @property
+    def looks_across(self) -> bool:
+        """Whether it is of one unit and yet looks into others."""
+        return bool(self.probe.looks_into)
+
+    def has_units(self, grain: Grain) -> bool:
+        """Whether there is a value of it per label, or per sample."""
+        return self.declaration.grain in (None, grain)
+
+    def door(self, types: Types | None = None) -> Door:
+        """A door to the rows it is about; where their types are known it need not ask the values."""
+        return Door(self.table, self._scope(), frozenset(self.probe.reads), types or {})
+
+    def _scope(self) -> tuple[pl.Expr, ...]:
+        vocabulary = [] if self.labels is None else [pl.col(self.table.label).is_in(list(self.labels))]
+        return (*vocabulary, *self.predicates)
+
+    def read(self, unit: Unit) -> Answer:
+        """What the formula answers of one unit: null where undefined or unknown, NaN where a row is broken."""
+        value = self.declaration.formula(unit, **self.parameters)
+        weight = None if self.grain == "group" or self.per else self.settlement.weight(unit)
+        rows, unknown = unit.included_rows(), unit.unknown_rows()
+        if self.declaration.counts:
+            return Answer(value.cast(pl.Int64), weight, rows, unknown)
+        value = pl.when(rows > 0).then(value.cast(pl.Float64))
+        if self.undefined is not None:
+            value = value.fill_null(self.undefined)
+        if unknown is not None:
+            value = pl.when((unknown == 0) | value.is_nan()).then(value)
+        value = pl.when(unit.broken_rows() > 0).then(float("nan")).otherwise(value)
+        return Answer(value, weight, rows, unknown)
+
+    @property
+    def best(self) -> Best | None:
+        return self.declaration.best
+
+    def bind(self, roles: Mapping[str, Any]) -> Measure:
+        """The same measure of other columns."""
+        return replace(self, roles=dict(roles))
+
+    def restrict(self, *predicates: pl.Expr) -> Measure:
+        """The same measure of fewer rows."""
+        return replace(self, predicates=(*self.predicates, *predicates))
+
+    def unsettled(self, per: Grain) -> Measure:
+        """The same measure, stopped at its units."""
+        return replace(self, per=per, targets=None)
+
+    def of_one_target(self) -> Measure:
+        """The same measure, not averaged over targets."""
+        return replace(self, targets=None)
+
+    def measures(self) -> Iterator[Measure]:
+        yield self
+
+    def each(self, change: Callable[[Measure], Measure]) -> Metric:
+        return change(self)
+
+    def combined(self, values: Callable[[Measure], pl.Expr]) -> pl.Expr:
+        return values(self)
+
+    def alias(self, name: str) -> Metric:
+        return replace(self, given_name=name)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        parameters = tuple((name, identity(value)) for name, value in sorted(self.parameters.items()))
+        if self.per:
+            parameters = tuple(item for item in parameters if item[0] != "average")
+        roles = tuple((role, identity(column)) for role, column in sorted(self.roles.items()))
+        scope = (identity(self.labels), *map(identity, self.predicates))
+        targets = None if self.targets is None else (self.targets.column, identity(self.targets.weights))
+        return (self.declaration.name, parameters, self.undefined, roles, scope, self.given_name, self.per, targets)
+
+    def __repr__(self) -> str:
+        shown = self.declaration.shown(self)
+        call = (
+            f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in sorted(shown.items()))})"
+        )
+        if self.roles:
+            call += f".on({', '.join(f'{role}={_shown(column)}' for role, column in self.roles.items())})"
+        if self.predicates:
+            call += f".filter({', '.join(map(str, self.predicates))})"
+        if self.targets is not None:
+            return f"average_score({call}, weights={self.targets.weights!r}, target={self.targets.column!r})"
+        return call + (f".alias({self.given_name!r})" if self.given_name else "")
+
+    def __reduce__(self) -> Any:
+        stated = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return _measure, (stated,)
+
+
+def _measure(stated: dict[str, Any]) -> Measure:
+    return Measure(**stated)
+
+
+def _shown(column: Any) -> str:
+    return str(column) if isinstance(column, pl.Expr) else repr(column)

@@ -1,0 +1,335 @@
+"""`check_metric`: the laws that every metric keeps, for one that was declared outside of the package."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from random import Random
+from typing import Any, get_args
+from unittest import mock
+
+import polars as pl
+
+from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.settle import AverageName
+from polars_mlmetrics.errors import ParameterError
+
+Value = float | None
+Reference = Callable[[pl.DataFrame], Value]
+Change = Callable[[pl.DataFrame], pl.DataFrame]
+
+TABLE = "table"
+DIGITS = 1e-12  # two orders of summation of a few numbers
+FILLED = 0.25
+MOST_TOLD = 20
+
+
+def check_metric(metric: Metric, *, frame: pl.DataFrame | None = None, reference: Reference | None = None) -> None:
+    """Hold a metric to the laws that every metric of the package keeps, in each of its averages.
+
+    The laws are put to small tables full of ties, with unknown and broken rows, weights of 0, a single row, none. They
+    say that the expression and `evaluate` agree on both engines, that neither the order of rows nor other groups
+    matter, that unknown rows change nothing and broken ones give NaN, that a weight is a number of copies, that values
+    are in range, and that no Python is in the plan. A broken law is an AssertionError that says which, where and how.
+
+    Parameters
+    ----------
+    metric
+        The metric, with its parameters.
+    frame
+        A table of your own to check it on, where those made here do not fit. Its weights are called `weight`.
+    reference
+        The metric once more, slow and plain: a function of the rows of one unit (a group, or a label or a sample where
+        that is the metric's unit by nature) that gives its value, or None where it is undefined.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> from polars_mlmetrics.testing import check_metric
+    >>> @mlm.metric(range=(0, 1), best="min", undefined_when="no rows")
+    ... def high_scores(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+    ...     return mlm.ratio(u.sum("high", u.score > 0.9), u.rows())
+    >>> check_metric(high_scores(), reference=lambda rows: (rows["score"] > 0.9).mean())
+    """
+    if not isinstance(metric, Measure):
+        raise ParameterError(f"check_metric takes a declared metric, such as f1(), not {metric!r}.")
+    tables = _tables(metric) if frame is None else {"frame": frame}
+    subjects = [Subject(each, tables, weighted) for each in _averages(metric) for weighted in (False, True)]
+    broken = [] if reference is None else list(_of_reference(subjects[0], reference))
+    broken += [f"{subject}: {line}" for subject in subjects for law in LAWS for line in law(subject)]
+    if broken:
+        more = [f"and {len(broken) - MOST_TOLD} more"] if broken[MOST_TOLD:] else []
+        said = [f"{metric.declaration.name} is not what a metric must be:", *broken[:MOST_TOLD], *more]
+        raise AssertionError("\n  ".join(said))
+
+
+def _averages(metric: Measure) -> Iterator[Measure]:
+    """The metric in each of its averages; itself alone, where it takes none."""
+    yield metric
+    if metric.declaration.grain is None and "average" in metric.parameters:
+        for average in (*get_args(AverageName), {"a": 2.0, "b": 1.0}):
+            yield replace(metric, parameters={**metric.parameters, "average": average})
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+LABELS = ["a", "b", "c", "d"]
+SCORES: dict[str, list[Any]] = {
+    "probability": [0.0, 0.1, 0.5, 0.5, 0.9, 1.0],
+    "logit": [-2.0, 0.0, 0.5, 0.5, 3.0],
+    "prediction": ["x", "y"],
+    "score": [0.0, 0.1, 0.5, 0.5, 0.9, 1.0],
+}
+TRUTHS: dict[str, list[Any]] = {
+    "actual": ["x", "y"],
+    "real": [0.5, 1.0, 1.0, 4.0],
+    "gain": [0.0, 0.0, 1.0, 3.0],
+    "truth": [0, 1],
+    "soft_truth": [0.0, 0.25, 1.0],
+}
+"""Values for what a formula may read at the door."""
+
+
+def _tables(measure: Measure) -> dict[str, pl.DataFrame]:
+    many, one = _made(measure, one_true=False), _made(measure, one_true=True)
+    return {
+        "several true labels": many,
+        "one true label": one,
+        "one row": many.head(1),
+        "one label": one.gather_every(len(LABELS)),
+        "no weight": many.with_columns(weight=pl.lit(0.0)),
+    }
+
+
+def _made(measure: Measure, *, one_true: bool) -> pl.DataFrame:
+    random, samples = Random(7), range(6)
+    rows = len(samples) * len(LABELS)
+    table, guards = measure.table, measure.probe.door.guards
+    scores, truths = (
+        next((values for reading, values in kinds.items() if reading in guards), [0, 1]) for kinds in (SCORES, TRUTHS)
+    )
+    drawn = random.choices(truths, k=rows)
+    if one_true and truths == TRUTHS["truth"]:
+        drawn = [int(label == true) for true in "abcabc" for label in LABELS]
+    columns: dict[str, list[Any]] = {
+        **{key: [sample for sample in samples for _ in LABELS] for key in table.sample},
+        table.label: [label for _ in samples for label in LABELS],
+        _column("score", table.score): random.choices(scores, k=rows),
+        _column("truth", table.truth): drawn,
+        "weight": [weight for weight in (1.0, 2.0, 3.0, 1.0, 2.0, 3.0) for _ in LABELS],
+    }
+    for name in measure.probe.columns_read:
+        if name not in columns:
+            columns[name] = random.choices([0.5, 1.0, 3.0], k=rows)
+    return pl.DataFrame(columns)
+
+
+def _column(role: str, expression: pl.Expr) -> str:
+    if not expression.meta.is_column():
+        raise ParameterError(f"check_metric makes a column for each role, and {role} is {expression}: give a frame.")
+    return expression.meta.output_name()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A metric and the tables that it is checked on, each of them a group of rows."""
+
+    measure: Measure
+    tables: dict[str, pl.DataFrame]
+    weighted: bool
+
+    def __str__(self) -> str:
+        return f"{self.measure!r}{' with weights' if self.weighted else ''}"
+
+    @property
+    def metric(self) -> Measure:
+        """The metric, as it is asked for."""
+        roles = {**self.measure.roles, "weight": "weight"} if self.weighted else self.measure.roles
+        return replace(self.measure, roles=roles, given_name="value")
+
+    @cached_property
+    def values(self) -> dict[str, Value]:
+        """What it is of each table."""
+        return self.after(lambda rows: rows)
+
+    def after(self, change: Change) -> dict[str, Value]:
+        """What it is of each table after a change. A table of which no row is left has no value."""
+        return dict(evaluate(self.rows(change), self.metric, by=TABLE).iter_rows())
+
+    def rows(self, change: Change = lambda rows: rows) -> pl.DataFrame:
+        """The rows of all tables, changed one by one."""
+        changed = [change(table).with_columns(pl.lit(name).alias(TABLE)) for name, table in self.tables.items()]
+        return pl.concat(changed, how="vertical_relaxed")
+
+    def differences(self, law: str, got: dict[str, Value], expected: dict[str, Value] | None = None) -> Iterator[str]:
+        """What is not as expected: by default as without any change."""
+        expected = self.values if expected is None else expected
+        for name in got.keys() & expected.keys():
+            if not _same(got[name], expected[name]):
+                yield f"{law}, the table {name!r} gives {got[name]!r}, not {expected[name]!r}"
+
+
+def _same(one: Value, other: Value) -> bool:
+    if one is None or other is None or math.isnan(one) or math.isnan(other):
+        return repr(one) == repr(other)
+    return one == other or math.isclose(one, other, rel_tol=DIGITS, abs_tol=DIGITS)
+
+
+# --- laws: each tells how it is broken --------------------------------------------------------------------------------
+
+
+def _readings_agree(subject: Subject) -> Iterator[str]:
+    rows = subject.rows().lazy()
+    expression, plan = rows.group_by(TABLE).agg(subject.metric), evaluate(rows, subject.metric, by=TABLE)
+    for reading, lazy in (("as an expression", expression), ("by evaluate", plan)):
+        for engine in ("in-memory", "streaming"):
+            table = lazy.collect(engine=engine)
+            yield from subject.differences(f"{reading} on the {engine} engine", dict(table.iter_rows()))
+            if table.schema != lazy.collect_schema():
+                yield f"{reading} on the {engine} engine, the types are not those that were promised"
+
+
+def _groups_are_apart(subject: Subject) -> Iterator[str]:
+    alone = {name: subject.rows().filter(pl.col(TABLE) == name) for name in subject.tables}
+    values = {name: rows.select(subject.metric).item() for name, rows in alone.items()}
+    yield from subject.differences("by itself", values)
+
+
+def _order_does_not_matter(subject: Subject) -> Iterator[str]:
+    orders: list[Change] = [lambda rows: rows.reverse(), lambda rows: rows.sample(fraction=1, shuffle=True, seed=3)]
+    for change in orders:
+        yield from subject.differences("with its rows in another order", subject.after(change))
+
+
+def _unknown_rows_change_nothing(subject: Subject) -> Iterator[str]:
+    if subject.measure.declaration.counts:
+        return
+    for role, column in _columns_read(subject):
+        yield from subject.differences(f"with rows whose {role} is null", subject.after(_with_nulls(column)))
+
+
+def _broken_rows_are_heard(subject: Subject) -> Iterator[str]:
+    if subject.measure.declaration.counts:
+        return
+    for role, column in _columns_read(subject):
+        if subject.rows().schema[column].is_numeric():
+            broken = subject.after(_with_a_nan(column))
+            yield from subject.differences(f"with a NaN as {role}", broken, dict.fromkeys(broken, math.nan))
+
+
+def _with_nulls(column: str) -> Change:
+    nulls = pl.lit(None).alias(column)
+    return lambda rows: pl.concat([rows.head(3).with_columns(nulls), rows], how="vertical_relaxed")
+
+
+def _with_a_nan(column: str) -> Change:
+    is_first = pl.int_range(pl.len()) == 0
+    return lambda rows: rows.with_columns(pl.when(is_first).then(math.nan).otherwise(pl.col(column)).alias(column))
+
+
+def _columns_read(subject: Subject) -> Iterator[tuple[str, str]]:
+    """The roles that the formula reads, each with its column."""
+    table, read = subject.metric.table, subject.metric.probe.columns_read
+    for role in ("score", "truth", "weight"):
+        expression: pl.Expr | None = getattr(table, role)
+        if expression is not None and expression.meta.is_column():
+            column = expression.meta.output_name()
+            if column in read or role == "weight":
+                yield role, column
+
+
+def _a_weight_is_a_number_of_copies(subject: Subject) -> Iterator[str]:
+    sample = subject.metric.table.sample[0]
+    if not subject.weighted or subject.measure.declaration.counts or sample not in subject.rows().columns:
+        return
+    numbers = pl.int_ranges(pl.col("weight").cast(pl.Int64)).alias("copy")
+
+    def copied(rows: pl.DataFrame) -> pl.DataFrame:
+        copies = rows.with_columns(numbers).explode("copy").filter(pl.col("copy").is_not_null())
+        return copies.with_columns(pl.format("{} {}", sample, "copy").alias(sample), weight=pl.lit(1.0)).drop("copy")
+
+    yield from subject.differences("with as many copies of a sample as it weighs", subject.after(copied))
+
+
+def _a_weight_of_one_is_none(subject: Subject) -> Iterator[str]:
+    if not subject.weighted:
+        ones = replace(subject, weighted=True).after(lambda rows: rows.with_columns(weight=pl.lit(1.0)))
+        yield from subject.differences("with weights of 1", ones)
+
+
+def _values_are_in_range(subject: Subject) -> Iterator[str]:
+    low, high = subject.measure.declaration.range
+    for name, value in subject.values.items():
+        if value is not None and not math.isnan(value) and not low - DIGITS <= value <= high + DIGITS:
+            yield f"the table {name!r} gives {value!r}, outside of the declared range from {low} to {high}"
+
+
+def _undefined_is_filled(subject: Subject) -> Iterator[str]:
+    filled = replace(subject, measure=replace(subject.measure, undefined=FILLED)).values
+    for name, value in subject.values.items():
+        if value is None and filled[name] != FILLED:
+            yield f"with undefined={FILLED}, the table {name!r} gives {filled[name]!r}"
+
+
+def _of_no_rows_it_is_nothing(subject: Subject) -> Iterator[str]:
+    nothing = 0 if subject.measure.declaration.counts else None
+    rows = subject.rows().clear()
+    values = {
+        "an expression": rows.select(subject.metric).item(),
+        "evaluate": evaluate(rows, subject.metric).item(),
+    }
+    for reading, value in values.items():
+        if value != nothing:
+            yield f"of no rows, {reading} gives {value!r}, not {nothing!r}"
+
+
+def _a_plan_is_pure(subject: Subject) -> Iterator[str]:
+    with mock.patch.dict(sys.modules, {"cloudpickle": None}):
+        try:
+            evaluate(subject.rows().lazy(), subject.metric, by=TABLE).serialize()
+        except pl.exceptions.ComputeError:
+            yield "there is Python in its plan: it can neither be sent to another machine nor run at full speed"
+
+
+def _a_copy_is_the_same(subject: Subject) -> Iterator[str]:
+    if copy(subject.metric).key != subject.metric.key:
+        yield "its copy is another metric"
+
+
+LAWS: list[Callable[[Subject], Iterator[str]]] = [
+    _readings_agree,
+    _groups_are_apart,
+    _order_does_not_matter,
+    _unknown_rows_change_nothing,
+    _broken_rows_are_heard,
+    _a_weight_is_a_number_of_copies,
+    _a_weight_of_one_is_none,
+    _values_are_in_range,
+    _undefined_is_filled,
+    _of_no_rows_it_is_nothing,
+    _a_plan_is_pure,
+    _a_copy_is_the_same,
+]
+
+
+def _of_reference(subject: Subject, reference: Reference) -> Iterator[str]:
+    per = subject.measure.declaration.grain
+    for name, rows in subject.tables.items():
+        if per in ("label", "sample"):
+            keys = subject.metric.table.keys(per)
+            of_units = evaluate(rows, subject.metric, per=per).rows_by_key(keys, unique=True)
+            units: dict[tuple[Any, ...], tuple[Value, pl.DataFrame]]
+            units = {key: (of_units[key[0] if len(key) == 1 else key][0], unit) for key, unit in rows.group_by(keys)}
+        else:
+            units = {(): (subject.values[name], rows)}
+        for key, (value, unit) in units.items():
+            expected = reference(unit)
+            if not _same(value, expected):
+                of = f", {per} {key}" if key else ""
+                yield f"of the table {name!r}{of} it is {value!r}, and the reference says {expected!r}"

@@ -1,0 +1,184 @@
+"""Numbers at the edge of what floats and integers hold."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.staged import Plan
+from tests.cases import CASES
+from tests.frames import worlds
+from tests.oracle import both
+
+EXACT = 1e-12  # the order of a sum
+
+
+def frame(**columns: Any) -> pl.DataFrame:
+    """A log of one sample; what is not said of it is plain."""
+    size = max(len(values) for values in columns.values())
+    return pl.DataFrame({"sample": [1] * size, "label": [str(row) for row in range(size)], **columns})
+
+
+# --- far logits, probabilities next to 0 and 1 ------------------------------------------------------------------------
+
+FAR = [-1e308, -1e4, -745.0, -30.0, 0.0, 30.0, 745.0, 1e4, 1e308]
+
+
+@pytest.mark.parametrize("logit", FAR)
+@pytest.mark.parametrize("truth", [0, 1])
+def test_a_logit_costs_what_it_must(truth: int, logit: float) -> None:
+    """ln(1 + e^a) is a where a is large, and e^a where it is small."""
+    wrong = logit if truth == 0 else -logit
+    expected = wrong if wrong > 40 else math.log1p(math.exp(wrong))
+    log = frame(score=[logit], truth=[truth])
+    for metric in (mlm.log_loss(logits=True), mlm.multilabel_cross_entropy(logits=True)):
+        assert both(log, metric) == pytest.approx(expected, rel=EXACT, abs=0)
+
+
+@pytest.mark.parametrize("logit", FAR)
+def test_a_far_logit_is_a_probability(logit: float) -> None:
+    expected = 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
+    assert both(frame(score=[logit], truth=[1]), mlm.calibration_ratio(logits=True)) == pytest.approx(
+        expected, abs=1e-300
+    )
+
+
+@pytest.mark.parametrize("p", [0.0, 5e-324, 1e-320, 1e-300, 1e-16, 0.5, 1 - 2**-53, 1.0])
+@pytest.mark.parametrize("truth", [0, 1])
+def test_a_probability_next_to_an_end(truth: int, p: float) -> None:
+    clipped = min(max(p, 1e-15), 1 - 1e-15)
+    expected = -math.log(clipped if truth else 1 - clipped)
+    assert both(frame(score=[p], truth=[truth]), mlm.log_loss()) == pytest.approx(expected, rel=EXACT, abs=0)
+
+
+def test_a_subnormal_probability_is_not_nothing() -> None:
+    log = frame(score=[5e-324], truth=[1])
+    assert both(log, mlm.log_loss(eps=0.0)) == pytest.approx(-math.log(5e-324), rel=EXACT)
+    assert both(log, mlm.multiclass_log_loss(eps=0.0)) == pytest.approx(-math.log(5e-324), rel=EXACT)
+
+
+# --- spread far from 0 ------------------------------------------------------------------------------------------------
+
+OFFSETS = [0.0, 1e3, 1e9, -1e9]
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("average", ["micro", "macro", "samples"])
+def test_a_spread_far_from_zero(average: str, offset: float, weight: str | None) -> None:
+    """Values that are whole numbers apart: moving them all, exactly, must move none of these."""
+    rng = np.random.default_rng(4)
+    size = 400
+    truth = rng.integers(-5, 6, size).astype(float)
+    log = pl.DataFrame(
+        {
+            "sample": np.arange(size) % 7,
+            "label": (np.arange(size) % 3).astype(str),
+            "score": truth + rng.integers(-2, 3, size),
+            "truth": truth,
+            "weight": rng.choice([0.0, 1.0, 3.0], size),
+        }
+    )
+    far = log.with_columns(pl.col("score") + offset, pl.col("truth") + offset)
+    for make in (mlm.r2, mlm.explained_variance, mlm.pearson, mlm.relative_squared_error, mlm.relative_absolute_error):
+        metric = make(average=average).on(weight=weight)
+        assert both(far, metric) == pytest.approx(both(log, metric), rel=EXACT)
+
+
+@pytest.mark.parametrize("value", [0.1, 1e9 + 0.1, 1e-300, -7.7])
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_a_constant_has_no_spread(value: float, weight: str | None) -> None:
+    """The mean of three times 0.1 is not 0.1, and a spread of 1e-17 would pass for one."""
+    log = frame(score=[1.0, 2.0, 3.0], truth=[value] * 3, weight=[0.1, 0.2, 0.7])
+    for make in (mlm.r2, mlm.explained_variance, mlm.pearson, mlm.spearman, mlm.relative_absolute_error):
+        assert both(log, make().on(weight=weight)) is None
+    flipped = log.rename({"score": "truth", "truth": "score"})
+    assert both(flipped, mlm.pearson().on(weight=weight)) is None
+    assert both(flipped, mlm.spearman().on(weight=weight)) is None
+    assert both(log, mlm.explained_variance().on(score=pl.col("score") + value, truth="score", weight=weight)) == 1
+
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_sum_can_wrap(weighted: bool) -> None:
+    """Polars adds Booleans up in 32 bits: only rows of Int64 and Float64 are summed, however narrow the columns.
+
+    So a group of more than 2^32 true rows is right.
+    """
+    narrow = {"score": pl.Float32, "soft": pl.Float32, "weight": pl.UInt8, "truth": pl.Boolean}
+    rows = worlds().lazy().filter(pl.col("truth").is_in([0.0, 1.0]), pl.col("weight") >= 0).cast(narrow)
+    sums = {name: dtype for case in CASES for name, dtype in summed(case.metric(weighted=weighted), rows)}
+    assert len(sums) > 50
+    assert {name: dtype for name, dtype in sums.items() if dtype not in (pl.Int64, pl.Float64)} == {}
+
+
+def summed(metric: mlm.Metric, rows: pl.LazyFrame) -> Iterator[tuple[str, pl.DataType]]:
+    """The statistics of a metric that are sums, each with the type of its rows."""
+    plan = Plan(rows, ["world"], Table.of({}))
+    for measure in metric.measures():
+        plan.add(measure)
+    for lane in plan._lanes.values():
+        looked_back = [pl.lit(0.0).alias(name) for name in lane.looks_back]
+        table = lane.fold.rows_with_features().with_columns(looked_back)
+        sums = [statistic for statistic in lane.fold.statistics.values() if statistic.monoid == "sum"]
+        yield from table.select(statistic.row.alias(statistic.name) for statistic in sums).collect_schema().items()
+
+
+def test_the_sum_of_booleans_is_of_32_bits() -> None:
+    """What the test above guards against is still there."""
+    assert pl.LazyFrame({"b": [True]}).select(pl.col("b").sum()).collect_schema()["b"] == pl.UInt32
+
+
+# --- scores merged into cells -----------------------------------------------------------------------------------------
+
+
+def cells(score: np.ndarray, bins: int, grid: str) -> np.ndarray:
+    """The cell of each score, by the definition of the grid."""
+    if grid == "logit":
+        with np.errstate(divide="ignore"):
+            part = (np.log(score) - np.log1p(-score) + 16) / 32
+    else:
+        part = (np.sign(score) * np.log2(1 + 2**16 * np.abs(score)) + 40) / 80
+    return np.clip(np.floor(part * bins), 0, bins - 1)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 7, 64, 4096])
+@pytest.mark.parametrize("grid", ["logit", "float"])
+@pytest.mark.parametrize("seed", range(5))
+def test_cells_add_no_more_than_the_pairs_that_they_tie(seed: int, grid: str, bins: int) -> None:
+    """Each pair of a true and another row in one cell counts a half instead of 0 or 1."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, 500)
+    logit = rng.normal(size=500) * 3 + truth
+    score = 1 / (1 + np.exp(-logit)) if grid == "logit" else logit
+    score[:4] = [0.0, 1.0, 0.5, 0.5] if grid == "logit" else [-np.inf, np.inf, 0.0, -0.0]
+    log = frame(score=score, truth=truth)
+    cell = cells(score, bins, grid)
+    tied = sum(int((truth[cell == c] == 1).sum()) * int((truth[cell == c] == 0).sum()) for c in np.unique(cell))
+    bound = tied / (2 * truth.sum() * (1 - truth).sum())
+    exact, merged = both(log, mlm.roc_auc()), both(log, mlm.roc_auc(bins=bins, grid=grid))
+    assert exact is not None
+    assert merged is not None
+    assert abs(exact - merged) <= bound + EXACT
+    assert merged == both(log.with_columns(score=cell), mlm.roc_auc())
+    for make in (mlm.average_precision, mlm.ks, mlm.gini):
+        assert both(log, make(bins=bins, grid=grid)) == both(log.with_columns(score=cell), make())
+
+
+@pytest.mark.parametrize("grid", ["logit", "float"])
+def test_the_default_number_of_cells_is_close(grid: str) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 20_000)
+    score = 1 / (1 + np.exp(-(rng.normal(size=20_000) + truth)))
+    exact, merged = (
+        both(frame(score=score, truth=truth), mlm.roc_auc(**p)) for p in ({}, {"bins": 4096, "grid": grid})
+    )
+    assert exact == pytest.approx(merged, abs=1e-4)
+    assert exact != merged

@@ -1,0 +1,157 @@
+"""`check_metric` lets good metrics pass and says what is wrong with others."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.testing import check_metric
+from tests import references
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Metrics that a test declares are gone after it."""
+    known = dict(mlm.CATALOGUE)
+    yield
+    for name in mlm.CATALOGUE.keys() - known:
+        del mlm.CATALOGUE[name]
+
+
+# One of each way that a formula may go.
+GOOD = [
+    mlm.f1(),
+    mlm.f1(threshold="argmax", average="macro"),
+    mlm.n_excluded(),
+    mlm.log_loss(eps="dtype"),
+    mlm.information_score(),
+    mlm.roc_auc(bins=16),
+    mlm.pearson(),
+    mlm.spearman(),
+    mlm.median_absolute_error(),
+    mlm.ndcg(k=2),
+    mlm.one_error(),
+    mlm.labelwise_precision(),
+    mlm.global_accuracy(),
+]
+
+
+@pytest.mark.parametrize("metric", GOOD, ids=repr)
+def test_metrics_of_the_catalogue_pass(metric: mlm.Metric) -> None:
+    check_metric(metric)
+
+
+def test_columns_that_play_the_roles_may_have_other_names() -> None:
+    check_metric(mlm.log_loss().on(score="p", truth="clicked", sample=["user", "day"], label="ad"))
+
+
+def of_rows(name: str) -> Callable[[pl.DataFrame], float | None]:
+    """The reference of a metric of the catalogue, of the rows of a frame."""
+
+    def reference(rows: pl.DataFrame) -> float | None:
+        columns = rows.select("sample", "label", "score", "truth")
+        return getattr(references, name)([references.Row(*row) for row in columns.iter_rows()])
+
+    return reference
+
+
+@pytest.mark.parametrize("name", ["recall", "ranking_loss", "average_precision"])
+def test_a_reference_that_agrees(name: str) -> None:
+    check_metric(getattr(mlm, name)(), reference=of_rows(name))
+
+
+@pytest.mark.parametrize(("name", "other"), [("recall", "precision"), ("ranking_loss", "one_error")])
+def test_a_reference_that_does_not(name: str, other: str) -> None:
+    with pytest.raises(AssertionError, match="the reference says"):
+        check_metric(getattr(mlm, name)(), reference=of_rows(other))
+
+
+def test_a_reference_of_labels() -> None:
+    """The unit of labelwise_precision is a label; its reference must see one label at a time."""
+    seen = []
+    with pytest.raises(AssertionError, match="label"):
+        check_metric(mlm.labelwise_precision(), reference=lambda rows: seen.append(rows["label"].n_unique()))
+    assert set(seen) == {1}
+
+
+def declared(formula: Callable[..., pl.Expr], **facts: Any) -> mlm.Metric:
+    facts = {"range": (0, 1), "best": "max", "undefined_when": "no rows", **facts}
+    return mlm.metric(**facts)(formula)()
+
+
+def first_row(u: mlm.Unit) -> pl.Expr:
+    """Whether the row that happens to come first has a high score."""
+    return mlm.ratio(u.sum("first", (pl.int_range(pl.len()) == 0) & (u.score > 0.5)), u.rows())
+
+
+def unweighted(u: mlm.Unit) -> pl.Expr:
+    """The share of high scores, whatever they weigh."""
+    return mlm.ratio(u.count("high", u.score > 0.5), u.included_rows())
+
+
+def past_the_door(u: mlm.Unit) -> pl.Expr:
+    """The share of high scores, read from the column itself."""
+    return mlm.ratio(u.sum("high", pl.col("score") > 0.5), u.rows())
+
+
+def in_python(u: mlm.Unit) -> pl.Expr:
+    """The share of high scores, as Python sees it."""
+    return mlm.ratio(u.sum("high", u.score.map_elements(lambda s: s > 0.5, return_dtype=pl.Boolean)), u.rows())
+
+
+def beyond(u: mlm.Unit) -> pl.Expr:
+    """Nine times the share of true rows."""
+    return 9 * mlm.ratio(u.positives(), u.rows())
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        (first_row, "with its rows in another order"),
+        (unweighted, "with as many copies of a sample as it weighs"),
+        (past_the_door, "with a NaN as score"),
+        (in_python, "there is Python in its plan"),
+        (beyond, "outside of the declared range from 0 to 1"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::polars.exceptions.PolarsInefficientMapWarning")  # the one in `in_python` is meant
+def test_what_is_wrong_is_said(formula: Callable[..., pl.Expr], said: str) -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_metric(declared(formula))
+    first, *lines = str(caught.value).splitlines()
+    assert first == f"{formula.__name__} is not what a metric must be:"
+    assert any(said in line for line in lines), str(caught.value)
+
+
+def test_a_column_of_ones_own() -> None:
+    def dear(u: mlm.Unit) -> pl.Expr:
+        """The share of the amounts that true rows have."""
+        return mlm.ratio(
+            u.sum("true_amount", pl.when(u.truth).then(pl.col("amount"))), u.sum("amount", pl.col("amount"))
+        )
+
+    metric = declared(dear)
+    check_metric(metric)
+    frame = pl.DataFrame({"sample": [1, 2, 3], "score": [1, 1, 1], "truth": [0, 1, 1], "amount": [1, 5, 0]})
+    check_metric(metric, frame=frame.with_columns(weight=pl.lit(2.0)))
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (mlm.f1() - mlm.recall(), "check_metric takes a declared metric, such as f1(), not "),
+        (mlm.f1, "check_metric takes a declared metric, such as f1(), not "),
+        (mlm.f1().on(score=pl.col("p") * 2), "check_metric makes a column for each role, and score is "),
+    ],
+)
+def test_what_cannot_be_checked(metric: Any, message: str) -> None:
+    with pytest.raises(mlm.ParameterError) as caught:
+        check_metric(metric)
+    assert str(caught.value).startswith(message)
+
+
+def test_an_example_is_documented() -> None:
+    assert ">>> check_metric(" in inspect.getdoc(check_metric)

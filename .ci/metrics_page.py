@@ -141,7 +141,7 @@ def best(declaration: Declaration) -> str:
 def call(name: str) -> str:
     """The signature, as one would write it."""
     parameters = inspect.signature(getattr(mlm, name)).parameters.values()
-    return f"{name}({', '.join(str(p.replace(annotation=p.empty)) for p in parameters)})"
+    return f"{name}{inspect.Signature([p.replace(annotation=p.empty) for p in parameters])}"
 
 
 def examples(declaration: Declaration) -> Iterator[str]:

@@ -105,25 +105,25 @@ class Plan:
         roles = identity(measure.roles)
         if roles not in self._types:
             self._types[roles] = types_of(self.rows, measure.table)
-        return Recorder(measure, self.by, self.roles, self._types[roles], in_runs=in_runs)
+        by = [CODE] if self._is_coded(measure) else self.by
+        return Recorder(measure, by, self.roles, self._types[roles], in_runs=in_runs)
 
     def _lane_of(self, recorder: Recorder) -> Lane:
         measure = recorder.measure
         keys = measure.table.keys(measure.grain)
         name = (measure.grain, recorder.run_name, *keys)
         if name not in self._lanes:
-            rows, by = self.rows, self.by
-            if measure.grain == "sample" and measure.per is None and self._has_codes:
-                rows, by = rows.with_columns(self._code()), [CODE]
-            self._lanes[name] = Lane(rows, by, keys, recorder.run_key, few_runs=recorder.few_runs)
+            rows = self.rows.with_columns(self._code()) if self._is_coded(measure) else self.rows
+            self._lanes[name] = Lane(rows, recorder.by, keys, recorder.run_key, few_runs=recorder.few_runs)
         return self._lanes[name]
 
-    @property
-    def _has_codes(self) -> bool:
-        """Whether one number can stand for the by columns: a key less to match when millions of samples are folded.
+    def _is_coded(self, measure: Measure) -> bool:
+        """Whether one number stands for the by columns: a key less to match when millions of samples are folded.
 
         Not for floats, of which 0.0 and -0.0 are one group and two codes.
         """
+        if measure.grain != "sample" or measure.per is not None:
+            return False
         types = [self.schema[key] for key in self.by]
         return len(types) > 1 and all(t.is_integer() or t.is_temporal() or t in (pl.String, pl.Boolean) for t in types)
 
@@ -156,7 +156,7 @@ class Recorder:
         self.run_name = ""
         self.run_rows: list[Statistic] = []
         self.few_runs = False
-        self._by = by
+        self.by = by
         self._suffix = _suffix(measure, roles)
         self._in_runs = in_runs
         self.answer = measure.read(Unit(measure.door(types), measure.grain, self))
@@ -181,7 +181,7 @@ class Recorder:
         return tuple(pl.col(statistic.name) for statistic in self.run_rows)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        keys = list(dict.fromkeys([*self._by, *self.measure.table.keys(grain)]))
+        keys = list(dict.fromkeys([*self.by, *self.measure.table.keys(grain)]))
         self.features.append((value.over(keys) if keys else value).alias(INTERNAL + name + self._suffix))
         return pl.col(INTERNAL + name + self._suffix)
 
@@ -237,7 +237,14 @@ class Fold:
 
     def rows_with_features(self) -> pl.LazyFrame:
         """The rows, with the columns that the statistics read beside the table's own."""
-        return self.rows.with_columns(*self.features.values()) if self.features else self.rows
+        # A run's key may read a rank, and so be worked out after it.
+        first = [feature for feature in self.features.values() if not self._is_of_others(feature)]
+        then = [feature for feature in self.features.values() if self._is_of_others(feature)]
+        rows = self.rows.with_columns(first) if first else self.rows
+        return rows.with_columns(then) if then else rows
+
+    def _is_of_others(self, feature: pl.Expr) -> bool:
+        return not self.features.keys().isdisjoint(feature.meta.root_names())
 
     def table(self, statistics: Sequence[Statistic] | None = None) -> pl.LazyFrame:
         """One row a key, with the statistics (all of them, where none are named)."""

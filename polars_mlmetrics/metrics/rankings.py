@@ -228,13 +228,17 @@ def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:
     gains = _gain(u, gain).alias(f"gain@{gain}")
     if ties == "ignore":
         u.reads_label()
-        # Highest score first, then lowest label; + 0.0 makes -0.0 the equal of 0.0.
-        order = pl.struct(-u.score + 0.0, pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
+        # Highest score first, then lowest label.
+        order = pl.struct(-u.score, pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
         place = u.place("place_by_label", order, lowest_first=True)
         return u.sum(f"dcg@{gain},{k}", gains * _discount(place, k, _returned(u)))
+    alone = u.rank - u.above == 1
+    of_rows_alone = u.sum(f"dcg_alone@{gain},{k}", pl.when(alone).then(gains * _discount(u.rank, k, _returned(u))))
+    # Ties are few as a rule, and alone need the sums of their runs.
+    tied = pl.when(~alone).then(u.score).alias("tied_score")
     discounts = _discount(u.place("place", u.score), k, _returned(u)).alias(f"discount@{k}")
-    gains, discounts, rows = u.runs(u.score.alias("score"), gains, discounts, pl.lit(1).alias("rows"))
-    return (gains * ratio(discounts, rows)).sum()
+    gains, discounts, rows = u.runs(tied, gains, discounts, pl.lit(1).alias("rows"))
+    return of_rows_alone + (gains * ratio(discounts, rows)).sum()
 
 
 def _gain(u: Unit, gain: Gain) -> pl.Expr:

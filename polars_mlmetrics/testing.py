@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
@@ -297,11 +296,6 @@ def _a_plan_is_pure(subject: Subject) -> Iterator[str]:
             yield "there is Python in its plan: it can neither be sent to another machine nor run at full speed"
 
 
-def _a_copy_is_the_same(subject: Subject) -> Iterator[str]:
-    if copy(subject.metric).key != subject.metric.key:
-        yield "its copy is another metric"
-
-
 LAWS: list[Callable[[Subject], Iterator[str]]] = [
     _readings_agree,
     _groups_are_apart,
@@ -314,7 +308,6 @@ LAWS: list[Callable[[Subject], Iterator[str]]] = [
     _undefined_is_filled,
     _of_no_rows_it_is_nothing,
     _a_plan_is_pure,
-    _a_copy_is_the_same,
 ]
 
 

@@ -1,5 +1,6 @@
 """What is wrong is said when the question is put, from facts, in words that help."""
 
+import math
 import re
 from collections.abc import Callable
 from datetime import date
@@ -728,6 +729,16 @@ def test_a_prior_that_is_not_known_is_told() -> None:
     (row,) = mlm.evaluate(CLASSES, mlm.information_score(prior={"b": 0.5}), tidy=True).collect().to_dicts()
     assert row["value"] is None
     assert row["reason"] == "rows without a prior: 1"
+
+
+@pytest.mark.parametrize("prior", [-0.1, 1.5, float("nan")])
+def test_a_prior_that_is_no_probability_is_broken(prior: float) -> None:
+    frame = CLASSES.collect()
+    metric = mlm.information_score(prior=pl.lit(prior))
+    assert math.isnan(mlm.evaluate(frame, metric).item())
+    assert math.isnan(frame.select(metric).item())
+    elsewhere = pl.when(pl.col("label") == "b").then(prior).otherwise(0.5)
+    assert mlm.evaluate(frame, mlm.information_score(prior=elsewhere)).item() == 0  # of the true label alone
 
 
 def test_what_cannot_be_an_expression_says_so() -> None:

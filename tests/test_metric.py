@@ -1,6 +1,7 @@
 """A metric as a value: named, compared, copied, combined, and read wherever Polars takes an expression."""
 
 import copy
+import importlib
 import pickle
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.engine.declaration import declared
 
 ENGINES = ["in-memory", "streaming"]
 
@@ -381,3 +383,19 @@ def test_a_metric_of_a_column_of_its_own() -> None:
         assert mlm.evaluate(log, cost_of_errors(), per="sample").sort("sample").rows() == [(1, 0), (2, 1100)]
     finally:
         del mlm.CATALOGUE["cost_of_errors"]
+
+
+def test_a_notebook_shows_the_call() -> None:
+    assert mlm.f1(average="macro")._repr_html_() == "<code>f1(average='macro')</code>"
+
+
+def test_a_declaration_is_found_where_its_module_is_not_imported_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    f1 = mlm.CATALOGUE["f1"]
+
+    def imported(module: str) -> None:
+        assert module == "polars_mlmetrics.metrics.decisions"
+        mlm.CATALOGUE["f1"] = f1
+
+    monkeypatch.delitem(mlm.CATALOGUE, "f1")
+    monkeypatch.setattr(importlib, "import_module", imported)
+    assert declared("polars_mlmetrics.metrics.decisions", "f1") is f1

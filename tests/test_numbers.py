@@ -136,6 +136,24 @@ def test_the_sum_of_booleans_is_of_32_bits() -> None:
     assert pl.LazyFrame({"b": [True]}).select(pl.col("b").sum()).collect_schema()["b"] == pl.UInt32
 
 
+# --- bounds -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_bound_that_is_nearly_reached_is_not() -> None:
+    """Bounds heed the rounding of sums, and nothing that is wider."""
+    log = frame(score=[0.9] * 1001 + [0.1] * 1000, truth=[1] * 1000 + [0] + [1] + [0] * 999)
+    share, near = 1000 / 1001, 1e-9
+    assert both(log, mlm.recall_at_precision(share)) == share
+    assert both(log, mlm.recall_at_precision(share + near)) == 0
+    assert both(log, mlm.precision_at_recall(share)) == share
+    assert both(log, mlm.precision_at_recall(share + near)) == 1001 / 2001
+    assert both(log, mlm.recall_at_fpr(1 / 1000)) == share
+    assert both(log, mlm.recall_at_fpr(1 / 1000 - near)) == 0
+    halves = {"score": [0.0, 0.0], "truth": [1.0, 3.0]}
+    assert both(frame(**halves, weight=[1.0, 1.0]), mlm.median_absolute_error(), weight="weight") == 2
+    assert both(frame(**halves, weight=[1.0, 1.0 + near]), mlm.median_absolute_error(), weight="weight") == 3
+
+
 # --- scores merged into cells -----------------------------------------------------------------------------------------
 
 

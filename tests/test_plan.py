@@ -345,6 +345,32 @@ def test_two_monoids_under_one_name(log: pl.LazyFrame) -> None:
         del mlm.CATALOGUE["two_monoids"]
 
 
+@pytest.mark.parametrize("what", ["feature", "look back", "key"])
+def test_other_things_of_one_name(log: pl.LazyFrame, what: str) -> None:
+    """Columns of rows, values that go back to rows, and keys clash as statistics do."""
+
+    @mlm.metric(range=(0, 1), best="max", undefined_when="no rows", grain="sample")
+    def first_meaning(u: mlm.Unit) -> pl.Expr:
+        """One thing under a name."""
+        if what == "feature":
+            return u.sum("one", u.within("thing", u.score, "max"))
+        return u.sum("one", u.deviation("thing", u.score))
+
+    @mlm.metric(range=(0, 1), best="max", undefined_when="no rows", grain="sample")
+    def second_meaning(u: mlm.Unit) -> pl.Expr:
+        """Another thing under the same name."""
+        if what == "feature":
+            return u.sum("other", u.within("thing", u.score, "min"))
+        return u.sum("other", u.on_rows("mean_thing", u.rows()) - u.score)
+
+    name, others = ("one", []) if what == "key" else ("country", [second_meaning()])
+    try:
+        with pytest.raises(mlm.NameCollisionError, match="'one'" if what == "key" else "thing"):
+            mlm.evaluate(log.rename({"country": name}), first_meaning(), *others, by=name)
+    finally:
+        del mlm.CATALOGUE["first_meaning"], mlm.CATALOGUE["second_meaning"]
+
+
 def test_two_groups_of_one_code_are_an_error(log: pl.LazyFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Plan, "_code", lambda plan: pl.lit(7, dtype=pl.UInt64).alias(CODE))
     for metrics in ([mlm.one_error()], [mlm.one_error(), mlm.f1()]):

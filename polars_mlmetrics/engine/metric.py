@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,30 +49,30 @@ class Metric(pl.Expr):
     # -- what a kind of metric must say ------------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def output_name(self) -> str:
         """The name of the column it gives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def measures(self) -> Iterator[Measure]:
         """The measures it is made of, left to right."""
-        raise NotImplementedError
 
+    @abstractmethod
     def each(self, change: Callable[[Measure], Measure]) -> Metric:
         """The same metric with each of its measures changed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def combined(self, values: Callable[[Measure], pl.Expr]) -> pl.Expr:
         """Its value, from the values of its measures."""
-        raise NotImplementedError
 
+    @abstractmethod
     def alias(self, name: str) -> Metric:
         """The same metric under another name."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def best(self) -> Best | None:
         """Which end of its range is good; None where neither is."""
-        raise NotImplementedError
 
     # -- what follows ------------------------------------------------------------------------------------------
 
@@ -80,9 +81,9 @@ class Metric(pl.Expr):
         return self.combined(inline).alias(self.output_name)._pyexpr
 
     @property
+    @abstractmethod
     def key(self) -> tuple[Any, ...]:
         """What makes two metrics the same one."""
-        raise NotImplementedError
 
     def on(self, **roles: Any) -> Metric:
         """Bind roles to columns: `.on(score="p", truth="clicked", weight="w")`.

@@ -99,11 +99,13 @@ def test_a_lazy_frame_stays_lazy(engine: str) -> None:
         ),
         ({"score": "label"}, "score is String: it must be Boolean or a number. Cast or map 'label' first."),
         ({"sample": "photo"}, "sample column 'photo' is not in the table (sample, label, score, truth)."),
+        ({"label": "pair"}, "label is List(Int64): a class must be a plain value."),
         ({"weight": "w"}, "weight column 'w' is not in the table (sample, label, score, truth)."),
     ],
 )
 def test_what_cannot_be_is_said_at_once(arguments: dict[str, str], message: str) -> None:
     frame = long([[1, 0]], [[0.9, 0.1]]).lazy()
+    frame = frame.with_columns(pair=pl.concat_list("truth")) if "label" in arguments else frame
     with pytest.raises(mlm.MetricError) as caught:
         mlm.confusion(frame, **arguments)
     assert str(caught.value) == message

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import sklearn.metrics as sk
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
@@ -152,6 +153,44 @@ def test_a_bound_that_is_nearly_reached_is_not() -> None:
     halves = {"score": [0.0, 0.0], "truth": [1.0, 3.0]}
     assert both(frame(**halves, weight=[1.0, 1.0]), mlm.median_absolute_error(), weight="weight") == 2
     assert both(frame(**halves, weight=[1.0, 1.0 + near]), mlm.median_absolute_error(), weight="weight") == 3
+
+
+# --- large beside small -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("largest", [1e9, 1e17, math.inf])
+def test_a_median_does_not_see_how_far_an_outlier_is(largest: float) -> None:
+    assert both(frame(score=[largest, 1.0, 0.3, 0.3, 0.1], truth=[0.0] * 5), mlm.median_absolute_error()) == 0.3
+
+
+@pytest.mark.parametrize("weight", [math.nan, math.inf])
+def test_what_one_label_weighs_is_nothing_to_another(weight: float) -> None:
+    log = pl.DataFrame(
+        {
+            "sample": [1, 2, 3, 4],
+            "label": ["a", "a", "b", "z"],
+            "score": [0.9, 0.1, 0.9, 0.9],
+            "truth": [1, 1, 1, 1],
+            "weight": [0.1, 0.2, weight, weight],
+        }
+    )
+    for metric in (mlm.labelwise_precision(average={"a": 1}), mlm.recall(threshold="argmax", average={"a": 1})):
+        assert both(log, metric, weight="weight") == pytest.approx(1, rel=EXACT)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_part_of_the_curve_is_cut_in_rows(weighted: bool) -> None:
+    """A step without negatives has no width at all; as a difference of two rates it could have 1e-17."""
+    rng = np.random.default_rng(6)
+    for size in range(4, 40):
+        truth, score = rng.integers(0, 2, size), rng.integers(0, size, size) / size
+        truth[:2] = [0, 1]
+        weight = rng.choice([0.1, 0.2, 0.3], size) if weighted else np.ones(size)
+        value = sk.roc_auc_score(truth, score, max_fpr=0.7, sample_weight=weight)
+        log = frame(score=score, truth=truth, weight=weight)
+        assert both(log, mlm.roc_auc(max_fpr=0.7), weight="weight") == pytest.approx(
+            value, rel=1e-9
+        )  # theirs is in rates
 
 
 # --- scores merged into cells -----------------------------------------------------------------------------------------

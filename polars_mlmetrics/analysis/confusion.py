@@ -9,7 +9,7 @@ from polars_mlmetrics.analysis.question import KeyReader, Keys, check_frame
 from polars_mlmetrics.data.roles import Door, Roles, Table, any_of, check_columns, check_role, checked_roles
 from polars_mlmetrics.engine.arithmetic import ratio
 from polars_mlmetrics.engine.staged import INTERNAL
-from polars_mlmetrics.errors import NameCollisionError
+from polars_mlmetrics.errors import ColumnError, NameCollisionError
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
@@ -77,6 +77,8 @@ def _check(table: Table, schema: pl.Schema, *, is_hard: bool) -> None:
         check_role("weight", table.weight, schema, any_type=False)
     if not is_hard:
         check_columns(table.sample, schema, what="sample column")
+        if schema[table.label].is_nested():
+            raise ColumnError(f"label is {schema[table.label]}: a class must be a plain value.")
 
 
 def _hard_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.LazyFrame:

@@ -78,6 +78,9 @@ class GroupReading:
     def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
         return tuple(_run_sums(key, row) for row in rows)
 
+    def run_keys(self, key: pl.Expr) -> pl.Expr:
+        return _keys_of_runs(key)
+
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         keys = self.measure.table.keys(grain)
         return value.over(keys) if keys else value
@@ -106,13 +109,17 @@ class SortedReading(GroupReading):
     def fold(self, statistic: Statistic) -> pl.Expr:
         row = statistic.row
         if statistic.monoid == "sum":
-            return _run_sums(self.unit_key, row)
+            # What is not finite in one unit must not run on into the next.
+            value = row.cast(pl.Float64)
+            not_finite = _run_sums(self.unit_key, (~value.is_finite()).cast(pl.Int64))
+            finite = _run_sums(self.unit_key, pl.when(value.is_finite()).then(value))
+            return pl.when(not_finite == 0).then(finite).otherwise(float("nan"))
         extreme_last = [True, statistic.monoid == "min"]
         ordered = row.sort_by(self.unit_key, row, descending=extreme_last, nulls_last=[True, False])
         return ordered.filter(_run_ends(self.unit_key))
 
     def key(self, column: str) -> pl.Expr:
-        return self.unit_key.sort(descending=True, nulls_last=True).filter(_run_ends(self.unit_key))
+        return _keys_of_runs(self.unit_key)
 
     def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
         raise self._has_no_inline_form("runs")
@@ -127,9 +134,16 @@ class SortedReading(GroupReading):
 
 
 def _run_sums(key: pl.Expr, row: pl.Expr) -> pl.Expr:
-    """The sums over rows of equal key, in descending order of the key. Rows without a key are left out."""
+    """The sums over rows of equal key, in descending order of the key. Rows without a key are left out.
+
+    They are differences of one running sum: each is right to 1e-16 of the sum of all.
+    """
     upto = row.sort_by(key, descending=True, nulls_last=True).fill_null(0).cum_sum().filter(_run_ends(key))
     return upto - upto.shift(1, fill_value=0)
+
+
+def _keys_of_runs(key: pl.Expr) -> pl.Expr:
+    return key.sort(descending=True, nulls_last=True).filter(_run_ends(key))
 
 
 def _run_ends(key: pl.Expr) -> pl.Expr:

@@ -180,6 +180,9 @@ class Recorder:
         self.run_rows = [Statistic(f"{row.meta.output_name()} by {self.run_name}", row, "sum") for row in rows]
         return tuple(pl.col(statistic.name) for statistic in self.run_rows)
 
+    def run_keys(self, key: pl.Expr) -> pl.Expr:
+        return pl.col(INTERNAL + key.meta.output_name() + self._suffix)
+
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         keys = list(dict.fromkeys([*self.by, *self.measure.table.keys(grain)]))
         self.features.append((value.over(keys) if keys else value).alias(INTERNAL + name + self._suffix))

@@ -56,6 +56,10 @@ class Reading(Protocol):
         """The sums over the rows of equal key, in descending order of the key; `few` where the keys are."""
 
     @abstractmethod
+    def run_keys(self, key: pl.Expr) -> pl.Expr:
+        """The keys of the runs, in descending order."""
+
+    @abstractmethod
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         """A value worked out in the unit of another grain, on each row."""
 
@@ -277,6 +281,10 @@ class Unit(SharedStatistics):
         self._note_columns(key, *rows)
         included = [pl.when(self.mask).then(self._weighted(row)).alias(row.meta.output_name()) for row in rows]
         return self._reading.runs(pl.when(self.mask).then(key).alias(key.meta.output_name()), included, few=few)
+
+    def run_keys(self, key: pl.Expr) -> pl.Expr:
+        """The keys themselves, in the order of the sums that `runs` gives of them."""
+        return self._reading.run_keys(pl.when(self.mask).then(key).alias(key.meta.output_name()))
 
     def _weighted(self, row: pl.Expr) -> pl.Expr:
         # A weight of 0 takes the row out, also where 0 times infinity would be NaN.

@@ -75,8 +75,9 @@ def median_absolute_error(u: Unit, *, average: Average = "micro", **options: Unp
     Between two values that halve the weight it is their mean. Inline and in `evaluate` only: medians do not merge.
     """
     error = (u.score - u.real).abs()
-    errors, rows = u.runs(error.alias("absolute_error"), error.alias("errors"), pl.lit(1).alias("rows"))
-    twice_upto, value = 2 * rows.cum_sum(), ratio(errors, rows)
+    error = error.alias("absolute_error")
+    (rows,), value = u.runs(error, pl.lit(1).alias("rows")), u.run_keys(error)
+    twice_upto = 2 * rows.cum_sum()
     upper = pl.when(reaches(twice_upto, u.rows())).then(value).max()
     lower = pl.when(exceeds(twice_upto, u.rows())).then(value).max()
     return 0.5 * (lower + upper)

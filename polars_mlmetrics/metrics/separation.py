@@ -102,13 +102,14 @@ def _auc(curve: Curve) -> pl.Expr:
 
 
 def _partial_auc(curve: Curve, max_fpr: float) -> pl.Expr:
-    recall, fall_out = curve.recall, curve.fall_out
-    left, lower = fall_out.shift(1, fill_value=0), recall.shift(1, fill_value=0)
-    width = fall_out.clip(upper_bound=max_fpr) - left.clip(upper_bound=max_fpr)
-    upper = lower + (recall - lower) * share(width, fall_out - left)
-    area = (width * (lower + upper)).sum() * 0.5
+    # In rows, not in rates: of these a step without negatives is exactly as wide as nothing.
+    limit, left = max_fpr * curve.all_negatives, curve.negatives_upto.shift(1, fill_value=0)
+    part = share(curve.negatives_upto.clip(upper_bound=limit) - left.clip(upper_bound=limit), curve.negatives)
+    lower = curve.positives_upto.shift(1, fill_value=0)
+    pairs = (part * curve.negatives * (lower + 0.5 * part * curve.positives)).sum()
+    area = ratio(pairs, curve.all_positives * curve.all_negatives)
     by_chance = max_fpr**2 * 0.5
-    return curve.of_two_classes(0.5 + 0.5 * ratio(area - by_chance, pl.lit(max_fpr - by_chance)))
+    return 0.5 + 0.5 * ratio(area - by_chance, pl.lit(max_fpr - by_chance))
 
 
 @metric(range=(-1, 1), best="max", undefined_when="one class only")

@@ -117,6 +117,12 @@ def test_what_is_undefined_leaves_both_sums() -> None:
     assert both(frame, mlm.average_score({"y": mlm.r2(), "absent": mlm.r2()})) is None
 
 
+def test_rows_without_a_target_are_of_none() -> None:
+    frame = pl.DataFrame({"target": ["x", "y", None], "score": [1.0, 2.0, 9.0], "truth": [1.0, 1.0, 1.0]})
+    assert both(frame, mlm.average_score(mlm.mae(), target="target")) == 0.5
+    assert both(frame.filter(pl.col("target").is_null()), mlm.average_score(mlm.mae(), target="target")) is None
+
+
 def test_a_broken_target_is_heard() -> None:
     frame = pl.DataFrame({"label": ["x", "y"], "score": [1.0, float("nan")], "truth": [1.0, 1.0]})
     for metric in (
@@ -157,6 +163,7 @@ def test_it_is_a_metric_like_others() -> None:
     assert mlm.average_score(mlm.mae()).best == "min"
     assert mlm.average_score({"x": mlm.mae(), "y": mlm.r2()}, [1, -0.5]).best == "min"
     assert mlm.average_score({"x": mlm.mae(), "y": mlm.r2()}).best is None
+    assert mlm.average_score({"x": mlm.mae(), "y": mlm.mae()}, [-1, -2]).best == "min"  # the sum is negative too
     assert (
         repr(mlm.average_score({"x": mlm.mae()}))
         == "mean_of([mae(labels=('x',))], weights=[1.0]).alias('average_score')"

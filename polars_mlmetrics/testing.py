@@ -73,6 +73,8 @@ def _averages(metric: Measure) -> Iterator[Measure]:
     yield metric
     if metric.declaration.grain is None and "average" in metric.parameters:
         for average in (*get_args(AverageName), {"a": 2.0, "b": 1.0}):
+            if average == metric.parameters["average"]:
+                continue
             yield replace(metric, parameters={**metric.parameters, "average": average})
 
 
@@ -121,7 +123,7 @@ def _made(measure: Measure, *, one_true: bool) -> pl.DataFrame:
         table.label: [label for _ in samples for label in LABELS],
         _column("score", table.score): random.choices(scores, k=rows),
         _column("truth", table.truth): drawn,
-        "weight": [weight for weight in (1.0, 2.0, 3.0, 1.0, 2.0, 3.0) for _ in LABELS],
+        "weight": [weight for weight in (1.0, 3.0, 2.0, 1.0, 1.0, 2.0) for _ in LABELS],
     }
     for name in measure.probe.columns_read:
         if name not in columns:
@@ -257,7 +259,7 @@ def _a_weight_is_a_number_of_copies(subject: Subject) -> Iterator[str]:
 
 
 def _a_weight_of_one_is_none(subject: Subject) -> Iterator[str]:
-    if not subject.weighted:
+    if not subject.weighted and "weight" not in subject.measure.roles:
         ones = replace(subject, weighted=True).after(lambda rows: rows.with_columns(weight=pl.lit(1.0)))
         yield from subject.differences("with weights of 1", ones)
 
@@ -270,6 +272,8 @@ def _values_are_in_range(subject: Subject) -> Iterator[str]:
 
 
 def _undefined_is_filled(subject: Subject) -> Iterator[str]:
+    if subject.measure.probe.unknown:
+        return  # what cannot be known is null, whatever `undefined=` says
     filled = replace(subject, measure=replace(subject.measure, undefined=FILLED)).values
     for name, value in subject.values.items():
         if value is None and filled[name] != FILLED:
@@ -277,7 +281,7 @@ def _undefined_is_filled(subject: Subject) -> Iterator[str]:
 
 
 def _of_no_rows_it_is_nothing(subject: Subject) -> Iterator[str]:
-    nothing = 0 if subject.measure.declaration.counts else None
+    nothing = 0 if subject.measure.declaration.counts else subject.measure.undefined
     rows = subject.rows().clear()
     values = {
         "an expression": rows.select(subject.metric).item(),

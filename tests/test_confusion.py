@@ -99,6 +99,10 @@ def test_a_lazy_frame_stays_lazy(engine: str) -> None:
         ),
         ({"score": "label"}, "score is String: it must be Boolean or a number. Cast or map 'label' first."),
         ({"sample": "photo"}, "sample column 'photo' is not in the table (sample, label, score, truth)."),
+        (
+            {"label": "lable"},
+            "label column 'lable' is not in the table (sample, label, score, truth, pair). Did you mean 'label'?",
+        ),
         ({"label": "pair"}, "label is List(Int64): a class must be a plain value."),
         ({"weight": "w"}, "weight column 'w' is not in the table (sample, label, score, truth)."),
     ],

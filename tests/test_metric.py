@@ -399,3 +399,21 @@ def test_a_declaration_is_found_where_its_module_is_not_imported_yet(monkeypatch
     monkeypatch.delitem(mlm.CATALOGUE, "f1")
     monkeypatch.setattr(importlib, "import_module", imported)
     assert declared("polars_mlmetrics.metrics.decisions", "f1") is f1
+
+
+def test_a_metric_that_is_declared_again_is_another() -> None:
+    def declare(factor: float) -> mlm.Metric:
+        @mlm.metric(range=(0, 9), best="max", undefined_when="no rows")
+        def mine(u: mlm.Unit) -> pl.Expr:
+            """A multiple of the mean score."""
+            return mlm.ratio(u.sum(f"score times {factor}", u.score * factor), u.rows())
+
+        return mine()
+
+    frame = pl.DataFrame({"score": [0.5, 0.9], "truth": [1, 0]})
+    try:
+        one, other = declare(1.0), declare(2.0)
+        assert one != other
+        assert mlm.evaluate(frame, other - one).item() == pytest.approx(0.7)
+    finally:
+        del mlm.CATALOGUE["mine"]

@@ -163,6 +163,25 @@ def test_a_median_does_not_see_how_far_an_outlier_is(largest: float) -> None:
     assert both(frame(score=[largest, 1.0, 0.3, 0.3, 0.1], truth=[0.0] * 5), mlm.median_absolute_error()) == 0.3
 
 
+@pytest.mark.parametrize("make", [mlm.max_error, mlm.median_absolute_error, mlm.mae])
+def test_infinity_less_infinity_is_heard(make: Any) -> None:
+    assert math.isnan(both(frame(score=[math.inf, 1.0], truth=[math.inf, 0.0]), make()))
+
+
+def test_a_forecast_that_is_infinite_costs_no_less_than_nothing() -> None:
+    for alpha, score, truth in ((1.0, math.inf, 0.0), (0.0, 0.0, math.inf)):
+        assert math.isnan(both(frame(score=[score], truth=[truth]), mlm.pinball(alpha)))
+
+
+def test_a_correlation_is_1_at_most() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        truth = rng.normal(size=9)
+        log = frame(score=3 * truth + 0.1, truth=truth)
+        assert both(log, mlm.pearson()) <= 1
+        assert both(log, mlm.spearman()) <= 1
+
+
 @pytest.mark.parametrize("weight", [math.nan, math.inf])
 def test_what_one_label_weighs_is_nothing_to_another(weight: float) -> None:
     log = pl.DataFrame(

@@ -36,6 +36,9 @@ GOOD = [
     mlm.one_error(),
     mlm.labelwise_precision(),
     mlm.global_accuracy(),
+    mlm.recall(undefined=0.0),
+    mlm.information_score(prior={"a": 0.3}),
+    mlm.f1().on(weight="views"),
 ]
 
 
@@ -46,6 +49,14 @@ def test_metrics_of_the_catalogue_pass(metric: mlm.Metric) -> None:
 
 def test_columns_that_play_the_roles_may_have_other_names() -> None:
     check_metric(mlm.log_loss().on(score="p", truth="clicked", sample=["user", "day"], label="ad"))
+
+
+def test_a_metric_that_reads_one_role_and_looks_twice() -> None:
+    def spread(u: mlm.Unit) -> pl.Expr:
+        """The mean squared distance of the score from its mean."""
+        return mlm.ratio(u.variation("score", u.score), u.rows())
+
+    check_metric(declared(spread))
 
 
 def of_rows(name: str) -> Callable[[pl.DataFrame], float | None]:
@@ -88,8 +99,8 @@ def first_row(u: mlm.Unit) -> pl.Expr:
 
 
 def unweighted(u: mlm.Unit) -> pl.Expr:
-    """The share of high scores, whatever they weigh."""
-    return mlm.ratio(u.count("high", u.score > 0.5), u.included_rows())
+    """The share of scores that are not low, whatever they weigh."""
+    return mlm.ratio(u.count("high", u.score > 0.3), u.included_rows())
 
 
 def past_the_door(u: mlm.Unit) -> pl.Expr:

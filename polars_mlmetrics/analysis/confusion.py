@@ -61,6 +61,8 @@ def confusion(frame: AnyFrame, by: Keys | None = None, **roles: Unpack[Roles]) -
     columns: list[str] = [key.column for key in keys]
     rows = reader.rows()
     schema = rows.collect_schema()
+    if "label" in roles:
+        check_columns([table.label], schema, what="label column")
     is_hard = table.label not in schema
     _check(table, schema, is_hard=is_hard)
     counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, table, columns), columns)

@@ -89,6 +89,16 @@ class GroupReading:
         return value
 
 
+class ProbeReading(GroupReading):
+    """For learning what a formula reads: what comes from other units, or from a first look, reads no column itself."""
+
+    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        return pl.lit(0.0)
+
+    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
+        return pl.lit(0.0)
+
+
 class WindowReading(GroupReading):
     """One window goes round the formula, so that its own unit is all it sees."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types
-from polars_mlmetrics.engine.inline import GroupReading
+from polars_mlmetrics.engine.inline import ProbeReading
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.settle import Best, Settlement, grain_of
@@ -89,7 +89,7 @@ class Measure(Metric):
     @cached_property
     def probe(self) -> Unit:
         """A unit that the formula was read on once, to learn what it reads."""
-        unit = Unit(Door(self.table, self._scope()), self.grain, GroupReading(self))
+        unit = Unit(Door(self.table, self._scope()), self.grain, ProbeReading(self))
         self.read(unit)
         return unit
 
@@ -165,7 +165,8 @@ class Measure(Metric):
         roles = tuple((role, identity(column)) for role, column in sorted(self.roles.items()))
         scope = (identity(self.labels), *map(identity, self.predicates))
         targets = None if self.targets is None else (self.targets.column, identity(self.targets.weights))
-        return (self.declaration.name, parameters, self.undefined, roles, scope, self.given_name, self.per, targets)
+        # The formula, not its name: a metric may be declared once more, as a cell of a notebook that is run again.
+        return (self.declaration.formula, parameters, self.undefined, roles, scope, self.given_name, self.per, targets)
 
     def __repr__(self) -> str:
         shown = self.declaration.shown(self)

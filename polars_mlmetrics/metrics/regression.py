@@ -65,7 +65,9 @@ def smape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -
 @metric(range=(0, INFINITY), best="min", undefined_when="no rows")
 def max_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The largest absolute difference of score and truth: max |s-t|, over the rows whose weight is not 0."""
-    return u.max("largest_error", (u.score - u.real).abs())
+    error = (u.score - u.real).abs()
+    u.breaks_on("error", error.is_nan())  # infinity less infinity, which a maximum would not show
+    return u.max("largest_error", error)
 
 
 @metric(range=(0, INFINITY), best="min", undefined_when="no rows")
@@ -75,6 +77,7 @@ def median_absolute_error(u: Unit, *, average: Average = "micro", **options: Unp
     Between two values that halve the weight it is their mean. Inline and in `evaluate` only: medians do not merge.
     """
     error = (u.score - u.real).abs()
+    u.breaks_on("error", error.is_nan())  # infinity less infinity, which has no place in an order
     error = error.alias("absolute_error")
     (rows,), value = u.runs(error, pl.lit(1).alias("rows")), u.run_keys(error)
     twice_upto = 2 * rows.cum_sum()
@@ -119,7 +122,8 @@ def explained_variance(u: Unit, *, average: Average = "micro", **options: Unpack
 def pearson(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """Pearson's correlation of score and truth: their covariance / the product of their standard deviations."""
     together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
-    return ratio(together, u.variation("score", u.score).sqrt() * u.variation("truth", u.real).sqrt())
+    spreads = u.variation("score", u.score).sqrt() * u.variation("truth", u.real).sqrt()
+    return ratio(together, spreads).clip(-1, 1)  # rounding may go beyond
 
 
 @metric(range=(-1, 1), best="max", undefined_when="constant truth or score")
@@ -132,14 +136,15 @@ def spearman(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]
     score, truth = u.midrank("score", u.score), u.midrank("truth", u.real)
     together = u.sum("midranks_of_both", score * truth)
     of_score, of_truth = u.sum("midranks_of_score", score**2), u.sum("midranks_of_truth", truth**2)
-    return ratio(together, of_score.sqrt() * of_truth.sqrt())
+    return ratio(together, of_score.sqrt() * of_truth.sqrt()).clip(-1, 1)  # rounding may go beyond
 
 
 @metric(range=(0, INFINITY), best="min", undefined_when="no rows")
 def pinball(u: Unit, alpha: Share, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The loss of a forecast of the alpha quantile: the mean of α·(t-s) where t > s, and of (1-α)·(s-t) elsewhere."""
     error = u.real - u.score
-    return ratio(u.sum(f"pinball@{alpha}", pl.max_horizontal(alpha * error, (alpha - 1) * error)), u.rows())
+    loss = pl.when(error >= 0).then(alpha * error).otherwise((alpha - 1) * error)
+    return ratio(u.sum(f"pinball@{alpha}", loss), u.rows())
 
 
 @metric(range=(0, INFINITY), best="min", undefined_when="no rows")

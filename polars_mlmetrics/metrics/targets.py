@@ -66,7 +66,7 @@ def flattened(metric: Metric) -> Metric:
     >>> log.select(mlm.flattened(mlm.mae(average="macro"))).item()
     1.0
     """
-    return _checked(metric).each(_pooled)
+    return _checked(metric, "flattened").each(_pooled)
 
 
 def _pooled(measure: Measure) -> Measure:
@@ -119,7 +119,8 @@ def _has_label_averages(measure: Measure) -> bool:
     return measure.declaration.grain is None and "average" in measure.parameters
 
 
-def _checked(metric: Any) -> Metric:
+def _checked(metric: Any, name: str = NAME) -> Metric:
     if not isinstance(metric, Metric):
-        raise ParameterError(f"{NAME} takes a metric or {{target: metric}}, not {metric!r}.")
+        kinds = "a metric or {target: metric}" if name == NAME else "a metric"
+        raise ParameterError(f"{name} takes {kinds}, not {metric!r}.")
     return metric

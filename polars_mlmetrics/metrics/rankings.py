@@ -225,18 +225,18 @@ def ndcg(
 
 
 def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:
-    gains = _gain(u, gain).alias(f"gain@{gain}")
+    gains = pl.when(_returned(u)).then(_gain(u, gain)).otherwise(0.0).alias(f"gain@{gain}")
     if ties == "ignore":
         u.reads_label()
         # Highest score first, then lowest label.
         order = pl.struct(-u.score, pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
         place = u.place("place_by_label", order, lowest_first=True)
-        return u.sum(f"dcg@{gain},{k}", gains * _discount(place, k, _returned(u)))
+        return u.sum(f"dcg@{gain},{k}", gains * _discount(place, k))
     alone = u.rank - u.above == 1
-    of_rows_alone = u.sum(f"dcg_alone@{gain},{k}", pl.when(alone).then(gains * _discount(u.rank, k, _returned(u))))
+    of_rows_alone = u.sum(f"dcg_alone@{gain},{k}", pl.when(alone).then(gains * _discount(u.rank, k)))
     # Ties are few as a rule, and alone need the sums of their runs.
     tied = pl.when(~alone).then(u.score).alias("tied_score")
-    discounts = _discount(u.place("place", u.score), k, _returned(u)).alias(f"discount@{k}")
+    discounts = _discount(u.place("place", u.score), k).alias(f"discount@{k}")
     gains, discounts, rows = u.runs(tied, gains, discounts, pl.lit(1).alias("rows"))
     return of_rows_alone + (gains * ratio(discounts, rows)).sum()
 
@@ -245,10 +245,9 @@ def _gain(u: Unit, gain: Gain) -> pl.Expr:
     return u.gain if gain == "linear" else pl.lit(2.0).pow(u.gain) - 1
 
 
-def _discount(place: pl.Expr, k: int | None, counts: pl.Expr | bool = True) -> pl.Expr:
-    within = pl.lit(counts) if isinstance(counts, bool) else counts
-    within = within if k is None else within & (place <= k)
-    return pl.when(within).then(ratio(1.0, (place + 1).log(2))).otherwise(0.0)
+def _discount(place: pl.Expr, k: int | None) -> pl.Expr:
+    discount = ratio(1.0, (place + 1).log(2))
+    return discount if k is None else pl.when(place <= k).then(discount).otherwise(0.0)
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")

@@ -221,7 +221,7 @@ class Unit(SharedStatistics):
 
     def count(self, name: str, rows: pl.Expr) -> pl.Expr:
         """How many rows it holds for, each counted once whatever its weight."""
-        self.columns_read += rows.meta.root_names()
+        self._note_columns(rows)
         return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int64), "sum"))
 
     def tally(self, name: str, rows: pl.Expr) -> pl.Expr:

@@ -17,7 +17,7 @@ SMALLEST_TRUTH = 2.0**-52  # what scikit-learn divides by where a truth is 0
 @metric(range=(0, INFINITY), best="min", undefined_when="no rows")
 def rmse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The root of the mean squared difference of score and truth: √(Σw·(s-t)² / Σw)."""
-    return ratio(u.sum("squared_error", (u.score - u.real) ** 2), u.rows()).sqrt()
+    return _mean_squared_error(u).sqrt()
 
 
 @metric(range=(0, INFINITY), best="min", undefined_when="no rows")
@@ -29,7 +29,15 @@ def mae(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> 
 @metric(range=(0, INFINITY), best="min", undefined_when="no rows")
 def mse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean squared difference of score and truth: Σw·(s-t)² / Σw."""
-    return ratio(u.sum("squared_error", (u.score - u.real) ** 2), u.rows())
+    return _mean_squared_error(u)
+
+
+def _mean_squared_error(u: Unit) -> pl.Expr:
+    return ratio(_squared_error(u), u.rows())
+
+
+def _squared_error(u: Unit) -> pl.Expr:
+    return u.sum("squared_error", (u.score - u.real) ** 2)
 
 
 @metric(range=(-INFINITY, INFINITY), best=None, undefined_when="no rows")
@@ -99,7 +107,7 @@ def relative_squared_error(u: Unit, *, average: Average = "micro", **options: Un
 
 
 def _relative_squared_error(u: Unit) -> pl.Expr:
-    return ratio(u.sum("squared_error", (u.score - u.real) ** 2), u.variation("truth", u.real))
+    return ratio(_squared_error(u), u.variation("truth", u.real))
 
 
 @metric(range=(0, INFINITY), best="min", undefined_when="constant truth")

@@ -45,7 +45,7 @@ def test_a_logit_costs_what_it_must(truth: int, logit: float) -> None:
 def test_a_far_logit_is_a_probability(logit: float) -> None:
     expected = 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
     assert both(frame(score=[logit], truth=[1]), mlm.calibration_ratio(logits=True)) == pytest.approx(
-        expected, abs=1e-300
+        expected, rel=EXACT, abs=1e-300
     )
 
 
@@ -207,9 +207,7 @@ def test_a_part_of_the_curve_is_cut_in_rows(weighted: bool) -> None:
         weight = rng.choice([0.1, 0.2, 0.3], size) if weighted else np.ones(size)
         value = sk.roc_auc_score(truth, score, max_fpr=0.7, sample_weight=weight)
         log = frame(score=score, truth=truth, weight=weight)
-        assert both(log, mlm.roc_auc(max_fpr=0.7), weight="weight") == pytest.approx(
-            value, rel=1e-9
-        )  # theirs is in rates
+        assert both(log, mlm.roc_auc(max_fpr=0.7), weight="weight") == pytest.approx(value, rel=EXACT)
 
 
 # --- scores merged into cells -----------------------------------------------------------------------------------------
@@ -249,7 +247,8 @@ def test_cells_add_no_more_than_the_pairs_that_they_tie(seed: int, grid: str, bi
 
 
 @pytest.mark.parametrize("grid", ["logit", "float"])
-def test_the_default_number_of_cells_is_close(grid: str) -> None:
+def test_many_cells_are_close(grid: str) -> None:
+    """The tolerance is twice and more what 500,000 rows of four shapes of scores differed by: 4e-5 at most."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 20_000)
     score = 1 / (1 + np.exp(-(rng.normal(size=20_000) + truth)))

@@ -344,7 +344,7 @@ class Lane:
         names = dict.fromkeys(statistic.name for recorder, _ in self.measures for statistic in recorder.run_rows)
         counted = [pl.when(pl.col(key).is_not_null()).then(pl.col(name)).alias(name) for name in names]
         runs = self.fold.table().with_columns(counted).sort(key, descending=True, nulls_last=True)
-        # Most formulas are native here. One that cumulates its runs (roc_auc, average_precision) leaves the streaming
+        # Most formulas are native here. One that cumulates its runs (roc_auc, and others) leaves the streaming
         # engine for this last aggregation: a cumulative sum must start anew in each unit, and one over all of them,
         # less what came before the unit, would lose digits.
         return fold(runs, self.unit_keys, values, in_order=True)

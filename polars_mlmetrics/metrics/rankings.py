@@ -183,7 +183,8 @@ def average_precision_at(
 ) -> pl.Expr:
     """Σ over the hits among the k best of the precision at each / min(P, k).
 
-    `denominator="positives"` divides by all P true labels. Without a k it is `label_ranking_average_precision`.
+    `denominator="positives"` divides by all P true labels. Without a k it is `label_ranking_average_precision`, where
+    all labels were returned.
     Ties: a tie group is ranked whole at its own score; across the border of k its labels count to the share of the
     group that has a place within it.
     """

@@ -185,6 +185,18 @@ def test_a_plan_of_units_is_native(log: pl.LazyFrame, per: Any) -> None:
     assert fallbacks(mlm.evaluate(log, metrics, by="model", per=per)) == []
 
 
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_plans_of_targets_and_of_confusion_are_pure_and_native(log: pl.LazyFrame, weight: str | None) -> None:
+    of_column = mlm.average_score(mlm.mae(), target="country").alias("column")
+    of_each = mlm.average_score({"x": mlm.mae(), "y": mlm.rmse()}).alias("each")
+    for plan in (
+        mlm.evaluate(log, of_column, of_each, by="model", weight=weight),
+        mlm.confusion(log, by="model", weight=weight),
+    ):
+        assert serialized(plan)
+        assert fallbacks(plan) == []
+
+
 def test_the_worst_of_the_whole_is_native(log: pl.LazyFrame) -> None:
     assert fallbacks(mlm.worst(log, mlm.ranking_loss())) == []
 

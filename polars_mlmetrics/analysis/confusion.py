@@ -95,7 +95,8 @@ def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.Laz
     score, truth, weight = door.score(), door.truth(), door.weight()
     best = score == score.max().over(sample)
     true_labels = truth.sum().over(sample)
-    share_of_best = ratio(weight.max().over(sample), best.sum().over(sample))
+    weight = weight if table.weight is None else weight.max().over(sample)
+    share_of_best = ratio(weight, best.sum().over(sample))
     pair = {
         TRUE: pl.when(truth).then(label).max().over(sample),
         PREDICTED: pl.when(best).then(label),

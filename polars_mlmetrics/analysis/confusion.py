@@ -14,7 +14,7 @@ from polars_mlmetrics.errors import ColumnError, NameCollisionError
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
 RESULTS = ["truth", "predicted", "n"]
-TRUE, PREDICTED, N, BROKEN = (f"{INTERNAL}{name}" for name in (*RESULTS, "broken"))
+TRUE, PREDICTED, N, BROKEN, BEST = (f"{INTERNAL}{name}" for name in (*RESULTS, "broken", "best"))
 
 
 def confusion(frame: AnyFrame, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:
@@ -93,7 +93,8 @@ def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.Laz
     door = Door(table, reads=frozenset({"label"}))
     sample, label = [*by, *table.sample], pl.col(table.label)
     score, truth, weight = door.score(), door.truth(), door.weight()
-    best = score == score.max().over(sample)
+    # A column of its own: the streaming engine has no window of what is a window already.
+    best, is_best = pl.col(BEST), (score == score.max().over(sample)).alias(BEST)
     true_labels = truth.sum().over(sample)
     weight = weight if table.weight is None else weight.max().over(sample)
     share_of_best = ratio(weight, best.sum().over(sample))
@@ -102,7 +103,8 @@ def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.Laz
         PREDICTED: pl.when(best).then(label),
         N: pl.when(true_labels > 0).then(share_of_best),
     }
-    return rows.filter(door.included("sample")).select(*by, **pair, **{BROKEN: _broken(door) | (true_labels > 1)})
+    included = rows.filter(door.included("sample")).with_columns(is_best)
+    return included.select(*by, **pair, **{BROKEN: _broken(door) | (true_labels > 1)})
 
 
 def _broken(door: Door) -> pl.Expr:

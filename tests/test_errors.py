@@ -436,7 +436,7 @@ def test_a_key_called_like_a_statistic(log: pl.DataFrame | pl.LazyFrame) -> None
     message = raised(mlm.NameCollisionError, mlm.evaluate, renamed, mlm.recall(), by="positives")
     assert message == "'positives' is the name of a statistic: alias the key column of that name."
     of_runs = log.rename({"country": "positives by score"})
-    assert raised(mlm.NameCollisionError, mlm.evaluate, of_runs, mlm.roc_auc(), by="positives by score") == (
+    assert raised(mlm.NameCollisionError, mlm.evaluate, of_runs, mlm.ks(), by="positives by score") == (
         "'positives by score' is the name of a statistic: alias the key column of that name."
     )
     aliased = mlm.evaluate(renamed, mlm.recall(), by=pl.col("positives").cast(pl.String).alias("positives"))

@@ -114,9 +114,12 @@ def test_a_plan_with_python_in_it_is_noticed(log: pl.LazyFrame) -> None:
 # These cumulate over the sorted runs of a group. The streaming engine has no native cum_sum inside an aggregation: it
 # gathers the runs (one row for each distinct score, not the rows of the log) in memory for that one step.
 CUMULATES = {
-    "roc_auc", "gini", "average_precision", "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
+    "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
     "lift_at", "median_absolute_error",
 }  # fmt: skip
+
+# Unweighted these come from the ranking pass; weights are cumulated.
+CUMULATES_WEIGHTS = {"roc_auc", "gini", "average_precision"}
 
 
 def physical(plan: pl.LazyFrame) -> str:
@@ -145,7 +148,7 @@ def test_a_fallback_is_noticed(log: pl.LazyFrame) -> None:
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_a_plan_is_native(log: pl.LazyFrame, name: str, average: Any, weight: str | None) -> None:
     found = fallbacks(mlm.evaluate(log, made(name, average), by="model", weight=weight))
-    if name in CUMULATES:
+    if name in CUMULATES or (name in CUMULATES_WEIGHTS and weight and average != "samples"):
         (step,) = found
         assert "AGGREGATE" in step
         assert "cum_sum" in step
@@ -262,8 +265,17 @@ def test_metrics_of_one_unit_share_one_fold(log: pl.LazyFrame) -> None:
     averages = ("macro", "weighted", "min", "max")
     by_label = [mlm.f1(average=average) for average in averages] + [mlm.log_loss(average="macro")]
     assert group_bys(mlm.evaluate(log, by_label, by="model")) == 2  # rows -> labels -> groups
-    by_sample = [mlm.exact_match_prefix(), mlm.ranking_loss(), mlm.f1(average="samples"), mlm.n_samples()]
-    assert group_bys(mlm.evaluate(log, by_sample, by="model")) == 2  # rows -> samples -> groups
+    by_sample = [mlm.exact_match_prefix(), mlm.one_error(), mlm.f1(average="samples"), mlm.n_samples()]
+    assert group_bys(mlm.evaluate(log, by_sample[:1] + by_sample[2:], by="model")) == 2  # rows -> samples -> groups
+
+
+def test_all_rankings_of_one_unit_share_one_sort(log: pl.LazyFrame) -> None:
+    ranked = [mlm.ranking_loss(), mlm.coverage_error(), mlm.ndcg(k=2), mlm.precision_at(1), mlm.reciprocal_rank()]
+    known = log.with_columns(pl.col("truth").cast(pl.Boolean))
+    plan = mlm.evaluate(known, ranked, mlm.exact_match_prefix(), by="model")
+    assert group_bys(plan) == 3  # rows -> samples, rows in order -> samples, samples -> groups
+    assert len(re.findall(r"SORT BY.*__mlm_key", plan.explain(engine="streaming"))) == 1
+    assert scans(plan) == 1
 
 
 def scans(plan: pl.LazyFrame) -> int:

@@ -12,10 +12,11 @@ from polars_mlmetrics.analysis.fitness import check_unit_key
 from polars_mlmetrics.analysis.question import Keys, Question
 from polars_mlmetrics.analysis.slices import stacked
 from polars_mlmetrics.data.roles import Grain, Roles
+from polars_mlmetrics.engine.folds import INTERNAL, beside, fold
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import Count, check_parameter
-from polars_mlmetrics.engine.staged import INTERNAL, Columns, Plan, beside, fold
+from polars_mlmetrics.engine.staged import Columns, Plan
 from polars_mlmetrics.errors import MetricError, ParameterError
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)

@@ -11,8 +11,8 @@ import polars as pl
 from polars_mlmetrics.analysis.fitness import check_measure, check_thresholds
 from polars_mlmetrics.data.roles import Table, check_columns, checked_roles, is_pattern, is_row_wise
 from polars_mlmetrics.engine.declaration import CATALOGUE
+from polars_mlmetrics.engine.folds import INTERNAL
 from polars_mlmetrics.engine.metric import Metric
-from polars_mlmetrics.engine.staged import INTERNAL
 from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError
 
 Frame = pl.DataFrame | pl.LazyFrame

@@ -1,4 +1,4 @@
-"""The only division of the package, logarithms that need care near 0 and infinity, and bounds on what is rounded."""
+"""The only division of the package; logarithms near 0 and infinity, bounds on what is rounded, and sort keys."""
 
 import math
 import sys
@@ -58,3 +58,36 @@ def by_float_type(value: pl.Expr, *, half: pl.Expr, single: pl.Expr, double: pl.
     """One of three, by the float type of a column. Its values tell it: next to 1, a short float cannot hold 1e-12."""
     one = value.fill_nan(1.0).clip(1.0, 1.0)
     return pl.when(one + 1e-5 == one).then(half).when(one + 1e-12 == one).then(single).otherwise(double)
+
+
+# A sort key is 63 bits of a code, 64 of a number upside down, which lies across the middle, and 1 of truth.
+
+
+def sort_key(code: pl.Expr, number: pl.Expr, truth: pl.Expr) -> pl.Expr:
+    """One integer that sorts by code, then by number, highest first, then by truth, false first."""
+    bits = pl.when(number == 0).then(0.0).otherwise(number).reinterpret(dtype=pl.UInt64)
+    falling = pl.when(bits >= 2**63).then(bits).otherwise(2**63 - 1 - bits)
+    high = in_key(code) * 2 + falling // 2**63
+    low = falling * 2 + truth.cast(pl.UInt64)
+    return high.cast(pl.UInt128) * 2**64 + low.cast(pl.UInt128)
+
+
+def in_key(code: pl.Expr) -> pl.Expr:
+    """The bits of a code that a key holds."""
+    return code // 2
+
+
+def halves(key: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """The upper and the lower half of a key."""
+    return (key // 2**64).cast(pl.UInt64), (key % 2**64).cast(pl.UInt64)
+
+
+def parts_of_key(high: pl.Expr, low: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """The code, the number (upside down, as an integer) and the truth (0 or 1) of the halves of a key."""
+    return in_key(high), high % 2 * 2**63 + low // 2, (low % 2).cast(pl.Int64)
+
+
+def number_in_key(falling: pl.Expr) -> pl.Expr:
+    """The number that was turned upside down."""
+    bits = pl.when(falling >= 2**63).then(falling).otherwise(2**63 - 1 - falling)
+    return bits.reinterpret(dtype=pl.Float64)

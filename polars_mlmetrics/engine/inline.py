@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain
-from polars_mlmetrics.engine.unit import Statistic, Unit
+from polars_mlmetrics.engine.reading import OfPlace, Statistic
+from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import MetricError
 
 if TYPE_CHECKING:
@@ -84,6 +85,12 @@ class GroupReading:
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         keys = self.measure.table.keys(grain)
         return value.over(keys) if keys else value
+
+    def stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        return self.within(name, value, grain)
+
+    def shares(self, name: str, of_place: OfPlace, value: pl.Expr, grain: Grain) -> pl.Expr:
+        return self.within(name, value, grain)
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
         return value

@@ -54,11 +54,6 @@ class Settlement:
         named = [label.eq_missing(name).cast(pl.Float64) * float(weight) for name, weight in weights.items()]
         return pl.when(label.is_in(list(weights))).then(pl.sum_horizontal(named))
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether units may differ in weight."""
-        return self.average not in ("macro", "min", "max", "sum")
-
     def value(self, value: pl.Expr, weight: pl.Expr | None, units: pl.Expr, unknown: pl.Expr | None = None) -> pl.Expr:
         """The group's value, from its units' values and weights, and from how many they are.
 

@@ -10,18 +10,18 @@ all excluded is still there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, same_expression, types_of
+from polars_mlmetrics.data.roles import Table, Types, all_of, same_expression, types_of
+from polars_mlmetrics.engine.folds import INTERNAL, Fold, beside, fold, two_of_one_name
 from polars_mlmetrics.engine.measure import Measure, Targets
 from polars_mlmetrics.engine.parameters import identity
-from polars_mlmetrics.engine.unit import Statistic, Unit
-from polars_mlmetrics.errors import NameCollisionError
+from polars_mlmetrics.engine.ranking import Ranking, code_of
+from polars_mlmetrics.engine.reading import Statistic
+from polars_mlmetrics.engine.recorder import Recorder
 
-INTERNAL = "__mlm_"
 CODE = f"{INTERNAL}code"
 
 
@@ -106,7 +106,22 @@ class Plan:
         if roles not in self._types:
             self._types[roles] = types_of(self.rows, measure.table)
         by = [CODE] if self._is_coded(measure) else self.by
-        return Recorder(measure, by, self.roles, self._types[roles], in_runs=in_runs)
+        recorder = Recorder(
+            measure,
+            by,
+            self.roles,
+            self._types[roles],
+            in_runs=in_runs,
+            ranks=not in_runs and self._has_codes(measure),
+        )
+        if recorder.stands_apart:
+            return recorder
+        return Recorder(measure, by, self.roles, self._types[roles], in_runs=in_runs, ranks=False)
+
+    def _has_codes(self, measure: Measure) -> bool:
+        """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""
+        keys = [*self.by, *measure.table.keys(measure.grain)]
+        return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
 
     def _lane_of(self, recorder: Recorder) -> Lane:
         measure = recorder.measure
@@ -128,7 +143,7 @@ class Plan:
         return len(types) > 1 and all(t.is_integer() or t.is_temporal() or t in (pl.String, pl.Boolean) for t in types)
 
     def _code(self) -> pl.Expr:
-        return pl.sum_horizontal(pl.col(key).hash(seed) for seed, key in enumerate(self.by)).alias(CODE)
+        return code_of(self.by).alias(CODE)
 
     def _share_folds(self) -> None:
         """Let the group, its labels and its few runs (bins) be merged from one fold of the rows at all their keys.
@@ -142,123 +157,6 @@ class Plan:
             shared = Fold(self.rows, list(dict.fromkeys(key for lane in lanes for key in lane.fold.keys)))
             for lane in lanes:
                 lane.fold.merge_from(shared)
-
-
-class Recorder:
-    """Reads a formula by writing down what it asks for, and answers with the columns in which that will stand."""
-
-    def __init__(self, measure: Measure, by: list[str], roles: Table, types: Types, *, in_runs: bool) -> None:
-        self.measure = measure
-        self.statistics: list[Statistic] = []
-        self.features: list[pl.Expr] = []
-        self.looks_back: list[pl.Expr] = []
-        self.run_key: pl.Expr | None = None
-        self.run_name = ""
-        self.run_rows: list[Statistic] = []
-        self.few_runs = False
-        self.by = by
-        self._suffix = _suffix(measure, roles)
-        self._in_runs = in_runs
-        self.answer = measure.read(Unit(measure.door(types), measure.grain, self))
-
-    def mask(self, door: Door, grain: Grain) -> pl.Expr:
-        """The rows without a unit's key are a unit too: never settled, but part of the group's statistics."""
-        return door.included("group")
-
-    def fold(self, statistic: Statistic) -> pl.Expr:
-        named = Statistic(statistic.name + self._suffix, statistic.row, statistic.monoid)
-        self.statistics.append(named)
-        return named.merge() if self._in_runs else pl.col(named.name)
-
-    def key(self, column: str) -> pl.Expr:
-        return pl.col(column).first() if self._in_runs else pl.col(column)
-
-    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
-        self.run_name = key.meta.output_name() + self._suffix
-        self.run_key = key.alias(INTERNAL + self.run_name)
-        self.few_runs = few
-        self.run_rows = [Statistic(f"{row.meta.output_name()} by {self.run_name}", row, "sum") for row in rows]
-        return tuple(pl.col(statistic.name) for statistic in self.run_rows)
-
-    def run_keys(self, key: pl.Expr) -> pl.Expr:
-        return pl.col(INTERNAL + key.meta.output_name() + self._suffix)
-
-    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        keys = list(dict.fromkeys([*self.by, *self.measure.table.keys(grain)]))
-        self.features.append((value.over(keys) if keys else value).alias(INTERNAL + name + self._suffix))
-        return pl.col(INTERNAL + name + self._suffix)
-
-    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
-        self.looks_back.append(value.alias(INTERNAL + name + self._suffix))
-        return pl.col(INTERNAL + name + self._suffix)
-
-
-def _suffix(measure: Measure, roles: Table) -> str:
-    words = measure.table.differences(roles)
-    reads = measure.probe.reads - {"group"}
-    if reads:
-        words.append(f"reads {' and '.join(sorted(reads))}, per {measure.grain}")
-    if measure.labels is not None:
-        words.append(f"labels={list(measure.labels)}")
-    words += [f"where {predicate}" for predicate in measure.predicates]
-    return f"[{', '.join(words)}]" if words else ""
-
-
-class Fold:
-    """Statistics of the rows at some keys: folded from the rows, or merged from a finer fold of them."""
-
-    def __init__(self, rows: pl.LazyFrame, keys: list[str]) -> None:
-        self.rows = rows
-        self.keys = keys
-        self.statistics: dict[str, Statistic] = {}
-        self.features: dict[str, pl.Expr] = {}
-        self._finer: Fold | None = None
-
-    def take(self, statistic: Statistic) -> None:
-        """Fold a statistic too."""
-        known = self.statistics.setdefault(statistic.name, statistic)
-        if known.monoid != statistic.monoid or not same_expression(known.row, statistic.row):
-            raise _two_of_one_name(statistic.name)
-        if statistic.name in self.keys:
-            raise NameCollisionError(
-                f"{statistic.name!r} is the name of a statistic: alias the key column of that name."
-            )
-
-    def take_feature(self, feature: pl.Expr) -> None:
-        """Add a column to the rows before they are folded."""
-        name = feature.meta.output_name()
-        if not same_expression(self.features.setdefault(name, feature), feature):
-            raise _two_of_one_name(name.removeprefix(INTERNAL))
-
-    def merge_from(self, finer: Fold) -> None:
-        """Have a finer fold do the work, and merge its statistics."""
-        for statistic in self.statistics.values():
-            finer.take(statistic)
-        for feature in self.features.values():
-            finer.take_feature(feature)
-        self._finer = finer
-
-    def rows_with_features(self) -> pl.LazyFrame:
-        """The rows, with the columns that the statistics read beside the table's own."""
-        # A run's key may read a rank, and so be worked out after it.
-        first = [feature for feature in self.features.values() if not self._is_of_others(feature)]
-        then = [feature for feature in self.features.values() if self._is_of_others(feature)]
-        rows = self.rows.with_columns(first) if first else self.rows
-        return rows.with_columns(then) if then else rows
-
-    def _is_of_others(self, feature: pl.Expr) -> bool:
-        return not self.features.keys().isdisjoint(feature.meta.root_names())
-
-    def table(self, statistics: Sequence[Statistic] | None = None) -> pl.LazyFrame:
-        """One row a key, with the statistics (all of them, where none are named)."""
-        asked = list(self.statistics.values()) if statistics is None else statistics
-        if self._finer is not None:
-            return fold(
-                self._finer.table(), self.keys, [statistic.merge().alias(statistic.name) for statistic in asked]
-            )
-        return fold(
-            self.rows_with_features(), self.keys, [statistic.fold().alias(statistic.name) for statistic in asked]
-        )
 
 
 class Lane:
@@ -276,19 +174,23 @@ class Lane:
         self.fold = Fold(rows, self.unit_keys if run is None else [*self.unit_keys, run.meta.output_name()])
         self.looks_back: dict[str, pl.Expr] = {}
         self.measures: list[tuple[Recorder, Columns]] = []
+        self.rankings: dict[tuple[object, ...], Ranking] = {}
         if run is not None:
             self.fold.take_feature(run)
 
     def add(self, recorder: Recorder, columns: Columns) -> None:
         """Take in a measure and whatever its formula asks for."""
-        for statistic in (*recorder.statistics, *recorder.run_rows):
+        for statistic in (*recorder.folded, *recorder.run_rows):
             self.fold.take(statistic)
+        for order, statistics, shares in recorder.ranked():
+            same = (order.rows, order.number, order.truth, order.name, list(order.held))
+            self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys)).take(statistics, shares)
         for feature in recorder.features:
             self.fold.take_feature(feature)
         for value in recorder.looks_back:
             name = value.meta.output_name()
             if not same_expression(self.looks_back.setdefault(name, value), value):
-                raise _two_of_one_name(name.removeprefix(INTERNAL))
+                raise two_of_one_name(name.removeprefix(INTERNAL))
         self.measures.append((recorder, columns))
 
     def groups(self) -> pl.LazyFrame:
@@ -296,27 +198,34 @@ class Lane:
         units = self.units()
         if not self.keys:
             return units
-        return fold(
-            units, self.by, [c for recorder, columns in self.measures for c in _settled(recorder.measure, columns)]
-        )
+        return fold(units, self.by, [c for recorder, columns in self.measures for c in _settled(recorder, columns)])
 
     def units(self) -> pl.LazyFrame:
         """One row a unit: the values, and what settling needs beside them."""
         values = [c for recorder, columns in self.measures for c in _unsettled(recorder, columns, self.keys)]
         if self.run is None:
-            units = self._folded().select(*self.unit_keys, *values)
+            units = self._ranked(self._folded()).select(*self.unit_keys, *values)
         else:
             units = self._reduced_runs(self.run.meta.output_name(), values)
         if not self.keys:
             return units
-        return units.with_columns(c for _, columns in self.measures for c in self._of_present(columns))
+        return units.with_columns(c for recorder, columns in self.measures for c in self._of_present(recorder, columns))
 
-    def _of_present(self, columns: Columns) -> list[pl.Expr]:
+    def _of_present(self, recorder: Recorder, columns: Columns) -> list[pl.Expr]:
+        told = _told_of_units(recorder, columns)
         # A unit without a weight is a label that an average by label does not name.
-        known = [pl.col(key).is_not_null() for key in (*self.keys, columns.weight)]
+        known = [pl.col(key).is_not_null() for key in (*self.keys, *(told.keys() & {columns.weight}))]
         present = all_of([pl.col(columns.present), *known])
-        names = (columns.value, columns.weight, columns.unknown)
-        return [*(pl.when(present).then(pl.col(name)).alias(name) for name in names), present.alias(columns.present)]
+        return [*(pl.when(present).then(pl.col(name)).alias(name) for name in told), present.alias(columns.present)]
+
+    def _ranked(self, units: pl.LazyFrame) -> pl.LazyFrame:
+        names = [*self.fold.statistics, *(name for ranking in self.rankings.values() for name in ranking.statistics)]
+        for name in names:
+            if names.count(name) > 1:
+                raise two_of_one_name(name)
+        for ranking in self.rankings.values():
+            units = ranking.join_to(units, self.fold.rows_with_features())
+        return units
 
     def _folded(self) -> pl.LazyFrame:
         if not self.looks_back:
@@ -351,47 +260,26 @@ class Lane:
 
 
 def _unsettled(recorder: Recorder, columns: Columns, keys: Sequence[str]) -> list[pl.Expr]:
-    value, weight, rows, unknown = recorder.answer
+    value = recorder.answer.value
     if not keys:
         return [value.alias(columns.value), value.is_null().cast(pl.Int64).alias(columns.undefined_units)]
-    return [
-        value.alias(columns.value),
-        (pl.lit(1.0) if weight is None else weight).alias(columns.weight),
-        (rows > 0).alias(columns.present),
-        (pl.lit(0, dtype=pl.Int64) if unknown is None else unknown).alias(columns.unknown),
-    ]
+    told = [expression.alias(name) for name, expression in _told_of_units(recorder, columns).items()]
+    return [*told, (recorder.answer.rows > 0).alias(columns.present)]
 
 
-def _settled(measure: Measure, columns: Columns) -> list[pl.Expr]:
-    settlement, value = measure.settlement, pl.col(columns.value)
-    weight = pl.col(columns.weight) if settlement.is_weighted else None
-    unknown = pl.col(columns.unknown) if measure.probe.unknown else None
+def _told_of_units(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
+    """What settling needs to know of each unit, by column."""
+    value, weight, _, unknown = recorder.answer
+    told = {columns.value: value, columns.weight: weight, columns.unknown: unknown}
+    return {name: expression for name, expression in told.items() if expression is not None}
+
+
+def _settled(recorder: Recorder, columns: Columns) -> list[pl.Expr]:
+    settlement, value = recorder.measure.settlement, pl.col(columns.value)
+    weight = None if recorder.answer.weight is None else pl.col(columns.weight)
+    unknown = None if recorder.answer.unknown is None else pl.col(columns.unknown)
     units = pl.col(columns.present).sum().cast(pl.Int64)
     return [
         settlement.value(value, weight, units, unknown).alias(columns.value),
         settlement.undefined_units(value, units).alias(columns.undefined_units),
     ]
-
-
-def _two_of_one_name(name: str) -> NameCollisionError:
-    return NameCollisionError(f"two different statistics are called {name!r}: give one of them another name.")
-
-
-def fold(
-    rows: pl.LazyFrame, keys: Sequence[str], aggregations: Sequence[pl.Expr], *, in_order: bool = False
-) -> pl.LazyFrame:
-    """Aggregate by keys; without any, to the one row of the whole."""
-    return rows.group_by(keys, maintain_order=in_order).agg(aggregations) if keys else rows.select(aggregations)
-
-
-def beside(
-    tables: Sequence[pl.LazyFrame],
-    keys: Sequence[str],
-    *,
-    how: Literal["inner", "left"] = "inner",
-    validate: Literal["m:m", "1:1"] = "m:m",
-) -> pl.LazyFrame:
-    """Tables of the same keys, side by side."""
-    if not keys:
-        return pl.concat(tables, how="horizontal")
-    return reduce(lambda left, right: left.join(right, on=keys, how=how, nulls_equal=True, validate=validate), tables)

@@ -1,71 +1,14 @@
 """What a formula is written for: one unit of rows. Averages are not its business, nor how it is run."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, any_of
 from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.reading import Monoid, OfPlace, Reading, Statistic, folded, only_rows_of
 from polars_mlmetrics.engine.statistics import OfRow, SharedStatistics
-
-Monoid = Literal["sum", "min", "max"]
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """A named row expression and the monoid that folds it; the same monoid folds states."""
-
-    name: str
-    row: pl.Expr
-    monoid: Monoid
-
-    def fold(self) -> pl.Expr:
-        """The rows, folded."""
-        return folded(self.row, self.monoid)
-
-    def merge(self) -> pl.Expr:
-        """The statistic of many units, merged into one."""
-        return folded(pl.col(self.name), self.monoid)
-
-
-def folded(values: pl.Expr, monoid: Monoid) -> pl.Expr:
-    """Values, folded by a monoid; nulls are left out."""
-    return {"sum": values.sum, "min": values.min, "max": values.max}[monoid]()
-
-
-class Reading(Protocol):
-    """How the statistics of a unit become Polars: at once, as one expression, or as the columns of a plan."""
-
-    @abstractmethod
-    def mask(self, door: Door, grain: Grain) -> pl.Expr:
-        """The rows that a fold counts."""
-
-    @abstractmethod
-    def fold(self, statistic: Statistic) -> pl.Expr:
-        """The value of a statistic of the unit."""
-
-    @abstractmethod
-    def key(self, column: str) -> pl.Expr:
-        """The unit's own value of a column that is one of its keys."""
-
-    @abstractmethod
-    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
-        """The sums over the rows of equal key, in descending order of the key; `few` where the keys are."""
-
-    @abstractmethod
-    def run_keys(self, key: pl.Expr) -> pl.Expr:
-        """The keys of the runs, in descending order."""
-
-    @abstractmethod
-    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        """A value worked out in the unit of another grain, on each row."""
-
-    @abstractmethod
-    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
-        """A value of this unit, back on its rows."""
 
 
 class Unit(SharedStatistics):
@@ -130,6 +73,12 @@ class Unit(SharedStatistics):
         return self.door.gain()
 
     @property
+    def has_gain(self) -> pl.Expr:
+        """Whether the grade of a row is above 0: the truth itself, where that is known to be Boolean."""
+        gain = self.gain
+        return self.door.table.truth if self.has_boolean_truth else gain > 0
+
+    @property
     def real(self) -> pl.Expr:
         """The truth as any real number."""
         return self.door.real()
@@ -147,32 +96,51 @@ class Unit(SharedStatistics):
     @property
     def rank(self) -> pl.Expr:
         """How many labels of the row's sample score at least as high."""
-        return self._rank("rank", self.score, "max")
+        return self.standing("rank")
 
     @property
     def above(self) -> pl.Expr:
         """How many labels of the row's sample score higher."""
-        return self._rank("above", self.score, "min") - 1
+        return self.standing("above")
 
     @property
     def true_rank(self) -> pl.Expr:
         """On a true row: how many true labels of its sample score at least as high."""
-        return self._rank("true_rank", pl.when(self.truth).then(self.score), "max")
+        return self.standing("true_rank")
 
     @property
     def true_above(self) -> pl.Expr:
         """On a true row: how many true labels of its sample score higher."""
-        return self._rank("true_above", pl.when(self.truth).then(self.score), "min") - 1
+        return self.standing("true_above")
 
-    def place(self, name: str, key: pl.Expr, *, lowest_first: bool = False) -> pl.Expr:
-        """The place of a row in its sample, highest key first; of equal keys each has a place of its own, any."""
-        return self._rank(name, key, "ordinal", descending=not lowest_first)
+    @property
+    def ideal_place(self) -> pl.Expr:
+        """The place of a row in its sample by its grade; of equal grades each has a place of its own, any."""
+        return self._stands("ideal_place", self._ranked("sample", self.gain, "ordinal"), "sample")
 
-    def _rank(
-        self, name: str, key: pl.Expr, ties: Literal["min", "max", "ordinal"], *, descending: bool = True
+    def standing(self, name: Literal["rank", "above", "true_rank", "true_above"], grain: Grain = "sample") -> pl.Expr:
+        """How a row stands by its score among the rows, or the true rows, of its unit of a grain."""
+        score = pl.when(self.truth).then(self.score) if name.startswith("true") else self.score
+        rank = self._ranked(grain, score, "max") if name.endswith("rank") else self._ranked(grain, score, "min") - 1
+        return self._stands(name, rank, grain)
+
+    def place(self, name: str, key: pl.Expr) -> pl.Expr:
+        """The place of a row in its sample, lowest key first; of equal keys each has a place of its own, any."""
+        return self._within(name, self._ranked("sample", key, "ordinal", descending=False), "sample")
+
+    def mean_of_tie(self, name: str, of_place: OfPlace) -> pl.Expr:
+        """What the places that the row's tie holds in its sample are worth, shared by its rows alike."""
+        above, rank = (self._ranked("sample", self.score, ties) for ties in ("min", "max"))
+        upto = of_place(pl.int_range(1, pl.len() + 1)).cum_sum()
+        before = pl.when(above > 1).then(upto.gather((above - 2).clip(0))).otherwise(0.0)
+        alone = rank == above
+        mean = pl.when(alone).then(of_place(rank)).otherwise(ratio(upto.gather(rank - 1) - before, rank - above + 1))
+        return self._reading.shares(name, of_place, mean, "sample")
+
+    def _ranked(
+        self, grain: Grain, key: pl.Expr, ties: Literal["min", "max", "ordinal"], *, descending: bool = True
     ) -> pl.Expr:
-        rank = self._of("sample", key).rank(ties, descending=descending).cast(pl.Int64)
-        return self._within(name, rank, "sample")
+        return self._of(grain, key).rank(ties, descending=descending).cast(pl.Int64)
 
     def within(self, name: str, row: pl.Expr, monoid: Monoid, grain: Grain = "sample") -> pl.Expr:
         """A fold over another unit, back on the rows: the highest negative of my sample.
@@ -200,10 +168,17 @@ class Unit(SharedStatistics):
         return pl.when(self.door.included(grain) & self.included).then(row)
 
     def _within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        self._look_into(grain)
+        return self._reading.within(name, value, grain)
+
+    def _stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        self._look_into(grain)
+        return self._reading.stands(name, value, grain)
+
+    def _look_into(self, grain: Grain) -> None:
         if grain != self.grain:
             self.reads.add(grain)
             self.looks_into.add(grain)
-        return self._reading.within(name if grain == "sample" else f"{name}_of_{grain}", value, grain)
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
         """A value of this unit, back on its rows.
@@ -217,12 +192,12 @@ class Unit(SharedStatistics):
 
     def sum(self, name: str, row: pl.Expr) -> pl.Expr:
         """Σw·row over the included rows."""
-        return self._fold(name, self._weighted(row), "sum")
+        return self._fold(name, self._weighted(row), "sum", only=only_rows_of(row))
 
     def count(self, name: str, rows: pl.Expr) -> pl.Expr:
         """How many rows it holds for, each counted once whatever its weight."""
         self._note_columns(rows)
-        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int64), "sum"))
+        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int64), "sum", rows.cast(pl.Int64)))
 
     def tally(self, name: str, rows: pl.Expr) -> pl.Expr:
         """Σw over the rows it holds for."""
@@ -239,11 +214,11 @@ class Unit(SharedStatistics):
 
     def min(self, name: str, row: pl.Expr) -> pl.Expr:
         """The lowest value of the included rows; a row of weight 0 is not there."""
-        return self._fold(name, self._that_weighs(row), "min")
+        return self._fold(name, self._that_weighs(row), "min", only=only_rows_of(row))
 
     def max(self, name: str, row: pl.Expr) -> pl.Expr:
         """The highest value of the included rows; a row of weight 0 is not there."""
-        return self._fold(name, self._that_weighs(row), "max")
+        return self._fold(name, self._that_weighs(row), "max", only=only_rows_of(row))
 
     def deviation(self, name: str, row: pl.Expr) -> pl.Expr:
         """How far a row lies from the weighted mean of its unit. Sums of it need a second look at the rows."""
@@ -293,9 +268,9 @@ class Unit(SharedStatistics):
     def _that_weighs(self, row: pl.Expr) -> pl.Expr:
         return pl.when(self.weight != 0).then(row) if self.is_weighted else row
 
-    def _fold(self, name: str, row: pl.Expr, monoid: Monoid) -> pl.Expr:
+    def _fold(self, name: str, row: pl.Expr, monoid: Monoid, only: pl.Expr | None) -> pl.Expr:
         self._note_columns(row)
-        return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid))
+        return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid, row, only))
 
     def _note_columns(self, *rows: pl.Expr) -> None:
         self.columns_read += [column for row in rows for column in row.meta.root_names()]

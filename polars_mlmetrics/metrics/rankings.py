@@ -220,26 +220,21 @@ def ndcg(
 
     `k`, `gain` and `ties` are those of `dcg`. As an expression it is slow: for many rows use `evaluate`.
     """
-    gains = _gain(u, gain)
-    ideal = u.sum(f"ideal@{gain},{k}", gains * _discount(u.place("ideal_place", u.gain), k))
+    gained = _gain(u, gain) * _discount(u.ideal_place, k)
+    ideal = u.sum(f"ideal@{gain},{k}", pl.when(u.has_gain).then(gained))
     return ratio(_dcg(u, k, gain, ties), ideal)
 
 
 def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:
-    gains = pl.when(_returned(u)).then(_gain(u, gain)).otherwise(0.0).alias(f"gain@{gain}")
+    gains = pl.when(_returned(u)).then(_gain(u, gain)).otherwise(0.0)
     if ties == "ignore":
         u.reads_label()
         # Highest score first, then lowest label.
         order = pl.struct(-u.score, pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
-        place = u.place("place_by_label", order, lowest_first=True)
-        return u.sum(f"dcg@{gain},{k}", gains * _discount(place, k))
-    alone = u.rank - u.above == 1
-    of_rows_alone = u.sum(f"dcg_alone@{gain},{k}", pl.when(alone).then(gains * _discount(u.rank, k)))
-    # Ties are few as a rule, and alone need the sums of their runs.
-    tied = pl.when(~alone).then(u.score).alias("tied_score")
-    discounts = _discount(u.place("place", u.score), k).alias(f"discount@{k}")
-    gains, discounts, rows = u.runs(tied, gains, discounts, pl.lit(1).alias("rows"))
-    return of_rows_alone + (gains * ratio(discounts, rows)).sum()
+        discounts = _discount(u.place("place_by_label", order), k)
+    else:
+        discounts = u.mean_of_tie(f"discount@{k}", lambda place: _discount(place, k))
+    return u.sum(f"dcg@{gain},{k},{ties}", pl.when(u.has_gain).then(gains * discounts))
 
 
 def _gain(u: Unit, gain: Gain) -> pl.Expr:

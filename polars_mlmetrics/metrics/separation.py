@@ -88,17 +88,29 @@ def roc_auc(
     1 (McClish). `bins` merges scores into the cells of a fixed grid: "logit" for probabilities, "float" for any score.
     The cell b of p_b true and n_b other rows then adds an error of at most p_b·n_b / (2·P·N).
     """
-    curve = _curve(u, bins, grid)
     if max_fpr is not None and max_fpr < 1:
-        return _partial_auc(curve, max_fpr)
-    return _auc(curve)
+        return _partial_auc(_curve(u, bins, grid), max_fpr)
+    return _auc(u, bins, grid)
 
 
-def _auc(curve: Curve) -> pl.Expr:
+def _auc(u: Unit, bins: Bins, grid: Grid) -> pl.Expr:
+    if bins is None and not u.is_weighted:
+        return _auc_of_ranks(u)
+    curve = _curve(u, bins, grid)
     upto = curve.positives_upto
     # Each negative of a run is below the positives above it, and level with those of its own run.
     lower_pairs = (curve.negatives * (upto + upto.shift(1, fill_value=0))).sum() * 0.5
     return ratio(lower_pairs, curve.all_positives * curve.all_negatives)
+
+
+def _auc_of_ranks(u: Unit) -> pl.Expr:
+    rank, true_rank, above, true_above = (
+        u.standing(name, u.grain) for name in ("rank", "true_rank", "above", "true_above")
+    )
+    # Each pair of a true row and a higher other one is counted twice, a tied pair once.
+    lost = u.sum("pairs_lost", pl.when(u.truth).then(rank - true_rank + above - true_above))
+    pairs = u.positives().cast(pl.Float64) * u.negatives().cast(pl.Float64)
+    return ratio(pairs - 0.5 * lost, pairs)
 
 
 def _partial_auc(curve: Curve, max_fpr: float) -> pl.Expr:
@@ -117,7 +129,7 @@ def gini(
     u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
     """Twice the area under the ROC curve, less 1: `2·roc_auc - 1`. A tie counts half. `bins` as in `roc_auc`."""
-    return 2 * _auc(_curve(u, bins, grid)) - 1
+    return 2 * _auc(u, bins, grid) - 1
 
 
 @metric(range=(0, 1), best="max", undefined_when="no positives")
@@ -128,6 +140,9 @@ def average_precision(
 
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
+    if bins is None and not u.is_weighted:
+        rank, true_rank = (u.standing(name, u.grain) for name in ("rank", "true_rank"))
+        return ratio(u.sum("precision_at_true", pl.when(u.truth).then(share(true_rank, rank))), u.positives())
     curve = _curve(u, bins, grid)
     return ratio((curve.positives * curve.precision).sum(), curve.all_positives)
 

@@ -1,0 +1,102 @@
+"""Folds: the statistics of rows at some keys, and how tables of such are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Literal
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import same_expression
+from polars_mlmetrics.engine.reading import Statistic
+from polars_mlmetrics.errors import NameCollisionError
+
+INTERNAL = "__mlm_"
+
+
+class Fold:
+    """Statistics of the rows at some keys: folded from the rows, or merged from a finer fold of them."""
+
+    def __init__(self, rows: pl.LazyFrame, keys: list[str]) -> None:
+        self.rows = rows
+        self.keys = keys
+        self.statistics: dict[str, Statistic] = {}
+        self.features: dict[str, pl.Expr] = {}
+        self._finer: Fold | None = None
+
+    def take(self, statistic: Statistic) -> None:
+        """Fold a statistic too."""
+        take(self.statistics, statistic)
+        if statistic.name in self.keys:
+            raise NameCollisionError(
+                f"{statistic.name!r} is the name of a statistic: alias the key column of that name."
+            )
+
+    def take_feature(self, feature: pl.Expr) -> None:
+        """Add a column to the rows before they are folded."""
+        name = feature.meta.output_name()
+        if not same_expression(self.features.setdefault(name, feature), feature):
+            raise two_of_one_name(name.removeprefix(INTERNAL))
+
+    def merge_from(self, finer: Fold) -> None:
+        """Have a finer fold do the work, and merge its statistics."""
+        for statistic in self.statistics.values():
+            finer.take(statistic)
+        for feature in self.features.values():
+            finer.take_feature(feature)
+        self._finer = finer
+
+    def rows_with_features(self) -> pl.LazyFrame:
+        """The rows, with the columns that the statistics read beside the table's own."""
+        # A run's key may read a rank, and so be worked out after it.
+        first = [feature for feature in self.features.values() if not self._is_of_others(feature)]
+        then = [feature for feature in self.features.values() if self._is_of_others(feature)]
+        rows = self.rows.with_columns(first) if first else self.rows
+        return rows.with_columns(then) if then else rows
+
+    def _is_of_others(self, feature: pl.Expr) -> bool:
+        return not self.features.keys().isdisjoint(feature.meta.root_names())
+
+    def table(self, statistics: Sequence[Statistic] | None = None) -> pl.LazyFrame:
+        """One row a key, with the statistics (all of them, where none are named)."""
+        asked = list(self.statistics.values()) if statistics is None else statistics
+        if self._finer is not None:
+            return fold(
+                self._finer.table(), self.keys, [statistic.merge().alias(statistic.name) for statistic in asked]
+            )
+        return fold(
+            self.rows_with_features(), self.keys, [statistic.fold().alias(statistic.name) for statistic in asked]
+        )
+
+
+def take(statistics: dict[str, Statistic], statistic: Statistic) -> None:
+    """Add a statistic to others, unless it is there already."""
+    known = statistics.setdefault(statistic.name, statistic)
+    if known.monoid != statistic.monoid or not same_expression(known.row, statistic.row):
+        raise two_of_one_name(statistic.name)
+
+
+def two_of_one_name(name: str) -> NameCollisionError:
+    """What to say where one name stands for two statistics."""
+    return NameCollisionError(f"two different statistics are called {name!r}: give one of them another name.")
+
+
+def fold(
+    rows: pl.LazyFrame, keys: Sequence[str], aggregations: Sequence[pl.Expr], *, in_order: bool = False
+) -> pl.LazyFrame:
+    """Aggregate by keys; without any, to the one row of the whole."""
+    return rows.group_by(keys, maintain_order=in_order).agg(aggregations) if keys else rows.select(aggregations)
+
+
+def beside(
+    tables: Sequence[pl.LazyFrame],
+    keys: Sequence[str],
+    *,
+    how: Literal["inner", "left"] = "inner",
+    validate: Literal["m:m", "1:1"] = "m:m",
+) -> pl.LazyFrame:
+    """Tables of the same keys, side by side."""
+    if not keys:
+        return pl.concat(tables, how="horizontal")
+    return reduce(lambda left, right: left.join(right, on=keys, how=how, nulls_equal=True, validate=validate), tables)

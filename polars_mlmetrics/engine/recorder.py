@@ -1,0 +1,175 @@
+"""What a formula asks for, written down: the statistics of its units, and what their rows read beside the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of
+from polars_mlmetrics.engine.folds import INTERNAL
+from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.engine.ranking import STANDINGS, Order, standing
+from polars_mlmetrics.engine.reading import OfPlace, Statistic
+from polars_mlmetrics.engine.unit import Unit
+
+
+class Ranked(NamedTuple):
+    """Statistics that read how rows stand in an order."""
+
+    order: Order
+    statistics: list[Statistic]
+    shares: dict[str, OfPlace]
+
+
+class Recorder:
+    """Reads a formula by writing down what it asks for, and answers with the columns in which that will stand.
+
+    `ranks` says that the ranking pass may tell how rows stand in their unit; else windows of the rows do.
+    """
+
+    def __init__(
+        self, measure: Measure, by: list[str], roles: Table, types: Types, *, in_runs: bool, ranks: bool
+    ) -> None:
+        self.measure = measure
+        self.statistics: list[Statistic] = []
+        self.features: list[pl.Expr] = []
+        self.looks_back: list[pl.Expr] = []
+        self.run_key: pl.Expr | None = None
+        self.run_name = ""
+        self.run_rows: list[Statistic] = []
+        self.few_runs = False
+        self.by = by
+        self._suffix = _suffix(measure, roles)
+        self._in_runs = in_runs
+        self._ranks = ranks
+        self._types = types
+        self._shares: dict[str, OfPlace] = {}
+        self._unit = Unit(measure.door(types), measure.grain, self)
+        self.answer = measure.read(self._unit)
+
+    def mask(self, door: Door, grain: Grain) -> pl.Expr:
+        """The rows without a unit's key are a unit too: never settled, but part of the group's statistics."""
+        return door.included("group")
+
+    def fold(self, statistic: Statistic) -> pl.Expr:
+        named = replace(statistic, name=statistic.name + self._suffix)
+        self.statistics.append(named)
+        return named.merge() if self._in_runs else pl.col(named.name)
+
+    def key(self, column: str) -> pl.Expr:
+        return pl.col(column).first() if self._in_runs else pl.col(column)
+
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
+        self.run_name = key.meta.output_name() + self._suffix
+        self.run_key = key.alias(INTERNAL + self.run_name)
+        self.few_runs = few
+        self.run_rows = [Statistic(f"{row.meta.output_name()} by {self.run_name}", row, "sum") for row in rows]
+        return tuple(pl.col(statistic.name) for statistic in self.run_rows)
+
+    def run_keys(self, key: pl.Expr) -> pl.Expr:
+        return pl.col(INTERNAL + key.meta.output_name() + self._suffix)
+
+    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        keys = list(dict.fromkeys([*self.by, *self.measure.table.keys(grain)]))
+        column = INTERNAL + (name if grain == "sample" else f"{name}_of_{grain}") + self._suffix
+        self.features.append((value.over(keys) if keys else value).alias(column))
+        return pl.col(column)
+
+    def stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        if not self._is_told(grain):
+            return self.within(name, value, grain)
+        # The best order of labels that are true or not is any that has the true ones first.
+        return standing("true_place" if name == "ideal_place" and self._unit.has_boolean_truth else name)
+
+    def shares(self, name: str, of_place: OfPlace, value: pl.Expr, grain: Grain) -> pl.Expr:
+        if not self._is_told(grain):
+            return self.within(name, value, grain)
+        self._shares[name] = of_place
+        return standing(name)
+
+    def _is_told(self, grain: Grain) -> bool:
+        return self._ranks and grain == self.measure.grain
+
+    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
+        self.looks_back.append(value.alias(INTERNAL + name + self._suffix))
+        return pl.col(INTERNAL + name + self._suffix)
+
+    # -- what was asked for ------------------------------------------------------------------------------------
+
+    @property
+    def folded(self) -> list[Statistic]:
+        """The statistics of the rows as they come."""
+        ranked = {statistic.name for ranked in self.ranked() for statistic in ranked.statistics}
+        return [statistic for statistic in self.statistics if statistic.name not in ranked]
+
+    def ranked(self) -> Iterator[Ranked]:
+        """The statistics that read how rows stand, by order."""
+        by_score = [s for s in self.statistics if _reads(s.bare, self._told_by_score)]
+        by_gain = [s for s in self.statistics if _reads(s.bare, IDEAL)]
+        if by_score:
+            yield Ranked(self._order_by_score(), by_score, self._shares)
+        if by_gain:
+            yield Ranked(self._order_by_gain(), by_gain, {})
+
+    @property
+    def stands_apart(self) -> bool:
+        """Whether each statistic reads of one order at most, and what else the rows are told reads of none."""
+        told = self._told_by_score | IDEAL
+        looks_back = {value.meta.output_name() for value in self.looks_back}
+        others = [*self.features, *self.looks_back, *(s.bare for s in self.run_rows)]
+        others += [] if self.run_key is None else [self.run_key]
+        ranked = [s.bare for s in self.statistics if _reads(s.bare, told)]
+        both = (_reads(row, self._told_by_score) and _reads(row, IDEAL) for row in ranked)
+        return not (any(both) or any(_reads(row, looks_back) for row in ranked) or any(_reads(o, told) for o in others))
+
+    @property
+    def _told_by_score(self) -> set[str]:
+        return {INTERNAL + name for name in (*STANDINGS, *self._shares)}
+
+    def _order_by_score(self) -> Order:
+        door = self._unit.door
+        reads_truth = "truth" in door.guards or door.has_boolean_truth
+        held: dict[str, tuple[bool, pl.DataType]] = {}
+        if reads_truth and (door.has_boolean_truth or door.guards.keys().isdisjoint(GRADES)):
+            held |= self._held("truth", is_truth=True)
+        held |= self._held("score", is_truth=False)
+        return Order(self._counted(), self._unit.score, door.truth() if reads_truth else pl.lit(False), held)
+
+    def _order_by_gain(self) -> Order:
+        held = self._held("truth", is_truth=False)
+        return Order(self._counted(), self._unit.gain, pl.lit(False), held, name="ideal_")
+
+    def _counted(self) -> pl.Expr:
+        known = [pl.col(key).is_not_null() for key in self.measure.table.keys(self.measure.grain)]
+        return all_of([self._unit.mask, *known])
+
+    def _held(self, role: Literal["score", "truth"], *, is_truth: bool) -> dict[str, tuple[bool, pl.DataType]]:
+        """The column of a role, where a float (or the truth) holds all that it can be."""
+        column, dtype = getattr(self.measure.table, role), self._types[role]
+        exact = (
+            dtype.is_float() or dtype in SMALL_INTEGERS or (is_truth and (dtype.is_integer() or dtype == pl.Boolean))
+        )
+        return {column.meta.output_name(): (is_truth, dtype)} if column.meta.is_column() and exact else {}
+
+
+IDEAL = {f"{INTERNAL}ideal_place"}
+GRADES = {"gain", "real", "soft_truth", "actual"}
+SMALL_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
+
+
+def _reads(expression: pl.Expr, columns: set[str]) -> bool:
+    return not columns.isdisjoint(expression.meta.root_names())
+
+
+def _suffix(measure: Measure, roles: Table) -> str:
+    words = measure.table.differences(roles)
+    reads = measure.probe.reads - {"group"}
+    if reads:
+        words.append(f"reads {' and '.join(sorted(reads))}, per {measure.grain}")
+    if measure.labels is not None:
+        words.append(f"labels={list(measure.labels)}")
+    words += [f"where {predicate}" for predicate in measure.predicates]
+    return f"[{', '.join(words)}]" if words else ""

@@ -9,6 +9,7 @@ BIN := .venv/bin
 PACKAGE := .venv/package.stamp
 DEV := .venv/dev.stamp
 DOCS := .venv/docs.stamp
+BENCH := .venv/bench.stamp
 SETUP := pyproject.toml constraints.txt .ci/install
 
 .DEFAULT_GOAL := help
@@ -36,7 +37,7 @@ format: $(DEV) ## mend lint and formatting where that can be done by itself
 docs: $(DOCS) ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict
 
-bench: $(DEV) ## time the library (ARGS are given to the benchmarks)
+bench: $(BENCH) ## time the library beside others (ARGS="auc --rows 1000000" are given to the benchmarks)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 clean: ## remove all that make made
@@ -56,4 +57,9 @@ $(DEV): $(SETUP)
 $(DOCS): $(SETUP)
 	@echo "Setting up .venv for the documentation ..."
 	@.ci/install --group docs
+	@touch $@ $(PACKAGE)
+
+$(BENCH): $(SETUP)
+	@echo "Setting up .venv for the benchmarks ..."
+	@.ci/install --group bench
 	@touch $@ $(PACKAGE)

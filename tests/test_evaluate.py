@@ -680,3 +680,9 @@ def test_key_columns_may_have_any_name(name: str) -> None:
     metrics = [mlm.f1(), mlm.recall(average="macro"), mlm.one_error(), mlm.roc_auc()]
     table = mlm.evaluate(log, metrics, by=pl.col(name).str.to_uppercase())
     assert table[name].to_list() == ["CHALLENGER", "CHAMPION"]
+
+
+def test_a_key_may_be_called_like_a_column_of_slices() -> None:
+    frame = pl.DataFrame({"slice": ["a", "b"], "sliced_by": ["c", "c"], "score": [0.9, 0.2], "truth": [1, 1]})
+    table = mlm.evaluate(frame, mlm.recall(), by=["slice", "sliced_by"])
+    assert table.rows() == [("a", "c", 1.0), ("b", "c", 0.0)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, Unpack
+from typing import Any, Literal, TypeVar, Unpack
 
 import polars as pl
 
@@ -11,11 +11,13 @@ from polars_mlmetrics.analysis.accounts import TIDY, Account, plain_row
 from polars_mlmetrics.analysis.fitness import check_unit_key
 from polars_mlmetrics.analysis.question import Keys, Question
 from polars_mlmetrics.analysis.slices import stacked
+from polars_mlmetrics.analysis.splitting import passes_of
 from polars_mlmetrics.data.roles import Grain, Roles
 from polars_mlmetrics.engine.folds import INTERNAL, beside, fold
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import Count, check_parameter
+from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.staged import Columns, Plan
 from polars_mlmetrics.errors import MetricError, ParameterError
 
@@ -30,6 +32,9 @@ def evaluate(
     per: Grain | None = None,
     min_samples: int | None = None,
     tidy: bool = False,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """Work out metrics for every group, and for every slice of it, in one plan.
@@ -54,6 +59,14 @@ def evaluate(
         The values of slices with fewer samples than this are null.
     tidy
         One row per group, slice and metric, with counts and the reason why a null is null.
+    passes
+        Split the log into parts that hold whole samples, and read one after the other: as many parts as are asked for,
+        or as many as the memory wants ("auto"), or the files of a scan one by one ("files", where no sample is in two
+        files). The numbers are the same. None reads all at once.
+    memory
+        The memory that "auto" aims at: bytes, or a text such as "2 GB". None is half of what is free.
+    progress
+        Whether passes say on stderr how far they are.
     **roles
         Which columns are the sample, label, score, truth and weight of metrics that do not say so themselves.
 
@@ -73,14 +86,21 @@ def evaluate(
     └───────┴──────────┴──────────┘
     """
     question = Question.read(frame, metrics, by, slices, roles)
-    if per is None:
-        table = _settled(question, min_samples, tidy=tidy)
-    else:
-        table = _unsettled(question, per, min_samples, tidy=tidy)
-    return table.collect() if isinstance(frame, pl.DataFrame) else table
+    split = passes_of(question, passes, memory, progress=progress)
+
+    def table(split: Passes | None) -> pl.LazyFrame:
+        if per is None:
+            return _settled(question, min_samples, split, tidy=tidy)
+        return _unsettled(question, per, min_samples, split, tidy=tidy)
+
+    if isinstance(frame, pl.DataFrame):
+        return table(split).collect()
+    if split is None:
+        return table(None)
+    return pl.defer(lambda: table(split).collect(), schema=table(None).collect_schema())
 
 
-def _settled(question: Question, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def _settled(question: Question, min_samples: int | None, passes: Passes | None, *, tidy: bool) -> pl.LazyFrame:
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
     results = TIDY if tidy else question.order
     question.check_names(results)
@@ -88,7 +108,7 @@ def _settled(question: Question, min_samples: int | None, *, tidy: bool) -> pl.L
         _check_numbers(question)
 
     def table_of(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(question.rows, by, question.roles)
+        plan = Plan(question.rows, by, question.roles, passes)
         accounts = [Account(metric, plan, min_samples, tidy=tidy) for metric in question.metrics]
         tables = [plan.groups()] if accounts else []
         if question.plain:
@@ -112,7 +132,9 @@ def _tidy(table: pl.LazyFrame, by: list[str], accounts: list[Account], question:
     )
 
 
-def _unsettled(question: Question, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def _unsettled(
+    question: Question, per: Grain, min_samples: int | None, passes: Passes | None, *, tidy: bool
+) -> pl.LazyFrame:
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
     if tidy or min_samples is not None:
@@ -126,7 +148,7 @@ def _unsettled(question: Question, per: Grain, min_samples: int | None, *, tidy:
     question.check_names([*keys, *names])
 
     def table_of(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(question.rows, by, question.roles)
+        plan = Plan(question.rows, by, question.roles, passes)
         columns = {measure.key: plan.add(measure) for metric in metrics for measure in metric.measures()}
         table = plan.units()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -14,6 +15,9 @@ from polars_mlmetrics.engine.declaration import CATALOGUE
 from polars_mlmetrics.engine.folds import INTERNAL
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError
+
+KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "passes", "memory", "progress")
+"""What verbs take beside the roles."""
 
 Frame = pl.DataFrame | pl.LazyFrame
 Key = str | pl.Expr
@@ -31,7 +35,8 @@ class KeyColumn(NamedTuple):
 class Question:
     """Rows with every key as a column, the keys of each grouping, and what to work out in them."""
 
-    rows: pl.LazyFrame
+    frame: pl.LazyFrame
+    added: list[pl.Expr]
     schema: pl.Schema
     metrics: list[Metric]
     plain: list[pl.Expr]
@@ -51,15 +56,24 @@ class Question:
     ) -> Question:
         """Understand what was given, or say what is wrong with it."""
         check_frame(frame)
-        bound = checked_roles(roles, beside=("by", "slices", "per", "min_samples", "tidy"))
+        bound = checked_roles(roles, beside=KEYWORDS)
         metrics, plain, order = _sorted_out(given, bound)
         keys = KeyReader(frame.lazy())
         by_columns = [] if by is None else keys.read(by)
         sets = None if slices is None else [keys.read(key) for key in _checked_slices(slices)]
-        rows = keys.rows()
-        question = cls(rows, rows.collect_schema(), metrics, plain, order, by_columns, sets, Table.of(bound))
+        schema = keys.rows().collect_schema()
+        question = cls(frame.lazy(), keys.added, schema, metrics, plain, order, by_columns, sets, Table.of(bound))
         question._check(frame)
         return question
+
+    @cached_property
+    def rows(self) -> pl.LazyFrame:
+        """The rows, with every key as a column."""
+        return self.with_keys(self.frame)
+
+    def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows of the frame, with every key as a column."""
+        return rows.with_columns(self.added) if self.added else rows
 
     @property
     def groupings(self) -> list[list[KeyColumn]]:
@@ -123,7 +137,7 @@ class KeyReader:
     def __init__(self, rows: pl.LazyFrame) -> None:
         self._rows = rows
         self._schema = rows.collect_schema()
-        self._added: list[pl.Expr] = []
+        self.added: list[pl.Expr] = []
 
     def read(self, keys: Keys) -> list[KeyColumn]:
         """The columns of one grouping."""
@@ -132,7 +146,7 @@ class KeyReader:
 
     def rows(self) -> pl.LazyFrame:
         """The rows, with every key as a column."""
-        return self._rows.with_columns(self._added) if self._added else self._rows
+        return self._rows.with_columns(self.added) if self.added else self._rows
 
     def _column(self, key: Any) -> KeyColumn:
         if isinstance(key, str):
@@ -147,8 +161,8 @@ class KeyReader:
         if not is_row_wise(key):
             raise MetricError(f"a key must be worked out row by row, and {key} is not. Add it as a column first.")
         # Under a name of its own: an alias may shadow a column that a role still needs.
-        column = f"{INTERNAL}key_{len(self._added)}"
-        self._added.append(key.alias(column))
+        column = f"{INTERNAL}key_{len(self.added)}"
+        self.added.append(key.alias(column))
         return KeyColumn(name, column)
 
 

@@ -15,16 +15,16 @@ def stacked(
 ) -> pl.LazyFrame:
     """The tables of all groupings, one under the other, their keys under their public names."""
     by, slice_keys = [key.column for key in question.by], question.slice_keys
+    sliced = [] if question.slices is None else ["sliced_by", "slice"]
     tables = []
     for place, keys in enumerate(question.groupings):
         table = table_of([*by, *(key.column for key in keys)])
         shown = [_shown(question, key, present=key in keys) for key in slice_keys]
-        labels = [*_labels(keys), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
+        labels = [*(_labels(keys) if sliced else ()), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
         tables.append(table.select(*by, *labels, *shown, *results))
     table = pl.concat(tables) if len(tables) > 1 else tables[0]
     if in_order:
         table = table.sort([*by, PLACE, *(key.column for key in slice_keys)], maintain_order=True)
-    sliced = [] if question.slices is None else ["sliced_by", "slice"]
     named = [pl.col(key.column).alias(key.name) for key in question.by]
     return table.select(*named, *sliced, *(pl.col(key.column).alias(key.name) for key in slice_keys), *results)
 

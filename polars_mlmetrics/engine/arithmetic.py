@@ -60,6 +60,22 @@ def by_float_type(value: pl.Expr, *, half: pl.Expr, single: pl.Expr, double: pl.
     return pl.when(one + 1e-5 == one).then(half).when(one + 1e-12 == one).then(single).otherwise(double)
 
 
+def whole_times(size: int, amount: int) -> int:
+    """How many times a size it takes to hold an amount: 1 at least."""
+    return max(1, -(-amount // size))
+
+
+def modulo(code: pl.Expr, parts: int) -> pl.Expr:
+    """Which of so many parts a code falls in."""
+    return code % parts
+
+
+def near_code(number: pl.Expr, numbers: int, beside: pl.Expr) -> pl.Expr:
+    """A code that grows with a number, which is one of so many, and holds as much as fits of another code beside it."""
+    room = 2**64 // numbers
+    return number.cast(pl.UInt64) * room + modulo(beside, room)
+
+
 # A sort key is 63 bits of a code, 64 of a number upside down, which lies across the middle, and 1 of truth.
 
 
@@ -67,14 +83,9 @@ def sort_key(code: pl.Expr, number: pl.Expr, truth: pl.Expr) -> pl.Expr:
     """One integer that sorts by code, then by number, highest first, then by truth, false first."""
     bits = pl.when(number == 0).then(0.0).otherwise(number).reinterpret(dtype=pl.UInt64)
     falling = pl.when(bits >= 2**63).then(bits).otherwise(2**63 - 1 - bits)
-    high = in_key(code) * 2 + falling // 2**63
+    high = code_in_key(code) * 2 + falling // 2**63
     low = falling * 2 + truth.cast(pl.UInt64)
     return high.cast(pl.UInt128) * 2**64 + low.cast(pl.UInt128)
-
-
-def in_key(code: pl.Expr) -> pl.Expr:
-    """The bits of a code that a key holds."""
-    return code // 2
 
 
 def halves(key: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -82,12 +93,23 @@ def halves(key: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     return (key // 2**64).cast(pl.UInt64), (key % 2**64).cast(pl.UInt64)
 
 
-def parts_of_key(high: pl.Expr, low: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
-    """The code, the number (upside down, as an integer) and the truth (0 or 1) of the halves of a key."""
-    return in_key(high), high % 2 * 2**63 + low // 2, (low % 2).cast(pl.Int64)
+def code_in_key(high: pl.Expr) -> pl.Expr:
+    """The code, from the upper half of a key: what that holds of any code."""
+    return high // 2
 
 
-def number_in_key(falling: pl.Expr) -> pl.Expr:
-    """The number that was turned upside down."""
+def tie_in_key(low: pl.Expr) -> pl.Expr:
+    """What, with the upper half, is equal where code and number are: the lower half without the truth."""
+    return low // 2
+
+
+def truth_in_key(low: pl.Expr) -> pl.Expr:
+    """The truth, from the lower half of a key."""
+    return low % 2 == 1
+
+
+def number_in_key(high: pl.Expr, low: pl.Expr) -> pl.Expr:
+    """The number, from both halves of a key."""
+    falling = high % 2 * 2**63 + low // 2
     bits = pl.when(falling >= 2**63).then(falling).otherwise(2**63 - 1 - falling)
     return bits.reinterpret(dtype=pl.Float64)

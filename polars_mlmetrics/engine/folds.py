@@ -24,6 +24,7 @@ class Fold:
         self.statistics: dict[str, Statistic] = {}
         self.features: dict[str, pl.Expr] = {}
         self._finer: Fold | None = None
+        self._parts: pl.LazyFrame | None = None
 
     def take(self, statistic: Statistic) -> None:
         """Fold a statistic too."""
@@ -47,6 +48,10 @@ class Fold:
             finer.take_feature(feature)
         self._finer = finer
 
+    def merge_parts(self, parts: pl.LazyFrame) -> None:
+        """Take the statistics from folds of parts of the rows, one under the other."""
+        self._parts = parts
+
     def rows_with_features(self) -> pl.LazyFrame:
         """The rows, with the columns that the statistics read beside the table's own."""
         # A run's key may read a rank, and so be worked out after it.
@@ -61,10 +66,9 @@ class Fold:
     def table(self, statistics: Sequence[Statistic] | None = None) -> pl.LazyFrame:
         """One row a key, with the statistics (all of them, where none are named)."""
         asked = list(self.statistics.values()) if statistics is None else statistics
-        if self._finer is not None:
-            return fold(
-                self._finer.table(), self.keys, [statistic.merge().alias(statistic.name) for statistic in asked]
-            )
+        folds = self._parts if self._finer is None else self._finer.table()
+        if folds is not None:
+            return fold(folds, self.keys, [statistic.merge().alias(statistic.name) for statistic in asked])
         return fold(
             self.rows_with_features(), self.keys, [statistic.fold().alias(statistic.name) for statistic in asked]
         )
@@ -95,8 +99,13 @@ def beside(
     *,
     how: Literal["inner", "left"] = "inner",
     validate: Literal["m:m", "1:1"] = "m:m",
+    nulls_equal: bool = True,
 ) -> pl.LazyFrame:
     """Tables of the same keys, side by side."""
     if not keys:
         return pl.concat(tables, how="horizontal")
-    return reduce(lambda left, right: left.join(right, on=keys, how=how, nulls_equal=True, validate=validate), tables)
+
+    def joined(left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:
+        return left.join(right, on=keys, how=how, nulls_equal=nulls_equal, validate=validate)
+
+    return reduce(joined, tables)

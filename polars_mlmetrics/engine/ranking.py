@@ -10,11 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import same_expression
-from polars_mlmetrics.engine.arithmetic import halves, in_key, number_in_key, parts_of_key, ratio, sort_key
+from polars_mlmetrics.engine.arithmetic import (
+    code_in_key,
+    halves,
+    near_code,
+    number_in_key,
+    ratio,
+    sort_key,
+    tie_in_key,
+    truth_in_key,
+)
 from polars_mlmetrics.engine.folds import INTERNAL, fold, take
 from polars_mlmetrics.engine.reading import OfPlace, Statistic, folded
 
@@ -56,12 +66,30 @@ def code_of(columns: Sequence[str]) -> pl.Expr:
     return pl.sum_horizontal(pl.col(column).hash(seed) for seed, column in enumerate(columns))
 
 
+ENOUGH_IDS = 2**24
+"""So many ids at most are coded near to each other: that leaves 40 bits to tell their groups."""
+
+
+class Ids(NamedTuple):
+    """The whole numbers that sample ids lie among."""
+
+    lowest: int
+    highest: int
+
+
+def code_of_unit(by: Sequence[str], keys: Sequence[str], ids: Ids | None) -> pl.Expr:
+    """One number for a unit. Where the ids of samples are known to be near, so are these: rows are sorted sooner."""
+    if ids is None or len(keys) != 1 or ids.highest - ids.lowest >= ENOUGH_IDS:
+        return code_of([*by, *keys])
+    return near_code(pl.col(keys[0]) - ids.lowest, ids.highest - ids.lowest + 1, code_of(by))
+
+
 @dataclass
 class Ranking:
     """Statistics of the rows of units, in one order."""
 
     order: Order
-    unit: Sequence[str]
+    code: pl.Expr
     statistics: dict[str, Statistic] = field(default_factory=dict)
     shares: dict[str, OfPlace] = field(default_factory=dict)
     """What the rows of a tie share alike: the values of the places that they hold together."""
@@ -77,7 +105,7 @@ class Ranking:
         code = pl.col(_UNIT)
         # Two units of one code would be ranked as one: an error here, never a wrong number.
         clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
-        coded = units.with_columns(in_key(code_of(self.unit)).alias(_UNIT)).with_columns(code + clash)
+        coded = units.with_columns(code_in_key(self.code).alias(_UNIT)).with_columns(code + clash)
         joined = coded.join(self._table(rows), on=_UNIT, how="left").drop(_UNIT)
         return joined.with_columns(pl.col(name).fill_null(0) for name in self._sums())
 
@@ -103,24 +131,27 @@ class Ranking:
     def _in_order(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The rows that count, sorted, with the key taken apart again."""
         carried, key = self._carried(), pl.col(_KEY)
-        packed = sort_key(code_of(self.unit), self.order.number, self.order.truth)
+        packed = sort_key(self.code, self.order.number, self.order.truth)
         # One column is sorted much faster than a table, so the key holds what it can.
         rows = rows.select(pl.when(self.order.rows).then(packed).alias(_KEY), *carried)
         rows = rows.filter(key.is_not_null()).sort(_KEY)
         high, low = halves(key)
-        rows = rows.select(high.alias(_HIGH), low.alias(_LOW), *carried)
-        code, number, true = parts_of_key(pl.col(_HIGH), pl.col(_LOW))
-        return rows.select(code.alias(_UNIT), number.alias(_NUMBER), true.alias(_TRUE), *carried)
+        return rows.select(high.alias(_HIGH), low.alias(_LOW), *carried)
 
     def _ranked(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows in order, with all that the pass tells of them."""
         true, row, trues, new_unit, new_tie = map(pl.col, (_TRUE, _ROW, _TRUES, _NEW_UNIT, _NEW_TIE))
         place, above, rank, true_place, true_above, true_rank = (self._standing(name) for name in STANDINGS)
+        high, low = pl.col(_HIGH), pl.col(_LOW)
+        # Positions are UInt32, as Polars counts rows; no difference taken here is below 0.
         rows = rows.with_row_index(_ROW).with_columns(
-            row.cast(pl.Int64), true.cum_sum().alias(_TRUES), _changes(_UNIT).alias(_NEW_UNIT)
+            truth_in_key(low).alias(_TRUE),
+            _changes(code_in_key(high)).alias(_NEW_UNIT),
+            (_changes(high) | _changes(tie_in_key(low))).alias(_NEW_TIE),
         )
+        rows = rows.with_columns(true.cum_sum().alias(_TRUES))
         rows = rows.with_columns(
-            (new_unit | _changes(_NUMBER)).alias(_NEW_TIE), _as(place, row - _at_first(new_unit, row) + 1)
+            _as(place, row - _at_first(new_unit, row) + 1),
         )
         trues_before = _at_first(new_unit, trues - true)
         rows = self._with_shared_sums(rows).with_columns(
@@ -131,12 +162,16 @@ class Ranking:
         last = new_tie
         if self._is_of_true_rows:
             # In a tie they come last, and the very last one knows how far the tie goes.
-            rows = rows.filter(true == 1)
-            last = _changes(_UNIT) | above.diff().ne(0)
-        rows = rows.with_columns(last.shift(-1, fill_value=True).alias(_LAST))
+            rows = rows.filter(true)
+            last = _changes(code_in_key(high)) | _changes(above)
+        rows = rows.with_columns(
+            last.shift(-1, fill_value=True).alias(_LAST),
+            code_in_key(high).alias(_UNIT),
+            *(told.cast(pl.Int64) for told in (place, above, true_place, true_above)),
+        )
         rows = rows.with_columns(_as(rank, _at_last(place)), _as(true_rank, _at_last(true_place)))
         if not self._is_of_true_rows:
-            rows = rows.with_columns(pl.when(true == 1).then(told) for told in (true_place, true_above, true_rank))
+            rows = rows.with_columns(pl.when(true).then(told) for told in (true_place, true_above, true_rank))
         shared = (_as(standing(name), self._shared(name)) for name in self.shares)
         return rows.with_columns(*shared, *self._given_back())
 
@@ -145,7 +180,7 @@ class Ranking:
 
     def _given_back(self) -> Iterator[pl.Expr]:
         for column, (is_truth, dtype) in self.order.held.items():
-            value = pl.col(_TRUE) == 1 if is_truth else number_in_key(pl.col(_NUMBER))
+            value = pl.col(_TRUE) if is_truth else number_in_key(pl.col(_HIGH), pl.col(_LOW))
             yield value.cast(dtype).alias(column)
 
     def _with_shared_sums(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -154,7 +189,7 @@ class Ranking:
         The coarse part of each value is a multiple of 2^-20: sums of these are exact. The fine parts are so small that
         the rounding of their sums is, too. So a difference of two sums is right to 1e-15, however far from the first.
         """
-        place = self._standing("place")
+        place = self._standing("place").cast(pl.Int64)
         rows = rows.with_columns(_as(standing(name), of_place(place)) for name, of_place in self.shares.items())
         coarse = {name: (standing(name) * 2.0**20).floor() * 2.0**-20 for name in self.shares}
         parts = {f"{name}_coarse": coarse[name] for name in self.shares}
@@ -175,9 +210,8 @@ def _as(column: pl.Expr, value: pl.Expr) -> pl.Expr:
     return value.alias(column.meta.output_name())
 
 
-def _changes(column: str) -> pl.Expr:
+def _changes(value: pl.Expr) -> pl.Expr:
     """Whether a row differs from the one before it."""
-    value = pl.col(column)
     return (value != value.shift(1)).fill_null(True)
 
 

@@ -36,6 +36,8 @@ class Recorder:
         self.measure = measure
         self.statistics: list[Statistic] = []
         self.features: list[pl.Expr] = []
+        self.windows: set[Grain] = set()
+        """The grains whose rows a feature is worked out of."""
         self.looks_back: list[pl.Expr] = []
         self.run_key: pl.Expr | None = None
         self.run_name = ""
@@ -76,6 +78,7 @@ class Recorder:
         keys = list(dict.fromkeys([*self.by, *self.measure.table.keys(grain)]))
         column = INTERNAL + (name if grain == "sample" else f"{name}_of_{grain}") + self._suffix
         self.features.append((value.over(keys) if keys else value).alias(column))
+        self.windows.add(grain)
         return pl.col(column)
 
     def stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
@@ -107,6 +110,8 @@ class Recorder:
 
     def ranked(self) -> Iterator[Ranked]:
         """The statistics that read how rows stand, by order."""
+        if not self._ranks:
+            return
         by_score = [s for s in self.statistics if _reads(s.bare, self._told_by_score)]
         by_gain = [s for s in self.statistics if _reads(s.bare, IDEAL)]
         if by_score:
@@ -115,9 +120,15 @@ class Recorder:
             yield Ranked(self._order_by_gain(), by_gain, {})
 
     @property
+    def is_of_whole_samples(self) -> bool:
+        """Whether it can be read, and must be, sample by sample."""
+        return self.windows <= {"sample"} if self.measure.grain == "sample" else self.windows == {"sample"}
+
+    @property
     def stands_apart(self) -> bool:
         """Whether each statistic reads of one order at most, and what else the rows are told reads of none."""
         told = self._told_by_score | IDEAL
+        told |= {s.name for s in self.statistics if _reads(s.bare, told)}
         looks_back = {value.meta.output_name() for value in self.looks_back}
         others = [*self.features, *self.looks_back, *(s.bare for s in self.run_rows)]
         others += [] if self.run_key is None else [self.run_key]

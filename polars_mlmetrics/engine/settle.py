@@ -59,59 +59,70 @@ class Settlement:
 
         `unknown` counts the rows of a unit that keep its value, and so the group's, from being known.
         """
+        return self.settled(self.sums(value, weight, units, unknown))
+
+    def sums(
+        self, value: pl.Expr, weight: pl.Expr | None, units: pl.Expr, unknown: pl.Expr | None
+    ) -> dict[str, pl.Expr]:
+        """What settling needs to know of all units together. Of units in several parts these are summed once more."""
+        sums = {"units": units, "defined": value.count().cast(pl.Int64)}
+        if unknown is not None:
+            of_average = unknown if weight is None else pl.when(weight.is_not_null()).then(unknown)
+            sums["unknown"] = of_average.sum()
         if self.average == "sum":
-            return value.sum()
-        settled = self._extreme(value, units) if self.average in ("min", "max") else self._mean(value, weight, units)
+            return sums | {"total": value.sum()}
+        if isinstance(self.average, Mapping) and weight is not None:
+            value = pl.when(weight.is_not_null()).then(value)
+            sums["weight_of_units"] = weight.sum()
+        sums["broken"] = value.is_nan().sum().cast(pl.Int64)
+        if self.average in ("min", "max"):
+            return sums | {"extreme": value.min() if self.average == "min" else value.max()}
+        if weight is None:
+            return sums | {"total": value.sum(), "weight": value.count().cast(pl.Float64)}
+        # A unit of weight 0 is taken out, also where 0 times infinity would be NaN.
+        total = (value * pl.when(weight != 0).then(weight)).sum()
+        return sums | {"total": total, "weight": pl.when(value.is_not_null()).then(weight).sum()}
+
+    def settled(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
+        """The group's value, from the sums over its units."""
+        if self.average == "sum":
+            return sums["total"]
+        settled = self._extreme(sums) if self.average in ("min", "max") else self._mean(sums)
+        # A broken unit is heard even where its weight is 0, and where Polars' own min and max would skip NaN.
+        settled = pl.when(sums["broken"] > 0).then(float("nan")).otherwise(settled)
         if self.undefined is not None:
             settled = settled.fill_null(self.undefined)
-        if unknown is None:
+        if "unknown" not in sums:
             return settled
-        if weight is not None:
-            unknown = pl.when(weight.is_not_null()).then(unknown)
-        return pl.when((unknown.sum() == 0) | settled.is_nan()).then(settled)
+        return pl.when((sums["unknown"] == 0) | settled.is_nan()).then(settled)
 
-    def undefined_units(self, value: pl.Expr, units: pl.Expr) -> pl.Expr:
+    def undefined_units(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         """How many units are undefined, absent labels of the vocabulary among them."""
-        absent = self._absent(units) if self.undefined is None else 0
-        return units - value.count().cast(pl.Int64) + absent
+        absent = self._absent(sums["units"]) if self.undefined is None else 0
+        return sums["units"] - sums["defined"] + absent
 
     @property
     def _adds_absent(self) -> bool:
         return self.undefined is not None and self.labels is not None
 
-    def _mean(self, value: pl.Expr, weight: pl.Expr | None, units: pl.Expr) -> pl.Expr:
-        if weight is None and not self._adds_absent:
-            return value.mean()
-        if weight is None:
-            weight = pl.when(value.is_not_null()).then(1.0)
-        if isinstance(self.average, Mapping):
-            value = pl.when(weight.is_not_null()).then(value)
-        # A unit of weight 0 is taken out, also where 0 times infinity would be NaN.
-        total = (value * pl.when(weight != 0).then(weight)).sum()
-        weights = pl.when(value.is_not_null()).then(weight).sum()
-        if self._adds_absent:
-            absent = self._absent_weight(weight, units)
-            total, weights = total + absent * pl.lit(self.undefined), weights + absent
-        return _unless_broken(value, ratio(total, weights))
+    def _mean(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
+        if not self._adds_absent:
+            return ratio(sums["total"], sums["weight"])
+        absent = self._absent_weight(sums)
+        return ratio(sums["total"] + absent * pl.lit(self.undefined), sums["weight"] + absent)
 
-    def _extreme(self, value: pl.Expr, units: pl.Expr) -> pl.Expr:
-        extreme = value.min() if self.average == "min" else value.max()
-        if self._adds_absent:
-            both = (extreme, pl.when(self._absent(units) > 0).then(self.undefined))
-            extreme = pl.min_horizontal(both) if self.average == "min" else pl.max_horizontal(both)
-        return _unless_broken(value, extreme)
+    def _extreme(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
+        if not self._adds_absent:
+            return sums["extreme"]
+        both = (sums["extreme"], pl.when(self._absent(sums["units"]) > 0).then(self.undefined))
+        return pl.min_horizontal(both) if self.average == "min" else pl.max_horizontal(both)
 
     def _absent(self, units: pl.Expr) -> pl.Expr:
         return pl.lit(0, dtype=pl.Int64) if self.labels is None else len(set(self.labels)) - units
 
-    def _absent_weight(self, weight: pl.Expr, units: pl.Expr) -> pl.Expr:
+    def _absent_weight(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         if self.average == "macro":
-            return self._absent(units).cast(pl.Float64)
+            return self._absent(sums["units"]).cast(pl.Float64)
         if isinstance(self.average, Mapping):
-            return sum(self.average.get(label, 0.0) for label in set(self.labels or ())) - weight.sum()
+            return sum(self.average.get(label, 0.0) for label in set(self.labels or ())) - sums["weight_of_units"]
         return pl.lit(0.0)
-
-
-def _unless_broken(value: pl.Expr, settled: pl.Expr) -> pl.Expr:
-    # A broken unit is heard even where its weight is 0, and where Polars' own min and max would skip NaN.
-    return pl.when(value.is_nan().any()).then(float("nan")).otherwise(settled)

@@ -9,16 +9,17 @@ all excluded is still there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table, Types, all_of, same_expression, types_of
+from polars_mlmetrics.data.roles import Grain, Table, Types, all_of, same_expression, types_of
 from polars_mlmetrics.engine.folds import INTERNAL, Fold, beside, fold, two_of_one_name
 from polars_mlmetrics.engine.measure import Measure, Targets
 from polars_mlmetrics.engine.parameters import identity
-from polars_mlmetrics.engine.ranking import Ranking, code_of
+from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.engine.ranking import Ids, Ranking, code_of, code_of_unit
 from polars_mlmetrics.engine.reading import Statistic
 from polars_mlmetrics.engine.recorder import Recorder
 
@@ -45,8 +46,9 @@ class Plan:
     `roles` are the plan's own: what a measure is bound to beyond them shows in the names of its statistics.
     """
 
-    def __init__(self, rows: pl.LazyFrame, by: Sequence[str], roles: Table) -> None:
+    def __init__(self, rows: pl.LazyFrame, by: Sequence[str], roles: Table, passes: Passes | None = None) -> None:
         self.rows = rows
+        self.passes = passes
         self.by = list(by)
         self.roles = roles
         self.schema = rows.collect_schema()
@@ -75,7 +77,7 @@ class Plan:
     def _add_targets(self, measure: Measure, targets: Targets, columns: Columns) -> None:
         """Plan a measure of each target, and the mean of the targets."""
         by = list(dict.fromkeys([*self.by, targets.column]))
-        plan, settled = self._targets.setdefault(targets.column, (Plan(self.rows, by, self.roles), []))
+        plan, settled = self._targets.setdefault(targets.column, (Plan(self.rows, by, self.roles, self.passes), []))
         value, target = pl.col(plan.add(measure.of_one_target()).value), pl.col(targets.column)
         settled += [
             targets.value(value, target).alias(columns.value),
@@ -84,6 +86,7 @@ class Plan:
 
     def groups(self) -> pl.LazyFrame:
         """One row a group, with the columns of every measure."""
+        self._fold_in_passes()
         self._share_folds()
         plain = [lane.groups() for lane in self._lanes.values() if lane.by == self.by]
         plain += [fold(plan.groups(), self.by, settled) for plan, settled in self._targets.values()]
@@ -98,8 +101,31 @@ class Plan:
     def units(self) -> pl.LazyFrame:
         """One row a unit, with the values of measures that all stop at one grain."""
         lanes = list(self._lanes.values())
+        if self.passes is None or not all(lane.grain == "sample" and lane.in_passes for lane in lanes):
+            self._fold_in_passes()
+            return self._units_of(lanes)
+        return pl.concat([self._units_of(lanes).collect() for _ in self._passes(lanes, self.passes)]).lazy()
+
+    def _units_of(self, lanes: list[Lane]) -> pl.LazyFrame:
         units = beside([lane.units() for lane in lanes], lanes[0].unit_keys)
         return units.filter(pl.any_horizontal(columns.present for columns in self._settled.values()))
+
+    def _fold_in_passes(self) -> None:
+        """Work out what must be worked out of whole samples, a part of them at a time."""
+        lanes = [lane for lane in self._lanes.values() if lane.in_passes]
+        if self.passes is None or not lanes:
+            return
+        told = [pl.collect_all([lane.part() for lane in lanes]) for _ in self._passes(lanes, self.passes)]
+        for lane, *parts in zip(lanes, *told, strict=True):
+            lane.read(self._coded(lane.by, self.rows))
+            lane.merge(parts)
+
+    def _passes(self, lanes: list[Lane], passes: Passes) -> Iterator[None]:
+        """Have lanes read one part of the rows after the other."""
+        for rows, ids in passes.parts(sum(lane.bytes_a_row for lane in lanes)):
+            for lane in lanes:
+                lane.read(self._coded(lane.by, rows), ids)
+            yield
 
     def _recorder(self, measure: Measure, *, in_runs: bool) -> Recorder:
         roles = identity(measure.roles)
@@ -126,10 +152,14 @@ class Plan:
     def _lane_of(self, recorder: Recorder) -> Lane:
         measure = recorder.measure
         keys = measure.table.keys(measure.grain)
-        name = (measure.grain, recorder.run_name, *keys)
+        in_passes = self.passes is not None and recorder.is_of_whole_samples
+        name = (measure.grain, recorder.run_name, "in passes" if in_passes else "at once", *keys)
         if name not in self._lanes:
-            rows = self.rows.with_columns(self._code()) if self._is_coded(measure) else self.rows
-            self._lanes[name] = Lane(rows, recorder.by, keys, recorder.run_key, few_runs=recorder.few_runs)
+            rows = self._coded(recorder.by, self.rows)
+            run, few_runs = recorder.run_key, recorder.few_runs
+            self._lanes[name] = Lane(
+                rows, recorder.by, measure.grain, keys, run, few_runs=few_runs, in_passes=in_passes
+            )
         return self._lanes[name]
 
     def _is_coded(self, measure: Measure) -> bool:
@@ -142,6 +172,9 @@ class Plan:
         types = [self.schema[key] for key in self.by]
         return len(types) > 1 and all(t.is_integer() or t.is_temporal() or t in (pl.String, pl.Boolean) for t in types)
 
+    def _coded(self, by: list[str], rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows if by == self.by else rows.with_columns(self._code())
+
     def _code(self) -> pl.Expr:
         return code_of(self.by).alias(CODE)
 
@@ -151,6 +184,7 @@ class Plan:
         Polars sees that the fold is used several times, and makes it once.
         """
         lanes = [lane for lane in self._lanes.values() if lane.keys in ([], [self.roles.label]) and not lane.looks_back]
+        lanes = [lane for lane in lanes if not lane.in_passes and lane.windows <= {"sample"}]
         run = next((lane.run for lane in lanes if lane.few_runs), None)
         lanes = [lane for lane in lanes if lane.run is None or same_expression(lane.run, run)]
         if len(lanes) > 1:
@@ -163,10 +197,21 @@ class Lane:
     """Measures of one kind of unit: one fold, then the units' values, then their groups'."""
 
     def __init__(
-        self, rows: pl.LazyFrame, by: list[str], keys: list[str], run: pl.Expr | None, *, few_runs: bool
+        self,
+        rows: pl.LazyFrame,
+        by: list[str],
+        grain: Grain,
+        keys: list[str],
+        run: pl.Expr | None,
+        *,
+        few_runs: bool,
+        in_passes: bool,
     ) -> None:
+        self.grain = grain
+        self.in_passes = in_passes
         self.by = by
         self.keys = keys
+        self._parts: pl.LazyFrame | None = None
         # A group may be one of units: by="label" leaves one label in each.
         self.unit_keys = list(dict.fromkeys([*by, *keys]))
         self.run = run
@@ -184,7 +229,7 @@ class Lane:
             self.fold.take(statistic)
         for order, statistics, shares in recorder.ranked():
             same = (order.rows, order.number, order.truth, order.name, list(order.held))
-            self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys)).take(statistics, shares)
+            self.rankings.setdefault(identity(same), Ranking(order, self._code(None))).take(statistics, shares)
         for feature in recorder.features:
             self.fold.take_feature(feature)
         for value in recorder.looks_back:
@@ -193,12 +238,48 @@ class Lane:
                 raise two_of_one_name(name.removeprefix(INTERNAL))
         self.measures.append((recorder, columns))
 
+    @property
+    def windows(self) -> set[Grain]:
+        """The grains whose rows a feature of a row is worked out of."""
+        return {grain for recorder, _ in self.measures for grain in recorder.windows}
+
+    @property
+    def bytes_a_row(self) -> int:
+        """What a row takes, about, while it is ranked, or looked at in windows, or folded."""
+        return 25 + 45 * len(self.rankings) + (75 if self.fold.features else 0)
+
+    def read(self, rows: pl.LazyFrame, ids: Ids | None = None) -> None:
+        """Take other rows, of samples whose ids may be known to lie near each other."""
+        self.fold.rows = rows
+        for ranking in self.rankings.values():
+            ranking.code = self._code(ids if self.grain == "sample" else None)
+
+    def _code(self, ids: Ids | None) -> pl.Expr:
+        return code_of_unit(self.by, [key for key in self.keys if key not in self.by], ids)
+
+    def part(self) -> pl.LazyFrame:
+        """What the rows give to be merged with what other rows give: sums over samples, or else the fold."""
+        return self._sums() if self.grain == "sample" else self.fold.table(self._looks()[0])
+
+    def merge(self, parts: Sequence[pl.DataFrame]) -> None:
+        """Take what parts of the rows gave, instead of the rows."""
+        merged = pl.concat(parts).lazy()
+        if self.grain == "sample":
+            self._parts = merged
+        else:
+            self.fold.merge_parts(merged)
+
     def groups(self) -> pl.LazyFrame:
         """One row a group: the settled values."""
-        units = self.units()
         if not self.keys:
-            return units
-        return fold(units, self.by, [c for recorder, columns in self.measures for c in _settled(recorder, columns)])
+            return self.units()
+        sums = self._sums() if self._parts is None else fold(self._parts, self.by, [pl.exclude(self.by).sum()])
+        return sums.select(*self.by, *(c for recorder, columns in self.measures for c in _settled(recorder, columns)))
+
+    def _sums(self) -> pl.LazyFrame:
+        """One row a group: what settling needs to know of all its units together."""
+        sums = [c for recorder, columns in self.measures for c in _sums(recorder, columns)]
+        return fold(self.units(), self.by, sums)
 
     def units(self) -> pl.LazyFrame:
         """One row a unit: the values, and what settling needs beside them."""
@@ -230,23 +311,33 @@ class Lane:
     def _folded(self) -> pl.LazyFrame:
         if not self.looks_back:
             return self.fold.table()
+        first, again = self._looks()
+        folded = self.fold.table(first)
+        some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
+        back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
+        table = fold(self._rows_of(back), self.unit_keys, [s.fold().alias(s.name) for s in again])
+        return beside([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
+
+    def _looks(self) -> tuple[list[Statistic], list[Statistic]]:
+        """The statistics of a first look at the rows, and of the second."""
         first: list[Statistic] = []
         again: list[Statistic] = []
         for statistic in self.fold.statistics.values():
             reads_back = self.looks_back.keys() & set(statistic.row.meta.root_names())
             (again if reads_back else first).append(statistic)
-        folded = self.fold.table(first)
-        some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
-        back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
-        table = fold(self._rows_of(back), self.unit_keys, [s.fold().alias(s.name) for s in again])
-        return beside([folded, table], self.unit_keys, how="left")
+        return first, again
 
     def _rows_of(self, units: pl.LazyFrame) -> pl.LazyFrame:
         """The rows of some units, each with what is known of its unit."""
         rows = self.fold.rows_with_features()
         if not self.unit_keys:
             return rows.join(units, how="cross")
-        return units.join(rows, on=self.unit_keys, nulls_equal=True)
+        return units.join(rows, on=self.unit_keys, nulls_equal=self._may_have_null)
+
+    @property
+    def _may_have_null(self) -> bool:
+        # A code is never null, and a unit without a key is never settled. To match nulls takes its time.
+        return self.by != [CODE]
 
     def _reduced_runs(self, key: str, values: list[pl.Expr]) -> pl.LazyFrame:
         # The rows that do not count make a run without a key. It keeps its group alive, and is no run of it.
@@ -274,12 +365,21 @@ def _told_of_units(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
     return {name: expression for name, expression in told.items() if expression is not None}
 
 
-def _settled(recorder: Recorder, columns: Columns) -> list[pl.Expr]:
+def _sums(recorder: Recorder, columns: Columns) -> list[pl.Expr]:
     settlement, value = recorder.measure.settlement, pl.col(columns.value)
     weight = None if recorder.answer.weight is None else pl.col(columns.weight)
     unknown = None if recorder.answer.unknown is None else pl.col(columns.unknown)
     units = pl.col(columns.present).sum().cast(pl.Int64)
+    sums = settlement.sums(value, weight, units, unknown)
+    return [column.alias(f"{columns.value}_{name}") for name, column in sums.items()]
+
+
+def _settled(recorder: Recorder, columns: Columns) -> list[pl.Expr]:
+    settlement = recorder.measure.settlement
+    prefix = f"{columns.value}_"
+    names = (column.meta.output_name().removeprefix(prefix) for column in _sums(recorder, columns))
+    sums = {name: pl.col(prefix + name) for name in names}
     return [
-        settlement.value(value, weight, units, unknown).alias(columns.value),
-        settlement.undefined_units(value, units).alias(columns.undefined_units),
+        settlement.settled(sums).alias(columns.value),
+        settlement.undefined_units(sums).alias(columns.undefined_units),
     ]

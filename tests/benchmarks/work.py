@@ -1,13 +1,24 @@
-"""What is timed: queries over a log, each a function of the log's path."""
+"""The work: sets of metrics, and the one place where the library is called for them."""
 
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 import polars_mlmetrics as mlm
+from tests.benchmarks.data import Log
 
-BY = ["model", "fold"]
+BY = ("model", "fold")
+
+GROUP = [mlm.log_loss(), mlm.brier_score(), mlm.f1()]
+LABEL = [mlm.f1(average="macro"), mlm.precision(average="macro"), mlm.recall(average="macro")]
+SAMPLE = [
+    mlm.exact_match_prefix(),
+    mlm.one_error(),
+    mlm.subset_accuracy(),
+    mlm.hamming_loss(average="samples"),
+]
 FUSED = [
     mlm.log_loss(),
     mlm.brier_score(),
@@ -19,41 +30,72 @@ FUSED = [
     mlm.subset_accuracy(),
     mlm.hamming_loss(),
 ]
-INLINE = {
-    "f1 macro": mlm.f1(average="macro"),
-    "calibration error": mlm.calibration_error(),
-    "LRAP": mlm.label_ranking_average_precision(),
-    "AUC": mlm.roc_auc(),
+PAIRS = [mlm.label_ranking_average_precision(), mlm.ranking_loss(), mlm.coverage_error()]
+SHORT = [*PAIRS, mlm.reciprocal_rank()]
+RANKING = [*SHORT, mlm.precision_at(5), mlm.ndcg(k=10)]
+AUC = [mlm.roc_auc(), mlm.average_precision()]
+LABEL_AUC = [mlm.roc_auc(average="macro"), mlm.average_precision(average="macro")]
+BINNED = [mlm.roc_auc(bins=4096), mlm.average_precision(bins=4096)]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Metrics that are asked for together, and by what."""
+
+    metrics: list[mlm.Metric]
+    by: tuple[str, ...] = BY
+
+
+SUITES = {
+    "group": Suite(GROUP),
+    "log loss": Suite([mlm.log_loss()]),
+    "label": Suite(LABEL),
+    "sample": Suite(SAMPLE),
+    "fused": Suite(FUSED),
+    "ranking": Suite(RANKING),
+    "short ranking": Suite(SHORT),
+    "three rankings": Suite(PAIRS),
+    "auc": Suite(AUC),
+    "label auc": Suite(LABEL_AUC),
+    "binned auc": Suite(BINNED),
+    "everything": Suite([*FUSED, *RANKING, *AUC]),
+    **{
+        f"{name} by segment": Suite(metrics, by=("segment",))
+        for name, metrics in {"group": GROUP, "sample": SAMPLE, "ranking": RANKING, "auc": AUC}.items()
+    },
 }
+"""What is asked for, by name. The columns of an answer are those of `by` and one a metric."""
 
 
-def floor(log: Path) -> pl.LazyFrame:
-    """Read and add up three columns by model and fold: less than this no metric can cost."""
-    return pl.scan_parquet(log).group_by(BY).agg(pl.col("score", "truth", "weight").sum())
+def names(work: str) -> list[str]:
+    """The columns of an answer that hold numbers."""
+    return [metric.output_name for metric in SUITES[work].metrics]
 
 
-def fused(log: Path) -> pl.LazyFrame:
-    """Nine metrics of four grains in one plan."""
-    return mlm.evaluate(pl.scan_parquet(log), FUSED, by=BY)
+def asked(log: Log, work: str, **how: Any) -> pl.LazyFrame:
+    """The library's answer to a suite."""
+    suite = SUITES[work]
+    return mlm.evaluate(log.scan(), suite.metrics, by=list(suite.by), **how)
 
 
-def inline(metric: mlm.Metric) -> Callable[[Path], pl.LazyFrame]:
-    """One metric as an expression inside `agg`."""
-    return lambda log: pl.read_parquet(log).lazy().group_by(BY).agg(metric)
+def in_three_calls(log: Log) -> pl.LazyFrame:
+    """The metrics of "everything", in three plans instead of one."""
+    parts = (asked(log, work).collect(engine="streaming") for work in ("fused", "ranking", "auc"))
+    return pl.concat([part.sort(BY) for part in parts], how="align").lazy()
 
 
-def forty_metrics() -> list[mlm.Metric]:
-    """Forty metrics, for the time it takes to plan them."""
-    averages = ("micro", "macro", "weighted", "samples")
-    makers = (mlm.f1, mlm.precision, mlm.recall, mlm.jaccard, mlm.accuracy, mlm.log_loss, mlm.brier_score)
-    decided = [make(average=average) for make in makers for average in averages]
-    others = (mlm.one_error, mlm.coverage_error, mlm.ranking_loss, mlm.exact_match_prefix, mlm.subset_accuracy)
-    more = (mlm.mcc, mlm.cohen_kappa, mlm.roc_auc, mlm.average_precision, mlm.n_rows, mlm.n_samples, mlm.prevalence)
-    return decided + [make() for make in (*others, *more)]
+def whole(work: str, **how: Any) -> Callable[[Log], pl.LazyFrame]:
+    """A suite, as a function of a log."""
+    return lambda log: asked(log, work, **how)
 
 
-QUERIES: dict[str, Callable[[Path], pl.LazyFrame]] = {
-    "floor": floor,
-    "fused": fused,
-    **{f"inline {name}": inline(metric) for name, metric in INLINE.items()},
+AUTO = {"passes": "auto", "progress": False}
+BOUNDED = {**AUTO, "memory": "1 GB"}
+
+WORK: dict[str, Callable[[Log], pl.LazyFrame]] = {
+    **{work: whole(work) for work in SUITES},
+    **{f"{work}, passes": whole(work, **AUTO) for work in ("group", "label", "ranking")},
+    **{f"{work}, 1 GB": whole(work, **BOUNDED) for work in ("group", "label", "ranking")},
+    "everything, three calls": in_three_calls,
 }
+"""What the library does, by name."""

@@ -1,0 +1,42 @@
+"""Passes that are asked for: checked against the question, before any work."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.data.files import by_file
+from polars_mlmetrics.engine.memory import memory_budget
+from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
+
+
+def passes_of(
+    question: Question, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
+) -> Passes | None:
+    """The passes in which a question is answered; None where all is read at once."""
+    if count is None:
+        if memory is not None:
+            raise ParameterError("memory is what passes='auto' aims at: say passes='auto' too.")
+        return None
+    whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
+    if not (whole or count in ("auto", "files")):
+        raise ParameterError(f"passes is a number of 1 or more, 'auto' or 'files', not {count!r}.")
+    if question.plain:
+        raise MetricError(f"{question.plain_names[0]!r} is a plain expression: passes cannot merge what it gives.")
+    files = None if count != "files" else [question.with_keys(file) for file in by_file(question.frame)]
+    return Passes(question.rows, _sample(question), count, files, memory_budget(memory), progress)
+
+
+def _sample(question: Question) -> tuple[str, ...]:
+    """The columns that say which rows belong together."""
+    measures = [measure for metric in question.metrics for measure in metric.measures()]
+    needed = {m.table.sample: m for m in measures if "sample" in (m.grain, *m.probe.looks_into)}
+    if len(needed) > 1:
+        first, other = (f"{m.output_name} has {list(sample)}" for sample, m in list(needed.items())[:2])
+        raise MetricError(f"passes need one sample column for all metrics, and {first}, {other}.")
+    sample = next(iter(needed), question.roles.sample)
+    for column in sample if needed else ():
+        if question.schema[column].is_nested():
+            raise ColumnError(f"passes part the rows by sample, and {column!r} is {question.schema[column]}.")
+    return sample

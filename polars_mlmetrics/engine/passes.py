@@ -1,0 +1,103 @@
+"""Passes: a log read in parts that hold whole samples, one part after the other, so that memory holds one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from polars_mlmetrics.engine.arithmetic import modulo, whole_times
+from polars_mlmetrics.engine.progress import tracked
+from polars_mlmetrics.engine.ranking import Ids, code_of
+
+HELD = 250_000_000
+"""Bytes that a process holds whatever it reads."""
+
+LEAST_ROOM = 50_000_000
+"""Bytes for the rows of a pass, where the memory that is allowed is less than what is held anyway."""
+
+IDS_A_PASS = 1000
+"""How many sample ids are looked at to part the others: a pass is then longer than the mean by 3 percent or so."""
+
+
+class Part(NamedTuple):
+    """Rows of whole samples, and what is known of their ids."""
+
+    rows: pl.LazyFrame
+    ids: Ids | None
+
+
+@dataclass
+class Passes:
+    """Into how many parts the rows are split, or what decides it."""
+
+    rows: pl.LazyFrame
+    sample: Sequence[str]
+    count: int | Literal["auto", "files"]
+    files: list[pl.LazyFrame] | None
+    """The parts, where they are files."""
+    memory: int
+    progress: bool
+
+    def parts(self, bytes_a_row: int) -> Iterator[Part]:
+        """The rows, part by part. `bytes_a_row` is what a row takes while its part is worked on."""
+        if self.files is not None:
+            parts = [Part(rows, None) for rows in self.files]
+        else:
+            parts = self._split(self._how_many(bytes_a_row))
+        return tracked(parts, show=self.progress)
+
+    def _how_many(self, bytes_a_row: int) -> int:
+        if isinstance(self.count, int):
+            return self.count
+        room = max(self.memory - HELD, LEAST_ROOM)
+        return whole_times(room, self._n_rows * bytes_a_row)
+
+    @cached_property
+    def _n_rows(self) -> int:
+        n_rows: int = self.rows.select(pl.len()).collect().item()
+        return n_rows
+
+    def _split(self, passes: int) -> list[Part]:
+        if passes == 1:
+            return [Part(self.rows, None)]
+        dtype = self.rows.collect_schema()[self.sample[0]]
+        if len(self.sample) == 1 and (dtype.is_integer() or dtype.is_temporal() or dtype == pl.String):
+            return self._ranges(passes)
+        code = modulo(code_of(self.sample), passes)
+        return [Part(self.rows.filter(code == part), None) for part in range(passes)]
+
+    def _ranges(self, passes: int) -> list[Part]:
+        """Ranges of ids, of about as many rows each.
+
+        A log is written over time, and ids grow with it: so the rows of a range lie together in the files, and the
+        other files and row groups need not be read in its pass. Where they do not, a range is as good as a hash.
+        """
+        every = whole_times(IDS_A_PASS * passes, self._n_rows)
+        ids = self.rows.select(pl.col(self.sample).gather_every(every)).collect().to_series().drop_nulls().sort()
+        dtype, ids = ids.dtype, ids.to_physical()  # a date of Python holds less than one of Polars
+        if ids.is_empty():
+            return [Part(self.rows, None)]
+        places = np.linspace(0, len(ids), passes, endpoint=False).astype(int)[1:]
+        borders = ids.gather(places).unique(maintain_order=True).to_list()
+        conditions = _between(pl.col(self.sample), [pl.lit(border).cast(dtype) for border in borders])
+        known = self._ids(borders) if dtype.is_integer() else [None] * len(conditions)
+        return [Part(self.rows.filter(condition), ids) for condition, ids in zip(conditions, known, strict=True)]
+
+    def _ids(self, borders: list[int]) -> list[Ids]:
+        """The ids of each range."""
+        sample = pl.col(self.sample)
+        lowest, highest = self.rows.select(sample.min().alias("lowest"), sample.max().alias("highest")).collect().row(0)
+        return [Ids(first, last) for first, last in pairwise([lowest, *borders, highest])]
+
+
+def _between(value: pl.Expr, borders: Sequence[pl.Expr]) -> list[pl.Expr]:
+    """One condition for each range between the borders; what is null is in the first."""
+    lowest = value.is_null() | (value < borders[0])
+    between = [(value >= lower) & (value < upper) for lower, upper in pairwise(borders)]
+    return [lowest, *between, value >= borders[-1]]

@@ -1,0 +1,139 @@
+"""The parts of the benchmarks, by name: what is compared with what, on which logs."""
+
+from tests.benchmarks.comparison import FLOOR, HAND, OURS, Comparison, Part, Row, count
+from tests.benchmarks.data import Recipe
+from tests.benchmarks.size import growth, memory, scale, shapes
+from tests.benchmarks.small import INLINE
+from tests.benchmarks.work import SUITES
+
+
+def beside(work: str, log: Recipe, *peers: str, hand: str = "", sql: str = "") -> list[Row]:
+    """The library, after the plan by hand and before others, at one piece of work."""
+    ways = {"DuckDB": sql}
+    others = [Row(peer, work, log, ways.get(peer, "")) for peer in peers]
+    return [Row(HAND, work, log, hand), Row(OURS, work, log), *others]
+
+
+def suites(rows: int) -> list[Comparison]:
+    log, tenth = Recipe(rows), Recipe(rows // 10)
+    floor = Row(FLOOR, "sums", log)
+    group = "Log loss, Brier score, F1"
+    few = [Row(peer, "group", tenth) for peer in (OURS, "fairlearn")]
+    log_loss = [Row(peer, "log loss", log) for peer in (OURS, "polars-ds")]
+    titles = {
+        "label": "F1, precision, recall, each averaged over labels",
+        "sample": "Exact match, one error, subset accuracy, Hamming loss",
+        "fused": f"{len(SUITES['fused'].metrics)} metrics of groups, labels, bins and samples",
+    }
+    return [
+        Comparison(f"{group}: {count(rows)}", [floor, *beside("group", log, "DuckDB", "scikit-learn")]),
+        Comparison(f"{group}: {count(tenth.rows)}", few, against=OURS),
+        Comparison(f"Log loss alone: {count(rows)}", log_loss, against=OURS),
+        *(Comparison(f"{title}: {count(rows)}", [floor, *beside(work, log)]) for work, title in titles.items()),
+    ]
+
+
+def ranking(rows: int) -> list[Comparison]:
+    plain, tenth = Recipe(rows), Recipe(rows // 10)
+    logs = {
+        f"Six rankings: {count(rows)}": (plain, "", ""),
+        "Six rankings, rows in random order": (Recipe(rows, shuffled=True), "", ""),
+        "Six rankings, scores of two decimals": (Recipe(rows, decimals=2), "ties", "ties"),
+        "Six rankings, Float32 scores": (Recipe(rows, float32=True), "64 bits", ""),
+        "Six rankings, text as sample ids": (Recipe(rows, text_ids=True), "hashed ids", ""),
+        "Six rankings, 100 labels a sample": (Recipe(rows, labels=100), "", ""),
+    }
+    short = beside("short ranking", plain, "DuckDB")
+    three = [Row(peer, "three rankings", tenth) for peer in (OURS, "DuckDB", "scikit-learn")]
+    return [
+        *(
+            Comparison(title, beside("ranking", log, "DuckDB", hand=hand, sql=sql))
+            for title, (log, hand, sql) in logs.items()
+        ),
+        Comparison(f"Without precision and gain among the best: {count(rows)}", short),
+        Comparison(f"LRAP, ranking loss, coverage error: {count(tenth.rows)}", three, against=OURS),
+    ]
+
+
+def auc(rows: int) -> list[Comparison]:
+    log = Recipe(rows)
+    return [
+        Comparison(f"By group, exact: {count(rows)}", beside("auc", log, "DuckDB", "scikit-learn", "polars-ds")),
+        Comparison(f"By label, averaged, exact: {count(rows)}", beside("label auc", log, "DuckDB", "scikit-learn")),
+        Comparison(f"By group, 4096 bins: {count(rows)}", beside("binned auc", log)),
+    ]
+
+
+def everything(rows: int) -> list[Comparison]:
+    log = Recipe(rows)
+    calls = Row(OURS, "everything", log, "three calls", called="in three calls")
+    title = f"{len(SUITES['everything'].metrics)} metrics: {count(rows)}"
+    return [Comparison(title, [*beside("everything", log), calls])]
+
+
+def small(rows: int) -> list[Comparison]:
+    log = Recipe(rows // 10)
+    inline = [_small(f"inline {name}", log, name) for name in INLINE]
+    start = [_small(work, log) for work in ("import polars", "import polars_mlmetrics", "plan forty metrics")]
+    return [
+        Comparison(f"Inside agg: {count(log.rows)} in memory", inline, against=inline[0].name),
+        Comparison("Before the first row is read", start, against=start[0].name),
+    ]
+
+
+def _small(work: str, log: Recipe, called: str = "") -> Row:
+    return Row("in small", work, log, called=called or work)
+
+
+PARTS = {
+    "suites": Part(
+        "Metrics of groups, labels and samples",
+        "Metrics of one grain, and then of all grains in one plan.",
+        suites,
+    ),
+    "ranking": Part(
+        "Rankings",
+        "The six are LRAP, ranking loss, coverage error, reciprocal rank, precision among the 5 best and NDCG among "
+        "the 10 best. The plan by hand sorts one column of packed keys, and DuckDB has windows by sample. Both count "
+        "on there being no ties, except where scores have two decimals.",
+        ranking,
+    ),
+    "auc": Part(
+        "ROC AUC and average precision",
+        "Both areas at once. The call of polars-ds that gives them works out precision, recall and F1 besides.",
+        auc,
+    ),
+    "everything": Part(
+        "All in one plan",
+        "The metrics of all grains, the six rankings and both areas, in one plan and in three.",
+        everything,
+    ),
+    "shapes": Part(
+        "Shapes of a log",
+        "The library alone, on as many rows in many segments, of many labels, or with one sample that is very large.",
+        shapes,
+    ),
+    "growth": Part(
+        "Growth",
+        "The library alone, on files of samples of 20 labels with Float32 scores, with `passes='auto'`.",
+        growth,
+    ),
+    "memory": Part(
+        "Bounded memory",
+        "The same files, with `passes='auto'` and `memory='1 GB'`. The plan by hand runs file by file and adds up, "
+        "which is right where no sample is in two files.",
+        memory,
+    ),
+    "scale": Part(
+        "A log of many files, many times over",
+        "The files of bounded memory, each read several times, every time under new sample ids.",
+        scale,
+    ),
+    "small": Part(
+        "In small",
+        "Metrics as expressions inside `agg`, and what is waited for before any work. An import of the library is "
+        "timed after that of polars.",
+        small,
+    ),
+}
+"""In the order in which they run, and stand on the page."""

@@ -1,0 +1,107 @@
+"""DuckDB over the same files, with all its threads, knowing what the plans by hand know of the log."""
+
+from collections.abc import Callable
+from itertools import accumulate
+
+import duckdb
+import polars as pl
+
+from tests.benchmarks.data import Log
+from tests.benchmarks.peers.hand_ranking import DISCOUNTS
+
+GROUP = """
+    SELECT model, fold,
+        -avg(ln(greatest(CASE WHEN truth THEN score ELSE 1 - score END, 1e-15))) AS log_loss,
+        avg((score - truth::INT) * (score - truth::INT)) AS brier_score,
+        2 * sum((truth AND score > 0.5)::INT) / (sum((score > 0.5)::INT) + sum(truth::INT)) AS f1
+    FROM log GROUP BY ALL
+"""
+
+# Without ties a row's rank is its number. With them its rank is that of the last row of its tie, which a window in
+# order of the score takes in whole.
+UNTIED = {"rank": "row_number() OVER best", "above": "rank - 1", "frame": "ROWS UNBOUNDED PRECEDING"}
+TIED = {"rank": "count(*) OVER best", "above": "rank() OVER best - 1", "frame": ""}
+RANKED = """
+    WITH standing AS (
+        SELECT model, fold, sample, truth,
+            {rank} AS rank,
+            {above} AS above,
+            sum(truth::INT) OVER best AS true_rank
+        FROM log WINDOW best AS (PARTITION BY sample ORDER BY score DESC {frame})
+    ), counted AS (
+        SELECT sample, any_value(model) AS model, any_value(fold) AS fold,
+            {values},
+            count(*) AS n,
+            sum(truth::INT) AS p
+        FROM standing GROUP BY sample
+    )
+    SELECT model, fold, {means} FROM counted GROUP BY ALL
+"""
+# A list begins at 1: first comes what no place is worth.
+UPTO, IDEAL = ([*accumulate(DISCOUNTS, initial=0.0)], [*accumulate(DISCOUNTS)])
+DEEP = len(DISCOUNTS)
+GAIN = f"({UPTO}[least(rank, {DEEP})::INT + 1] - {UPTO}[least(above, {DEEP})::INT + 1]) / (rank - above)"
+HITS = "least(greatest((5 - above) / (rank - above), 0), 1)"
+# What is worked out of a sample, and what becomes of it, by the name of the metric.
+PRECISIONS = "sum(true_rank / rank) FILTER (truth) AS precisions"
+WRONG = "sum(rank - true_rank) FILTER (truth) AS wrong"
+PAIRS = {
+    "label_ranking_average_precision": (PRECISIONS, "avg(precisions / p)"),
+    "ranking_loss": (WRONG, "avg(wrong / (p * (n - p))) FILTER (p < n)"),
+    "coverage_error": ("max(rank) FILTER (truth) AS deepest", "avg(deepest)"),
+}
+SHORT = PAIRS | {"reciprocal_rank": ("max(2 / (above + 1 + rank)) FILTER (truth) AS first", "avg(first)")}
+RANKING = SHORT | {
+    "precision_at_5": (f"coalesce(sum({HITS}) FILTER (truth), 0) / 5 AS hits", "avg(hits)"),
+    "ndcg_10": (f"sum({GAIN}) FILTER (truth) AS gain", f"avg(gain / {IDEAL}[least(p, {DEEP})::INT])"),
+}
+
+AREAS = """
+    WITH standing AS (
+        SELECT {keys}, truth,
+            rank() OVER best AS first,
+            count(*) OVER best AS last,
+            sum(truth::INT) OVER best AS true_rank
+        FROM log WINDOW best AS (PARTITION BY {keys} ORDER BY score DESC)
+    )
+    SELECT {keys},
+        sum(truth::INT) AS p,
+        1 - (sum((first + last) / 2) FILTER (truth) - p * (p + 1) / 2) / (p * (count(*) - p)) AS roc_auc,
+        sum(true_rank / last) FILTER (truth) / p AS average_precision
+    FROM standing GROUP BY ALL
+"""
+AUC = f"SELECT * EXCLUDE (p) FROM ({AREAS.format(keys='model, fold')})"
+LABEL_AUC = f"""
+    SELECT model, fold, avg(roc_auc) AS roc_auc_macro, avg(average_precision) AS average_precision_macro
+    FROM ({AREAS.format(keys="model, fold, label")}) GROUP BY ALL
+"""
+
+
+def ranked(metrics: dict[str, tuple[str, str]], standing: dict[str, str]) -> str:
+    values = ",\n            ".join(value for value, _ in metrics.values())
+    means = ", ".join(f"{mean} AS {name}" for name, (_, mean) in metrics.items())
+    return RANKED.format(values=values, means=means, **standing)
+
+
+def query(text: str) -> Callable[[Log], pl.DataFrame]:
+    """A query over the files, as a function of a log."""
+
+    def answer(log: Log) -> pl.DataFrame:
+        with duckdb.connect() as connection:
+            connection.execute("SET preserve_insertion_order = false")
+            connection.execute(f"CREATE VIEW log AS FROM read_parquet({list(log.files)})")
+            done = connection.execute(text)
+            return pl.DataFrame(done.fetchall(), schema=[column[0] for column in done.description], orient="row")
+
+    return answer
+
+
+WORK = {
+    "group": query(GROUP),
+    "three rankings": query(ranked(PAIRS, UNTIED)),
+    "short ranking": query(ranked(SHORT, UNTIED)),
+    "ranking": query(ranked(RANKING, UNTIED)),
+    "ranking, ties": query(ranked(RANKING, TIED)),
+    "auc": query(AUC),
+    "label auc": query(LABEL_AUC),
+}

@@ -15,9 +15,9 @@ def passes_of(
     question: Question, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
 ) -> Passes | None:
     """The passes in which a question is answered; None where all is read at once."""
+    if memory is not None and count != "auto":
+        raise ParameterError(f"memory is what passes='auto' aims at, and passes is {count!r}.")
     if count is None:
-        if memory is not None:
-            raise ParameterError("memory is what passes='auto' aims at: say passes='auto' too.")
         return None
     whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
     if not (whole or count in ("auto", "files")):

@@ -70,10 +70,25 @@ def modulo(code: pl.Expr, parts: int) -> pl.Expr:
     return code % parts
 
 
-def near_code(number: pl.Expr, numbers: int, beside: pl.Expr) -> pl.Expr:
-    """A code that grows with a number, which is one of so many, and holds as much as fits of another code beside it."""
-    room = 2**64 // numbers
-    return number.cast(pl.UInt64) * room + modulo(beside, room)
+FIXED_POINT = 2.0**44
+
+
+def as_fixed_point(value: pl.Expr) -> pl.Expr:
+    """A value from 0 to 1 as a whole number of 2^-44: sums of it are exact, modulo 2^64.
+
+    So the difference of two running sums is exact too, however long they have run, where it is below 2^20.
+    """
+    return (value * FIXED_POINT).round().cast(pl.UInt64)
+
+
+def from_fixed_point(value: pl.Expr) -> pl.Expr:
+    """The value again."""
+    return value.cast(pl.Float64) * (1 / FIXED_POINT)
+
+
+def discount(place: pl.Expr) -> pl.Expr:
+    """`1 / log2(place + 1)`, of places from 1."""
+    return math.log(2) / (place + 1).log()
 
 
 # A sort key is 63 bits of a code, 64 of a number upside down, which lies across the middle, and 1 of truth.

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from polars_mlmetrics.errors import ParameterError
 
 SHARE = 0.5
 """Of the memory that is free: Polars' own buffers, and whatever else is at work, want some too."""
+
+MACHINE, OWN_GROUPS, GROUPS = map(Path, ("/proc/meminfo", "/proc/self/cgroup", "/sys/fs/cgroup"))
+OF_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -21,48 +25,51 @@ def memory_budget(given: int | str | None) -> int:
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return given
     parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", given.lower()) if isinstance(given, str) else None
-    if parts is None or parts[2] not in UNITS or float(parts[1]) == 0:
+    if parts is None or parts[2] not in UNITS or float(parts[1]) * UNITS[parts[2]] < 1:
         raise ParameterError(f"memory is a number of bytes or a text such as '2 GB', not {given!r}.")
     return int(float(parts[1]) * UNITS[parts[2]])
 
 
 def free_memory() -> int:
     """The bytes that are free on this machine, and in each control group that this process is in."""
-    return min([_free_of_machine(), *_free_of_groups(Path("/sys/fs/cgroup"))])
+    return min([_free_of_machine(), *_free_of_groups()])
 
 
 def _free_of_machine() -> int:
     try:
-        told = Path("/proc/meminfo").read_text(encoding="ascii")
+        told = MACHINE.read_text(encoding="ascii")
     except OSError:
         # No Linux: of all the memory, as much as is free of it as a rule.
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * SHARE)
     return int(told.partition("MemAvailable:")[2].split()[0]) * 1024
 
 
-def _free_of_groups(root: Path) -> list[int]:
-    """What control groups, of version 2 and of version 1, leave to their processes."""
-    own = _own_group()
-    # A container sees its own group as the root; outside of one it is a folder, and those above it limit it too.
-    folder = root.joinpath(own)
-    folders = [folder, *folder.parents, root.joinpath("memory", own), root.joinpath("memory")]
-    names = [("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")]
-    frees = (
-        _free_of_group(folder.joinpath(limit), folder.joinpath(used)) for folder in folders for limit, used in names
-    )
-    return [free for free in frees if free is not None]
-
-
-def _own_group() -> str:
+def _free_of_groups() -> Iterator[int]:
+    """What the control groups of this process leave to it, and those above them."""
     try:
-        told = Path("/proc/self/cgroup").read_text(encoding="utf-8")
+        told = OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
-        return ""
-    return told.strip().splitlines()[-1].rpartition(":")[2].lstrip("/") if told.strip() else ""
+        return
+    for line in told:
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            root, limit, used, idle = GROUPS, "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            root, limit, used, idle = GROUPS.joinpath("memory"), *OF_VERSION_1
+        else:
+            continue
+        # A container sees its own group as the root; outside of one the group is a folder.
+        own = root.joinpath(group.lstrip("/"))
+        for folder in {root, own, *(above for above in own.parents if above.is_relative_to(root))}:
+            yield from _free_of_group(folder, limit, used, idle)
 
 
-def _free_of_group(limit: Path, used: Path) -> int | None:
+def _free_of_group(folder: Path, limit: str, used: str, idle: str) -> Iterator[int]:
     try:
-        return max(0, int(limit.read_text(encoding="ascii")) - int(used.read_text(encoding="ascii")))
+        most, taken = (int(folder.joinpath(name).read_text(encoding="ascii")) for name in (limit, used))
+        told = folder.joinpath("memory.stat").read_text(encoding="ascii").split()
     except (OSError, ValueError):  # no such group, or "max": no limit
-        return None
+        return
+    # Pages of files that were read lately give way to whoever needs room.
+    cached = int(told[told.index(idle) + 1]) if idle in told else 0
+    yield max(0, most - taken + cached)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from polars_mlmetrics.engine.arithmetic import modulo, whole_times
 from polars_mlmetrics.engine.progress import tracked
-from polars_mlmetrics.engine.ranking import Ids, code_of
+from polars_mlmetrics.engine.ranking import code_of
 
 HELD = 250_000_000
 """Bytes that a process holds whatever it reads."""
@@ -25,11 +25,8 @@ IDS_A_PASS = 1000
 """How many sample ids are looked at to part the others: a pass is then longer than the mean by 3 percent or so."""
 
 
-class Part(NamedTuple):
-    """Rows of whole samples, and what is known of their ids."""
-
-    rows: pl.LazyFrame
-    ids: Ids | None
+RANGED = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.String)
+"""The types of ids, beside dates and times, that parquet files know the range of."""
 
 
 @dataclass
@@ -44,12 +41,11 @@ class Passes:
     memory: int
     progress: bool
 
-    def parts(self, bytes_a_row: int) -> Iterator[Part]:
+    def parts(self, bytes_a_row: int) -> Generator[pl.LazyFrame]:
         """The rows, part by part. `bytes_a_row` is what a row takes while its part is worked on."""
-        if self.files is not None:
-            parts = [Part(rows, None) for rows in self.files]
-        else:
-            parts = self._split(self._how_many(bytes_a_row))
+        parts = self.files
+        if parts is None:
+            parts = [self.rows.filter(of_part) for of_part in self._conditions(self._how_many(bytes_a_row))]
         return tracked(parts, show=self.progress)
 
     def _how_many(self, bytes_a_row: int) -> int:
@@ -63,16 +59,15 @@ class Passes:
         n_rows: int = self.rows.select(pl.len()).collect().item()
         return n_rows
 
-    def _split(self, passes: int) -> list[Part]:
+    def _conditions(self, passes: int) -> list[pl.Expr]:
         if passes == 1:
-            return [Part(self.rows, None)]
+            return [pl.lit(True)]
         dtype = self.rows.collect_schema()[self.sample[0]]
-        if len(self.sample) == 1 and (dtype.is_integer() or dtype.is_temporal() or dtype == pl.String):
+        if len(self.sample) == 1 and (dtype in RANGED or dtype.is_temporal()):
             return self._ranges(passes)
-        code = modulo(code_of(self.sample), passes)
-        return [Part(self.rows.filter(code == part), None) for part in range(passes)]
+        return [modulo(code_of(self.sample), passes) == part for part in range(passes)]
 
-    def _ranges(self, passes: int) -> list[Part]:
+    def _ranges(self, passes: int) -> list[pl.Expr]:
         """Ranges of ids, of about as many rows each.
 
         A log is written over time, and ids grow with it: so the rows of a range lie together in the files, and the
@@ -80,20 +75,13 @@ class Passes:
         """
         every = whole_times(IDS_A_PASS * passes, self._n_rows)
         ids = self.rows.select(pl.col(self.sample).gather_every(every)).collect().to_series().drop_nulls().sort()
-        dtype, ids = ids.dtype, ids.to_physical()  # a date of Python holds less than one of Polars
         if ids.is_empty():
-            return [Part(self.rows, None)]
+            return [pl.lit(True)]
         places = np.linspace(0, len(ids), passes, endpoint=False).astype(int)[1:]
-        borders = ids.gather(places).unique(maintain_order=True).to_list()
-        conditions = _between(pl.col(self.sample), [pl.lit(border).cast(dtype) for border in borders])
-        known = self._ids(borders) if dtype.is_integer() else [None] * len(conditions)
-        return [Part(self.rows.filter(condition), ids) for condition, ids in zip(conditions, known, strict=True)]
-
-    def _ids(self, borders: list[int]) -> list[Ids]:
-        """The ids of each range."""
-        sample = pl.col(self.sample)
-        lowest, highest = self.rows.select(sample.min().alias("lowest"), sample.max().alias("highest")).collect().row(0)
-        return [Ids(first, last) for first, last in pairwise([lowest, *borders, highest])]
+        borders = ids.gather(places).unique(maintain_order=True)
+        # As whole numbers: a date of Python holds less than one of Polars.
+        literals = [pl.lit(border).cast(ids.dtype) for border in borders.to_physical()]
+        return _between(pl.col(self.sample), literals)
 
 
 def _between(value: pl.Expr, borders: Sequence[pl.Expr]) -> list[pl.Expr]:

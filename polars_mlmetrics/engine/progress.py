@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TypeVar
@@ -12,7 +13,7 @@ from typing import TypeVar
 Part = TypeVar("Part")
 
 
-def tracked(parts: Sequence[Part], *, show: bool, what: str = "pass") -> Iterator[Part]:
+def tracked(parts: Sequence[Part], *, show: bool, what: str = "pass") -> Generator[Part]:
     """The parts, one after the other, with a word on stderr of how far they are. One part alone is no long work."""
     if not show or len(parts) < 2:
         yield from parts
@@ -22,18 +23,23 @@ def tracked(parts: Sequence[Part], *, show: bool, what: str = "pass") -> Iterato
         yield from _with_lines(parts, what)
 
 
-def _with_bar(parts: Sequence[Part], what: str) -> Iterator[Part]:
+def _with_bar(parts: Sequence[Part], what: str) -> Generator[Part]:
     console = import_module("rich.console").Console(stderr=True)
     track = import_module("rich.progress").track
-    yield from track(parts, description=f"{what}es", console=console, transient=True)
+    # Closed at once where a part fails: an iterator that is only forgotten leaves its bar on the screen.
+    with closing(track(parts, description=f"{what}es", console=console, transient=True)) as bar:
+        yield from bar
 
 
-def _with_lines(parts: Sequence[Part], what: str) -> Iterator[Part]:
+def _with_lines(parts: Sequence[Part], what: str) -> Generator[Part]:
     """A line that is written over on a terminal; elsewhere one line for each part."""
-    start, end = time.monotonic(), "\r" if sys.stderr.isatty() else "\n"
-    for number, part in enumerate(parts, 1):
-        yield part
-        seconds = time.monotonic() - start
-        sys.stderr.write(f"{what} {number} of {len(parts)} done, {seconds:.0f} s{end}")
-        sys.stderr.flush()
-    sys.stderr.write("\n" if end == "\r" else "")
+    start, on_terminal = time.monotonic(), sys.stderr.isatty()
+    try:
+        for number, part in enumerate(parts, 1):
+            yield part
+            seconds = time.monotonic() - start
+            line = f"{what} {number} of {len(parts)} done, {seconds:.0f} s"
+            sys.stderr.write(f"\r{line}" if on_terminal else f"{line}\n")
+            sys.stderr.flush()
+    finally:
+        sys.stderr.write("\n" if on_terminal else "")

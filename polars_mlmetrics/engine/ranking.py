@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import same_expression
 from polars_mlmetrics.engine.arithmetic import (
+    as_fixed_point,
     code_in_key,
+    from_fixed_point,
     halves,
-    near_code,
     number_in_key,
     ratio,
     sort_key,
@@ -66,30 +66,12 @@ def code_of(columns: Sequence[str]) -> pl.Expr:
     return pl.sum_horizontal(pl.col(column).hash(seed) for seed, column in enumerate(columns))
 
 
-ENOUGH_IDS = 2**24
-"""So many ids at most are coded near to each other: that leaves 40 bits to tell their groups."""
-
-
-class Ids(NamedTuple):
-    """The whole numbers that sample ids lie among."""
-
-    lowest: int
-    highest: int
-
-
-def code_of_unit(by: Sequence[str], keys: Sequence[str], ids: Ids | None) -> pl.Expr:
-    """One number for a unit. Where the ids of samples are known to be near, so are these: rows are sorted sooner."""
-    if ids is None or len(keys) != 1 or ids.highest - ids.lowest >= ENOUGH_IDS:
-        return code_of([*by, *keys])
-    return near_code(pl.col(keys[0]) - ids.lowest, ids.highest - ids.lowest + 1, code_of(by))
-
-
 @dataclass
 class Ranking:
     """Statistics of the rows of units, in one order."""
 
     order: Order
-    code: pl.Expr
+    unit: Sequence[str]
     statistics: dict[str, Statistic] = field(default_factory=dict)
     shares: dict[str, OfPlace] = field(default_factory=dict)
     """What the rows of a tie share alike: the values of the places that they hold together."""
@@ -105,7 +87,7 @@ class Ranking:
         code = pl.col(_UNIT)
         # Two units of one code would be ranked as one: an error here, never a wrong number.
         clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
-        coded = units.with_columns(code_in_key(self.code).alias(_UNIT)).with_columns(code + clash)
+        coded = units.with_columns(code_in_key(code_of(self.unit)).alias(_UNIT)).with_columns(code + clash)
         joined = coded.join(self._table(rows), on=_UNIT, how="left").drop(_UNIT)
         return joined.with_columns(pl.col(name).fill_null(0) for name in self._sums())
 
@@ -131,7 +113,7 @@ class Ranking:
     def _in_order(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The rows that count, sorted, with the key taken apart again."""
         carried, key = self._carried(), pl.col(_KEY)
-        packed = sort_key(self.code, self.order.number, self.order.truth)
+        packed = sort_key(code_of(self.unit), self.order.number, self.order.truth)
         # One column is sorted much faster than a table, so the key holds what it can.
         rows = rows.select(pl.when(self.order.rows).then(packed).alias(_KEY), *carried)
         rows = rows.filter(key.is_not_null()).sort(_KEY)
@@ -184,26 +166,20 @@ class Ranking:
             yield value.cast(dtype).alias(column)
 
     def _with_shared_sums(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """What is shared in ties is summed from the first row of all, in two parts.
-
-        The coarse part of each value is a multiple of 2^-20: sums of these are exact. The fine parts are so small that
-        the rounding of their sums is, too. So a difference of two sums is right to 1e-15, however far from the first.
-        """
+        """What is shared in ties, summed from the first row of all up to each, and up to before its tie."""
         place = self._standing("place").cast(pl.Int64)
-        rows = rows.with_columns(_as(standing(name), of_place(place)) for name, of_place in self.shares.items())
-        coarse = {name: (standing(name) * 2.0**20).floor() * 2.0**-20 for name in self.shares}
-        parts = {f"{name}_coarse": coarse[name] for name in self.shares}
-        parts |= {f"{name}_fine": standing(name) - coarse[name] for name in self.shares}
-        rows = rows.with_columns(_as(standing(name), part.cum_sum()) for name, part in parts.items())
+        rows = rows.with_columns(
+            _as(standing(name), as_fixed_point(of_place(place)).cum_sum()) for name, of_place in self.shares.items()
+        )
         return rows.with_columns(
-            _as(standing(f"{name}_before"), _at_first(pl.col(_NEW_TIE), standing(name).shift(1, fill_value=0.0)))
-            for name in parts
+            _as(standing(f"{name}_before"), _at_first(pl.col(_NEW_TIE), standing(name).shift(1, fill_value=0)))
+            for name in self.shares
         )
 
     def _shared(self, name: str) -> pl.Expr:
-        parts = (f"{name}_coarse", f"{name}_fine")
-        coarse, fine = (_at_last(standing(part)) - standing(f"{part}_before") for part in parts)
-        return ratio(coarse + fine, self._standing("rank") - self._standing("above"))
+        rank, above = self._standing("rank"), self._standing("above")
+        total = from_fixed_point(_at_last(standing(name)) - standing(f"{name}_before"))
+        return pl.when(rank - above == 1).then(self.shares[name](rank)).otherwise(ratio(total, rank - above))
 
 
 def _as(column: pl.Expr, value: pl.Expr) -> pl.Expr:

@@ -9,7 +9,8 @@ all excluded is still there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import polars as pl
@@ -19,7 +20,7 @@ from polars_mlmetrics.engine.folds import INTERNAL, Fold, beside, fold, two_of_o
 from polars_mlmetrics.engine.measure import Measure, Targets
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.ranking import Ids, Ranking, code_of, code_of_unit
+from polars_mlmetrics.engine.ranking import Ranking, code_of
 from polars_mlmetrics.engine.reading import Statistic
 from polars_mlmetrics.engine.recorder import Recorder
 
@@ -104,7 +105,8 @@ class Plan:
         if self.passes is None or not all(lane.grain == "sample" and lane.in_passes for lane in lanes):
             self._fold_in_passes()
             return self._units_of(lanes)
-        return pl.concat([self._units_of(lanes).collect() for _ in self._passes(lanes, self.passes)]).lazy()
+        with closing(self._passes(lanes, self.passes)) as passes:
+            return pl.concat([self._units_of(lanes).collect() for _ in passes]).lazy()
 
     def _units_of(self, lanes: list[Lane]) -> pl.LazyFrame:
         units = beside([lane.units() for lane in lanes], lanes[0].unit_keys)
@@ -115,17 +117,20 @@ class Plan:
         lanes = [lane for lane in self._lanes.values() if lane.in_passes]
         if self.passes is None or not lanes:
             return
-        told = [pl.collect_all([lane.part() for lane in lanes]) for _ in self._passes(lanes, self.passes)]
+        with closing(self._passes(lanes, self.passes)) as passes:
+            told = [pl.collect_all([lane.part() for lane in lanes]) for _ in passes]
         for lane, *parts in zip(lanes, *told, strict=True):
             lane.read(self._coded(lane.by, self.rows))
             lane.merge(parts)
 
-    def _passes(self, lanes: list[Lane], passes: Passes) -> Iterator[None]:
+    def _passes(self, lanes: list[Lane], passes: Passes) -> Generator[None]:
         """Have lanes read one part of the rows after the other."""
-        for rows, ids in passes.parts(sum(lane.bytes_a_row for lane in lanes)):
-            for lane in lanes:
-                lane.read(self._coded(lane.by, rows), ids)
-            yield
+        # Closed at once where a pass fails, not when the error is forgotten: till then a bar would stay on the screen.
+        with closing(passes.parts(sum(lane.bytes_a_row for lane in lanes))) as parts:
+            for rows in parts:
+                for lane in lanes:
+                    lane.read(self._coded(lane.by, rows))
+                yield
 
     def _recorder(self, measure: Measure, *, in_runs: bool) -> Recorder:
         roles = identity(measure.roles)
@@ -229,7 +234,7 @@ class Lane:
             self.fold.take(statistic)
         for order, statistics, shares in recorder.ranked():
             same = (order.rows, order.number, order.truth, order.name, list(order.held))
-            self.rankings.setdefault(identity(same), Ranking(order, self._code(None))).take(statistics, shares)
+            self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys)).take(statistics, shares)
         for feature in recorder.features:
             self.fold.take_feature(feature)
         for value in recorder.looks_back:
@@ -248,14 +253,9 @@ class Lane:
         """What a row takes, about, while it is ranked, or looked at in windows, or folded."""
         return 25 + 45 * len(self.rankings) + (75 if self.fold.features else 0)
 
-    def read(self, rows: pl.LazyFrame, ids: Ids | None = None) -> None:
-        """Take other rows, of samples whose ids may be known to lie near each other."""
+    def read(self, rows: pl.LazyFrame) -> None:
+        """Take other rows."""
         self.fold.rows = rows
-        for ranking in self.rankings.values():
-            ranking.code = self._code(ids if self.grain == "sample" else None)
-
-    def _code(self, ids: Ids | None) -> pl.Expr:
-        return code_of_unit(self.by, [key for key in self.keys if key not in self.by], ids)
 
     def part(self) -> pl.LazyFrame:
         """What the rows give to be merged with what other rows give: sums over samples, or else the fold."""

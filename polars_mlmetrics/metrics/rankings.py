@@ -4,7 +4,7 @@ from typing import Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import ratio, share
+from polars_mlmetrics.engine.arithmetic import discount, ratio, share
 from polars_mlmetrics.engine.declaration import metric
 from polars_mlmetrics.engine.parameters import Averaged, Count, Options
 from polars_mlmetrics.engine.settle import LabelAverage
@@ -242,8 +242,7 @@ def _gain(u: Unit, gain: Gain) -> pl.Expr:
 
 
 def _discount(place: pl.Expr, k: int | None) -> pl.Expr:
-    discount = ratio(1.0, (place + 1).log(2))
-    return discount if k is None else pl.when(place <= k).then(discount).otherwise(0.0)
+    return discount(place) if k is None else pl.when(place <= k).then(discount(place)).otherwise(0.0)
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")

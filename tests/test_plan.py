@@ -274,7 +274,7 @@ def test_all_rankings_of_one_unit_share_one_sort(log: pl.LazyFrame) -> None:
     known = log.with_columns(pl.col("truth").cast(pl.Boolean))
     plan = mlm.evaluate(known, ranked, mlm.exact_match_prefix(), by="model")
     assert group_bys(plan) == 3  # rows -> samples, rows in order -> samples, samples -> groups
-    assert len(re.findall(r"SORT BY.*__mlm_key", plan.explain(engine="streaming"))) == 1
+    assert len(re.findall(r"SORT BY.*__mlm_pass:key", plan.explain(engine="streaming"))) == 1
     assert scans(plan) == 1
 
 

@@ -74,11 +74,11 @@ FIXED_POINT = 2.0**44
 
 
 def as_fixed_point(value: pl.Expr) -> pl.Expr:
-    """A value from 0 to 1 as a whole number of 2^-44: sums of it are exact, modulo 2^64.
+    """A value as a whole number of 2^-44: sums of these are exact, modulo 2^64.
 
-    So the difference of two running sums is exact too, however long they have run, where it is below 2^20.
+    So the difference of two running sums is exact too, however long they have run, where it is below 2^19.
     """
-    return (value * FIXED_POINT).round().cast(pl.UInt64)
+    return (value * FIXED_POINT).round().cast(pl.Int64)
 
 
 def from_fixed_point(value: pl.Expr) -> pl.Expr:

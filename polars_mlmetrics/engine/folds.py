@@ -28,11 +28,7 @@ class Fold:
 
     def take(self, statistic: Statistic) -> None:
         """Fold a statistic too."""
-        take(self.statistics, statistic)
-        if statistic.name in self.keys:
-            raise NameCollisionError(
-                f"{statistic.name!r} is the name of a statistic: alias the key column of that name."
-            )
+        take(self.statistics, statistic, self.keys)
 
     def take_feature(self, feature: pl.Expr) -> None:
         """Add a column to the rows before they are folded."""
@@ -74,8 +70,10 @@ class Fold:
         )
 
 
-def take(statistics: dict[str, Statistic], statistic: Statistic) -> None:
-    """Add a statistic to others, unless it is there already."""
+def take(statistics: dict[str, Statistic], statistic: Statistic, keys: Sequence[str]) -> None:
+    """Add a statistic to others at some keys, unless it is there already."""
+    if statistic.name in keys:
+        raise NameCollisionError(f"{statistic.name!r} is the name of a statistic: alias the key column of that name.")
     known = statistics.setdefault(statistic.name, statistic)
     if known.monoid != statistic.monoid or not same_expression(known.row, statistic.row):
         raise two_of_one_name(statistic.name)

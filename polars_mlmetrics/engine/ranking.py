@@ -25,7 +25,7 @@ from polars_mlmetrics.engine.arithmetic import (
     tie_in_key,
     truth_in_key,
 )
-from polars_mlmetrics.engine.folds import INTERNAL, fold, take
+from polars_mlmetrics.engine.folds import INTERNAL, fold, take, two_of_one_name
 from polars_mlmetrics.engine.reading import OfPlace, Statistic, folded
 
 STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
@@ -34,11 +34,9 @@ among the true rows alone."""
 
 SAME_CODE = "two units have one code, by chance. With passes=2 they are apart"
 
-_KEY, _HIGH, _LOW, _UNIT, _NUMBER, _TRUE = (
-    f"{INTERNAL}{name}" for name in ("key", "high", "low", "unit", "number", "true")
-)
-_ROW, _TRUES, _NEW_UNIT, _NEW_TIE, _LAST = (
-    f"{INTERNAL}{name}" for name in ("row", "trues", "new_unit", "new_tie", "last")
+_KEY, _HIGH, _LOW, _UNIT, _TRUE, _ROW, _TRUES, _NEW_UNIT, _NEW_TIE, _LAST = (
+    f"{INTERNAL}pass:{name}"
+    for name in ("key", "high", "low", "unit", "true", "row", "trues", "new_unit", "new_tie", "last")
 )
 
 
@@ -56,7 +54,14 @@ class Order:
 
 def standing(name: str) -> pl.Expr:
     """The column in which the pass tells it."""
-    return pl.col(f"{INTERNAL}{name}")
+    return pl.col(f"{INTERNAL}standing:{name}")
+
+
+def take_share(shares: dict[str, OfPlace], name: str, of_place: OfPlace) -> None:
+    """Add what a tie shares to what others do, unless it is there already."""
+    known, place = shares.setdefault(name, of_place), pl.col("place")
+    if not same_expression(known(place), of_place(place)):
+        raise two_of_one_name(name)
 
 
 def code_of(columns: Sequence[str]) -> pl.Expr:
@@ -76,11 +81,9 @@ class Ranking:
     shares: dict[str, OfPlace] = field(default_factory=dict)
     """What the rows of a tie share alike: the values of the places that they hold together."""
 
-    def take(self, statistics: Sequence[Statistic], shares: Mapping[str, OfPlace]) -> None:
-        """Fold these statistics too."""
-        self.shares.update(shares)
-        for statistic in statistics:
-            take(self.statistics, statistic)
+    def take(self, statistic: Statistic) -> None:
+        """Fold a statistic too."""
+        take(self.statistics, statistic, self.unit)
 
     def join_to(self, units: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The statistics, beside those that are known of the units already."""

@@ -11,7 +11,7 @@ import polars as pl
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of
 from polars_mlmetrics.engine.folds import INTERNAL
 from polars_mlmetrics.engine.measure import Measure
-from polars_mlmetrics.engine.ranking import STANDINGS, Order, standing
+from polars_mlmetrics.engine.ranking import STANDINGS, Order, standing, take_share
 from polars_mlmetrics.engine.reading import OfPlace, Statistic
 from polars_mlmetrics.engine.unit import Unit
 
@@ -90,7 +90,7 @@ class Recorder:
     def shares(self, name: str, of_place: OfPlace, value: pl.Expr, grain: Grain) -> pl.Expr:
         if not self._is_told(grain):
             return self.within(name, value, grain)
-        self._shares[name] = of_place
+        take_share(self._shares, name, of_place)
         return standing(name)
 
     def _is_told(self, grain: Grain) -> bool:
@@ -138,7 +138,7 @@ class Recorder:
 
     @property
     def _told_by_score(self) -> set[str]:
-        return {INTERNAL + name for name in (*STANDINGS, *self._shares)}
+        return {standing(name).meta.output_name() for name in (*STANDINGS, *self._shares)}
 
     def _order_by_score(self) -> Order:
         door = self._unit.door
@@ -166,7 +166,7 @@ class Recorder:
         return {column.meta.output_name(): (is_truth, dtype)} if column.meta.is_column() and exact else {}
 
 
-IDEAL = {f"{INTERNAL}ideal_place"}
+IDEAL = {standing("ideal_place").meta.output_name()}
 GRADES = {"gain", "real", "soft_truth", "actual"}
 SMALL_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
 

@@ -20,7 +20,7 @@ from polars_mlmetrics.engine.folds import INTERNAL, Fold, beside, fold, two_of_o
 from polars_mlmetrics.engine.measure import Measure, Targets
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.ranking import Ranking, code_of
+from polars_mlmetrics.engine.ranking import Ranking, code_of, take_share
 from polars_mlmetrics.engine.reading import Statistic
 from polars_mlmetrics.engine.recorder import Recorder
 
@@ -234,7 +234,13 @@ class Lane:
             self.fold.take(statistic)
         for order, statistics, shares in recorder.ranked():
             same = (order.rows, order.number, order.truth, order.name, list(order.held))
-            self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys)).take(statistics, shares)
+            ranking = self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys))
+            for name, of_place in shares.items():
+                take_share(ranking.shares, name, of_place)
+            for statistic in statistics:
+                # One that reads no truth may be told by an order that does.
+                known = (other for other in self.rankings.values() if statistic.name in other.statistics)
+                next(known, ranking).take(statistic)
         for feature in recorder.features:
             self.fold.take_feature(feature)
         for value in recorder.looks_back:

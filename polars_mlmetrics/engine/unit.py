@@ -129,7 +129,10 @@ class Unit(SharedStatistics):
         return self._within(name, self._ranked("sample", key, "ordinal", descending=False), "sample")
 
     def mean_of_tie(self, name: str, of_place: OfPlace) -> pl.Expr:
-        """What the places that the row's tie holds in its sample are worth, shared by its rows alike."""
+        """What the places that the row's tie holds in its sample are worth, shared by its rows alike.
+
+        A place should be worth something of the order of 1, as a discount is: what a tie shares is right to 3e-14.
+        """
         above, rank = (self._ranked("sample", self.score, ties) for ties in ("min", "max"))
         upto = of_place(pl.int_range(1, pl.len() + 1)).cum_sum()
         before = pl.when(above > 1).then(upto.gather((above - 2).clip(0))).otherwise(0.0)

@@ -230,7 +230,7 @@ def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:
     if ties == "ignore":
         u.reads_label()
         # Highest score first, then lowest label.
-        order = pl.struct(-u.score, pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
+        order = pl.struct((-u.score).alias("score"), pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
         discounts = _discount(u.place("place_by_label", order), k)
     else:
         discounts = u.mean_of_tie(f"discount@{k}", lambda place: _discount(place, k))

@@ -84,14 +84,14 @@ def test_a_log_is_what_its_recipe_says(recipe: Recipe) -> None:
 def test_no_two_recipes_share_a_file() -> None:
     recipes = [row.log for part in PARTS.values() for c in part.comparisons(10_000) for row in c.rows]
     # Of one folder as many files are read as are asked for.
-    distinct = {replace(recipe, files=min(recipe.files, 1), copies=1) for recipe in recipes}
+    distinct = {replace(recipe, files=min(recipe.files, 1)) for recipe in recipes}
     assert len({recipe.name for recipe in distinct}) == len(distinct)
 
 
-def test_samples_of_files_and_copies_are_apart(tmp_path: Path) -> None:
-    log = stored(Recipe(200, labels=20, files=3, copies=2), tmp_path)
+def test_samples_of_files_are_apart(tmp_path: Path) -> None:
+    log = stored(Recipe(200, labels=20, files=3), tmp_path)
     together = pl.concat(log.parts())
-    assert log.scan().select(pl.col("sample").n_unique()).collect().item() == 3 * 2 * 10
+    assert log.scan().select(pl.col("sample").n_unique()).collect().item() == 3 * 10
     assert_frame_equal(log.scan().collect(), together.collect())
 
 

@@ -34,7 +34,7 @@ def failures(comparison: Comparison, folder: Path) -> dict[Row, str]:
 def small(log: Recipe) -> Recipe:
     """A log of the same kind with few rows."""
     largest = min(log.largest, ROWS // 10)
-    return replace(log, rows=min(log.rows, ROWS), files=min(log.files, 2), copies=min(log.copies, 2), largest=largest)
+    return replace(log, rows=min(log.rows, ROWS), files=min(log.files, 2), largest=largest)
 
 
 def _failure(row: Row, folder: Path) -> str | None:

@@ -40,20 +40,18 @@ class Recipe:
     """Sample ids are hexadecimal text of 16 characters."""
     files: int = 0
     """Files of so many rows each, in a folder; 0 for one file and no folder."""
-    copies: int = 1
-    """How often the rows are read, each time under new sample ids."""
 
     @property
     def all_rows(self) -> int:
-        """The rows of all files and copies."""
-        return self.rows * max(self.files, 1) * self.copies
+        """The rows of all files."""
+        return self.rows * max(self.files, 1)
 
     @property
     def name(self) -> str:
         """The name of the file or folder: whatever differs from the plain log of so many rows."""
         plain = Recipe(self.rows)
-        # Of a folder only as many files are read as are asked for, as often as is asked for.
-        mine = dataclasses.replace(self, files=min(self.files, 1), copies=1)
+        # Of a folder only as many files are read as are asked for.
+        mine = dataclasses.replace(self, files=min(self.files, 1))
         values = dataclasses.asdict(mine).items()
         words = [f"{name}-{value}" for name, value in values if value != getattr(plain, name)]
         return "_".join([str(self.rows), *words])
@@ -64,23 +62,14 @@ class Log:
     """A log as it is read."""
 
     files: tuple[str, ...]
-    copies: int = 1
-    samples: int = 0
-    """How far apart the sample ids of two copies are."""
 
     def scan(self) -> pl.LazyFrame:
         """All rows, as one lazy frame."""
-        rows = pl.scan_parquet(list(self.files), glob=False)
-        return pl.concat(self._copy(rows, i) for i in range(self.copies)) if self.copies > 1 else rows
+        return pl.scan_parquet(list(self.files), glob=False)
 
     def parts(self) -> Iterator[pl.LazyFrame]:
-        """The rows of each file, and again for each copy."""
-        for i in range(self.copies):
-            for file in self.files:
-                yield self._copy(pl.scan_parquet(file, glob=False), i)
-
-    def _copy(self, rows: pl.LazyFrame, i: int) -> pl.LazyFrame:
-        return rows.with_columns(pl.col("sample") + i * self.samples) if i else rows
+        """The rows of each file."""
+        return (pl.scan_parquet(file, glob=False) for file in self.files)
 
 
 def stored(recipe: Recipe, folder: Path) -> Log:
@@ -89,7 +78,7 @@ def stored(recipe: Recipe, folder: Path) -> Log:
     if not recipe.files:
         return Log((str(_made(path.with_suffix(".parquet"), recipe, seed=0)),))
     files = [_made(path / f"{i:03}.parquet", recipe, seed=i) for i in range(recipe.files)]
-    return Log(tuple(map(str, files)), recipe.copies, recipe.files * _samples(recipe))
+    return Log(tuple(map(str, files)))
 
 
 def _made(file: Path, recipe: Recipe, seed: int) -> Path:

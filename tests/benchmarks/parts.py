@@ -125,8 +125,8 @@ PARTS = {
         memory,
     ),
     "scale": Part(
-        "A log of many files, many times over",
-        "The files of bounded memory, each read several times, every time under new sample ids.",
+        "A log of many more files",
+        "Bounded memory, of five times as many files.",
         scale,
     ),
     "small": Part(

@@ -435,6 +435,10 @@ def test_a_key_called_like_a_statistic(log: pl.DataFrame | pl.LazyFrame) -> None
     renamed = log.rename({"country": "positives"})
     message = raised(mlm.NameCollisionError, mlm.evaluate, renamed, mlm.recall(), by="positives")
     assert message == "'positives' is the name of a statistic: alias the key column of that name."
+    ranked = log.rename({"country": "pairs_lost"})
+    assert raised(mlm.NameCollisionError, mlm.evaluate, ranked, mlm.roc_auc(), by="pairs_lost") == (
+        "'pairs_lost' is the name of a statistic: alias the key column of that name."
+    )
     of_runs = log.rename({"country": "positives by score"})
     assert raised(mlm.NameCollisionError, mlm.evaluate, of_runs, mlm.ks(), by="positives by score") == (
         "'positives by score' is the name of a statistic: alias the key column of that name."

@@ -327,6 +327,9 @@ USERS: dict[str, tuple[Callable[[Any], pl.Expr], Callable[[Any], Any]]] = {
                     lambda s: np.bincount(s.rank).max() + s.rank.max()),
     "null_on_false_rows": (lambda u: u.sum("nulls", u.true_rank.fill_null(10) + u.true_above.is_null()),
                            lambda s: s.true_rank[s.true].sum() + 11 * (~s.true).sum()),
+    "named_like_the_pass": (
+        lambda u: u.sum("upto", pl.when(u.rank <= u.within("true", u.truth.cast(pl.Int64), "sum")).then(u.rank)),
+        lambda s: s.rank[s.rank <= s.true.sum()].sum()),
     "of_two_orders": (lambda u: u.sum("both", u.rank * u.ideal_place), lambda s: (s.rank * s.place).sum()),
 }  # fmt: skip
 
@@ -397,3 +400,19 @@ def test_separation(dtype: Any) -> None:
             assert got.keys() == SEPARATED.keys()
             for label, values in got.items():
                 assert all(map(same, values, separated(*SEPARATED[label]))), (label, values)
+
+
+def test_two_shares_of_one_name() -> None:
+    places = lambda u: u.mean_of_tie("discount@5", lambda place: place * 1.0)  # noqa: E731
+    mine = declared("mine", lambda u: u.sum("mine", pl.when(u.truth).then(places(u))))
+    log = TIED.with_columns(pl.col("truth").cast(pl.Boolean))
+    assert mlm.evaluate(log, mine).item() != mlm.evaluate(log, mlm.dcg(k=5)).item()
+    with pytest.raises(mlm.NameCollisionError, match="'discount@5'"):
+        mlm.evaluate(log, mlm.dcg(k=5), mine)
+
+
+def test_one_statistic_of_a_metric_with_truth_and_one_without() -> None:
+    plain = declared("plain", lambda u: u.sum("ranks", u.rank))
+    shared = declared("shared", lambda u: u.sum("ranks", u.rank) / u.positives())
+    together, *apart = (mlm.evaluate(TIED, some, by="model") for some in ([plain, shared], plain, shared))
+    assert_frame_equal(together, pl.concat([apart[0], apart[1].drop("model")], how="horizontal"))

@@ -15,7 +15,7 @@ from polars_mlmetrics.engine.arithmetic import modulo, whole_times
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
 
-HELD = 250_000_000
+HELD = 330_000_000
 """Bytes that a process holds whatever it reads."""
 
 LEAST_ROOM = 50_000_000

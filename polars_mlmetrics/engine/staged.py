@@ -257,7 +257,7 @@ class Lane:
     @property
     def bytes_a_row(self) -> int:
         """What a row takes, about, while it is ranked, or looked at in windows, or folded."""
-        return 25 + 45 * len(self.rankings) + (75 if self.fold.features else 0)
+        return 25 + 70 * len(self.rankings) + (75 if self.fold.features else 0)
 
     def read(self, rows: pl.LazyFrame) -> None:
         """Take other rows."""

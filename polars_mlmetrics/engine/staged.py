@@ -284,7 +284,7 @@ class Lane:
 
     def _sums(self) -> pl.LazyFrame:
         """One row a group: what settling needs to know of all its units together."""
-        sums = [c for recorder, columns in self.measures for c in _sums(recorder, columns)]
+        sums = [c for recorder, columns in self.measures for c in _sums(recorder, columns).values()]
         return fold(self.units(), self.by, sums)
 
     def units(self) -> pl.LazyFrame:
@@ -350,7 +350,7 @@ class Lane:
         names = dict.fromkeys(statistic.name for recorder, _ in self.measures for statistic in recorder.run_rows)
         counted = [pl.when(pl.col(key).is_not_null()).then(pl.col(name)).alias(name) for name in names]
         runs = self.fold.table().with_columns(counted).sort(key, descending=True, nulls_last=True)
-        # Most formulas are native here. One that cumulates its runs (roc_auc, and others) leaves the streaming
+        # Most formulas are native here. One that cumulates its runs (ks, and others) leaves the streaming
         # engine for this last aggregation: a cumulative sum must start anew in each unit, and one over all of them,
         # less what came before the unit, would lose digits.
         return fold(runs, self.unit_keys, values, in_order=True)
@@ -371,20 +371,19 @@ def _told_of_units(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
     return {name: expression for name, expression in told.items() if expression is not None}
 
 
-def _sums(recorder: Recorder, columns: Columns) -> list[pl.Expr]:
+def _sums(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
+    """What is summed over the units of a group, by the name that the settlement has for it."""
     settlement, value = recorder.measure.settlement, pl.col(columns.value)
     weight = None if recorder.answer.weight is None else pl.col(columns.weight)
     unknown = None if recorder.answer.unknown is None else pl.col(columns.unknown)
     units = pl.col(columns.present).sum().cast(pl.Int64)
     sums = settlement.sums(value, weight, units, unknown)
-    return [column.alias(f"{columns.value}_{name}") for name, column in sums.items()]
+    return {name: column.alias(f"{columns.value}_{name}") for name, column in sums.items()}
 
 
 def _settled(recorder: Recorder, columns: Columns) -> list[pl.Expr]:
     settlement = recorder.measure.settlement
-    prefix = f"{columns.value}_"
-    names = (column.meta.output_name().removeprefix(prefix) for column in _sums(recorder, columns))
-    sums = {name: pl.col(prefix + name) for name in names}
+    sums = {name: pl.col(column.meta.output_name()) for name, column in _sums(recorder, columns).items()}
     return [
         settlement.settled(sums).alias(columns.value),
         settlement.undefined_units(sums).alias(columns.undefined_units),

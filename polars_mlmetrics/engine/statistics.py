@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, any_of
+from polars_mlmetrics.data.roles import Door, Grain, any_of
 from polars_mlmetrics.engine.arithmetic import by_float_type, share
 
 
@@ -68,6 +68,9 @@ class SharedStatistics(ABC):
     @abstractmethod
     def truth(self) -> pl.Expr: ...
 
+    @abstractmethod
+    def standing(self, name: Literal["rank", "above", "true_rank", "true_above"], grain: Grain) -> pl.Expr: ...
+
     @property
     @abstractmethod
     def rank(self) -> pl.Expr: ...
@@ -92,6 +95,11 @@ class SharedStatistics(ABC):
     def negatives(self) -> pl.Expr:
         """Σw·(1-t): how many rows are not true, weighted."""
         return self.tally("negatives", ~self.truth)
+
+    def precision_at_true(self, grain: Grain) -> pl.Expr:
+        """Σ over the true rows of the share of true ones among those ranked at or above each, in a unit of a grain."""
+        true_rank, rank = self.standing("true_rank", grain), self.standing("rank", grain)
+        return self.sum("precision_at_true", pl.when(self.truth).then(share(true_rank, rank)))
 
     # The four cells are folded each by itself, never one as the difference of two others: a sum of weights that
     # should be 0 then is 0, and not 1e-17.

@@ -63,8 +63,7 @@ def label_ranking_average_precision(u: Unit, **options: Unpack[Options]) -> pl.E
 
     Ties: the whole tie group is ranked at its own score.
     """
-    precision_at_true = u.sum("precision_at_true", pl.when(u.truth).then(share(u.true_rank, u.rank)))
-    return ratio(precision_at_true, u.positives())
+    return ratio(u.precision_at_true("sample"), u.positives())
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")

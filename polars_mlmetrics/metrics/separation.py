@@ -141,8 +141,7 @@ def average_precision(
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
     if bins is None and not u.is_weighted:
-        rank, true_rank = (u.standing(name, u.grain) for name in ("rank", "true_rank"))
-        return ratio(u.sum("precision_at_true", pl.when(u.truth).then(share(true_rank, rank))), u.positives())
+        return ratio(u.precision_at_true(u.grain), u.positives())
     curve = _curve(u, bins, grid)
     return ratio((curve.positives * curve.precision).sum(), curve.all_positives)
 

@@ -32,7 +32,7 @@ STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
 """What the pass tells of a row: its place, and how many rows are above its tie, and down to the end of it; the same
 among the true rows alone."""
 
-SAME_CODE = "two units have one code, by chance. With passes=2 they are apart"
+SAME_CODE = "two units have one code, by chance. Of two samples it is unlikely that they meet in one of passes=100"
 
 _KEY, _HIGH, _LOW, _UNIT, _TRUE, _ROW, _TRUES, _NEW_UNIT, _NEW_TIE, _LAST = (
     f"{INTERNAL}pass:{name}"

@@ -134,10 +134,7 @@ class Ranking:
             _changes(code_in_key(high)).alias(_NEW_UNIT),
             (_changes(high) | _changes(tie_in_key(low))).alias(_NEW_TIE),
         )
-        rows = rows.with_columns(true.cum_sum().alias(_TRUES))
-        rows = rows.with_columns(
-            _as(place, row - _at_first(new_unit, row) + 1),
-        )
+        rows = rows.with_columns(true.cum_sum().alias(_TRUES), _as(place, row - _at_first(new_unit, row) + 1))
         trues_before = _at_first(new_unit, trues - true)
         rows = self._with_shared_sums(rows).with_columns(
             _as(above, _at_first(new_tie, row) - _at_first(new_unit, row)),

@@ -49,9 +49,7 @@ def folded(values: pl.Expr, monoid: Monoid) -> pl.Expr:
 def only_rows_of(row: pl.Expr) -> pl.Expr | None:
     """The condition of a `when(condition).then(value)`, which is null elsewhere; None of anything else."""
     parts = row.meta.pop()
-    is_conditional = (
-        len(parts) == 3 and parts[1].meta.eq(pl.lit(None)) and row.meta.eq(pl.when(parts[0]).then(parts[2]))
-    )
+    is_conditional = len(parts) == 3 and row.meta.eq(pl.when(parts[0]).then(parts[2]))
     return parts[0] if is_conditional else None
 
 

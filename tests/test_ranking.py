@@ -403,8 +403,10 @@ def test_separation(dtype: Any) -> None:
 
 
 def test_two_shares_of_one_name() -> None:
-    places = lambda u: u.mean_of_tie("discount@5", lambda place: place * 1.0)  # noqa: E731
-    mine = declared("mine", lambda u: u.sum("mine", pl.when(u.truth).then(places(u))))
+    def formula(u: mlm.Unit) -> pl.Expr:
+        return u.sum("mine", pl.when(u.truth).then(u.mean_of_tie("discount@5", lambda place: place * 1.0)))
+
+    mine = declared("mine", formula)
     log = TIED.with_columns(pl.col("truth").cast(pl.Boolean))
     assert mlm.evaluate(log, mine).item() != mlm.evaluate(log, mlm.dcg(k=5)).item()
     with pytest.raises(mlm.NameCollisionError, match="'discount@5'"):

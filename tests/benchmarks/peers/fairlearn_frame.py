@@ -1,8 +1,8 @@
 """fairlearn's MetricFrame, with the model as the control feature and the fold as the sensitive one."""
 
 import polars as pl
-from fairlearn.metrics import MetricFrame  # type: ignore[import-untyped]
-from sklearn import metrics  # type: ignore[import-untyped]
+from fairlearn.metrics import MetricFrame
+from sklearn import metrics
 
 from tests.benchmarks.data import Log
 

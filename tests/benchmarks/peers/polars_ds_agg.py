@@ -1,7 +1,7 @@
 """polars-ds, as expressions inside an aggregation."""
 
 import polars as pl
-import polars_ds as pds  # type: ignore[import-untyped]
+import polars_ds as pds
 
 from tests.benchmarks.data import Log
 from tests.benchmarks.work import BY

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import polars as pl
-from sklearn import metrics  # type: ignore[import-untyped]
+from sklearn import metrics
 
 from tests.benchmarks.data import Log
 from tests.benchmarks.work import BY

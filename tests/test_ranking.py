@@ -64,6 +64,16 @@ def test_keys(numbers: list[float], short: list[float]) -> None:
     check_keys(short, pl.Float32)
 
 
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Int64, pl.UInt64])
+def test_a_pair_gives_back_both_numbers(dtype: type[pl.DataType]) -> None:
+    ids = pl.DataFrame({"id": [None, 0, 1, *pl.select(dtype.min(), high=dtype.max()).row(0)]}, schema={"id": dtype})
+    frame = pl.DataFrame({"code": [code // 2 * 2 for code in CODES]}, schema={"code": pl.UInt64}).join(ids, how="cross")
+    pair = arithmetic.pair_of(pl.col("code"), pl.col("id"))
+    back = [arithmetic.first_of_pair(pair), arithmetic.second_of_pair(pair, dtype())]
+    assert frame.select(code=back[0], id=back[1]).rows() == frame.rows()
+    assert frame.select(pair).n_unique() == frame.n_unique()
+
+
 # -- all ranking metrics, against the references -----------------------------------------------------------------------
 
 TRUTHS = {"top_k_accuracy": "one", "dcg": "gain", "ndcg": "gain"}  # what is not named has many true labels

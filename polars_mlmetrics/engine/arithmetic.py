@@ -128,3 +128,31 @@ def number_in_key(high: pl.Expr, low: pl.Expr) -> pl.Expr:
     falling = high % 2 * 2**63 + low // 2
     bits = pl.when(falling >= 2**63).then(falling).otherwise(2**63 - 1 - falling)
     return bits.reinterpret(dtype=pl.Float64)
+
+
+# A pair is one number of 128 bits: 63 of an even number that is never null, 1 that says whether a second number is
+# null, and 64 of the second number.
+
+
+def even(code: pl.Expr) -> pl.Expr:
+    """A code without its last bit."""
+    return code // 2 * 2
+
+
+def pair_of(even: pl.Expr, number: pl.Expr) -> pl.Expr:
+    """Two whole numbers as one; the second may be null."""
+    high = even + number.is_null().cast(pl.UInt64)
+    low = number.fill_null(0).cast(pl.UInt64, wrap_numerical=True)
+    return high.cast(pl.UInt128) * 2**64 + low.cast(pl.UInt128)
+
+
+def first_of_pair(pair: pl.Expr) -> pl.Expr:
+    """The even number of a pair."""
+    high, _ = halves(pair)
+    return even(high)
+
+
+def second_of_pair(pair: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """The second number of a pair, in its own type."""
+    high, low = halves(pair)
+    return pl.when(high % 2 == 0).then(low.cast(dtype, wrap_numerical=True))

@@ -16,15 +16,14 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain, Table, Types, all_of, same_expression, types_of
-from polars_mlmetrics.engine.folds import INTERNAL, Fold, beside, fold, two_of_one_name
+from polars_mlmetrics.engine.arithmetic import even
+from polars_mlmetrics.engine.folds import CODE, INTERNAL, Fold, beside, fold, fold_rows, two_of_one_name
 from polars_mlmetrics.engine.measure import Measure, Targets
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import Ranking, code_of, take_share
 from polars_mlmetrics.engine.reading import Statistic
 from polars_mlmetrics.engine.recorder import Recorder
-
-CODE = f"{INTERNAL}code"
 
 
 class Columns(NamedTuple):
@@ -181,7 +180,7 @@ class Plan:
         return rows if by == self.by else rows.with_columns(self._code())
 
     def _code(self) -> pl.Expr:
-        return code_of(self.by).alias(CODE)
+        return even(code_of(self.by)).alias(CODE)
 
     def _share_folds(self) -> None:
         """Let the group, its labels and its few runs (bins) be merged from one fold of the rows at all their keys.
@@ -321,7 +320,7 @@ class Lane:
         folded = self.fold.table(first)
         some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
         back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
-        table = fold(self._rows_of(back), self.unit_keys, [s.fold().alias(s.name) for s in again])
+        table = fold_rows(self._rows_of(back), self.unit_keys, again)
         return beside([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
 
     def _looks(self) -> tuple[list[Statistic], list[Statistic]]:

@@ -228,7 +228,7 @@ def subset_accuracy(u: Unit, *, threshold: Threshold = 0.5, **options: Unpack[De
     """
     if Cut.of(threshold).is_argmax:
         return pl.when(u.positives() == 1).then(u.true_positives(threshold)).otherwise(0.0)
-    return (u.count(f"wrong@{Cut.of(threshold)}", u.decision(threshold) != u.truth) == 0).cast(pl.Float64)
+    return (u.false_positives(threshold) + u.false_negatives(threshold) == 0).cast(pl.Float64)
 
 
 @metric(range=(0, 1), best="max", undefined_when="no rows")

@@ -3,6 +3,9 @@
 from polars_mlmetrics import namespace as _namespace  # registers .mlm
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.incremental import update_states
+from polars_mlmetrics.analysis.state_files import scan_states, write_state
+from polars_mlmetrics.analysis.states import compact, finish, state
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.arithmetic import ratio
@@ -11,29 +14,38 @@ from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.settle import Average
 from polars_mlmetrics.engine.statistics import Threshold
 from polars_mlmetrics.engine.unit import Unit
-from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError
+from polars_mlmetrics.errors import ColumnError, FileError, MetricError, NameCollisionError, ParameterError, StateError
 from polars_mlmetrics.metrics import *
 from polars_mlmetrics.metrics.targets import average_score, flattened
+from polars_mlmetrics.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "CATALOGUE",
     "Average",
     "ColumnError",
+    "FileError",
     "Metric",
     "MetricError",
     "NameCollisionError",
     "ParameterError",
     "Roles",
+    "StateError",
     "Threshold",
     "Unit",
     "average_score",
+    "compact",
     "confusion",
     "evaluate",
+    "finish",
     "flattened",
     "metric",
     "ratio",
+    "scan_states",
+    "state",
+    "update_states",
     "worst",
+    "write_state",
 ]
 __all__ += list(CATALOGUE)

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+INTERNAL = "__mlm_"
+"""How the names begin that plans give to columns of their own."""
+
 
 class MetricError(ValueError):
     """Something about a metric, its roles or its table is not as it must be."""
@@ -16,13 +19,21 @@ class ParameterError(MetricError, TypeError):
     """A metric or a verb was given a parameter it does not have, or a value it cannot take."""
 
 
+class StateError(MetricError):
+    """A state cannot hold, or does not hold, what is asked of it; or what should be one is none."""
+
+
+class FileError(MetricError):
+    """A file that is asked for is not there, or is not as it must be; or a place cannot be written to."""
+
+
 class NameCollisionError(MetricError):
     """Two different things would carry one name."""
 
 
 def unknown(what: str, given: object, known: Iterable[object], *, of: str, beside: Iterable[str] = ()) -> str:
     """Say that `given` is not among `known`, and name the nearest match, be it among what goes beside them."""
-    names = [str(name) for name in known]
+    names = [str(name) for name in known if not str(name).startswith(INTERNAL)]
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     near = get_close_matches(str(given), [*names, *beside], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""

@@ -13,6 +13,8 @@ import polars as pl
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.state_files import write_state
+from polars_mlmetrics.analysis.states import compact, finish, state
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.engine.declaration import CATALOGUE, Declaration
@@ -87,6 +89,10 @@ class FrameNamespace:
         frame = self._seen()
         return self._copy if frame is None else frame
 
+    compact = _verb(compact)
     confusion = _verb(confusion)
     evaluate = _verb(evaluate)
+    finish = _verb(finish)
+    state = _verb(state)
     worst = _verb(worst)
+    write_state = _verb(write_state)

@@ -433,7 +433,7 @@ def test_a_tidy_table_may_have_metrics_called_like_its_columns() -> None:
 @either_frame
 def test_a_key_called_like_a_statistic(log: pl.DataFrame | pl.LazyFrame) -> None:
     renamed = log.rename({"country": "positives"})
-    message = raised(mlm.NameCollisionError, mlm.evaluate, renamed, mlm.recall(), by="positives")
+    message = raised(mlm.NameCollisionError, mlm.evaluate, renamed, mlm.prevalence(), by="positives")
     assert message == "'positives' is the name of a statistic: alias the key column of that name."
     ranked = log.rename({"country": "pairs_lost"})
     assert raised(mlm.NameCollisionError, mlm.evaluate, ranked, mlm.roc_auc(), by="pairs_lost") == (
@@ -443,7 +443,7 @@ def test_a_key_called_like_a_statistic(log: pl.DataFrame | pl.LazyFrame) -> None
     assert raised(mlm.NameCollisionError, mlm.evaluate, of_runs, mlm.ks(), by="positives by score") == (
         "'positives by score' is the name of a statistic: alias the key column of that name."
     )
-    aliased = mlm.evaluate(renamed, mlm.recall(), by=pl.col("positives").cast(pl.String).alias("positives"))
+    aliased = mlm.evaluate(renamed, mlm.prevalence(), by=pl.col("positives").cast(pl.String).alias("positives"))
     assert aliased.lazy().collect()["positives"].to_list() == [None, "DE", "FR"]
 
 

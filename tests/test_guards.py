@@ -151,11 +151,16 @@ FORBIDDEN = {
 def called(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """The line and the last name of everything that is called."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and not is_of_json(node):
             if isinstance(node.func, ast.Name):
                 yield node.lineno, node.func.id
             elif isinstance(node.func, ast.Attribute):
                 yield node.lineno, node.func.attr
+
+
+def is_of_json(node: ast.Call) -> bool:
+    """JSON holds numbers and texts: what is read of it runs nothing."""
+    return ast.unparse(node.func) == "json.loads"
 
 
 def forbidden(tree: ast.AST) -> list[tuple[int, str]]:

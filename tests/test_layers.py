@@ -11,7 +11,16 @@ PACKAGE = Path(polars_mlmetrics.__file__).parent
 NAME = polars_mlmetrics.__name__
 
 # Lowest first. A file imports from its own layer and from those below it; layers of one rank do not see each other.
-LAYERS = ["errors", "data", "engine", "metrics", "analysis", "reporting", ("namespace", "spark", "cli", "testing"), ""]
+LAYERS = [
+    ("errors", "version"),
+    "data",
+    "engine",
+    "metrics",
+    "analysis",
+    "reporting",
+    ("namespace", "spark", "cli", "testing"),
+    "",
+]
 RANK = {
     name: rank
     for rank, layer in enumerate(LAYERS)

@@ -180,7 +180,7 @@ def bar(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_a_terminal_with_rich_has_a_bar(bar: list[Any], terminal: Terminal) -> None:
     mlm.evaluate(LOG, METRICS, passes=3)
-    assert bar[0] == {"description": "passes", "console": SimpleNamespace(stderr=True), "transient": True}
+    assert bar[0] == {"description": "pass by pass", "console": SimpleNamespace(stderr=True), "transient": True}
     assert bar[1:] == [1, 2, 3, "closed"]
     assert terminal.getvalue() == ""
 

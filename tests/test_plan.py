@@ -297,33 +297,33 @@ def test_metrics_in_arithmetic_are_folded_with_the_others(log: pl.LazyFrame) -> 
 
 
 def test_the_account_of_a_tidy_table_costs_no_fold_of_the_rows_but_that_of_the_samples(log: pl.LazyFrame) -> None:
-    assert group_bys(mlm.evaluate(log.drop("sample"), mlm.f1(), mlm.recall(), by="model", tidy=True)) == 1
-    assert group_bys(mlm.evaluate(log, mlm.f1(), mlm.recall(), by="model", tidy=True)) == 3
+    assert group_bys(mlm.evaluate(log.drop("sample"), mlm.f1(), mlm.prevalence(), by="model", tidy=True)) == 1
+    assert group_bys(mlm.evaluate(log, mlm.f1(), mlm.prevalence(), by="model", tidy=True)) == 3
 
 
 @pytest.mark.parametrize(
     ("metric", "name"),
     [
-        (mlm.recall().on(score="w"), "positives[score=w]"),
-        (mlm.recall().on(score=pl.col("w") * 2), 'positives[score=[(col("w")) * (dyn int: 2)]]'),
-        (mlm.recall().on(weight="w"), "positives[weight=w]"),
-        (mlm.recall(labels=["x"]), "positives[labels=['x']]"),
-        (mlm.recall().filter(pl.col("country") == "DE"), 'positives[where [(col("country")) == ("DE")]]'),
-        (mlm.recall(average="macro").on(label="country"), "positives[label=country]"),
+        (mlm.prevalence().on(score="w"), "positives[score=w]"),
+        (mlm.prevalence().on(score=pl.col("w") * 2), 'positives[score=[(col("w")) * (dyn int: 2)]]'),
+        (mlm.prevalence().on(weight="w"), "positives[weight=w]"),
+        (mlm.prevalence(labels=["x"]), "positives[labels=['x']]"),
+        (mlm.prevalence().filter(pl.col("country") == "DE"), 'positives[where [(col("country")) == ("DE")]]'),
+        (mlm.prevalence(average="macro").on(label="country"), "positives[label=country]"),
     ],
     ids=repr,
 )
 def test_what_a_statistic_is_bound_to_beyond_the_plans_roles_is_in_its_name(
     log: pl.LazyFrame, metric: mlm.Metric, name: str
 ) -> None:
-    plan = mlm.evaluate(log, mlm.recall().alias("plain"), metric, by="model")
+    plan = mlm.evaluate(log, mlm.prevalence().alias("plain"), metric, by="model")
     written = plan.explain(optimized=False).replace('\\"', '"')
     assert f'.alias("{name}")' in written
     assert '.alias("positives")' in written
 
 
 def test_roles_that_are_the_plans_own_are_not_in_the_name(log: pl.LazyFrame) -> None:
-    plan = mlm.evaluate(log, mlm.recall().on(score="w"), by="model", score="w")
+    plan = mlm.evaluate(log, mlm.prevalence().on(score="w"), by="model", score="w")
     assert folds(plan, "positives") == 1
 
 
@@ -345,15 +345,15 @@ def clash() -> Iterator[Any]:
 
 def test_two_statistics_of_one_name(log: pl.LazyFrame, clash: Any) -> None:
     message = "two different statistics are called 'positives': give one of them another name."
-    for metrics in ([clash(), mlm.recall()], [mlm.recall(), clash()], [clash() - mlm.recall()]):
+    for metrics in ([clash(), mlm.prevalence()], [mlm.prevalence(), clash()], [clash() - mlm.prevalence()]):
         with pytest.raises(mlm.NameCollisionError) as caught:
             mlm.evaluate(log, metrics, by="model")
         assert str(caught.value) == message
 
 
 def test_one_name_in_two_units_is_no_clash(log: pl.LazyFrame, clash: Any) -> None:
-    table = mlm.evaluate(log, clash(), mlm.recall(average="samples"), by="model").collect()
-    assert table.columns == ["model", "clashing", "recall_samples"]
+    table = mlm.evaluate(log, clash(), mlm.prevalence(average="samples"), by="model").collect()
+    assert table.columns == ["model", "clashing", "prevalence_samples"]
 
 
 def test_two_monoids_under_one_name(log: pl.LazyFrame) -> None:

@@ -9,9 +9,10 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import check_columns
 from polars_mlmetrics.engine.declaration import Declaration
+from polars_mlmetrics.engine.lane import Columns
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Metric
-from polars_mlmetrics.engine.staged import Columns, Plan
+from polars_mlmetrics.engine.staged import Plan
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.metrics.decisions import n_excluded, n_rows, n_samples, support
@@ -69,11 +70,13 @@ class Account:
     def _tell(self, plan: Plan) -> None:
         measure = self._first
         known = [pl.col(key).is_not_null() for key in measure.door().needed_keys(measure.grain)]
-        self._told["n_rows"] = plan.add(_counting(n_rows(), measure, known)).value
+        self._told["n_rows"] = plan.add(_counting_used(measure, known)).value
         self._told["n_rows_of_group"] = plan.add(_counting(n_rows(), measure)).value
         self._told["n_excluded_of_group"] = plan.add(_counting(n_excluded(), measure)).value
         if all(column in plan.schema for column in measure.table.sample):
-            self._tell_samples(plan)
+            counted = self._n_samples()
+            if plan.can_tell(counted):
+                self._told["n_samples"] = plan.add(counted).value
         guards = measure.probe.door.guards
         if "soft_truth" in guards:
             self._told["support"] = plan.add(_counting(SOFT_SUPPORT(), measure, known)).value
@@ -88,8 +91,12 @@ class Account:
             check_columns(measure.table.sample, plan.schema, what="sample column")
         except ColumnError as error:
             raise ColumnError(f"min_samples counts samples: {error}") from None
+        self._told["n_samples"] = plan.add(self._n_samples()).value
+
+    def _n_samples(self) -> Measure:
+        measure = self._first
         known = [pl.col(key).is_not_null() for key in measure.table.keys(measure.grain) if measure.grain == "label"]
-        self._told["n_samples"] = plan.add(_counting(n_samples(), measure, known)).value
+        return _counting(n_samples(), measure, known)
 
     def _too_few(self) -> pl.Expr:
         return pl.col(self._told["n_samples"]) < self._min_samples
@@ -164,6 +171,15 @@ def plain_row(name: str) -> pl.Expr:
 
 
 TIDY = ["metric", "value", "low", "high", "n_rows", "n_samples", "n_excluded", "support", "n_undefined", "reason"]
+
+
+def _counting_used(measure: Measure, known: Sequence[pl.Expr]) -> Measure:
+    """A count of the rows that a measure uses: of those that it reads, all that have the key of a unit."""
+    if measure.grain != "label" or measure.probe.reads:
+        return _counting(n_rows(), measure, known)
+    # The units are told from each other anyway, and then the rows that have no key are apart.
+    counted = _counting(n_rows(), measure)
+    return replace(counted, declaration=replace(counted.declaration, grain="label"))
 
 
 def _counting(count: Metric, measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure:

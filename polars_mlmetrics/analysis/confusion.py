@@ -8,8 +8,7 @@ import polars as pl
 from polars_mlmetrics.analysis.question import KeyReader, Keys, check_frame
 from polars_mlmetrics.data.roles import Door, Roles, Table, any_of, check_columns, check_role, checked_roles
 from polars_mlmetrics.engine.arithmetic import ratio
-from polars_mlmetrics.engine.folds import INTERNAL
-from polars_mlmetrics.errors import ColumnError, NameCollisionError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, Unpack
 
 import polars as pl
@@ -13,15 +13,19 @@ from polars_mlmetrics.analysis.question import Keys, Question
 from polars_mlmetrics.analysis.slices import stacked
 from polars_mlmetrics.analysis.splitting import passes_of
 from polars_mlmetrics.data.roles import Grain, Roles
-from polars_mlmetrics.engine.folds import INTERNAL, beside, fold
+from polars_mlmetrics.engine.folds import beside, fold
+from polars_mlmetrics.engine.lane import Columns
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import Count, check_parameter
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.staged import Columns, Plan
-from polars_mlmetrics.errors import MetricError, ParameterError
+from polars_mlmetrics.engine.staged import Plan
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
+
+PlanBy = Callable[[list[str]], Plan]
+"""How a plan is begun, by the columns of its groups."""
 
 
 def evaluate(
@@ -88,10 +92,13 @@ def evaluate(
     question = Question.read(frame, metrics, by, slices, roles)
     split = passes_of(question, passes, memory, progress=progress)
 
+    def plan_of(split: Passes | None) -> PlanBy:
+        return lambda by: Plan(question.rows, by, question.roles, split)
+
     def table(split: Passes | None) -> pl.LazyFrame:
         if per is None:
-            return _settled(question, min_samples, split, tidy=tidy)
-        return _unsettled(question, per, min_samples, split, tidy=tidy)
+            return settled(question, plan_of(split), min_samples, tidy=tidy)
+        return unsettled(question, plan_of(split), per, min_samples, tidy=tidy)
 
     if isinstance(frame, pl.DataFrame):
         return table(split).collect()
@@ -100,7 +107,8 @@ def evaluate(
     return pl.defer(lambda: table(split).collect(), schema=table(None).collect_schema())
 
 
-def _settled(question: Question, min_samples: int | None, passes: Passes | None, *, tidy: bool) -> pl.LazyFrame:
+def settled(question: Question, plan_by: PlanBy, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+    """One row a group and slice."""
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
     results = TIDY if tidy else question.order
     question.check_names(results)
@@ -108,7 +116,7 @@ def _settled(question: Question, min_samples: int | None, passes: Passes | None,
         _check_numbers(question)
 
     def table_of(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(question.rows, by, question.roles, passes)
+        plan = plan_by(by)
         accounts = [Account(metric, plan, min_samples, tidy=tidy) for metric in question.metrics]
         tables = [plan.groups()] if accounts else []
         if question.plain:
@@ -132,9 +140,8 @@ def _tidy(table: pl.LazyFrame, by: list[str], accounts: list[Account], question:
     )
 
 
-def _unsettled(
-    question: Question, per: Grain, min_samples: int | None, passes: Passes | None, *, tidy: bool
-) -> pl.LazyFrame:
+def unsettled(question: Question, plan_by: PlanBy, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+    """One row a unit of each group and slice."""
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
     if tidy or min_samples is not None:
@@ -148,7 +155,7 @@ def _unsettled(
     question.check_names([*keys, *names])
 
     def table_of(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(question.rows, by, question.roles, passes)
+        plan = plan_by(by)
         columns = {measure.key: plan.add(measure) for metric in metrics for measure in metric.measures()}
         table = plan.units()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}

@@ -12,9 +12,8 @@ import polars as pl
 from polars_mlmetrics.analysis.fitness import check_measure, check_thresholds
 from polars_mlmetrics.data.roles import Table, check_columns, checked_roles, is_pattern, is_row_wise
 from polars_mlmetrics.engine.declaration import CATALOGUE
-from polars_mlmetrics.engine.folds import INTERNAL
 from polars_mlmetrics.engine.metric import Metric
-from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 
 KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "passes", "memory", "progress")
 """What verbs take beside the roles."""
@@ -53,16 +52,25 @@ class Question:
         by: Keys | None,
         slices: Sequence[Keys] | None,
         roles: Mapping[str, Any],
+        *,
+        added: Sequence[pl.Expr] = (),
+        log: pl.Schema | None = None,
+        keys: Sequence[str] | None = None,
     ) -> Question:
-        """Understand what was given, or say what is wrong with it."""
+        """Understand what was given, or say what is wrong with it.
+
+        `added` are columns that the rows lack. A frame that is a state speaks of a `log`, and has but these `keys`.
+        """
         check_frame(frame)
         bound = checked_roles(roles, beside=KEYWORDS)
         metrics, plain, order = _sorted_out(given, bound)
-        keys = KeyReader(frame.lazy())
-        by_columns = [] if by is None else keys.read(by)
-        sets = None if slices is None else [keys.read(key) for key in _checked_slices(slices)]
-        schema = keys.rows().collect_schema()
-        question = cls(frame.lazy(), keys.added, schema, metrics, plain, order, by_columns, sets, Table.of(bound))
+        reader = KeyReader(frame.lazy(), added, keys)
+        by_columns = [] if by is None else reader.read(by)
+        sets = None if slices is None else [reader.read(key) for key in _checked_slices(slices)]
+        schema = reader.rows().collect_schema()
+        if log is not None:
+            schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
+        question = cls(frame.lazy(), reader.added, schema, metrics, plain, order, by_columns, sets, Table.of(bound))
         question._check(frame)
         return question
 
@@ -134,10 +142,14 @@ class Question:
 class KeyReader:
     """Turns keys, names or expressions, into columns of the rows."""
 
-    def __init__(self, rows: pl.LazyFrame) -> None:
+    def __init__(self, rows: pl.LazyFrame, added: Sequence[pl.Expr] = (), keys: Sequence[str] | None = None) -> None:
         self._rows = rows
-        self._schema = rows.collect_schema()
-        self.added: list[pl.Expr] = []
+        schema = rows.collect_schema()
+        self._known = schema if keys is None else {name: schema[name] for name in keys}
+        self._keeps_names = keys is None
+        self._of = "in the table" if keys is None else "a by column of the state"
+        self.added = list(added)
+        self._read: list[tuple[pl.Expr, str]] = []
 
     def read(self, keys: Keys) -> list[KeyColumn]:
         """The columns of one grouping."""
@@ -150,18 +162,25 @@ class KeyReader:
 
     def _column(self, key: Any) -> KeyColumn:
         if isinstance(key, str):
-            check_columns([key], self._schema)
-            return KeyColumn(key, key)
+            check_columns([key], self._known, of=self._of)
+            return KeyColumn(key, key) if self._keeps_names else self._added(key, pl.col(key))
         if not isinstance(key, pl.Expr):
             raise ParameterError(f"a key is a column name or an expression, not {key!r}.")
-        check_columns(_one_output(key).meta.root_names(), self._schema)
+        check_columns(_one_output(key).meta.root_names(), self._known, of=self._of)
         name = key.meta.output_name()
-        if key.meta.is_column():
+        if key.meta.is_column() and self._keeps_names:
             return KeyColumn(name, name)
         if not is_row_wise(key):
             raise MetricError(f"a key must be worked out row by row, and {key} is not. Add it as a column first.")
-        # Under a name of its own: an alias may shadow a column that a role still needs.
+        return self._added(name, key)
+
+    def _added(self, name: str, key: pl.Expr) -> KeyColumn:
+        # Under a name of its own: an alias may shadow a column that a role still needs. So may a key of a state.
+        for known, column in self._read:
+            if known.meta.eq(key):
+                return KeyColumn(name, column)
         column = f"{INTERNAL}key_{len(self.added)}"
+        self._read.append((key, column))
         self.added.append(key.alias(column))
         return KeyColumn(name, column)
 
@@ -176,6 +195,10 @@ def _checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:
     if isinstance(slices, str | pl.Expr) or not isinstance(slices, Sequence):
         raise ParameterError(f"slices takes a list, each entry a column or a list of columns, not {slices!r}.")
     return slices
+
+
+def _name_of(column: pl.Expr) -> str:
+    return column.meta.output_name()
 
 
 def _one_output(expression: pl.Expr) -> pl.Expr:

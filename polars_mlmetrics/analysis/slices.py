@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from polars_mlmetrics.analysis.question import KeyColumn, Question
-from polars_mlmetrics.engine.folds import INTERNAL
+from polars_mlmetrics.errors import INTERNAL
 
 PLACE = f"{INTERNAL}place"
 

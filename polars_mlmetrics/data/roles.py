@@ -6,6 +6,8 @@ a 0 / 1 truth, …), and the door hands out the values together with the rows th
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -157,7 +159,21 @@ def _expression(column: str | pl.Expr) -> pl.Expr:
 def _text(expression: pl.Expr | None) -> str:
     if expression is None:
         return "none"
-    return expression.meta.output_name() if expression.meta.is_column() else str(expression)
+    return expression.meta.output_name() if expression.meta.is_column() else text_of(expression)
+
+
+def text_of(expression: pl.Expr) -> str:
+    """An expression in words that no other one has.
+
+    Polars shortens what is given to a function (a long list, a Series): there a digest of the whole stands behind.
+    """
+    (name, *more) = expression.meta.root_names() or [""]
+    if not more and expression.meta.eq(pl.col(name).is_not_null()):
+        return f"{name} is known"
+    text = str(expression)
+    if "…" not in text and not re.search(r"\.\w+\([^)]", text):
+        return text
+    return f"{text}#{hashlib.sha256(expression.meta.serialize()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -283,8 +299,10 @@ def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: b
         )
 
 
-def check_columns(names: Sequence[str], schema: pl.Schema, *, what: str = "column") -> None:
+def check_columns(
+    names: Sequence[str], schema: Mapping[str, Any], *, what: str = "column", of: str = "in the table"
+) -> None:
     """Refuse a name that is not a column of the table."""
     for name in names:
         if name not in schema:
-            raise ColumnError(unknown(what, name, schema.names(), of="in the table"))
+            raise ColumnError(unknown(what, name, schema, of=of))

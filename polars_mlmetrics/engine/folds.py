@@ -9,14 +9,15 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.data.roles import same_expression
-from polars_mlmetrics.engine.arithmetic import first_of_pair, pair_of, second_of_pair
+from polars_mlmetrics.engine.arithmetic import first_of_pair, pair_of, ratio, second_of_pair
 from polars_mlmetrics.engine.reading import Statistic
-from polars_mlmetrics.errors import NameCollisionError
-
-INTERNAL = "__mlm_"
+from polars_mlmetrics.errors import INTERNAL, NameCollisionError
 
 CODE = f"{INTERNAL}code"
 """The key that stands for several by columns: an even number."""
+
+BIN = f"{INTERNAL}bin"
+"""The runs of a state, of all measures that have such."""
 
 _PAIR = f"{INTERNAL}pair"
 
@@ -53,6 +54,11 @@ class Fold:
     def merge_parts(self, parts: pl.LazyFrame) -> None:
         """Take the statistics from folds of parts of the rows, one under the other."""
         self._parts = parts
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether it comes from folds of parts, which have looked at their rows as often as it takes."""
+        return self._parts is not None
 
     def rows_with_features(self) -> pl.LazyFrame:
         """The rows, with the columns that the statistics read beside the table's own."""
@@ -94,10 +100,10 @@ def fold_rows(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Stat
     columns = [statistic.row.alias(statistic.name) for statistic in statistics]
     dtype = rows.collect_schema()[keys[1]] if len(keys) == 2 and keys[0] == CODE else None
     if dtype is None or not dtype.is_integer() or dtype in (pl.Int128, pl.UInt128):
-        return merge(rows.select(*keys, *columns), keys, statistics)
+        return _fold_columns(rows.select(*keys, *columns), keys, statistics)
     # Two whole numbers are matched faster as one.
     pair, code, sample = pl.col(_PAIR), *map(pl.col, keys)
-    paired = merge(rows.select(pair_of(code, sample).alias(_PAIR), *columns), [_PAIR], statistics)
+    paired = _fold_columns(rows.select(pair_of(code, sample).alias(_PAIR), *columns), [_PAIR], statistics)
     return paired.select(
         first_of_pair(pair).alias(keys[0]), second_of_pair(pair, dtype).alias(keys[1]), pl.exclude(_PAIR)
     )
@@ -105,7 +111,34 @@ def fold_rows(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Stat
 
 def merge(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
     """Statistics of finer keys, or of parts, as statistics at some keys."""
-    return fold(folds, keys, [statistic.merge().alias(statistic.name) for statistic in statistics])
+    return _fold_columns(_about_common_means(folds, keys, statistics), keys, statistics)
+
+
+def _fold_columns(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
+    return fold(rows, keys, [statistic.merge().alias(statistic.name) for statistic in statistics])
+
+
+def compacted(state: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
+    """The rows of equal keys as one. A statistic that none of them has is null still, and not the sum of nothing."""
+    rows = _about_common_means(state, keys, statistics)
+    merged = [pl.when(pl.col(s.name).count() > 0).then(s.merge()).alias(s.name) for s in statistics]
+    return fold(rows, keys, merged)
+
+
+def _about_common_means(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
+    """The folds, with sums about a mean told from the mean that those of equal keys have together."""
+    moments = {statistic.name: statistic.moment for statistic in statistics if statistic.moment is not None}
+    if not moments:
+        return folds
+    weights = {total: moment.weight for moment in moments.values() for total in moment.sums}
+    means = {total: pl.col(f"{INTERNAL}mean:{total}") for total in weights}
+    together = [
+        ratio(pl.col(total).sum(), pl.col(weight).sum()).alias(means[total].meta.output_name())
+        for total, weight in weights.items()
+    ]
+    common = fold(folds, keys, together)
+    joined = folds.join(common, on=keys, nulls_equal=True) if keys else folds.join(common, how="cross")
+    return joined.with_columns(moment.moved(name, means).alias(name) for name, moment in moments.items())
 
 
 def fold(

@@ -76,7 +76,7 @@ class GroupReading:
     def key(self, column: str) -> pl.Expr:
         return pl.col(column).first()
 
-    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
         return tuple(_run_sums(key, row) for row in rows)
 
     def run_keys(self, key: pl.Expr) -> pl.Expr:
@@ -138,7 +138,7 @@ class SortedReading(GroupReading):
     def key(self, column: str) -> pl.Expr:
         return _keys_of_runs(self.unit_key)
 
-    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
         raise self._has_no_inline_form("runs")
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table, Types
+from polars_mlmetrics.data.roles import Door, Grain, Table, Types, text_of
 from polars_mlmetrics.engine.inline import ProbeReading
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import identity
@@ -166,17 +166,21 @@ class Measure(Metric):
         scope = (identity(self.labels), *map(identity, self.predicates))
         targets = None if self.targets is None else (self.targets.column, identity(self.targets.weights))
         # The formula, not its name: a metric may be declared once more, as a cell of a notebook that is run again.
-        return (self.declaration.formula, parameters, self.undefined, roles, scope, self.given_name, self.per, targets)
+        formula = (self.declaration.formula, self.declaration.grain, self.declaration.counts)
+        return (*formula, parameters, self.undefined, roles, scope, self.given_name, self.per, targets)
+
+    @property
+    def call(self) -> str:
+        """The call that makes it, without what is said of it afterwards."""
+        shown = sorted(self.declaration.shown(self).items())
+        return f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in shown)})"
 
     def __repr__(self) -> str:
-        shown = self.declaration.shown(self)
-        call = (
-            f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in sorted(shown.items()))})"
-        )
+        call = self.call
         if self.roles:
             call += f".on({', '.join(f'{role}={_shown(column)}' for role, column in self.roles.items())})"
         if self.predicates:
-            call += f".filter({', '.join(map(str, self.predicates))})"
+            call += f".filter({', '.join(map(text_of, self.predicates))})"
         if self.targets is not None:
             return f"average_score({call}, weights={self.targets.weights!r}, target={self.targets.column!r})"
         return call + (f".alias({self.given_name!r})" if self.given_name else "")
@@ -191,4 +195,4 @@ def _measure(stated: dict[str, Any]) -> Measure:
 
 
 def _shown(column: Any) -> str:
-    return str(column) if isinstance(column, pl.Expr) else repr(column)
+    return text_of(column) if isinstance(column, pl.Expr) else repr(column)

@@ -46,7 +46,7 @@ class Passes:
         parts = self.files
         if parts is None:
             parts = [self.rows.filter(of_part) for of_part in self._conditions(self._how_many(bytes_a_row))]
-        return tracked(parts, show=self.progress)
+        return tracked(parts, "pass", show=self.progress)
 
     def _how_many(self, bytes_a_row: int) -> int:
         if isinstance(self.count, int):

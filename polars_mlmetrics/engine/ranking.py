@@ -25,8 +25,9 @@ from polars_mlmetrics.engine.arithmetic import (
     tie_in_key,
     truth_in_key,
 )
-from polars_mlmetrics.engine.folds import INTERNAL, fold, take, two_of_one_name
+from polars_mlmetrics.engine.folds import fold, take, two_of_one_name
 from polars_mlmetrics.engine.reading import OfPlace, Statistic, folded
+from polars_mlmetrics.errors import INTERNAL
 
 STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
 """What the pass tells of a row: its place, and how many rows are above its tie, and down to the end of it; the same

@@ -1,18 +1,50 @@
 """What a formula is read into: statistics, which stand as expressions, or as the columns of a plan."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain
+from polars_mlmetrics.engine.arithmetic import ratio
 
 Monoid = Literal["sum", "min", "max"]
 
 OfPlace = Callable[[pl.Expr], pl.Expr]
 """A value that a place has, whoever holds it."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a sum of deviations from the mean, or of products of two, needs to be told from another mean.
+
+    A part of the rows has sums about its own mean. About that of all rows they are what they were, and what the
+    distance of the two means adds.
+    """
+
+    weight: str
+    """The statistic that is the weight of the rows."""
+    sums: tuple[str, ...]
+    """The weighted sums of the one or two values."""
+    deviations: tuple[str, ...]
+    """The weighted sums of how far these lie from their means: nothing but rounding."""
+
+    def renamed(self, suffix: str) -> Moment:
+        """The same of statistics whose names end in a suffix."""
+        return Moment(self.weight + suffix, *(tuple(f"{n}{suffix}" for n in of) for of in (self.sums, self.deviations)))
+
+    def moved(self, name: str, means: Mapping[str, pl.Expr]) -> pl.Expr:
+        """The statistic of this name about other means, by the names of the sums."""
+        weight = pl.col(self.weight)
+        steps = [ratio(pl.col(total), weight) - means[total] for total in self.sums]
+        if len(steps) == 1:
+            return pl.col(name) + weight * steps[0]
+        (left, right), (of_left, of_right) = steps, map(pl.col, self.deviations)
+        return pl.col(name) + left * of_right + right * of_left + weight * left * right
 
 
 @dataclass(frozen=True)
@@ -26,6 +58,10 @@ class Statistic:
     """The row expression where it is known that the row counts; None where it is the same."""
     only: pl.Expr | None = None
     """The rows outside of which it is null; None where that is not known."""
+    is_count: bool = False
+    """Whether it counts rows, and so is never below 0."""
+    moment: Moment | None = None
+    """What it needs to be merged, where it is about a mean."""
 
     @property
     def bare(self) -> pl.Expr:
@@ -69,8 +105,8 @@ class Reading(Protocol):
         """The unit's own value of a column that is one of its keys."""
 
     @abstractmethod
-    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
-        """The sums over the rows of equal key, in descending order of the key; `few` where the keys are."""
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
+        """The sums over the rows of equal key, in descending order of the key, of which there are so many."""
 
     @abstractmethod
     def run_keys(self, key: pl.Expr) -> pl.Expr:

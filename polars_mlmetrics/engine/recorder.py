@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of
-from polars_mlmetrics.engine.folds import INTERNAL
+from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, text_of
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.ranking import STANDINGS, Order, standing, take_share
 from polars_mlmetrics.engine.reading import OfPlace, Statistic
 from polars_mlmetrics.engine.unit import Unit
+from polars_mlmetrics.errors import INTERNAL
 
 
 class Ranked(NamedTuple):
@@ -42,9 +42,10 @@ class Recorder:
         self.run_key: pl.Expr | None = None
         self.run_name = ""
         self.run_rows: list[Statistic] = []
-        self.few_runs = False
+        self.cells: int | None = None
+        """How many runs there can be; None where that is not known."""
         self.by = by
-        self._suffix = _suffix(measure, roles)
+        self.suffix = _suffix(measure, roles)
         self._in_runs = in_runs
         self._ranks = ranks
         self._types = types
@@ -57,26 +58,27 @@ class Recorder:
         return door.included("group")
 
     def fold(self, statistic: Statistic) -> pl.Expr:
-        named = replace(statistic, name=statistic.name + self._suffix)
+        moment = None if statistic.moment is None else statistic.moment.renamed(self.suffix)
+        named = replace(statistic, name=statistic.name + self.suffix, moment=moment)
         self.statistics.append(named)
         return named.merge() if self._in_runs else pl.col(named.name)
 
     def key(self, column: str) -> pl.Expr:
         return pl.col(column).first() if self._in_runs else pl.col(column)
 
-    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, few: bool) -> tuple[pl.Expr, ...]:
-        self.run_name = key.meta.output_name() + self._suffix
+    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
+        self.run_name = key.meta.output_name() + self.suffix
         self.run_key = key.alias(INTERNAL + self.run_name)
-        self.few_runs = few
+        self.cells = cells
         self.run_rows = [Statistic(f"{row.meta.output_name()} by {self.run_name}", row, "sum") for row in rows]
         return tuple(pl.col(statistic.name) for statistic in self.run_rows)
 
     def run_keys(self, key: pl.Expr) -> pl.Expr:
-        return pl.col(INTERNAL + key.meta.output_name() + self._suffix)
+        return pl.col(INTERNAL + key.meta.output_name() + self.suffix)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         keys = list(dict.fromkeys([*self.by, *self.measure.table.keys(grain)]))
-        column = INTERNAL + (name if grain == "sample" else f"{name}_of_{grain}") + self._suffix
+        column = INTERNAL + (name if grain == "sample" else f"{name}_of_{grain}") + self.suffix
         self.features.append((value.over(keys) if keys else value).alias(column))
         self.windows.add(grain)
         return pl.col(column)
@@ -97,10 +99,25 @@ class Recorder:
         return self._ranks and grain == self.measure.grain
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
-        self.looks_back.append(value.alias(INTERNAL + name + self._suffix))
-        return pl.col(INTERNAL + name + self._suffix)
+        self.looks_back.append(value.alias(INTERNAL + name + self.suffix))
+        return pl.col(INTERNAL + name + self.suffix)
 
     # -- what was asked for ------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What tells its sums over samples from those of other measures."""
+        return self.measure.call + self.suffix
+
+    @property
+    def merges(self) -> bool:
+        """Whether what parts of the rows tell of it, each of whole samples, can be put together."""
+        if self.measure.grain == "sample":
+            return self.windows <= {"sample"}
+        looks_back = {value.meta.output_name() for value in self.looks_back}
+        about = [s for s in self.statistics if s.moment is None and _reads(s.bare, looks_back)]
+        bounded = self.run_key is None or self.cells is not None
+        return bounded and self.windows <= {"sample"} and not about and not any(self.ranked())
 
     @property
     def folded(self) -> list[Statistic]:
@@ -122,7 +139,7 @@ class Recorder:
     @property
     def is_of_whole_samples(self) -> bool:
         """Whether it can be read, and must be, sample by sample."""
-        return self.windows <= {"sample"} if self.measure.grain == "sample" else self.windows == {"sample"}
+        return self.merges and (self.measure.grain == "sample" or self.windows == {"sample"})
 
     @property
     def stands_apart(self) -> bool:
@@ -182,5 +199,5 @@ def _suffix(measure: Measure, roles: Table) -> str:
         words.append(f"reads {' and '.join(sorted(reads))}, per {measure.grain}")
     if measure.labels is not None:
         words.append(f"labels={list(measure.labels)}")
-    words += [f"where {predicate}" for predicate in measure.predicates]
+    words += [f"where {text_of(predicate)}" for predicate in measure.predicates]
     return f"[{', '.join(words)}]" if words else ""

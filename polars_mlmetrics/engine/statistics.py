@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, any_of
+from polars_mlmetrics.data.roles import Door, Grain, any_of, text_of
 from polars_mlmetrics.engine.arithmetic import by_float_type, share
 
 
@@ -24,7 +24,8 @@ class Cut:
         return threshold if isinstance(threshold, Cut) else cls(threshold)
 
     def __str__(self) -> str:
-        return f"{'>=' if self.inclusive else ''}{self.threshold}"
+        bound = text_of(self.threshold) if isinstance(self.threshold, pl.Expr) else self.threshold
+        return f"{'>=' if self.inclusive else ''}{bound}"
 
     @property
     def by_label(self) -> Mapping[Any, float] | None:

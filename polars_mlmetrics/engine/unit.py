@@ -7,7 +7,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, any_of
 from polars_mlmetrics.engine.arithmetic import ratio
-from polars_mlmetrics.engine.reading import Monoid, OfPlace, Reading, Statistic, folded, only_rows_of
+from polars_mlmetrics.engine.reading import Moment, Monoid, OfPlace, Reading, Statistic, folded, only_rows_of
 from polars_mlmetrics.engine.statistics import OfRow, SharedStatistics
 
 
@@ -200,7 +200,8 @@ class Unit(SharedStatistics):
     def count(self, name: str, rows: pl.Expr) -> pl.Expr:
         """How many rows it holds for, each counted once whatever its weight."""
         self._note_columns(rows)
-        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int64), "sum", rows.cast(pl.Int64)))
+        counted = rows.cast(pl.Int64)
+        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int64), "sum", counted, is_count=True))
 
     def tally(self, name: str, rows: pl.Expr) -> pl.Expr:
         """Σw over the rows it holds for."""
@@ -247,18 +248,25 @@ class Unit(SharedStatistics):
         """Σw·(one - its mean)·(other - its mean), of two named row expressions."""
         left, right = self.deviation(*one), self.deviation(*other)
         # The means are rounded, so the deviations do not sum to 0: what that adds is taken off again.
-        rest = self.sum(f"deviation_{one[0]}", left) * self.sum(f"deviation_{other[0]}", right)
-        return self.sum(f"products_{name}", left * right) - ratio(rest, self.rows())
+        rest = self._about_mean(f"deviation_{one[0]}", left, one[0])
+        rest *= self._about_mean(f"deviation_{other[0]}", right, other[0])
+        return self._about_mean(f"products_{name}", left * right, one[0], other[0]) - ratio(rest, self.rows())
 
-    def runs(self, key: pl.Expr, *rows: pl.Expr, few: bool = False) -> tuple[pl.Expr, ...]:
+    def _about_mean(self, name: str, row: pl.Expr, *values: str) -> pl.Expr:
+        """Σw·row, of the deviations of one or two values from their means."""
+        weight = "rows" if self.is_weighted else "n_rows"
+        moment = Moment(weight, values, tuple(f"deviation_{value}" for value in values))
+        return self._fold(name, self._weighted(row), "sum", moment=moment)
+
+    def runs(self, key: pl.Expr, *rows: pl.Expr, cells: int | None = None) -> tuple[pl.Expr, ...]:
         """Σw·row over the rows of equal key, in descending order of the key, one sum for each row expression.
 
-        A formula may cumulate them and must reduce them to one value. Each is named by `.alias`. Say `few` where
-        there are few keys, such as bins: then they can share a fold with the labels.
+        A formula may cumulate them and must reduce them to one value. Each is named by `.alias`. Say how many
+        keys there can be where that is known, such as of bins: then a state can hold them.
         """
         self._note_columns(key, *rows)
         included = [pl.when(self.mask).then(self._weighted(row)).alias(row.meta.output_name()) for row in rows]
-        return self._reading.runs(pl.when(self.mask).then(key).alias(key.meta.output_name()), included, few=few)
+        return self._reading.runs(pl.when(self.mask).then(key).alias(key.meta.output_name()), included, cells=cells)
 
     def run_keys(self, key: pl.Expr) -> pl.Expr:
         """The keys themselves, in the order of the sums that `runs` gives of them."""
@@ -271,9 +279,11 @@ class Unit(SharedStatistics):
     def _that_weighs(self, row: pl.Expr) -> pl.Expr:
         return pl.when(self.weight != 0).then(row) if self.is_weighted else row
 
-    def _fold(self, name: str, row: pl.Expr, monoid: Monoid, only: pl.Expr | None) -> pl.Expr:
+    def _fold(
+        self, name: str, row: pl.Expr, monoid: Monoid, *, only: pl.Expr | None = None, moment: Moment | None = None
+    ) -> pl.Expr:
         self._note_columns(row)
-        return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid, row, only))
+        return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid, row, only, moment=moment))
 
     def _note_columns(self, *rows: pl.Expr) -> None:
         self.columns_read += [column for row in rows for column in row.meta.root_names()]
@@ -322,9 +332,8 @@ class Unit(SharedStatistics):
 
     def excluded_rows(self) -> pl.Expr:
         """How many rows in scope are left out for a null."""
-        return self._reading.fold(
-            Statistic("n_excluded", (self.door.in_scope() & ~self.included).cast(pl.Int64), "sum")
-        )
+        excluded = (self.door.in_scope() & ~self.included).cast(pl.Int64)
+        return self._reading.fold(Statistic("n_excluded", excluded, "sum", is_count=True))
 
     def broken_rows(self) -> pl.Expr:
         """How many included rows are broken for what was read."""

@@ -77,7 +77,7 @@ def precision(
 @metric(range=(0, 1), best="max", undefined_when="no positives")
 def recall(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """The share of true rows that are predicted: TP / (TP + FN)."""
-    return ratio(u.true_positives(threshold), u.positives())
+    return ratio(u.true_positives(threshold), u.true_positives(threshold) + u.false_negatives(threshold))
 
 
 @metric(range=(0, 1), best="max", undefined_when="no negatives")
@@ -85,7 +85,7 @@ def specificity(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
     """The share of rows that are not true and not predicted either: TN / (TN + FP)."""
-    return ratio(u.true_negatives(threshold), u.negatives())
+    return ratio(u.true_negatives(threshold), u.true_negatives(threshold) + u.false_positives(threshold))
 
 
 @metric(range=(0, 1), best="max", undefined_when="everything predicted")
@@ -102,7 +102,7 @@ def false_positive_rate(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
     """The share of rows that are not true and yet predicted: FP / (FP + TN)."""
-    return ratio(u.false_positives(threshold), u.negatives())
+    return ratio(u.false_positives(threshold), u.false_positives(threshold) + u.true_negatives(threshold))
 
 
 @metric(range=(0, 1), best="min", undefined_when="no positives")
@@ -110,7 +110,7 @@ def false_negative_rate(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
     """The share of true rows that are not predicted: FN / (FN + TP)."""
-    return ratio(u.false_negatives(threshold), u.positives())
+    return ratio(u.false_negatives(threshold), u.false_negatives(threshold) + u.true_positives(threshold))
 
 
 @metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label")
@@ -175,8 +175,8 @@ def informedness(
 
 
 def _sum_of_rates(u: Unit, threshold: Threshold) -> pl.Expr:
-    recalled = ratio(u.true_positives(threshold), u.positives())
-    return recalled + ratio(u.true_negatives(threshold), u.negatives())
+    tp, fp, fn, tn = _cells(u, threshold)
+    return ratio(tp, tp + fn) + ratio(tn, tn + fp)
 
 
 @metric(range=(-1, 1), best="max", undefined_when="one class only, true or predicted")

@@ -131,7 +131,7 @@ def calibration_error(
     """
     p = _probability(u, logits=logits)
     bin_of = (p * bins).floor().clip(0, bins - 1).alias(f"bin@{bins}{'@logits' if logits else ''}")
-    n, surplus = u.runs(bin_of, pl.lit(1).alias("rows"), (p - u.truth.cast(pl.Float64)).alias("surplus"), few=True)
+    n, surplus = u.runs(bin_of, pl.lit(1).alias("rows"), (p - u.truth.cast(pl.Float64)).alias("surplus"), cells=bins)
     gap = ratio(surplus.abs(), n)
     if norm == "max":
         return gap.max()

@@ -52,7 +52,7 @@ class Curve(NamedTuple):
 
 def _curve(u: Unit, bins: Bins, grid: Grid) -> Curve:
     key = u.score.alias("score") if bins is None else _cell(u, bins, grid).alias(f"cell@{bins},{grid}")
-    positives, negatives = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"))
+    positives, negatives = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
     return Curve(
         positives,
         negatives,

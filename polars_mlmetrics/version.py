@@ -1,0 +1,3 @@
+"""The version, where every part of the package can read it."""
+
+VERSION = "0.1.0"

@@ -710,6 +710,9 @@ Float64 log_loss@1e-15
 Float64 lowest_truth
 Int64 n_excluded
 Int64 n_rows
+Int64 n_rows(): defined
+Int64 n_rows(): total
+Int64 n_rows(): units
 Int64 n_rows[where label is known]
 Int64 n_rows[where sample is known]
 Int64 n_samples(): defined

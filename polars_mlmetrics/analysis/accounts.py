@@ -175,11 +175,11 @@ TIDY = ["metric", "value", "low", "high", "n_rows", "n_samples", "n_excluded", "
 
 def _counting_used(measure: Measure, known: Sequence[pl.Expr]) -> Measure:
     """A count of the rows that a measure uses: of those that it reads, all that have the key of a unit."""
-    if measure.grain != "label" or measure.probe.reads:
+    if measure.grain == "group" or measure.probe.reads - {measure.grain}:
         return _counting(n_rows(), measure, known)
     # The units are told from each other anyway, and then the rows that have no key are apart.
     counted = _counting(n_rows(), measure)
-    return replace(counted, declaration=replace(counted.declaration, grain="label"))
+    return replace(counted, declaration=replace(counted.declaration, grain=measure.grain))
 
 
 def _counting(count: Metric, measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure:

@@ -30,7 +30,6 @@ class Fold:
         self.keys = keys
         self.statistics: dict[str, Statistic] = {}
         self.features: dict[str, pl.Expr] = {}
-        self._finer: Fold | None = None
         self._parts: pl.LazyFrame | None = None
 
     def take(self, statistic: Statistic) -> None:
@@ -42,14 +41,6 @@ class Fold:
         name = feature.meta.output_name()
         if not same_expression(self.features.setdefault(name, feature), feature):
             raise two_of_one_name(name.removeprefix(INTERNAL))
-
-    def merge_from(self, finer: Fold) -> None:
-        """Have a finer fold do the work, and merge its statistics."""
-        for statistic in self.statistics.values():
-            finer.take(statistic)
-        for feature in self.features.values():
-            finer.take_feature(feature)
-        self._finer = finer
 
     def merge_parts(self, parts: pl.LazyFrame) -> None:
         """Take the statistics from folds of parts of the rows, one under the other."""
@@ -74,10 +65,24 @@ class Fold:
     def table(self, statistics: Sequence[Statistic] | None = None) -> pl.LazyFrame:
         """One row a key, with the statistics (all of them, where none are named)."""
         asked = list(self.statistics.values()) if statistics is None else statistics
-        folds = self._parts if self._finer is None else self._finer.table()
-        if folds is not None:
-            return merge(folds, self.keys, asked)
+        if self._parts is not None:
+            return merge(self._parts, self.keys, asked)
         return fold_rows(self.rows_with_features(), self.keys, asked)
+
+
+def share(folds: Sequence[Fold]) -> None:
+    """Let folds of the same rows be merged from one, at all their keys together, that is worked out once."""
+    if len(folds) < 2:
+        return
+    shared = Fold(folds[0].rows, list(dict.fromkeys(key for each in folds for key in each.keys)))
+    for each in folds:
+        for statistic in each.statistics.values():
+            shared.take(statistic)
+        for feature in each.features.values():
+            shared.take_feature(feature)
+    parts = shared.table().cache()
+    for each in folds:
+        each.merge_parts(parts)
 
 
 def take(statistics: dict[str, Statistic], statistic: Statistic, keys: Sequence[str]) -> None:

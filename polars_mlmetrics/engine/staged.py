@@ -17,7 +17,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Table, Types, same_expression, types_of
 from polars_mlmetrics.engine.arithmetic import even
-from polars_mlmetrics.engine.folds import CODE, Fold, beside, fold
+from polars_mlmetrics.engine.folds import CODE, beside, fold, share
 from polars_mlmetrics.engine.lane import Columns, Held, Lane, held_sums
 from polars_mlmetrics.engine.measure import Measure, Targets
 from polars_mlmetrics.engine.parameters import identity
@@ -216,20 +216,14 @@ class Plan:
         return even(code_of(self.by)).alias(CODE)
 
     def _share_folds(self) -> None:
-        """Let the group, its labels and its few runs (bins) be merged from one fold of the rows at all their keys.
-
-        Polars sees that the fold is used several times, and makes it once.
-        """
+        """Let the group, its labels and its few runs (bins) be merged from one fold of the rows."""
         if self.state is not None:
             return
         lanes = [lane for lane in self._lanes.values() if lane.keys in ([], [self.roles.label]) and not lane.looks_back]
         lanes = [lane for lane in lanes if not lane.in_passes and lane.windows <= {"sample"}]
         run = next((lane.run for lane in lanes if lane.few_runs), None)
         lanes = [lane for lane in lanes if lane.run is None or same_expression(lane.run, run)]
-        if len(lanes) > 1:
-            shared = Fold(self.rows, list(dict.fromkeys(key for lane in lanes for key in lane.fold.keys)))
-            for lane in lanes:
-                lane.fold.merge_from(shared)
+        share([lane.fold for lane in lanes])
 
 
 def check_merges(recorder: Recorder) -> None:

@@ -9,7 +9,8 @@ different types, and do not go one under the other.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, cast
 
@@ -17,7 +18,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.engine.arithmetic import modulo, splitmix
-from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, compacted, two_of_one_name
+from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, compacted, share, two_of_one_name
 from polars_mlmetrics.engine.lane import Columns, Held, Lane, held_sums
 from polars_mlmetrics.engine.measure import Measure, Targets
 from polars_mlmetrics.engine.passes import Passes
@@ -120,20 +121,6 @@ class Contents:
         return Held(rows, self.by, finer, self.monoids())
 
 
-class Bins(NamedTuple):
-    """Statistics of bins of one kind."""
-
-    fold: Fold
-    key: str
-    cells: int
-    """How many bins there can be."""
-
-    def table(self) -> pl.LazyFrame:
-        """One row a bin of each group or label. The rows that do not count have no bin."""
-        table = self.fold.table().filter(pl.col(self.key).is_not_null())
-        return table.rename({self.key: BIN}).cast({BIN: pl.Float64})
-
-
 class OfRows(NamedTuple):
     """A formula of groups or labels."""
 
@@ -208,10 +195,13 @@ class StatePlan(Plan):
         for lane in of_rows:
             self._lanes["rows", str(lane.in_passes)] = lane
         self._fold_in_parts()
-        bins = list(self._bins(label))
-        self._share(of_rows, bins)
+        bins = self._bins(label)
+        fewest = min((recorder.cells for recorder, _ in self._of_rows if recorder.cells), default=math.inf)
+        # With buckets one fold at all keys would be long.
+        if fewest <= FEW and BUCKET not in self.by and self.passes is None:
+            share([*(lane.fold for lane in of_rows if not lane.looks_back), bins[0]])
         rows = beside([lane.folded() for lane in of_rows], [*self.by, *label])
-        tables = [rows, *(kind.table() for kind in bins), *(self._sums_of(lane, rows) for lane in of_samples)]
+        tables = [rows, *map(_table_of_bins, bins), *(self._sums_of(lane, rows) for lane in of_samples)]
         keys = [*self.by, *label, *([BIN] if self.has_bins else [])]
         return rows if len(tables) == 1 else compacted(pl.concat(tables, how="diagonal"), keys, self.statistics())
 
@@ -231,28 +221,17 @@ class StatePlan(Plan):
             lane.take(recorder, recorder.folded)
         return lane
 
-    def _share(self, lanes: list[Lane], bins: list[Bins]) -> None:
-        """Let rows and bins be merged from one fold, where bins are few and one kind. With buckets it would be long."""
-        few = [kind for kind in bins if kind.cells <= FEW]
-        if BUCKET in self.by or len(few) != 1 or any(lane.in_passes or lane.looks_back for lane in lanes):
-            return
-        folds = [few[0].fold, *(lane.fold for lane in lanes)]
-        shared = Fold(self.rows, list(dict.fromkeys(key for fold in folds for key in fold.keys)))
-        for each in folds:
-            each.merge_from(shared)
-
-    def _bins(self, label: list[str]) -> Iterator[Bins]:
-        """The statistics of bins, each kind by itself: by label where some are of labels."""
+    def _bins(self, label: list[str]) -> list[Fold]:
+        """The statistics of bins, the fewest first, each kind by itself: by label where some are of labels."""
         kinds: dict[str, list[OfRows]] = {}
         for needed in self._of_rows:
             if needed.recorder.run_key is not None:
                 kinds.setdefault(needed.recorder.run_name, []).append(needed)
-        for kind in kinds.values():
+        told = []
+        for kind in sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0):
             recorders = [needed.recorder for needed in kind]
             run = recorders[0].run_key
-            cells = recorders[0].cells
             assert run is not None
-            assert cells is not None
             by_label = any(needed.by_label for needed in kind)
             name = run.meta.output_name()
             bins = Fold(self.rows, [*self.by, *(label if by_label else []), name])
@@ -261,7 +240,8 @@ class StatePlan(Plan):
                     bins.take_feature(feature)
                 for statistic in recorder.run_rows:
                     bins.take(statistic)
-            yield Bins(bins, name, cells)
+            told.append(bins)
+        return told
 
     def _sums_of(self, lane: Lane, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The sums over samples, by group, under the names that a state has for them."""
@@ -272,6 +252,12 @@ class StatePlan(Plan):
         # The rows that are folded already know the groups.
         names = rows.select(self.by).unique().with_columns(self._code())
         return beside([names, sums], [CODE], validate="1:1").drop(CODE)
+
+
+def _table_of_bins(bins: Fold) -> pl.LazyFrame:
+    """One row a bin of each group or label. The rows that do not count have no bin."""
+    *_, key = bins.keys
+    return bins.table().filter(pl.col(key).is_not_null()).rename({key: BIN}).cast({BIN: pl.Float64})
 
 
 def bucket_of(sample: Sequence[str], schema: Mapping[str, pl.DataType], buckets: int) -> tuple[pl.Expr, str]:

@@ -805,6 +805,13 @@ def test_conditions_of_one_text_in_one_state(metric: mlm.Metric) -> None:
     assert differing(answer, evaluated(LOG, metrics)) == []
 
 
+def test_conditions_with_options_that_their_text_does_not_show_are_not_taken_for_each_other() -> None:
+    one, other = (mlm.f1().filter(pl.col("score").round(digits) > 0.8) for digits in (0, 1))
+    assert str(pl.col("score").round(0)) == str(pl.col("score").round(1))
+    with pytest.raises(mlm.StateError):
+        mlm.finish(folded(LOG, one), other)
+
+
 def test_states_of_conditions_of_one_text_do_not_go_one_under_the_other() -> None:
     states = [folded(LOG, mlm.f1().filter(pl.col("model").is_in(names)), by="day") for names in LISTS]
     with pytest.raises(pl.exceptions.PolarsError):

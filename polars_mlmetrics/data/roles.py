@@ -165,13 +165,13 @@ def _text(expression: pl.Expr | None) -> str:
 def text_of(expression: pl.Expr) -> str:
     """An expression in words that no other one has.
 
-    Polars shortens what is given to a function (a long list, a Series): there a digest of the whole stands behind.
+    Polars does not show all that is given to a function, nor all of a Series: there a digest of the whole follows.
     """
     (name, *more) = expression.meta.root_names() or [""]
     if not more and expression.meta.eq(pl.col(name).is_not_null()):
         return f"{name} is known"
     text = str(expression)
-    if "…" not in text and not re.search(r"\.\w+\([^)]", text):
+    if not re.search(r"\.\w+\(|Series|…", text):
         return text
     return f"{text}#{hashlib.sha256(expression.meta.serialize()).hexdigest()[:8]}"
 

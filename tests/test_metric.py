@@ -390,15 +390,20 @@ def test_a_notebook_shows_the_call() -> None:
 
 
 def test_a_declaration_is_found_where_its_module_is_not_imported_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    f1 = mlm.CATALOGUE["f1"]
+    f1, known = mlm.CATALOGUE["f1"], dict(mlm.CATALOGUE)
 
     def imported(module: str) -> None:
         assert module == "polars_mlmetrics.metrics.decisions"
         mlm.CATALOGUE["f1"] = f1
 
-    monkeypatch.delitem(mlm.CATALOGUE, "f1")
     monkeypatch.setattr(importlib, "import_module", imported)
-    assert declared("polars_mlmetrics.metrics.decisions", "f1") is f1
+    try:
+        del mlm.CATALOGUE["f1"]
+        assert declared("polars_mlmetrics.metrics.decisions", "f1") is f1
+    finally:
+        # In the order in which it was, which pages are made in.
+        mlm.CATALOGUE.clear()
+        mlm.CATALOGUE.update(known)
 
 
 def test_a_metric_that_is_declared_again_is_another() -> None:

@@ -109,6 +109,7 @@ def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | 
     for metric in question.metrics:
         for measure in metric.measures():
             plan.add(measure)
+    # Samples are counted where they are folded anyway, which all metrics together decide.
     for metric in question.metrics:
         Account(metric, plan, tidy=True)
     contents = Contents(
@@ -126,6 +127,11 @@ def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | 
     named |= {BUCKET: "bucket", BIN: "bin", plan.label or "": "label"}
     table = plan.table()
     table = table.rename({column: name for column, name in named.items() if column in table.collect_schema()})
+    return _in_order(table, contents)
+
+
+def _in_order(table: pl.LazyFrame, contents: Contents) -> pl.LazyFrame:
+    """A state, its columns and rows as the format has them."""
     return table.select(contents.column(), *contents.keys(), *contents.statistics).sort(contents.keys())
 
 
@@ -242,6 +248,5 @@ def compact(frame: AnyFrame) -> AnyFrame:
     """
     check_frame(frame)
     contents = Contents.of(frame.lazy().collect_schema())
-    table = compacted(frame.lazy(), contents.keys(), contents.monoids())
-    table = table.select(contents.column(), *contents.keys(), *contents.statistics).sort(contents.keys())
+    table = _in_order(compacted(frame.lazy(), contents.keys(), contents.monoids()), contents)
     return table.collect() if isinstance(frame, pl.DataFrame) else table

@@ -73,10 +73,8 @@ class Account:
         self._told["n_rows"] = plan.add(_counting_used(measure, known)).value
         self._told["n_rows_of_group"] = plan.add(_counting(n_rows(), measure)).value
         self._told["n_excluded_of_group"] = plan.add(_counting(n_excluded(), measure)).value
-        if all(column in plan.schema for column in measure.table.sample):
-            counted = self._n_samples()
-            if plan.can_tell(counted):
-                self._told["n_samples"] = plan.add(counted).value
+        if all(column in plan.schema for column in measure.table.sample) and plan.can_tell(self._n_samples()):
+            self._tell_samples(plan)
         guards = measure.probe.door.guards
         if "soft_truth" in guards:
             self._told["support"] = plan.add(_counting(SOFT_SUPPORT(), measure, known)).value

@@ -78,7 +78,7 @@ def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] |
     check_writable(path, overwrite=overwrite)
     contents = Contents.of(frame.lazy().collect_schema())
     state = frame.lazy().select(contents.names()).collect()
-    _check_rows(state)
+    _check_rows(state, contents)
     told = {
         "contents": contents_of(state.schema),
         "library": VERSION,
@@ -110,8 +110,7 @@ def contents_of(schema: pl.Schema) -> str:
     return str(dtype.categories[0])
 
 
-def _check_rows(state: pl.DataFrame) -> None:
-    contents = Contents.of(state.schema)
+def _check_rows(state: pl.DataFrame, contents: Contents) -> None:
     keys = contents.keys()
     if state.select(keys).is_duplicated().any() if keys else state.height > 1:
         raise StateError("several rows of this state have the same keys: merge them first, by `.mlm.compact()`.")

@@ -147,9 +147,9 @@ def even(code: pl.Expr) -> pl.Expr:
     return code // 2 * 2
 
 
-def pair_of(even: pl.Expr, number: pl.Expr) -> pl.Expr:
-    """Two whole numbers as one; the second may be null."""
-    high = even + number.is_null().cast(pl.UInt64)
+def pair_of(code: pl.Expr, number: pl.Expr) -> pl.Expr:
+    """An even code and a whole number as one number; the second may be null."""
+    high = code + number.is_null().cast(pl.UInt64)
     low = number.fill_null(0).cast(pl.UInt64, wrap_numerical=True)
     return high.cast(pl.UInt128) * 2**64 + low.cast(pl.UInt128)
 

@@ -76,10 +76,14 @@ def head() -> Iterator[str]:
 
 
 def summary() -> Iterator[str]:
-    yield "| metric | values | best | null when |"
-    yield "|---|---|---|---|"
+    yield "The last column says which metrics take a log of what was returned, as `with_truths` makes it without"
+    yield "`n_labels`: the others need the negatives that it lacks, or probabilities, and refuse it."
+    yield ""
+    yield "| metric | values | best | null when | of what was returned |"
+    yield "|---|---|---|---|---|"
     for name, declaration in mlm.CATALOGUE.items():
-        yield f"| [{name}](#{name}) | {values(declaration)} | {best(declaration)} | {declaration.undefined_when} |"
+        cells = values(declaration), best(declaration), declaration.undefined_when, RETURNED[declaration.of_returned]
+        yield f"| [{name}](#{name}) | {' | '.join(cells)} |"
     yield ""
 
 
@@ -120,6 +124,7 @@ def entry(declaration: Declaration) -> Iterator[str]:
     yield ""
 
 
+RETURNED = {True: "yes", False: ""}
 BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
 
 

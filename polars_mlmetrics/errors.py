@@ -27,6 +27,10 @@ class FileError(MetricError):
     """A file that is asked for is not there, or is not as it must be; or a place cannot be written to."""
 
 
+class TableError(MetricError):
+    """The rows of a table are not as metrics need them."""
+
+
 class NameCollisionError(MetricError):
     """Two different things would carry one name."""
 

@@ -11,12 +11,16 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
+from polars_mlmetrics.analysis.check import check, raise_for
 from polars_mlmetrics.analysis.confusion import confusion
+from polars_mlmetrics.analysis.dedupe import dedupe
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.profile import profile
 from polars_mlmetrics.analysis.state_files import write_state
 from polars_mlmetrics.analysis.states import compact, finish, state
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.data.roles import ROLE_NAMES
+from polars_mlmetrics.data.truths import with_truths
 from polars_mlmetrics.engine.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.errors import unknown
@@ -89,10 +93,15 @@ class FrameNamespace:
         frame = self._seen()
         return self._copy if frame is None else frame
 
+    check = _verb(check)
     compact = _verb(compact)
     confusion = _verb(confusion)
+    dedupe = _verb(dedupe)
     evaluate = _verb(evaluate)
     finish = _verb(finish)
+    profile = _verb(profile)
+    raise_for = _verb(raise_for)
     state = _verb(state)
+    with_truths = _verb(with_truths)
     worst = _verb(worst)
     write_state = _verb(write_state)

@@ -113,11 +113,13 @@ def breaks(name: str, params: Params) -> Callable[[Row], bool]:
     if reads and params.get("average") == "weighted":
         reads.append("truth")  # the weights of the units are their supports
     of_score, of_truth = score_kind(name, params), DECLARED[name].truth
+    reads_limit = isinstance(params.get("threshold"), pl.Expr)
 
     def is_broken(row: Row) -> bool:
         return (
             ("score" in reads and value_is_broken(row.score, of_score))
             or ("truth" in reads and value_is_broken(row.truth, of_truth))
+            or (reads_limit and row.limit is not None and math.isnan(row.limit))
             or (bool(reads) and weight_is_broken(row.weight))
         )
 

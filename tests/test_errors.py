@@ -197,7 +197,11 @@ def test_what_a_parameter_may_be_is_said(make: Callable[[], object], facts: list
             mlm.MetricError,
             "role 'weight' must be worked out row by row, and col(\"w\").max() is not. Add it as a column first.",
         ),
-        ({"sample": []}, mlm.ParameterError, "role 'sample' names no column: give a name or a list of names."),
+        (
+            {"sample": []},
+            mlm.ParameterError,
+            "role 'sample' names no column: give a name, or a list of different ones.",
+        ),
         ({"label": ["a", "b"]}, mlm.ParameterError, "role 'label' takes a column name, not ['a', 'b']."),
         ({"label": "^a$"}, mlm.ParameterError, "role 'label' takes one column, and '^a$' is a pattern."),
         ({"score": "*"}, mlm.ParameterError, "role 'score' takes one column, and '*' is a pattern."),

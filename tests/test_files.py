@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NoReturn
@@ -42,6 +42,11 @@ def names_here() -> list[str]:
 
 def names_of(source: Any) -> list[str]:
     return [file.as_posix() for file in files_of(source)]
+
+
+def resolved(names: Sequence[str]) -> list[Path]:
+    """Where files lie: one whose name begins with ~ comes as an absolute path, or Polars looked for it at home."""
+    return sorted(Path(name).absolute() for name in names)
 
 
 # -- which files a source stands for -----------------------------------------------------------------------------------
@@ -125,14 +130,14 @@ def test_a_list_keeps_its_order_and_may_mix_what_it_names() -> None:
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_a_file_of_an_odd_name_is_that_file_alone(name: str, folder: Path) -> None:
     make(name, "a1.parquet", "a.parquet", "ab.parquet", "1.parquet")
-    assert names_of(name) == names_of([name]) == [name]
+    assert resolved(names_of(name)) == resolved(names_of([name])) == resolved([name])
     assert files_of(folder / name) == [folder / name]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_a_folder_holds_files_of_odd_names_and_may_have_one(name: str) -> None:
     make(f"{name}/{name}", f"{name}/other.parquet")
-    assert sorted(names_of(name)) == sorted([f"{name}/{name}", f"{name}/other.parquet"])
+    assert resolved(names_of(name)) == resolved([f"{name}/{name}", f"{name}/other.parquet"])
 
 
 def test_an_odd_name_can_be_written_as_a_pattern() -> None:

@@ -151,16 +151,17 @@ FORBIDDEN = {
 def called(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """The line and the last name of everything that is called."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and not is_of_json(node):
+        if isinstance(node, ast.Call) and not is_harmless(node):
             if isinstance(node.func, ast.Name):
                 yield node.lineno, node.func.id
             elif isinstance(node.func, ast.Attribute):
                 yield node.lineno, node.func.attr
 
 
-def is_of_json(node: ast.Call) -> bool:
-    """JSON holds numbers and texts: what is read of it runs nothing."""
-    return ast.unparse(node.func) == "json.loads"
+def is_harmless(node: ast.Call) -> bool:
+    """JSON holds numbers and texts: what is read of it runs nothing. `list.eval` of Polars takes an expression."""
+    written = ast.unparse(node.func)
+    return written == "json.loads" or written.endswith(".list.eval")
 
 
 def forbidden(tree: ast.AST) -> list[tuple[int, str]]:

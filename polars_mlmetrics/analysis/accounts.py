@@ -141,6 +141,7 @@ class Account:
 
     def _undefined(self, measure: Measure, columns: Columns) -> pl.Expr:
         when = measure.declaration.undefined_when
+        when = "no row has a weight above 0" if when == "no rows" else when  # rows there are, or this were not asked
         unit = measure.grain if measure.targets is None else "target"
         if unit == "group":
             return pl.lit(when)

@@ -5,7 +5,7 @@ from typing import TypeVar, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.question import KeyReader, Keys, check_frame
+from polars_mlmetrics.analysis.question import KeyReader, Keys, rows_of
 from polars_mlmetrics.data.roles import Door, Roles, Table, any_of, check_columns, check_role, checked_roles
 from polars_mlmetrics.engine.arithmetic import ratio
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
@@ -49,9 +49,9 @@ def confusion(frame: AnyFrame, by: Keys | None = None, **roles: Unpack[Roles]) -
     │ dog   ┆ dog       ┆ 1.0 │
     └───────┴───────────┴─────┘
     """
-    check_frame(frame)
+    given = rows_of(frame)
     table = Table.of(checked_roles(roles, beside=("by",)))
-    reader = KeyReader(frame.lazy())
+    reader = KeyReader(given)
     keys = [] if by is None else reader.read(by)
     names: list[str] = [key.name for key in keys]
     for name in names:

@@ -6,13 +6,15 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.roles import check_columns, check_role
+from polars_mlmetrics.data.truths import FILLED_TYPE, LISTED, LISTED_TYPE
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.statistics import Cut
-from polars_mlmetrics.errors import ColumnError, ParameterError
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
 
 
 def check_measure(measure: Measure, schema: pl.Schema) -> None:
     """Refuse a measure whose columns the table lacks, or cannot be read as it needs them."""
+    _check_negatives(measure, schema)
     table, probe = measure.table, measure.probe
     guards = set(probe.door.guards)
     check_role("score", table.score, schema, any_type=guards.isdisjoint({"score", "probability", "logit"}))
@@ -35,6 +37,19 @@ def check_measure(measure: Measure, schema: pl.Schema) -> None:
     if measure.targets is not None:
         check_columns([measure.targets.column], schema, what="target column")
         _check_names(measure, "target", measure.targets.weights or (), schema[measure.targets.column])
+
+
+def _check_negatives(measure: Measure, schema: pl.Schema) -> None:
+    """Refuse a measure that is wrong on a log of what was returned."""
+    listed, looks_at_labels = schema.get(LISTED), measure.grain == "label" or measure.labels is not None
+    if not measure.needs_negatives or not (listed == LISTED_TYPE or (listed == FILLED_TYPE and looks_at_labels)):
+        return
+    lacking = "lacks those that were not returned" if listed == LISTED_TYPE else "does not know the labels of some"
+    mend = "Make it by with_truths(..., n_labels=...)" if listed == LISTED_TYPE else "Give each label its row"
+    raise MetricError(
+        f"{measure.output_name} needs every negative, and this log {lacking}: its column {LISTED!r} says so. {mend}, "
+        "or drop that column to have the metric of these rows alone."
+    )
 
 
 def check_unit_key(measure: Measure, role: str, columns: Sequence[str], schema: pl.Schema) -> None:

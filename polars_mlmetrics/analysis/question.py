@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis.fitness import check_measure, check_thresholds
-from polars_mlmetrics.data.roles import Table, check_columns, checked_roles, is_pattern, is_row_wise
+from polars_mlmetrics.data.roles import Table, check_columns, check_free, checked_roles, is_pattern, is_row_wise
 from polars_mlmetrics.engine.declaration import CATALOGUE
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
@@ -61,16 +61,16 @@ class Question:
 
         `added` are columns that the rows lack. A frame that is a state speaks of a `log`, and has but these `keys`.
         """
-        check_frame(frame)
+        rows = rows_of(frame)
         bound = checked_roles(roles, beside=KEYWORDS)
         metrics, plain, order = _sorted_out(given, bound)
-        reader = KeyReader(frame.lazy(), added, keys)
+        reader = KeyReader(rows, added, keys)
         by_columns = [] if by is None else reader.read(by)
         sets = None if slices is None else [reader.read(key) for key in _checked_slices(slices)]
         schema = reader.rows().collect_schema()
         if log is not None:
             schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
-        question = cls(frame.lazy(), reader.added, schema, metrics, plain, order, by_columns, sets, Table.of(bound))
+        question = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, Table.of(bound))
         question._check(frame)
         return question
 
@@ -163,11 +163,13 @@ class KeyReader:
     def _column(self, key: Any) -> KeyColumn:
         if isinstance(key, str):
             check_columns([key], self._known, of=self._of)
+            _check_key([key])
             return KeyColumn(key, key) if self._keeps_names else self._added(key, pl.col(key))
         if not isinstance(key, pl.Expr):
             raise ParameterError(f"a key is a column name or an expression, not {key!r}.")
         check_columns(_one_output(key).meta.root_names(), self._known, of=self._of)
         name = key.meta.output_name()
+        _check_key([name, *key.meta.root_names()])
         if key.meta.is_column() and self._keeps_names:
             return KeyColumn(name, name)
         if not is_row_wise(key):
@@ -185,10 +187,27 @@ class KeyReader:
         return KeyColumn(name, column)
 
 
+def rows_of(frame: Any) -> pl.LazyFrame:
+    """The rows of a frame, without what its columns are flagged as; what is no Polars frame is refused."""
+    check_frame(frame)
+    rows: pl.LazyFrame = frame.lazy()
+    if isinstance(frame, pl.DataFrame) and any(any(column.flags.values()) for column in frame):
+        # Polars takes a flag at its word, and whoever set it may have been wrong. The fields of a struct have none.
+        rows = frame.to_struct().struct.unnest().lazy()
+    return rows
+
+
 def check_frame(frame: Any) -> None:
     """Refuse what is no Polars frame."""
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         raise ParameterError(f"metrics are worked out on a DataFrame or a LazyFrame, not on a {type(frame).__name__}.")
+
+
+def _check_key(names: Sequence[str]) -> None:
+    check_free(names)
+    for name in names:
+        if is_pattern(name):
+            raise ParameterError(f"a key cannot be called {name!r}, which is a pattern. Rename the column.")
 
 
 def _checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:

@@ -1,8 +1,11 @@
-"""Passes that are asked for: checked against the question, before any work."""
+"""Passes that are asked for: checked before any work."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Literal
+
+import polars as pl
 
 from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.data.files import by_file
@@ -15,6 +18,22 @@ def passes_of(
     question: Question, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
 ) -> Passes | None:
     """The passes in which a question is answered; None where all is read at once."""
+    if count is not None and question.plain:
+        raise MetricError(f"{question.plain_names[0]!r} is a plain expression: passes cannot merge what it gives.")
+    sample = () if count is None else _sample(question)
+    return passes_over(question.frame, question.with_keys, sample, count, memory, progress=progress)
+
+
+def passes_over(
+    frame: pl.LazyFrame,
+    prepared: Callable[[pl.LazyFrame], pl.LazyFrame],
+    sample: Sequence[str],
+    count: int | Literal["auto", "files"] | None,
+    memory: int | str | None,
+    *,
+    progress: bool,
+) -> Passes | None:
+    """The passes over a log of these samples, whose rows are prepared first; None where all is read at once."""
     if memory is not None and count != "auto":
         raise ParameterError(f"memory is what passes='auto' aims at, and passes is {count!r}.")
     if count is None:
@@ -22,10 +41,8 @@ def passes_of(
     whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
     if not (whole or count in ("auto", "files")):
         raise ParameterError(f"passes is a number of 1 or more, 'auto' or 'files', not {count!r}.")
-    if question.plain:
-        raise MetricError(f"{question.plain_names[0]!r} is a plain expression: passes cannot merge what it gives.")
-    files = None if count != "files" else [question.with_keys(file) for file in by_file(question.frame)]
-    return Passes(question.rows, _sample(question), count, files, memory_budget(memory), progress)
+    files = None if count != "files" else [prepared(file) for file in by_file(frame)]
+    return Passes(prepared(frame), sample, count, files, memory_budget(memory), progress)
 
 
 def _sample(question: Question) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | 
     )
     _check_names(contents)
     named = {key.column: key.name for key in question.by}
-    named |= {BUCKET: "bucket", BIN: "bin", plan.label or "": "label"}
+    named |= {BUCKET: "bucket", BIN: "bin"} | ({} if plan.label is None else {plan.label: "label"})
     table = plan.table()
     table = table.rename({column: name for column, name in named.items() if column in table.collect_schema()})
     return _in_order(table, contents)
@@ -136,8 +136,7 @@ def _in_order(table: pl.LazyFrame, contents: Contents) -> pl.LazyFrame:
 
 
 def _told(roles: Table) -> dict[str, Any]:
-    told = {role: getattr(roles, role) for role in ("score", "truth", "weight")}
-    told = {role: column.meta.output_name() for role, column in told.items() if column is not None}
+    told = {role: column.meta.output_name() for role, column in roles.values().items()}
     return {"sample": list(roles.sample), "label": roles.label, **told}
 
 
@@ -146,8 +145,8 @@ def _columns_read(question: Question) -> dict[str, str]:
     names: set[str] = set()
     for measure in (measure for metric in question.metrics for measure in metric.measures()):
         table = measure.table
-        roles = [role for role in (table.score, table.truth, table.weight) if role is not None]
-        read = {name for column in (*roles, *measure.predicates) for name in column.meta.root_names()}
+        columns = [*table.values().values(), *measure.predicates]
+        read = {name for column in columns for name in column.meta.root_names()}
         read |= {*measure.probe.columns_read}
         for name in sorted(read & question.schema.keys() - {*table.sample, table.label}):
             if question.schema[name].is_nested():

@@ -5,7 +5,7 @@ from typing import TypeVar, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.question import Keys, check_frame, not_a_metric
+from polars_mlmetrics.analysis.question import Keys, not_a_metric, rows_of
 from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import Count, check_parameter
@@ -34,7 +34,7 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     │ 2      ┆ 1.262864 ┆ 0           ┆ 0        │
     └────────┴──────────┴─────────────┴──────────┘
     """
-    check_frame(frame)
+    rows = rows_of(frame)
     if not isinstance(metric, Metric):
         plain = ParameterError(f"worst takes a metric, and {metric} is a plain expression.")
         raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
@@ -42,7 +42,7 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     if metric.best is None:
         raise MetricError(f"{metric.output_name} has no worst end: neither high nor low values of it are always bad.")
     per: Grain = "label" if next(metric.measures()).grain == "label" else "sample"
-    values = evaluate(frame.lazy(), metric, by=by, per=per, **roles)
+    values = evaluate(rows, metric, by=by, per=per, **roles)
     (measure, *_) = metric.on_the_rest(checked_roles(roles)).measures()
     units: list[str] = measure.table.keys(per)
     *keys, name = values.collect_schema().names()

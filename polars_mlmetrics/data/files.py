@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from glob import has_magic
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 
@@ -45,14 +47,35 @@ def _rows(frames: list[pl.LazyFrame]) -> int:
     return sum(frame.select(pl.len()).collect().item() for frame in frames)
 
 
+@dataclass(frozen=True)
+class Found:
+    """A file, and the folder below which it was found: the one given, or the part of a pattern that is a plain path."""
+
+    path: Path
+    below: Path
+
+
 def files_of(source: Source, suffix: str = ".parquet") -> list[Path]:
-    """The files that a source stands for, in order. Each must be there, hold something, and be named once."""
+    """The files that a source stands for, in order. Each must be there, hold something, and be named once.
+
+    A folder stands for the files of this suffix that lie in it, not for those of its folders.
+    """
+    return [file.path for file in found_files(source, (suffix,))]
+
+
+def found_files(source: Source, suffixes: Sequence[str] | None, *, deep: bool = False) -> list[Found]:
+    """The files that a source stands for, as `files_of` has them, each with the folder below which it was found.
+
+    Of a folder, the files of these suffixes are taken, or all where there are none. With `deep`, folders are looked
+    through to the bottom, but for files and folders whose names begin with "." or "_" and for links to folders, and a
+    pattern means what `glob` means, with `**` and without what is hidden.
+    """
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, Sequence) or not given:
         raise ParameterError(f"files are given as a path, a pattern or a list of them, not as {source!r}.")
-    files = [file for one in given for file in _expanded(_path(one), suffix)]
+    files = [file for one in given for file in _expanded(_path(one), suffixes, deep=deep)]
     seen: dict[Path, Path] = {}
-    for file in files:
+    for file in (found.path for found in files):
         if not file.exists():
             raise FileError(f"{file} is a link to nothing.")
         if file.stat().st_size == 0:
@@ -68,27 +91,53 @@ def _path(given: Any) -> Path:
         raise ParameterError(f"a file is given by its path, not by {given!r}.")
     if not os.fspath(given):
         raise ParameterError("a file is given by its path, and this one is empty.")
-    return Path(given)
+    path = Path(given)
+    # Polars takes a leading ~ for the home folder.
+    return path.absolute() if str(path).startswith("~") else path
 
 
-def _expanded(path: Path, suffix: str) -> list[Path]:
+def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list[Found]:
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix == suffix and _is_open(file))
+        inside = _deep_inside(path) if deep else path.iterdir()
+        files = sorted(file for file in inside if (suffixes is None or file.suffix in suffixes) and _is_open(file))
         if not files:
-            raise FileError(f"there is no {suffix} file in the folder {path}.")
-        return files
+            wanted = "" if suffixes is None else f"{', '.join(dict.fromkeys(map(str.lower, suffixes)))} "
+            raise FileError(f"there is no {wanted}file in the folder {path}.")
+        return [Found(file, path) for file in files]
     if path.exists():  # also one whose name looks like a pattern
-        return [path]
+        return [Found(path, path.parent)]
     if not has_magic(str(path)):
         raise FileError(f"there is no file {path}.")
-    start = Path(path.anchor)
-    try:
-        files = sorted(file for file in start.glob(str(path.relative_to(start))) if _is_open(file))
-    except ValueError:  # a pattern that Python does not know
-        files = []
+    files = sorted(file for file in (_deep_matches if deep else _matches)(path) if _is_open(file))
     if not files:
         raise FileError(f"no file matches {path}.")
-    return files
+    plain = Path(*takewhile(lambda part: not has_magic(part), path.parts))
+    return [Found(file, plain) for file in files]
+
+
+def _deep_inside(folder: Path) -> Iterator[Path]:
+    """The files in a folder and in its folders, without those that other programs keep there for themselves."""
+    own = (".", "_")
+    for place, folders, names in os.walk(folder, onerror=_refuse_folder):
+        folders[:] = [name for name in folders if not name.startswith(own)]
+        yield from (Path(place, name) for name in names if not name.startswith(own))
+
+
+def _refuse_folder(error: OSError) -> NoReturn:
+    raise FileError(f"the folder {error.filename} cannot be looked through: {error.strerror}.") from None
+
+
+def _matches(pattern: Path) -> list[Path]:
+    start = Path(pattern.anchor)
+    try:
+        return list(start.glob(str(pattern.relative_to(start))))
+    except ValueError:  # a pattern that Python does not know
+        return []
+
+
+def _deep_matches(pattern: Path) -> list[Path]:
+    # Path.glob takes what is hidden, and `**` at the end is not the same to it in every Python.
+    return [Path(path) for path in glob(str(pattern), recursive=True)]  # noqa: PTH207
 
 
 def _is_open(file: Path) -> bool:

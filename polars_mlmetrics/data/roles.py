@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 import polars as pl
 
-from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError, unknown
 
 Grain = Literal["group", "label", "sample"]
 RoleName = Literal["sample", "label", "score", "truth", "weight"]
@@ -52,8 +52,9 @@ def checked_roles(given: Mapping[str, Any], *, beside: Sequence[str] = ()) -> di
 def _checked_column(role: str, column: Any) -> Any:
     if role == "sample" and isinstance(column, Sequence) and not isinstance(column, str):
         columns = tuple(_checked_name(role, name) for name in column)
-        if not columns:
-            raise ParameterError("role 'sample' names no column: give a name or a list of names.")
+        if not columns or len(set(columns)) < len(columns):
+            wrong = "names a column twice" if columns else "names no column"
+            raise ParameterError(f"role 'sample' {wrong}: give a name, or a list of different ones.")
         return columns
     if role in ("sample", "label"):
         return _checked_name(role, column)
@@ -68,6 +69,13 @@ def _checked_column(role: str, column: Any) -> Any:
     return _checked_name(role, column)
 
 
+def check_free(names: Iterable[str]) -> None:
+    """Refuse columns that are called as plans call their own."""
+    for name in names:
+        if name.startswith(INTERNAL):
+            raise ParameterError(f"a column is called {name!r}: {INTERNAL!r} is kept for plans. Rename it.")
+
+
 def _checked_name(role: str, name: Any) -> str:
     if not isinstance(name, str):
         kinds = {"sample": "a column name or a list of them", "label": "a column name"}
@@ -79,6 +87,7 @@ def _checked_name(role: str, name: Any) -> str:
         raise ParameterError(f"role {role!r} takes {kinds.get(role, 'a column name or an expression')}, not {shown}.")
     if is_pattern(name):
         raise ParameterError(f"role {role!r} takes one column, and {name!r} is a pattern.")
+    check_free([name])
     return name
 
 
@@ -133,6 +142,11 @@ class Table:
             truth=_expression(truth),
             weight=None if weight is None else _expression(weight),
         )
+
+    def values(self) -> dict[str, pl.Expr]:
+        """Score, truth and weight, those that there are."""
+        roles = {"score": self.score, "truth": self.truth, "weight": self.weight}
+        return {role: column for role, column in roles.items() if column is not None}
 
     def keys(self, grain: Grain) -> list[str]:
         """The columns that tell one unit of this grain from another, inside a group."""
@@ -209,9 +223,9 @@ class Door:
 
     @property
     def raw_score(self) -> pl.Expr:
-        """The score in its own float type (a threshold is rounded to that type); text and dates raise."""
+        """The score in its own float type (a threshold is rounded to that type); what is no number raises."""
         known = self.types.get("score")
-        return self.table.score if known is not None and known.is_float() else self.table.score * 1.0
+        return self.table.score if known is not None and known.is_float() else _number(self.table.score)
 
     def score(self) -> pl.Expr:
         self.guards["score"] = self.raw_score.is_nan()
@@ -262,14 +276,18 @@ class Door:
         """The weight of a row: 1, an exact integer, where none is named."""
         if self.table.weight is None:
             return pl.lit(1, dtype=pl.Int64)
-        weight = (self.table.weight * 1.0).cast(pl.Float64)
+        weight = _number(self.table.weight).cast(pl.Float64)
         self.guards["weight"] = ~weight.is_between(0, LARGEST)
         return weight
 
     def _number_truth(self) -> pl.Expr:
-        # The product refuses text, which a cast alone would parse.
-        number = self.table.truth if "truth" in self.types else self.table.truth * 1.0
+        number = self.table.truth if "truth" in self.types else _number(self.table.truth)
         return number.cast(pl.Float64)
+
+
+def _number(value: pl.Expr) -> pl.Expr:
+    # The difference refuses text, dates and durations, which a cast alone would take.
+    return value - 0.0
 
 
 def _is_nan_of_any_type(value: pl.Expr) -> pl.Expr:

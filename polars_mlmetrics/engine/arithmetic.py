@@ -104,15 +104,25 @@ def discount(place: pl.Expr) -> pl.Expr:
 
 def sort_key(code: pl.Expr, number: pl.Expr, truth: pl.Expr) -> pl.Expr:
     """One integer that sorts by code, then by number, highest first, then by truth, false first."""
-    bits = pl.when(number == 0).then(0.0).otherwise(number).reinterpret(dtype=pl.UInt64)
+    bits = bits_of(number)
     falling = pl.when(bits >= 2**63).then(bits).otherwise(2**63 - 1 - bits)
     high = code_in_key(code) * 2 + falling // 2**63
     low = falling * 2 + truth.cast(pl.UInt64)
+    return from_halves(high, low)
+
+
+def bits_of(number: pl.Expr) -> pl.Expr:
+    """The 64 bits of a float, of which only one 0 is."""
+    return pl.when(number == 0).then(0.0).otherwise(number).reinterpret(dtype=pl.UInt64)
+
+
+def from_halves(high: pl.Expr, low: pl.Expr) -> pl.Expr:
+    """Two numbers of 64 bits as one of 128."""
     return high.cast(pl.UInt128) * 2**64 + low.cast(pl.UInt128)
 
 
 def halves(key: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """The upper and the lower half of a key."""
+    """The upper and the lower half again."""
     return (key // 2**64).cast(pl.UInt64), (key % 2**64).cast(pl.UInt64)
 
 
@@ -151,7 +161,7 @@ def pair_of(code: pl.Expr, number: pl.Expr) -> pl.Expr:
     """An even code and a whole number as one number; the second may be null."""
     high = code + number.is_null().cast(pl.UInt64)
     low = number.fill_null(0).cast(pl.UInt64, wrap_numerical=True)
-    return high.cast(pl.UInt128) * 2**64 + low.cast(pl.UInt128)
+    return from_halves(high, low)
 
 
 def first_of_pair(pair: pl.Expr) -> pl.Expr:

@@ -36,6 +36,7 @@ class Declaration:
     best: Best | None
     undefined_when: str
     counts: bool
+    of_returned: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.formula.__doc__)
@@ -124,12 +125,14 @@ def metric(
     undefined_when: str,
     grain: Grain | None = None,
     counts: bool = False,
+    of_returned: bool = False,
 ) -> Callable[[Callable[Concatenate[Unit, P], pl.Expr]], Callable[P, Metric]]:
     """Declare a metric: a function of a `Unit` that returns the value of one unit of rows.
 
     `range` and `best` say where its values lie and which end is good, `undefined_when` completes the sentence
     "null when …". The grain is left out where the metric has an `average`. `counts` is for whole numbers that are
-    summed over units and never null.
+    summed over units and never null. `of_returned` says that the value is right where the negatives that were not
+    returned are not in the table: such a metric alone takes what `with_truths` makes without `n_labels`.
 
     Examples
     --------
@@ -144,7 +147,7 @@ def metric(
     """
 
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
-        declaration = Declaration(formula, grain, range, best, undefined_when, counts)
+        declaration = Declaration(formula, grain, range, best, undefined_when, counts, of_returned)
         known = CATALOGUE.get(declaration.name)
         if known is not None and known.formula.__module__ != formula.__module__:
             owner = known.formula.__module__

@@ -14,6 +14,7 @@ from polars_mlmetrics.engine.inline import ProbeReading
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.settle import Best, Settlement, grain_of
+from polars_mlmetrics.engine.statistics import Cut
 from polars_mlmetrics.engine.unit import Unit
 
 if TYPE_CHECKING:
@@ -97,6 +98,13 @@ class Measure(Metric):
     def looks_across(self) -> bool:
         """Whether it is of one unit and yet looks into others."""
         return bool(self.probe.looks_into)
+
+    @property
+    def needs_negatives(self) -> bool:
+        """Whether its value is wrong where negatives are missing that were not returned."""
+        cut = self.parameters.get("threshold")
+        # Of a sample that nothing was returned for, the best label would be one that was not.
+        return not self.declaration.of_returned or (isinstance(cut, Cut) and cut.is_argmax)
 
     def has_units(self, grain: Grain) -> bool:
         """Whether there is a value of it per label, or per sample."""

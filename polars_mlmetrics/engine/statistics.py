@@ -84,6 +84,9 @@ class SharedStatistics(ABC):
     def needs_known(self, name: str, rows: pl.Expr) -> None: ...
 
     @abstractmethod
+    def breaks_on(self, name: str, rows: pl.Expr) -> None: ...
+
+    @abstractmethod
     def reads_score(self) -> None: ...
 
     @abstractmethod
@@ -149,6 +152,7 @@ class SharedStatistics(ABC):
             return self._decision_by_label(cut, cut.threshold)
         if isinstance(cut.threshold, pl.Expr):
             self.needs_known(f"threshold@{cut}", cut.threshold.is_null())
+            self.breaks_on(f"threshold@{cut}", cut.threshold.cast(pl.Float64).is_nan())
             return cut.over(score.cast(pl.Float64), in_type_of(score, cut.threshold))
         return cut.over(score, cast(float, cut.threshold))
 

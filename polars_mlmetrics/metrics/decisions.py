@@ -14,7 +14,7 @@ from polars_mlmetrics.engine.unit import Unit
 INFINITY = float("inf")
 
 
-@metric(range=(0, INFINITY), best="max", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="max", undefined_when="no rows", of_returned=True)
 def true_positives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -22,7 +22,7 @@ def true_positives(
     return u.true_positives(threshold)
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows", of_returned=True)
 def false_positives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -30,7 +30,7 @@ def false_positives(
     return u.false_positives(threshold)
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min", undefined_when="no rows", of_returned=True)
 def false_negatives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -46,7 +46,7 @@ def true_negatives(
     return u.true_negatives(threshold)
 
 
-@metric(range=(0, INFINITY), best=None, undefined_when="no rows")
+@metric(range=(0, INFINITY), best=None, undefined_when="no rows", of_returned=True)
 def support(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """How many rows are true (weighted)."""
     return u.positives()
@@ -66,7 +66,7 @@ def predicted_rate(
     return ratio(u.predicted(threshold), u.rows())
 
 
-@metric(range=(0, 1), best="max", undefined_when="nothing predicted")
+@metric(range=(0, 1), best="max", undefined_when="nothing predicted", of_returned=True)
 def precision(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -74,7 +74,7 @@ def precision(
     return ratio(u.true_positives(threshold), u.true_positives(threshold) + u.false_positives(threshold))
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positives")
+@metric(range=(0, 1), best="max", undefined_when="no positives", of_returned=True)
 def recall(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """The share of true rows that are predicted: TP / (TP + FN)."""
     return ratio(u.true_positives(threshold), u.true_positives(threshold) + u.false_negatives(threshold))
@@ -105,7 +105,7 @@ def false_positive_rate(
     return ratio(u.false_positives(threshold), u.false_positives(threshold) + u.true_negatives(threshold))
 
 
-@metric(range=(0, 1), best="min", undefined_when="no positives")
+@metric(range=(0, 1), best="min", undefined_when="no positives", of_returned=True)
 def false_negative_rate(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -113,13 +113,13 @@ def false_negative_rate(
     return ratio(u.false_negatives(threshold), u.false_negatives(threshold) + u.true_positives(threshold))
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label")
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", of_returned=True)
 def f1(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """The harmonic mean of precision and recall: 2·TP / (2·TP + FP + FN)."""
     return _f(u, 1.0, threshold)
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label")
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", of_returned=True)
 def fbeta(
     u: Unit,
     beta: Positive,
@@ -137,7 +137,7 @@ def _f(u: Unit, beta: float, threshold: Threshold) -> pl.Expr:
     return ratio(right, right + beta**2 * u.false_negatives(threshold) + u.false_positives(threshold))
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label")
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", of_returned=True)
 def jaccard(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """What is both predicted and true, as a share of what is either: TP / (TP + FP + FN)."""
     wrong = u.false_positives(threshold) + u.false_negatives(threshold)
@@ -202,25 +202,25 @@ def _cells(u: Unit, threshold: Threshold) -> tuple[pl.Expr, ...]:
     return tuple(cell(threshold).cast(pl.Float64) for cell in cells)
 
 
-@metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True)
+@metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True, of_returned=True)
 def n_rows(u: Unit) -> pl.Expr:
     """How many rows are used."""
     return u.included_rows()
 
 
-@metric(range=(0, INFINITY), best=None, undefined_when="never", grain="sample", counts=True)
+@metric(range=(0, INFINITY), best=None, undefined_when="never", grain="sample", counts=True, of_returned=True)
 def n_samples(u: Unit) -> pl.Expr:
     """How many distinct samples are among the rows used."""
     return (u.included_rows() > 0).cast(pl.Int64)
 
 
-@metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True)
+@metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True, of_returned=True)
 def n_excluded(u: Unit) -> pl.Expr:
     """How many rows are left out, for a null in a role."""
     return u.excluded_rows()
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows", of_returned=True)
 def subset_accuracy(u: Unit, *, threshold: Threshold = 0.5, **options: Unpack[Decided]) -> pl.Expr:
     """The share of samples with every label right.
 

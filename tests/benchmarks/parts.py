@@ -71,6 +71,15 @@ def everything(rows: int) -> list[Comparison]:
     return [Comparison(title, [*beside("everything", log), calls])]
 
 
+def check(rows: int) -> list[Comparison]:
+    log = Recipe(rows)
+    ours = [Row(OURS, "check", log, "rows", called="rows, groups and labels"), Row(OURS, "check", log, called="all")]
+    return [
+        Comparison(f"What is wrong with a log: {count(rows)}", [Row(FLOOR, "sums", log), *ours], against=FLOOR),
+        Comparison(f"Is any row there twice: {count(rows)}", beside("copies", log, "DuckDB")),
+    ]
+
+
 def small(rows: int) -> list[Comparison]:
     log = Recipe(rows // 10)
     inline = [_small(f"inline {name}", log, name) for name in INLINE]
@@ -107,6 +116,12 @@ PARTS = {
         "All in one plan",
         "The metrics of all grains, the six rankings and both areas, in one plan and in three.",
         everything,
+    ),
+    "check": Part(
+        "What is wrong with a log",
+        "`check` with `thorough=False`, and whole: duplicates, contradictions, samples in several groups. Then "
+        "duplicates alone, as `dedupe(keep='error')` looks for them, beside a `group_by` of all keys.",
+        check,
     ),
     "shapes": Part(
         "Shapes of a log",

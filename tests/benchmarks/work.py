@@ -84,6 +84,16 @@ def in_three_calls(log: Log) -> pl.LazyFrame:
     return pl.concat([part.sort(BY) for part in parts], how="align").lazy()
 
 
+def checked(log: Log, *, thorough: bool) -> pl.DataFrame:
+    """What is wrong with a log."""
+    return mlm.check(log.scan(), by=BY, weight="weight", thorough=thorough)
+
+
+def without_copies(log: Log) -> pl.LazyFrame:
+    """The length of a log that has no row twice, or an error."""
+    return mlm.dedupe(log.scan(), keep="error", sample=[*BY, "sample"]).select(pl.len())
+
+
 def whole(work: str, **how: Any) -> Callable[[Log], pl.LazyFrame]:
     """A suite, as a function of a log."""
     return lambda log: asked(log, work, **how)
@@ -92,10 +102,13 @@ def whole(work: str, **how: Any) -> Callable[[Log], pl.LazyFrame]:
 AUTO = {"passes": "auto", "progress": False}
 BOUNDED = {**AUTO, "memory": "1 GB"}
 
-WORK: dict[str, Callable[[Log], pl.LazyFrame]] = {
+WORK: dict[str, Callable[[Log], pl.LazyFrame | pl.DataFrame]] = {
     **{work: whole(work) for work in SUITES},
     **{f"{work}, passes": whole(work, **AUTO) for work in ("group", "label", "ranking")},
     **{f"{work}, 1 GB": whole(work, **BOUNDED) for work in ("group", "label", "ranking")},
     "everything, three calls": in_three_calls,
+    "check, rows": lambda log: checked(log, thorough=False),
+    "check": lambda log: checked(log, thorough=True),
+    "copies": without_copies,
 }
 """What the library does, by name."""

@@ -96,7 +96,10 @@ def query(text: str) -> Callable[[Log], pl.DataFrame]:
     return answer
 
 
+COPIES = "SELECT model, fold, sample, label, count(*) AS len FROM log GROUP BY ALL HAVING len > 1"
+
 WORK = {
+    "copies": query(COPIES),
     "group": query(GROUP),
     "three rankings": query(ranked(PAIRS, UNTIED)),
     "short ranking": query(ranked(SHORT, UNTIED)),

@@ -134,7 +134,13 @@ RANKING, SHORT, TIED, NARROW, HASHED = (
     )
 )
 
+
+def copies(log: Log) -> pl.LazyFrame:
+    return log.scan().group_by(*BY, "sample", "label").len().filter(pl.col("len") > 1)
+
+
 WORK = {
+    "copies": copies,
     "group": GROUP.whole,
     "label": LABEL.whole,
     "sample": SAMPLE.whole,

@@ -1,0 +1,159 @@
+"""`check`: what is wrong with a table, as a table."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Unpack, get_args
+
+import polars as pl
+
+from polars_mlmetrics.analysis.look import Look
+from polars_mlmetrics.analysis.problems import PROBLEMS, Problem, Severity
+from polars_mlmetrics.analysis.question import Frame, KeyReader, Keys, rows_of
+from polars_mlmetrics.analysis.search import Found, Search
+from polars_mlmetrics.analysis.splitting import passes_over
+from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.errors import ParameterError, TableError
+
+KEYWORDS = ("by", "thorough", "redact", "strict", "passes", "memory", "progress")
+
+BYTES_A_ROW = 60
+"""What is held of a row while samples are looked at: numbers to be sorted, and a sample among others."""
+
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "severity": pl.Enum(get_args(Severity)),
+    "problem": pl.String,
+    "count": pl.Int64,
+    "share": pl.Float64,
+    "of": pl.String,
+    "examples": pl.List(pl.String),
+    "meaning": pl.String,
+    "fix": pl.String,
+}
+"""The table that `check` gives."""
+
+
+def check(
+    frame: Frame,
+    by: Keys | None = None,
+    *,
+    thorough: bool = True,
+    redact: bool = False,
+    strict: bool = False,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
+    **roles: Unpack[Roles],
+) -> pl.DataFrame:
+    """Look for what is wrong with a table: a row for each problem, the worst first, and one for each size.
+
+    This reads the rows now, of a LazyFrame too.
+
+    Parameters
+    ----------
+    frame
+        The long table: one row per sample and label.
+    by
+        The columns (or row-wise expressions) of the groups that metrics will be asked for.
+    thorough
+        Whether to look at samples too, for duplicates, contradictions and samples in several groups. Without, rows,
+        groups and labels are looked at, in one scan that holds a row a group and label.
+    redact
+        Whether to keep the examples, which are keys and values of rows, out of the answer.
+    strict
+        Whether an error in the table is an exception.
+    passes, memory, progress
+        As in `evaluate`, for what is looked at with `thorough`.
+    **roles
+        Which columns are the sample, label, score, truth and weight.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 1, 2], "score": [0.9, 0.9, None], "truth": [1, 0, 1]})
+    >>> mlm.check(log).select("severity", "problem", "count", "share", "of")
+    shape: (6, 5)
+    ┌──────────┬────────────────────┬───────┬──────────┬─────────┐
+    │ severity ┆ problem            ┆ count ┆ share    ┆ of      │
+    │ ---      ┆ ---                ┆ ---   ┆ ---      ┆ ---     │
+    │ enum     ┆ str                ┆ i64   ┆ f64      ┆ str     │
+    ╞══════════╪════════════════════╪═══════╪══════════╪═════════╡
+    │ error    ┆ duplicate          ┆ 1     ┆ 0.333333 ┆ rows    │
+    │ error    ┆ truth_contradicted ┆ 2     ┆ 0.666667 ┆ rows    │
+    │ warning  ┆ score_null         ┆ 1     ┆ 0.333333 ┆ rows    │
+    │ info     ┆ rows               ┆ 3     ┆ 1.0      ┆ rows    │
+    │ info     ┆ groups             ┆ 1     ┆ 1.0      ┆ groups  │
+    │ info     ┆ samples            ┆ 2     ┆ 1.0      ┆ samples │
+    └──────────┴────────────────────┴───────┴──────────┴─────────┘
+    >>> worst = mlm.check(log).row(0, named=True)
+    >>> print(*worst["examples"], worst["fix"])
+    sample=1 log = mlm.dedupe(log, keep='last', sample='sample')
+    """
+    given = rows_of(frame)
+    bound = checked_roles(roles, beside=KEYWORDS)
+    reader = KeyReader(given)
+    keys = [] if by is None else reader.read(by)
+    rows = reader.rows()
+    look = Look.of(rows.collect_schema(), keys, bound)
+    split = passes_over(
+        given, lambda part: part.with_columns(reader.added), look.sample, passes, memory, progress=progress
+    )
+    search = Search(look, redact=redact)
+    search.scan(rows)
+    if thorough and look.sample:
+        for part in [rows] if split is None else split.parts(BYTES_A_ROW):
+            search.scan_samples(part)
+    table = _table(look, search.found())
+    return raise_for(table, "error") if strict else table
+
+
+def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "error") -> pl.DataFrame:
+    """Raise a `TableError` where `check` found something of this severity or a worse one; else give back its table.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"score": [0.9, 0.2], "truth": [1, 2]})
+    >>> log.mlm.check().mlm.raise_for("error")
+    Traceback (most recent call last):
+      ...
+    polars_mlmetrics.errors.TableError: there is 1 problem in the table.
+    error: truth_not_binary in 1 of the rows (50.0%), such as score=0.2, truth=2.
+      The truth is neither 0 nor 1: metrics of two classes are NaN. Only dcg and ndcg read grades.
+      mlm.evaluate(log, ..., truth=pl.col('truth').cast(pl.Float64).fill_nan(None) > 0)
+    """
+    if not isinstance(found, pl.DataFrame) or found.schema != pl.Schema(SCHEMA):
+        raise ParameterError("raise_for takes the table that `check` gives.")
+    if severity not in ("error", "warning"):
+        raise ParameterError(f"severity is 'error' or 'warning', not {severity!r}.")
+    bad = found.filter(pl.col("severity").is_in(["error", severity]))
+    if bad.is_empty():
+        return found
+    many = "is 1 problem" if bad.height == 1 else f"are {bad.height} problems"
+    raise TableError("\n".join([f"there {many} in the table.", *map(_line, bad.to_dicts())]))
+
+
+def _line(row: dict[str, Any]) -> str:
+    such = f", such as {row['examples'][0]}" if row["examples"] else ""
+    share = f"{row['share']:.3g}" if row["share"] < 0.001 else f"{row['share']:.1%}"
+    found = f"{row['problem']} in {row['count']:,} of the {row['of']} ({share})"
+    return f"{row['severity']}: {found}{such}.\n  {row['meaning']}\n  {row['fix']}"
+
+
+def _table(look: Look, found: dict[tuple[Problem, str], Found]) -> pl.DataFrame:
+    declared = list(PROBLEMS.values())
+    rows = [
+        {
+            "severity": problem.severity,
+            "problem": problem.name,
+            "count": each.count,
+            "share": each.total,
+            "of": problem.of,
+            "examples": each.examples,
+            "meaning": problem.meaning.format(column=about),
+            "fix": look.line(problem.fix, about),
+        }
+        for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
+    ]
+    table = pl.DataFrame(rows, schema=SCHEMA)
+    return table.with_columns(share=ratio(pl.col("count"), pl.col("share"))).sort("severity", maintain_order=True)

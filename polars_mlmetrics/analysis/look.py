@@ -1,0 +1,121 @@
+"""What is known of a table before its rows are read, and its roles as columns of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.analysis.question import KeyColumn
+from polars_mlmetrics.data.roles import Table, check_columns
+from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
+
+SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weight"))
+"""The roles as columns: as Float64 where they are numbers, or else as they are."""
+
+POSITIVES, NEGATIVES = (f"{INTERNAL}{count}" for count in ("positives", "negatives"))
+"""How many rows are known to be true, and not to be."""
+
+WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
+"""What columns of weights are called."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """A table by its schema: its roles and their types, and which of its keys are there."""
+
+    table: Table
+    types: Mapping[str, pl.DataType]
+    """The types of score, truth and weight."""
+    by: Sequence[str]
+    names: Mapping[str, str]
+    """What the columns of by are called."""
+    worked_out: Sequence[str]
+    """What those are called that are no columns of the table."""
+    sample: Sequence[str]
+    """The columns of the sample; none where the table has no samples."""
+    label: str | None
+    has_text_labels: bool
+    unused_weight: str | None
+    """A column that looks like weights, where no weight is named."""
+
+    @classmethod
+    def of(cls, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any]) -> Look:
+        """What the schema tells. A score, a truth, or a column that is named and missing is an error."""
+        names = [key.name for key in by]
+        for name in names:
+            if names.count(name) > 1:
+                raise NameCollisionError(f"{name!r} stands twice in by: give one an .alias(...).")
+        table = Table.of(roles)
+        for role, column in table.values().items():
+            check_columns(column.meta.root_names(), schema, what=f"{role} column")
+        if table.label in table.sample:
+            raise ColumnError(f"{table.label!r} cannot be the label and the sample too: name another column.")
+        for role, columns in (("sample", table.sample), ("label", [table.label])):
+            if role in roles:
+                check_columns(columns, schema, what=f"{role} column")
+        used = {*table.sample, table.label, *(key.column for key in by)}
+        used |= {name for column in table.values().values() for name in column.meta.root_names()}
+        weights = [name for name in WEIGHTS if name in schema.keys() - used and schema[name].is_numeric()]
+        return cls(
+            table=table,
+            types=pl.LazyFrame(schema=schema).select(**table.values()).collect_schema(),
+            by=[key.column for key in by],
+            names={key.column: key.name for key in by},
+            worked_out=[key.name for key in by if key.column.startswith(INTERNAL)],
+            sample=table.sample if all(name in schema for name in table.sample) else (),
+            label=table.label if table.label in schema else None,
+            has_text_labels=schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum),
+            unused_weight=weights[0] if weights and table.weight is None else None,
+        )
+
+    def is_number(self, role: str) -> bool:
+        """Whether a role is there, and can be read as a number."""
+        return role in self.types and (self.types[role].is_numeric() or self.types[role] in (pl.Boolean, pl.Null))
+
+    def is_text(self, role: str) -> bool:
+        """Whether a role is there, and is something that metrics cannot reckon with."""
+        return role in self.types and not self.is_number(role)
+
+    def with_roles(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows, with their roles as columns."""
+        columns = {"score": SCORE, "truth": TRUTH, "weight": WEIGHT}
+        return rows.with_columns(
+            (given.cast(pl.Float64) if self.is_number(role) else given).alias(columns[role])
+            for role, given in self.table.values().items()
+        )
+
+    def classes(self) -> dict[str, pl.Expr]:
+        """The rows that are true, and those that are not."""
+        if not self.is_number("truth"):
+            return {POSITIVES: pl.lit(0), NEGATIVES: pl.lit(0)}
+        return {POSITIVES: pl.col(TRUTH) == 1, NEGATIVES: pl.col(TRUTH) == 0}
+
+    def line(self, written: str, about: str) -> str:
+        """A line of code in the columns of this table; `about` is the one that it is for, if it is for one."""
+        table, by = self.table, [self.names[column] for column in self.by]
+        sample = list(table.sample)
+        columns = {
+            **{role: _written(column) for role, column in table.values().items()},
+            "label": _written(pl.col(table.label)),
+            "label_name": repr(self.label),
+            "sample": _listed(sample),
+            "by": repr(by),
+            "keys": _listed([*by, *sample]),
+            "label_role": "" if self.label in (None, "label") else f", label={self.label!r}",
+            "pair": _listed([*sample, *([] if self.label is None else [self.label])]),
+        }
+        line = written.format(column=about, **columns)
+        first = [f"{name}=..." for name in self.worked_out if repr(name) in line]
+        return f"log = log.with_columns({', '.join(first)}); {line}" if first else line
+
+
+def _listed(names: Sequence[str]) -> str:
+    first, *more = dict.fromkeys(names)
+    return repr([first, *more]) if more else repr(first)
+
+
+def _written(column: pl.Expr) -> str:
+    return f"pl.col({column.meta.output_name()!r})" if column.meta.is_column() else "(...)"

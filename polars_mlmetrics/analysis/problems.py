@@ -1,0 +1,286 @@
+"""Problems that a table may have: of each the condition, what it means for metrics, and the line that mends it.
+
+One declaration each. `check` finds out how often they occur, and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import polars as pl
+
+from polars_mlmetrics.analysis.look import NEGATIVES, POSITIVES, SCORE, TRUTH, WEIGHT, Look
+from polars_mlmetrics.errors import INTERNAL
+
+Severity = Literal["error", "warning", "info"]
+"""Metrics are broken or wrong; some rows or groups have none; nothing is wrong, and yet it is good to know."""
+
+Of = Literal["rows", "groups", "labels", "samples"]
+"""What a problem is counted in."""
+
+SCORES, LIGHTEST, HEAVIEST = (f"{INTERNAL}{fold}" for fold in ("scores", "lightest", "heaviest"))
+"""Of a sample: the sum of its scores, and its smallest and largest weight."""
+
+
+Condition = Callable[[Look], pl.Expr | None]
+"""Where a problem is; None where the table cannot have it."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem by its name."""
+
+    name: str
+    severity: Severity
+    of: Of
+    meaning: str
+    fix: str
+    """The line that mends it. The names of roles stand for their columns."""
+    condition: Condition | None = None
+    """Where it is among the rows, samples, labels or groups; None where it takes more to find it."""
+    least: float = 0
+    """The share that must have it for it to be told."""
+
+
+PROBLEMS: dict[str, Problem] = {}
+
+
+def problem(of: Of, severity: Severity, fix: str, least: float = 0) -> Callable[[Condition], Problem]:
+    """Declare a problem by its condition, whose docstring says what it means."""
+
+    def declare(condition: Condition) -> Problem:
+        meaning = " ".join((condition.__doc__ or "").split())
+        return _declared(Problem(condition.__name__, severity, of, meaning, fix, condition, least))
+
+    return declare
+
+
+def _declared(problem: Problem) -> Problem:
+    return PROBLEMS.setdefault(problem.name, problem)
+
+
+def conditions(look: Look, of: Of) -> dict[Problem, pl.Expr]:
+    """The problems that this table may have in its rows, samples, labels or groups, and where they are."""
+    found = {each: each.condition(look) for each in PROBLEMS.values() if each.of == of and each.condition is not None}
+    return {each: condition for each, condition in found.items() if condition is not None}
+
+
+# -- of rows -----------------------------------------------------------------------------------------------------------
+
+
+@problem("rows", "error", "mlm.evaluate(log, ..., score={score}.cast(pl.Float64))")
+def score_is_no_number(look: Look) -> pl.Expr | None:
+    """The score is no number. If it is the predicted class: from_predictions, confusion, classification_accuracy."""
+    return pl.col(SCORE).is_not_null() if look.is_text("score") else None
+
+
+@problem("rows", "error", "mlm.evaluate(log, ..., truth={truth} == 'yes')")
+def truth_is_no_number(look: Look) -> pl.Expr | None:
+    """The truth is no number. Say which of its values is the true one."""
+    return pl.col(TRUTH).is_not_null() if look.is_text("truth") else None
+
+
+@problem("rows", "error", "mlm.evaluate(log, ..., weight={weight}.cast(pl.Float64))")
+def weight_is_no_number(look: Look) -> pl.Expr | None:
+    """The weight is no number."""
+    return pl.col(WEIGHT).is_not_null() if look.is_text("weight") else None
+
+
+@problem("rows", "error", "mlm.evaluate(log, ..., score={score}.fill_nan(None))")
+def score_nan(look: Look) -> pl.Expr | None:
+    """The score is NaN, and so is every metric that reads it. Made unknown, the row is left out and counted."""
+    return pl.col(SCORE).is_nan() if look.is_number("score") else None
+
+
+@problem("rows", "error", "mlm.evaluate(log, ..., truth={truth}.cast(pl.Float64).fill_nan(None) > 0)")
+def truth_not_binary(look: Look) -> pl.Expr | None:
+    """The truth is neither 0 nor 1: metrics of two classes are NaN. Only dcg and ndcg read grades."""
+    if not look.is_number("truth") or look.types["truth"] == pl.Boolean:
+        return None
+    return (pl.col(TRUTH) != 0) & (pl.col(TRUTH) != 1)
+
+
+@problem("rows", "error", "log = log.filter(({weight} >= 0).fill_null(True))")
+def weight_negative(look: Look) -> pl.Expr | None:
+    """The weight is below 0: metrics that are weighted by it are NaN."""
+    return pl.col(WEIGHT) < 0 if look.is_number("weight") else None
+
+
+@problem("rows", "error", "log = log.filter({weight}.is_finite().fill_null(True))")
+def weight_not_finite(look: Look) -> pl.Expr | None:
+    """The weight is NaN or infinite: metrics that are weighted by it are NaN."""
+    return ~pl.col(WEIGHT).is_finite() & (pl.col(WEIGHT) != float("-inf")) if look.is_number("weight") else None
+
+
+@problem("rows", "error", "log = log.drop_nulls({sample})")
+def sample_null(look: Look) -> pl.Expr | None:
+    """It is not known which sample the row is of: rankings and all else that looks at samples leave it out."""
+    return pl.any_horizontal(pl.col(name).is_null() for name in look.sample) if look.sample else None
+
+
+@problem("rows", "warning", "log = log.drop_nulls({label_name})")
+def label_null(look: Look) -> pl.Expr | None:
+    """It is not known which label the row is of: averages over labels leave it out."""
+    return pl.col(look.label).is_null() if look.label else None
+
+
+@problem("rows", "warning", "mlm.evaluate(log, ..., score={score}.fill_null(0))")
+def score_null(look: Look) -> pl.Expr | None:
+    """The score is unknown: the row is left out, and counted in n_excluded. Or let it be the score of a negative."""
+    return pl.col(SCORE).is_null()
+
+
+@problem("rows", "warning", "mlm.evaluate(log, ..., mlm.n_excluded(), by={by})")
+def truth_null(look: Look) -> pl.Expr | None:
+    """The truth is unknown: the row is left out, and counted in n_excluded. It may come later."""
+    return pl.col(TRUTH).is_null()
+
+
+@problem("rows", "warning", "mlm.evaluate(log, ..., weight={weight}.fill_null(1))")
+def weight_null(look: Look) -> pl.Expr | None:
+    """The weight is unknown: the row is left out, and counted in n_excluded."""
+    return pl.col(WEIGHT).is_null() if "weight" in look.types else None
+
+
+@problem("rows", "warning", "mlm.evaluate(log, ..., score=pl.when({score} < float('inf')).then({score}))")
+def score_infinite(look: Look) -> pl.Expr | None:
+    """The score is infinite: rankings take it, metrics of probabilities are NaN."""
+    return pl.col(SCORE) == float("inf") if look.is_number("score") else None
+
+
+@problem("rows", "warning", "mlm.log_loss(logits=True)")
+def score_out_of_range(look: Look) -> pl.Expr | None:
+    """The score is outside of 0 to 1: metrics of probabilities are NaN. If it is a logit, say so to each of them."""
+    return pl.col(SCORE).is_finite() & ~pl.col(SCORE).is_between(0, 1) if look.is_number("score") else None
+
+
+@problem("rows", "info", "log = mlm.with_truths(returned, truths, n_labels=...)")
+def score_minus_infinite(look: Look) -> pl.Expr | None:
+    """The score is -inf: a label that was not returned. It is never a hit, and a probability neither."""
+    return pl.col(SCORE) == float("-inf") if look.is_number("score") else None
+
+
+@problem("rows", "info", "log = log.filter(({weight} > 0).fill_null(True))")
+def weight_zero(look: Look) -> pl.Expr | None:
+    """The weight is 0: the row is in no sum, and in n_rows all the same."""
+    return pl.col(WEIGHT) == 0 if look.is_number("weight") else None
+
+
+# -- of labels ---------------------------------------------------------------------------------------------------------
+
+PLAIN_LABEL = f"{INTERNAL}plain_label"
+"""A label without what people neither see nor hear."""
+
+
+def plain_label(label: pl.Expr) -> pl.Expr:
+    """A label without characters of no width, in one form of Unicode, without case and blanks at its ends."""
+    visible = label.cast(pl.String).str.replace_all(r"[\p{Cf}\p{Cc}]", "")
+    return visible.str.normalize("NFKC").str.to_lowercase().str.strip_chars()
+
+
+PLAIN_WRITTEN = (
+    r"{label}.cast(pl.String).str.replace_all(r'[\p{{Cf}}\p{{Cc}}]', '')"
+    ".str.normalize('NFKC').str.to_lowercase().str.strip_chars()"
+)
+
+
+@problem("labels", "warning", f"log = log.with_columns({PLAIN_WRITTEN})")
+def labels_alike(look: Look) -> pl.Expr | None:
+    """Labels differ in nothing but case, blanks or the form of their Unicode, and count as several."""
+    return pl.col(PLAIN_LABEL).is_duplicated() if look.has_text_labels else None
+
+
+@problem("labels", "warning", "mlm.recall(average='macro', undefined=0.0)")
+def label_never_true(look: Look) -> pl.Expr | None:
+    """A label is never true: its recall is undefined, and averages over labels leave it out."""
+    if look.label is None or not look.is_number("truth"):
+        return None
+    return (pl.col(POSITIVES) == 0) & (pl.col(NEGATIVES) > 0)
+
+
+# -- of groups ---------------------------------------------------------------------------------------------------------
+
+
+@problem("groups", "warning", "mlm.evaluate(log, ..., by={by}, tidy=True)")
+def group_of_one_class(look: Look) -> pl.Expr | None:
+    """All truths of a group are the same: roc_auc and the like are null there."""
+    return (pl.col(POSITIVES) == 0) != (pl.col(NEGATIVES) == 0) if look.is_number("truth") else None
+
+
+# -- of samples --------------------------------------------------------------------------------------------------------
+
+
+@problem("samples", "warning", "log = log.with_columns({weight}.max().over({keys}))")
+def weight_varies(look: Look) -> pl.Expr | None:
+    """The rows of a sample differ in weight: where samples are averaged, the largest counts."""
+    return pl.col(LIGHTEST) != pl.col(HEAVIEST) if look.is_number("weight") else None
+
+
+@problem("samples", "info", "mlm.evaluate(log, mlm.recall(threshold='argmax'), mlm.multiclass_log_loss())", least=0.99)
+def looks_multiclass(look: Look) -> pl.Expr | None:
+    """Samples have one true label each and scores that sum to 1: classes of which one is true."""
+    if look.label is None or not (look.is_number("truth") and look.is_number("score")):
+        return None
+    return (pl.col(POSITIVES) == 1) & (pl.col(NEGATIVES) > 0) & (pl.col(SCORES) - 1).is_between(-1e-3, 1e-3)
+
+
+# -- that take more than a condition -----------------------------------------------------------------------------------
+
+DUPLICATE = _declared(
+    Problem(
+        "duplicate",
+        "error",
+        "rows",
+        "Another row has the same sample and label, in the same group: it counts twice.",
+        "log = mlm.dedupe(log, keep='last', sample={keys}{label_role})",
+    )
+)
+TRUTH_CONTRADICTED = _declared(
+    Problem(
+        "truth_contradicted",
+        "error",
+        "rows",
+        "Rows of one sample and label, here or in another group, have different truths: one of them is wrong.",
+        "log = log.with_columns({truth}.max().over({pair}))",
+    )
+)
+KEY_VARIES = _declared(
+    Problem(
+        "key_varies_in_sample",
+        "warning",
+        "samples",
+        "The rows of a sample differ in {column!r}: by it, rankings see a part of the sample at a time.",
+        "log = log.with_columns(pl.col({column!r}).first().over({sample}))",
+    )
+)
+IN_SEVERAL = _declared(
+    Problem(
+        "sample_in_several",
+        "warning",
+        "samples",
+        "Some samples have rows in several values of {column!r}, and others in one. Is it a fold, they leak; is it a "
+        "model, only those that all models have can be compared.",
+        "log = log.filter(pl.col({column!r}).n_unique().over({sample}) > 1)",
+    )
+)
+IN_COMMON = _declared(
+    Problem(
+        "samples_in_common",
+        "info",
+        "samples",
+        "Every sample has rows in several values of {column!r}: as it should be of models, and should not of folds.",
+        "mlm.evaluate(log, ..., by={column!r})",
+    )
+)
+UNUSED_WEIGHT = _declared(
+    Problem(
+        "weight_unused",
+        "info",
+        "rows",
+        "There is a column {column!r}, and no weight is named: all rows count alike.",
+        "mlm.evaluate(log, ..., weight={column!r})",
+    )
+)
+SIZES = {of: _declared(Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log)")) for of in get_args(Of)}

@@ -1,0 +1,193 @@
+"""What every other shape of predictions needs on its way to the long table: its sample, its kept columns, one type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import check_columns, is_pattern
+from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError
+
+AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
+Names = str | Sequence[str] | None
+"""One column, or several; what None stands for, each parameter says."""
+
+MADE = ("label", "score", "truth")
+"""The columns that every shape gives after the sample."""
+ROW = f"{INTERNAL}row"
+
+
+def schema_of(frame: Any, caller: str) -> pl.Schema:
+    """The columns of a frame; what is no Polars frame is refused."""
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        raise ParameterError(f"{caller} takes a DataFrame or a LazyFrame, not a {type(frame).__name__}.")
+    return frame.collect_schema()
+
+
+def as_given(frame: AnyFrame, result: pl.LazyFrame) -> AnyFrame:
+    """The result as a DataFrame where one was given."""
+    return result.collect() if isinstance(frame, pl.DataFrame) else result
+
+
+def listed(parameter: str, names: Any) -> list[str]:
+    """The columns that a parameter names, each once; None names none."""
+    given = [names] if isinstance(names, str) else [] if names is None else names
+    if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
+        raise ParameterError(f"{parameter} takes a column name or a list of them, not {names!r}.")
+    for name in given:
+        if given.count(name) > 1:
+            raise ParameterError(f"{parameter} names the column {name!r} twice.")
+    return list(given)
+
+
+def check_one(what: str, name: Any, types: Mapping[str, pl.DataType]) -> None:
+    """Refuse what does not name a column of the table."""
+    if not isinstance(name, str):
+        raise ParameterError(f"{what} takes a column name, not {name!r}.")
+    check_columns([name], types, what=f"{what} column")
+
+
+def check_no_pattern(names: Sequence[str]) -> None:
+    """Refuse a column whose name stands for many."""
+    for name in names:
+        if is_pattern(name):
+            raise ColumnError(f"column {name!r}: Polars takes this name for a pattern of many. Rename it.")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside the labels of a row: its sample and its kept columns."""
+
+    rows: pl.LazyFrame
+    sample: Mapping[str, pl.Expr]
+    kept: Sequence[str]
+
+    @classmethod
+    def of(
+        cls,
+        frame: pl.DataFrame | pl.LazyFrame,
+        sample: Names,
+        keep: Names,
+        *,
+        used: Sequence[str],
+        made: Sequence[str] = MADE,
+    ) -> Beside:
+        """What `sample` and `keep` name, where `made` are the other columns of the result and `used` their sources."""
+        schema, rows = frame.collect_schema(), frame.lazy()
+        sources = _sources(sample)
+        check_columns(list(sources.values()), schema, what="sample column")
+        if keep is None:
+            kept = [name for name in schema if name not in used and name not in sources.values()]
+        else:
+            kept = [name for name in listed("keep", keep) if sources.get(name) != name]
+            check_columns(kept, schema, what="keep column")
+        check_no_pattern([*used, *sources.values(), *kept])
+        if sample is None:
+            beside = cls(rows.with_row_index(ROW), {"sample": pl.col(ROW).cast(pl.Int64)}, kept)
+        else:
+            beside = cls(rows, {name: pl.col(source) for name, source in sources.items()}, kept)
+        beside._check_names(made)
+        return beside
+
+    def _check_names(self, made: Sequence[str]) -> None:
+        for name in self.sample:
+            if name in made:
+                raise NameCollisionError(f"the sample column {name!r} is called like one that is made: rename it.")
+        for name in self.kept:
+            if name in made or name in self.sample:
+                raise NameCollisionError(
+                    f"the column {name!r} of the table is called like one that is made: rename it, or "
+                    "name in keep= the columns to keep."
+                )
+
+    def select(self, rows: pl.LazyFrame, made: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+        """Of these rows, what was made of them, in the order of the long table."""
+        first = {name: column for name, column in made.items() if name == "model"}
+        columns = {**first, **self.sample, **made, **{name: pl.col(name) for name in self.kept}}
+        return rows.select(column.alias(name) for name, column in columns.items())
+
+
+def _sources(sample: Names) -> dict[str, str]:
+    """The columns of the sample, by the names that they have in the result."""
+    names = listed("sample", sample)
+    if sample is not None and not names:
+        raise ParameterError("sample names no column: give a name or a list of names, or None to number the rows.")
+    return {"sample": sample} if isinstance(sample, str) else {name: name for name in names}
+
+
+def literal_array(values: Sequence[str]) -> pl.Expr:
+    """The same texts beside every row, as an array."""
+    return pl.lit(pl.Series(values, dtype=pl.String).reshape((1, len(values)))).first()
+
+
+def distinct(what: str, values: Any, dtype: pl.DataType | None = None) -> pl.Series:
+    """Values that are given as a list, each once, in the type that is asked for or their own."""
+    if isinstance(values, str) or not isinstance(values, Sequence | pl.Series) or len(values) == 0:
+        raise ParameterError(f"{what} takes a list of values, not {values!r}.")
+    given = list(values)
+    try:
+        series = pl.Series(given, dtype=dtype)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        kind = "one type" if dtype is None else str(dtype)
+        raise ParameterError(f"{what} must be of {kind}, and is {given!r}.") from error
+    if series.dtype.is_nested() or series.dtype == pl.Object:
+        raise ParameterError(f"{what} must hold plain values, and is {given!r}.")
+    if series.null_count():
+        raise ParameterError(f"{what} holds a null: {given!r}.")
+    repeated = series.filter(series.is_duplicated())
+    if len(repeated):
+        raise ParameterError(f"{what} holds {repeated[0]!r} twice.")
+    return series
+
+
+def array_of(role: str, columns: Sequence[tuple[str, pl.Expr, pl.DataType]]) -> pl.Expr:
+    """The values of several columns (each with the name to call it by, and its type) as an array, in one type."""
+    dtype = _one_type(role, {name: dtype for name, _, dtype in columns})
+    return pl.concat_arr([column.cast(dtype) for _, column, _ in columns])
+
+
+def _one_type(role: str, types: Mapping[str, pl.DataType]) -> pl.DataType:
+    known = first_of_type(types)
+    for dtype, name in known.items():
+        if dtype.is_nested():
+            raise ColumnError(f"{role} {name!r} is {dtype}: it must be a plain value.")
+    if len(known) < 2:
+        return next(iter(known), pl.Null())
+    if all(map(is_number, known)):
+        whole = role == "truth" and all(dtype.is_integer() or dtype == pl.Boolean for dtype in known)
+        return pl.Int64() if whole else pl.Float64()
+    if all(map(is_text, known)):
+        return pl.String()
+    (one, name), (other, other_name) = _unlike(known)
+    raise ColumnError(
+        f"{role}s must be of types that go together: {name!r} is {one}, and {other_name!r} is {other}. Cast one of "
+        "them."
+    )
+
+
+def first_of_type(types: Mapping[str, pl.DataType]) -> dict[pl.DataType, str]:
+    """The types that columns have, each with the first of its columns; what holds nulls alone goes with any type."""
+    known: dict[pl.DataType, str] = {}
+    for name, dtype in types.items():
+        if dtype != pl.Null:
+            known.setdefault(dtype, name)
+    return known
+
+
+def _unlike(known: Mapping[pl.DataType, str]) -> list[tuple[pl.DataType, str]]:
+    """Two types that do not go together, with a column of each."""
+    first, *rest = known.items()
+    return [first, next((other for other in rest if is_number(other[0]) != is_number(first[0])), rest[0])]
+
+
+def is_number(dtype: pl.DataType) -> bool:
+    """Whether a type can be read as a number."""
+    return dtype.is_numeric() or dtype == pl.Boolean
+
+
+def is_text(dtype: pl.DataType) -> bool:
+    """Whether a type holds texts."""
+    return isinstance(dtype, pl.String | pl.Categorical | pl.Enum)

@@ -1,0 +1,165 @@
+"""Patterns of column names, such as `"p_{label}"`: which columns hold the score and the truth of a model and label."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from polars_mlmetrics.errors import ColumnError, ParameterError, unknown
+
+FIELDS = ("label", "model")
+"""What a pattern may ask for."""
+NAMED = 5
+"""How many columns an error names."""
+
+
+class Key(NamedTuple):
+    """Whose score or truth a column holds; the model is None where the pattern does not ask for it."""
+
+    model: str | None
+    label: str
+
+
+class Pair(NamedTuple):
+    """The columns of one model and label."""
+
+    score: str
+    truth: str
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A name with fields in it. The text around the fields stands for itself."""
+
+    role: str
+    texts: tuple[str, ...]
+    fields: tuple[str, ...]
+
+    @classmethod
+    def of(cls, role: str, pattern: Any) -> Pattern:
+        """The pattern that is written so; what cannot be one is an error."""
+        if not isinstance(pattern, str):
+            raise ParameterError(f"{role} takes a pattern of column names, such as 'p_{{label}}', not {pattern!r}.")
+        parts = re.split(r"\{([^{}]*)\}", pattern)
+        texts, fields = tuple(parts[::2]), tuple(parts[1::2])
+        for field in fields:
+            if field not in FIELDS:
+                raise ParameterError(f"{role}={pattern!r}: {unknown('field', field, FIELDS, of='one of the fields')}")
+        if fields.count("label") != 1:
+            raise ParameterError(f"{role}={pattern!r} must hold {{label}} once.")
+        if fields.count("model") > 1:
+            raise ParameterError(f"{role}={pattern!r} may hold {{model}} once only.")
+        return cls(role, texts, fields)
+
+    def __str__(self) -> str:
+        return self.name("{label}", "{model}")
+
+    def name(self, label: str, model: str | None) -> str:
+        """The column of this label and model."""
+        values = {"label": label, "model": "{model}" if model is None else model}
+        fields = [*(values[field] for field in self.fields), ""]
+        return "".join(text + field for text, field in zip(self.texts, fields, strict=True))
+
+    @property
+    def length(self) -> int:
+        """How much of a name is settled: the more, the more specific the pattern."""
+        return sum(map(len, self.texts))
+
+    def readings(self, name: str) -> list[Key]:
+        """All that a name can be read as. A field is one or more characters."""
+        first, last = self.texts[0], self.texts[-1]
+        if not (name.startswith(first) and name.endswith(last)) or len(name) <= len(first) + len(last):
+            return []
+        inner = name[len(first) : len(name) - len(last)]
+        if len(self.fields) == 1:
+            return [Key(None, inner)]
+        text = self.texts[1]
+        starts = [start for start in range(1, len(inner) - len(text)) if inner.startswith(text, start)]
+        values = [dict(zip(self.fields, (inner[:at], inner[at + len(text) :]), strict=True)) for at in starts]
+        return [Key(value["model"], value["label"]) for value in values]
+
+
+Readings = Mapping[str, Sequence[Key]]
+
+
+def paired(score: str, truth: str, names: Sequence[str]) -> dict[Key, Pair]:
+    """The columns of each model and label: the models as they come first, the labels of each in column order."""
+    patterns = Pattern.of("score", score), Pattern.of("truth", truth)
+    if "model" in patterns[1].fields and "model" not in patterns[0].fields:
+        raise ParameterError(f"truth={truth!r} holds {{model}}, and score={score!r} does not: add it there.")
+    scores, truths = _matched(*patterns, names)
+    pairs = _chosen(*patterns, scores, truths)
+    _check_complete(*patterns, scores, truths, pairs)
+    models = list(dict.fromkeys(key.model for key in pairs))
+    return {key: pairs[key] for key in sorted(pairs, key=lambda key: models.index(key.model))}
+
+
+def _matched(score: Pattern, truth: Pattern, names: Sequence[str]) -> tuple[Readings, Readings]:
+    """The columns of scores and those of truths. What matches both patterns goes to the more specific one."""
+    scores = {name: keys for name in names if (keys := score.readings(name))}
+    truths = {name: keys for name in names if (keys := truth.readings(name))}
+    for pattern, found in ((score, scores), (truth, truths)):
+        if not found:
+            what = f"{pattern.role} pattern"
+            raise ColumnError(unknown(what, str(pattern), names, of="matched by any column of the table"))
+    both = list(scores.keys() & truths)
+    if both and score.length == truth.length:
+        named = min(both, key=names.index)
+        raise ColumnError(
+            f"column {named!r} matches both score={str(score)!r} and truth={str(truth)!r}: rename the columns of one."
+        )
+    weaker = truths if score.length > truth.length else scores
+    for name in both:
+        del weaker[name]
+    return scores, truths
+
+
+def _chosen(score: Pattern, truth: Pattern, scores: Readings, truths: Readings) -> dict[Key, Pair]:
+    """The one reading of each column of scores that has a column of truths."""
+    of_key = {key: name for name, keys in truths.items() for key in keys}
+    pairs: dict[Key, Pair] = {}
+    readers: dict[str, Key] = {}
+    for name, keys in scores.items():
+        known = {key: of_key[_truth_key(truth, key)] for key in keys if _truth_key(truth, key) in of_key}
+        _check_one_reading(name, score, list(known))
+        for key, column in known.items():
+            pairs[key] = Pair(name, column)
+            _check_one_reading(column, truth, list(dict.fromkeys([readers.setdefault(column, key), key])))
+    return pairs
+
+
+def _truth_key(truth: Pattern, key: Key) -> Key:
+    return key if "model" in truth.fields else Key(None, key.label)
+
+
+def _check_one_reading(column: str, pattern: Pattern, keys: Sequence[Key]) -> None:
+    if len(keys) > 1 and "model" in pattern.fields:
+        shown = " or ".join(f"label {key.label!r} of model {key.model!r}" for key in keys)
+        raise ColumnError(
+            f"column {column!r} can be read in {len(keys)} ways by {pattern.role}={str(pattern)!r}: {shown}. Rename "
+            "the columns so that what stands between the fields is in no name."
+        )
+
+
+def _check_complete(
+    score: Pattern, truth: Pattern, scores: Readings, truths: Readings, pairs: Mapping[Key, Pair]
+) -> None:
+    """Refuse a column of scores without one of truths, and the reverse."""
+    paired_names = {name for pair in pairs.values() for name in pair}
+    lacking = [
+        f"{pattern.role} column {name!r} has no {other.role} column {_expected(other, keys)}"
+        for pattern, other, found in ((score, truth, scores), (truth, score, truths))
+        for name, keys in found.items()
+        if name not in paired_names
+    ]
+    if lacking:
+        more = f"; and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
+        raise ColumnError(
+            f"{'; '.join(lacking[:NAMED])}{more}. Name in sample or keep the columns that are of no label."
+        )
+
+
+def _expected(pattern: Pattern, keys: Sequence[Key]) -> str:
+    return " or ".join(dict.fromkeys(repr(pattern.name(key.label, key.model)) for key in keys))

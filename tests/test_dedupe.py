@@ -1,0 +1,318 @@
+"""`dedupe`: one row for each label of a sample, and which one it is."""
+
+import random
+import re
+from datetime import date
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis import repeats
+
+# Rows 0, 2 and 5 are of one sample and label, rows 3 and 4 of another.
+LOG = pl.DataFrame(
+    {
+        "row": [0, 1, 2, 3, 4, 5],
+        "sample": [1, 1, 1, 2, 2, 1],
+        "label": ["cat", "dog", "cat", "cat", "cat", "cat"],
+    }
+)
+NULLS = pl.DataFrame(
+    {
+        "row": [0, 1, 2, 3, 4, 5, 6],
+        "sample": [None, None, 1, 1, None, 1, 1],
+        "label": ["cat", "cat", None, None, None, "cat", "cat"],
+    }
+)
+
+
+def kept(frame: pl.DataFrame, keep: Any, **options: Any) -> list[int]:
+    """The rows that stay, by their number: the same whoever reads them."""
+    table = mlm.dedupe(frame, keep, **options)
+    assert table.columns == frame.columns
+    for engine in ("in-memory", "streaming"):
+        lazy = mlm.dedupe(frame.lazy(), keep, **options)
+        assert isinstance(lazy, pl.LazyFrame)
+        assert_frame_equal(lazy.collect(engine=engine), table)
+    return table["row"].to_list()
+
+
+# -- which row stays ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("keep", "rows"), [("first", [0, 1, 3]), ("last", [1, 4, 5])])
+def test_the_first_or_the_last_stays_in_its_place(keep: str, rows: list[int]) -> None:
+    assert kept(LOG, keep) == rows
+
+
+@pytest.mark.parametrize(
+    ("keep", "times", "rows"),
+    [
+        ("first", [20, 0, 10, 5, 6, 30], [1, 2, 3]),
+        ("last", [20, 0, 10, 5, 6, 30], [1, 4, 5]),
+        ("first", [30, 0, 10, 6, 5, 20], [1, 2, 4]),
+        ("last", [30, 0, 10, 6, 5, 20], [0, 1, 3]),
+    ],
+)
+def test_by_says_which_is_the_first_and_which_the_last(keep: str, times: list[int], rows: list[int]) -> None:
+    for by in ("time", ["time"], ("time",)):
+        assert kept(LOG.with_columns(time=pl.Series(times)), keep, by=by) == rows
+
+
+@pytest.mark.parametrize(("keep", "rows"), [("first", [1, 2, 3]), ("last", [0, 1, 4])])
+def test_by_of_several_columns_asks_the_second_where_the_first_ties(keep: str, rows: list[int]) -> None:
+    log = LOG.with_columns(
+        day=pl.Series([date(2026, 1, day) for day in (2, 1, 1, 1, 1, 1)]), hour=pl.Series([0, 0, 3, 5, 6, 4])
+    )
+    assert kept(log, keep, by=["day", "hour"]) == rows
+
+
+@pytest.mark.parametrize("by", [None, "time", ["time", "other"], []])
+@pytest.mark.parametrize(("keep", "rows"), [("first", [0, 1, 3]), ("last", [1, 4, 5])])
+def test_where_all_tie_the_order_of_the_table_decides(by: Any, keep: str, rows: list[int]) -> None:
+    assert kept(LOG.with_columns(time=7, other=pl.lit("x")), keep, by=by) == rows
+
+
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_a_null_in_by_is_neither_the_first_nor_the_last(keep: str) -> None:
+    times = pl.Series([None, 1, 10, 5, None, None], dtype=pl.Int64)
+    assert kept(LOG.with_columns(time=times), keep, by="time") == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("keep", "rows"), [("first", [0, 1, 3]), ("last", [1, 4, 5])])
+def test_where_by_is_null_alone_one_row_stays_all_the_same(keep: str, rows: list[int]) -> None:
+    for nulls in (pl.lit(None), pl.lit(None, dtype=pl.Int64)):
+        assert kept(LOG.with_columns(time=nulls), keep, by="time") == rows
+
+
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_a_row_of_an_unknown_sample_or_label_is_no_copy(keep: str) -> None:
+    stays = {"first": 5, "last": 6}[keep]
+    assert kept(NULLS, keep) == [0, 1, 2, 3, 4, stays]
+    assert kept(NULLS.with_columns(time=pl.lit(1)), keep, by="time") == [0, 1, 2, 3, 4, stays]
+
+
+def test_columns_beside_the_keys_do_not_matter() -> None:
+    log = pl.DataFrame({"row": [0, 1], "sample": [1, 1], "label": ["a", "a"], "score": [0.9, None], "tag": [[1], [2]]})
+    assert kept(log, "last") == [1]
+
+
+# -- what a copy is of -------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_may_be_several_columns() -> None:
+    log = LOG.with_columns(model=pl.Series(["x", "x", "y", "x", "x", "y"]))
+    assert kept(log, "first", sample=["model", "sample"]) == [0, 1, 2, 3]
+    assert kept(log.with_columns(model=pl.Series(["x", None, None, "x", "x", None])), "first") == [0, 1, 3]
+    null_models = log.with_columns(model=pl.Series(["x", "x", None, "x", "x", None]))
+    assert kept(null_models, "first", sample=["model", "sample"]) == [0, 1, 2, 3, 5]
+
+
+def test_roles_say_which_columns_are_the_keys() -> None:
+    log = LOG.rename({"sample": "user", "label": "document"})
+    assert kept(log, "last", sample="user", label="document") == [1, 4, 5]
+
+
+def test_without_a_label_column_there_is_one_row_a_sample() -> None:
+    assert kept(LOG.drop("label"), "first") == [0, 3]
+    with pytest.raises(mlm.TableError, match=r"^4 rows are copies by sample, such as sample=1\. "):
+        mlm.dedupe(LOG.drop("label"))
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        ["a", "", "a", "A"], [1, -1, 1, 2**62], [0.0, 1.0, -0.0, -1.0], [True, False, True, None],
+        [date(2026, 1, 1), date(1, 1, 1), date(2026, 1, 1), None],
+    ],
+    ids=["text", "integer", "float", "Boolean", "date"],
+)  # fmt: skip
+def test_a_sample_of_any_type_is_found_again(samples: list[Any]) -> None:
+    log = pl.DataFrame({"row": range(4), "sample": samples})
+    assert kept(log, "first") == [0, 1, 3]
+    assert kept(log, "last") == [1, 2, 3]
+    with pytest.raises(mlm.TableError, match=r"^1 row is a copy by sample, such as"):
+        mlm.dedupe(log)
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["x", "y"])], ids=str)
+def test_a_label_may_be_one_of_a_closed_list(dtype: Any) -> None:
+    log = pl.DataFrame({"row": range(3), "sample": 1, "label": pl.Series(["x", "y", "x"], dtype=dtype)})
+    assert kept(log, "last") == [1, 2]
+
+
+@pytest.mark.parametrize("keep", ["first", "last", "error"])
+def test_a_table_of_few_rows_stays_as_it_is(keep: Any) -> None:
+    for rows in (0, 1, 2):
+        assert_frame_equal(mlm.dedupe(LOG.head(rows), keep), LOG.head(rows))
+        assert_frame_equal(mlm.dedupe(LOG.head(rows).lazy(), keep).collect(), LOG.head(rows))
+
+
+# -- random tables -----------------------------------------------------------------------------------------------------
+
+
+def expected(rows: list[dict[str, Any]], keep: str, by: list[str]) -> list[int]:
+    """The rows that stay, in plain Python."""
+    best: dict[Any, tuple[Any, int]] = {}
+    for row in rows:
+        known = row["sample"] is not None and row["label"] is not None
+        key = (row["sample"], row["label"]) if known else row["row"]
+        # What is null is never asked for: after all others, or before them.
+        rank = [
+            (row[name] is None, row[name] or 0) if keep == "first" else (row[name] is not None, row[name] or 0)
+            for name in by
+        ]
+        other = best.get(key)
+        if other is None or (rank < other[0] if keep == "first" else rank >= other[0]):
+            best[key] = (rank, row["row"])
+    return sorted(place for _, place in best.values())
+
+
+@pytest.mark.parametrize("by", [[], ["time"], ["time", "second"]], ids=str)
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_random_tables_are_as_plain_python_has_them(keep: str, by: list[str]) -> None:
+    source = random.Random(3)
+    for _ in range(30):
+        rows = [
+            {
+                "row": number,
+                "sample": source.choice([None, 1, 2, 3, -1]),
+                "label": source.choice([None, "a", "b", ""]),
+                "time": source.choice([None, 1, 2, 3]),
+                "second": source.choice([None, 1, 2]),
+            }
+            for number in range(source.randrange(15))
+        ]
+        types = {"row": pl.Int64, "sample": pl.Int64, "label": pl.String, "time": pl.Int64, "second": pl.Int64}
+        log = pl.DataFrame(rows, schema=types)
+        assert kept(log, keep, by=by or None) == expected(rows, keep, by), rows
+
+
+def test_an_order_of_many_rows_stays() -> None:
+    rows = 100_000
+    log = pl.DataFrame({"row": range(rows)}).with_columns(sample=pl.col("row") % 60_000)
+    assert kept(log, "first") == list(range(60_000))
+    assert kept(log, "last") == list(range(40_000, rows))
+
+
+# -- keep="error" ------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_without_copies_is_given_back() -> None:
+    table, lazy = NULLS.head(6), NULLS.head(6).lazy()
+    assert mlm.dedupe(table) is table
+    assert mlm.dedupe(table, "error") is table
+    assert mlm.dedupe(lazy) is lazy
+
+
+@pytest.mark.parametrize("frame", [LOG, LOG.lazy()], ids=["DataFrame", "LazyFrame"])
+def test_copies_are_told_with_their_number_and_an_example(frame: Any) -> None:
+    said = "3 rows are copies by sample and label, such as sample=1, label=cat. "
+    with pytest.raises(mlm.TableError, match=f"^{re.escape(said)}") as caught:
+        mlm.dedupe(frame)
+    assert "keep='first'" in str(caught.value)
+    assert "sample=[...]" in str(caught.value)
+
+
+def test_the_example_is_the_same_in_every_run() -> None:
+    log = pl.DataFrame({"sample": [*range(1000), *range(1000)], "label": "a"})
+    for _ in range(5):
+        with pytest.raises(mlm.TableError, match=r"^1,000 rows .* such as sample=0, label=a\. "):
+            mlm.dedupe(log)
+
+
+def test_a_long_key_is_cut() -> None:
+    log = pl.DataFrame({"sample": ["x" * 10**6] * 2, "label": "y"})
+    with pytest.raises(mlm.TableError) as caught:
+        mlm.dedupe(log)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("codes", [1, 3])
+def test_keys_of_one_code_are_told_apart(codes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    code_of = repeats.code_of
+    monkeypatch.setattr(repeats, "code_of", lambda columns: code_of(columns) % codes)
+    assert mlm.dedupe(NULLS.head(6)).height == 6
+    with pytest.raises(mlm.TableError, match=r"^3 rows are copies"):
+        mlm.dedupe(LOG)
+
+
+# -- after it ----------------------------------------------------------------------------------------------------------
+
+
+def test_metrics_of_what_is_left_are_those_of_the_clean_log() -> None:
+    clean = pl.DataFrame(
+        {
+            "sample": [1, 1, 2, 2, 3, 3],
+            "label": ["a", "b"] * 3,
+            "score": [0.9, 0.2, 0.3, 0.8, 0.6, 0.7],
+            "truth": [1, 0, 1, 0, 0, 1],
+        }
+    )
+    metrics = [mlm.f1(), mlm.f1(average="macro"), mlm.ranking_loss(), mlm.log_loss(), mlm.n_rows()]
+    wrong = clean.gather([0, 2, 2]).with_columns(score=pl.lit(0.5))
+    expected = mlm.evaluate(clean, metrics)
+    twice = [("last", pl.concat([wrong, clean])), ("first", pl.concat([clean, wrong]))]
+    for keep, log in twice:
+        assert not mlm.evaluate(log, metrics).equals(expected)
+        # Rows in another order are added in another order.
+        assert_frame_equal(mlm.evaluate(mlm.dedupe(log, keep), metrics), expected, rel_tol=1e-12, abs_tol=0)
+        assert mlm.dedupe(mlm.dedupe(log, keep)).height == clean.height
+
+
+def test_check_finds_nothing_after_it() -> None:
+    log = pl.concat([LOG, NULLS]).with_columns(score=0.5, truth=1)
+    assert "duplicate" in mlm.check(log)["problem"]
+    assert "duplicate" not in mlm.check(mlm.dedupe(log, keep="first"))["problem"]
+
+
+def test_frames_have_it() -> None:
+    assert_frame_equal(LOG.mlm.dedupe("last"), mlm.dedupe(LOG, "last"))
+    assert_frame_equal(LOG.lazy().mlm.dedupe(keep="first", by="row").collect(), mlm.dedupe(LOG, "first", by="row"))
+    with pytest.raises(mlm.TableError, match="3 rows are copies"):
+        LOG.mlm.dedupe()
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"keep": "frist"}, mlm.ParameterError, r"keep 'frist' .*Did you mean 'first'\?"),
+    ({"keep": None}, mlm.ParameterError, r"keep None .*\(first, last, error\)"),
+    ({"keep": ["last"]}, mlm.ParameterError, r"keep \['last'\]"),
+    ({"by": "row"}, mlm.ParameterError, r"keep='first' or keep='last'"),
+    ({"by": "row", "keep": "error"}, mlm.ParameterError, r"keep='first' or keep='last'"),
+    ({"by": "rwo", "keep": "last"}, mlm.ColumnError, r"'rwo' .*Did you mean 'row'\?"),
+    ({"by": ["row", "rwo"], "keep": "last"}, mlm.ColumnError, r"'rwo' .*Did you mean 'row'\?"),
+    ({"by": 3, "keep": "last"}, mlm.ParameterError, r"^by .*3"),  # BUG 9
+    ({"by": pl.col("row"), "keep": "last"}, mlm.ParameterError, r"^by "),  # BUG 9
+    ({"by": [pl.col("row")], "keep": "last"}, mlm.ParameterError, r"^by "),  # BUG 9
+    ({"sample": "smaple"}, mlm.ColumnError, r"sample column 'smaple' .*Did you mean 'sample'\?"),
+    ({"sample": ["row", "smaple"]}, mlm.ColumnError, r"sample column 'smaple'"),
+    ({"label": "lable"}, mlm.ColumnError, r"label column 'lable' .*Did you mean 'label'\?"),
+    ({"sampel": "sample"}, mlm.ParameterError, r"role 'sampel' .*Did you mean 'sample'\?"),
+    ({"kep": "last"}, mlm.ParameterError, r"role 'kep' .*Did you mean 'keep'\?"),
+    ({"sample": pl.col("sample")}, mlm.ParameterError, r"role 'sample'"),
+]
+# The expressions among them are shown with their place in memory, which is another one in each run.
+NUMBERED = [f"{'-'.join(options)}-{number}" for number, (options, _, _) in enumerate(REFUSED)]
+
+
+@pytest.mark.parametrize(("options", "error", "said"), REFUSED, ids=NUMBERED)
+def test_what_cannot_be_done_is_said_at_the_call(options: dict[str, Any], error: type[Exception], said: str) -> None:
+    for frame in (LOG, LOG.lazy()):
+        with pytest.raises(error, match=said):
+            mlm.dedupe(frame, **options)
+
+
+def test_a_table_without_samples_is_refused() -> None:
+    with pytest.raises(mlm.ColumnError, match="sample column 'sample'"):
+        mlm.dedupe(LOG.drop("sample"))
+
+
+@pytest.mark.parametrize("frame", [None, LOG.to_dict(), LOG["row"]], ids=["None", "dict", "Series"])
+def test_what_is_no_frame_is_refused(frame: Any) -> None:
+    with pytest.raises(mlm.ParameterError, match="DataFrame or a LazyFrame"):
+        mlm.dedupe(frame, "last")

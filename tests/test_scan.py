@@ -1,0 +1,724 @@
+"""A log from anywhere: which files are read, what is refused of them, and what their folders say."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.data.scan import scan
+from tests.test_plan import fallbacks
+
+FORMATS = ["parquet", "ipc", "csv", "ndjson"]
+every_format = pytest.mark.parametrize("kind", FORMATS)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test works."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name: str, kind: str | None = None, **columns: Any) -> None:
+    """Write columns to a file, in the format of its suffix or in the one given."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        getattr(pl.DataFrame(columns), f"write_{kind or path.suffix[1:]}")(file)
+
+
+def total(source: Any, **options: Any) -> int:
+    """The sum of x: the files of these tests hold powers of 2 or of 10, so that it tells which were read."""
+    return scan(source, **options).select(pl.col("x").sum()).collect().item()
+
+
+def rows(source: Any, **options: Any) -> list[tuple[Any, ...]]:
+    return sorted(scan(source, **options).collect().rows(), key=repr)
+
+
+def refused(source: Any, said: str, **options: Any) -> None:
+    with pytest.raises(mlm.FileError) as caught:
+        scan(source, **options)
+    assert str(caught.value) == said
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+LOG = pl.DataFrame({"x": [1, 2], "score": [0.5, None]})
+
+
+class Stream:
+    """A table of another library."""
+
+    def __init__(self, table: pl.DataFrame | pl.Series) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+class Lacking:
+    """A table of a library that needs another one."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        raise ImportError("pyarrow is required")
+
+
+class Wrong:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return 5
+
+
+@pytest.mark.parametrize("table", [LOG, LOG.lazy(), Stream(LOG)], ids=["DataFrame", "LazyFrame", "stream"])
+def test_a_table_is_given_back_lazy(table: Any) -> None:
+    frame = scan(table)
+    assert isinstance(frame, pl.LazyFrame)
+    assert_frame_equal(frame.collect(), LOG)
+
+
+def test_a_relation_of_duckdb_is_a_table() -> None:
+    with duckdb.connect() as connection:
+        frame = scan(connection.sql("select 7::bigint as x, 0.5::double as score"))
+    assert_frame_equal(frame.collect(), pl.DataFrame({"x": [7], "score": [0.5]}))
+
+
+def test_a_table_that_needs_a_package_says_so() -> None:
+    with pytest.raises(mlm.ParameterError, match=r"^this Lacking .* not installed: pyarrow is required"):
+        scan(Lacking())
+
+
+@pytest.mark.parametrize("table", [Wrong(), Stream(pl.Series([1, 2]))], ids=["no stream", "no table"])
+def test_a_stream_that_is_no_table_is_refused(table: Any) -> None:
+    with pytest.raises(mlm.ParameterError, match="cannot be read as a table"):
+        scan(table)
+
+
+NO_SOURCES: list[Any] = [None, 3, Stream, object(), {"a.parquet"}, iter(["a.parquet"]), [], b"a.parquet", [None], [LOG]]
+
+
+@pytest.mark.parametrize("source", NO_SOURCES, ids=[f"{source!r}"[:20] for source in NO_SOURCES])
+def test_what_is_no_source_is_refused(source: Any) -> None:
+    with pytest.raises(mlm.ParameterError):
+        scan(source)
+
+
+@pytest.mark.parametrize("options", [{"format": "parquet"}, {"hive": True}, {"hive": False}], ids=str)
+@pytest.mark.parametrize("table", [LOG, LOG.lazy(), Stream(LOG)], ids=["DataFrame", "LazyFrame", "stream"])
+def test_what_is_said_of_files_is_not_said_of_tables(table: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(mlm.ParameterError, match="this source is none"):
+        scan(table, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"format": "parket"}, "Did you mean 'parquet'"), ({"format": 1}, "format 1"), ({"hive": "yes"}, "not 'yes'")],
+    ids=str,
+)
+def test_an_option_of_another_value_is_refused(options: dict[str, Any], said: str) -> None:
+    write("a.parquet", x=[1])
+    with pytest.raises(mlm.ParameterError, match=said):
+        scan("a.parquet", **options)
+
+
+# -- formats -----------------------------------------------------------------------------------------------------------
+
+SUFFIXES = {
+    ".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc", ".csv": "csv",
+    ".ndjson": "ndjson", ".jsonl": "ndjson", ".PARQUET": "parquet", ".CSV": "csv",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("suffix", "kind"), SUFFIXES.items(), ids=SUFFIXES)
+def test_a_suffix_says_the_format(suffix: str, kind: str) -> None:
+    write(f"logs/a{suffix}", kind, x=[1, 2])
+    write(f"logs/b{suffix}", kind, x=[4])
+    assert total(f"logs/a{suffix}") == 3
+    assert total("logs") == total(f"logs/*{suffix}") == total([f"logs/a{suffix}", Path(f"logs/b{suffix}")]) == 7
+
+
+@every_format
+def test_a_format_that_is_said_goes_over_the_suffix(kind: Any) -> None:
+    write("logs/part-0", kind, x=[1])
+    write("logs/part-1.gz.tmp", kind, x=[2])
+    write("logs/deep/part-2.csv", kind, x=[4])
+    write("logs/_part-3", "csv", x=[8])
+    write("logs/.part-4", "csv", x=[16])
+    assert total("logs", format=kind) == total(["logs/part-0", "logs/*.tmp", "logs/deep"], format=kind) == 7
+
+
+def test_suffixes_of_one_format_go_together() -> None:
+    write("a.parquet", x=[1])
+    write("b.pq", "parquet", x=[2])
+    assert total(".") == 3
+
+
+def test_two_formats_are_an_error_that_names_a_file_of_each() -> None:
+    write("a.csv", x=[1])
+    write("b.csv", x=[1])
+    write("c.parquet", x=[1])
+    said = (
+        "a.csv is csv and c.parquet is parquet, and a log is of one format: name the files of one, or say format= "
+        "where the suffix is wrong."
+    )
+    refused(".", said)
+    refused(["a.csv", "b.csv", "c.parquet"], said)
+
+
+@pytest.mark.parametrize("name", ["a.parquets", "a", "a.parquet.gz"])
+def test_an_unknown_suffix_is_named(name: str) -> None:
+    write(name, "parquet", x=[1])
+    write("b.parquet", x=[1])
+    for source in (name, ["b.parquet", name], "*"):
+        with pytest.raises(mlm.FileError, match=rf"^{re.escape(name)}: suffix .*\.ndjson, .*format='parquet'"):
+            scan(source)
+
+
+def test_files_of_unknown_suffixes_in_a_folder_are_passed_over() -> None:
+    write("logs/a.parquet", x=[1])
+    Path("logs/README.md").write_text("about")
+    Path("logs/empty.txt").touch()
+    assert total("logs") == 1
+
+
+# -- which files a source stands for -----------------------------------------------------------------------------------
+
+
+@every_format
+def test_a_folder_is_looked_through_to_the_bottom(kind: str, folder: Path) -> None:
+    for i, place in enumerate(["", "b/", "b/c/", "a/b/c/d/"]):
+        write(f"logs/{place}f.{kind}", x=[10**i])
+    assert total("logs") == total(folder / "logs") == 1111
+
+
+@pytest.mark.parametrize(
+    "name", [".a.parquet", "_a.parquet", "_metadata", ".git/a.parquet", "_temporary/0/a.parquet", "b/.c/a.parquet"]
+)
+def test_what_hides_in_a_folder_is_not_taken(name: str) -> None:
+    write("logs/a.parquet", x=[1])
+    write(f"logs/{name}", "parquet", x=[10], y=[1])
+    Path("logs/_SUCCESS").touch()
+    assert total("logs") == 1
+
+
+@pytest.mark.parametrize("name", ["_logs", ".logs", "_logs/.deep"])
+def test_a_folder_that_hides_can_be_given(name: str) -> None:
+    write(f"{name}/a.parquet", x=[1])
+    assert total(name) == total(f"{name}/*.parquet") == 1
+
+
+@pytest.mark.parametrize("name", ["_a.parquet", ".a.parquet"])
+def test_a_file_that_hides_can_be_given(name: str) -> None:
+    write(name, x=[1])
+    assert total(name) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("logs/*.parquet", 1),
+        ("logs/*/*.parquet", 10),
+        ("logs/**/*.parquet", 111),
+        ("logs/**", 111),
+        ("**/?.parquet", 111),
+        ("logs/**/c/*", 100),
+        ("logs/[!b]/*", 10),
+        ("l*/b/**/*.parquet", 110),
+    ],
+)
+def test_a_pattern_means_what_glob_means(pattern: str, expected: int, folder: Path) -> None:
+    for i, name in enumerate(["a", "b/a", "b/c/a", ".h/a", "b/.h/a"]):
+        write(f"logs/{name}.parquet", x=[10**i])
+    if pattern == "logs/[!b]/*":
+        Path("logs/b").rename("logs/d")
+    assert total(pattern) == total(Path(pattern)) == total(folder / pattern) == expected
+
+
+ODD_NAMES = [
+    "a[1]", "[a]", "*", "**", "a?", "[!a]", "a#1", "a%20b", "100%", " a b ", "ä 日本", "~", "$HOME", "a\nb", "a'\"b",
+    "a\\b", "-a", "day=1;c", "{a,b}", ".[a]",
+]  # fmt: skip
+
+
+@every_format
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_file_or_folder_of_an_odd_name_is_that_one(name: str, kind: str, folder: Path) -> None:
+    for other in ("a1", "a", "b", "ab", "1"):
+        write(f"{other}.{kind}", x=[100])
+        write(f"{other}/a.{kind}", x=[100])
+    write(f"{name}.{kind}", x=[1])
+    write(f"{name}/[a].{kind}", x=[2])
+    assert total(f"{name}.{kind}") == total(folder / f"{name}.{kind}") == 1
+    assert total(name) == total(Path(name)) == total(folder / name) == 2
+    assert total([f"{name}.{kind}", name, f"a1.{kind}"]) == 103
+
+
+def test_a_list_may_mix_what_it_names_and_keeps_its_order() -> None:
+    for i, name in enumerate(["z", "logs/b", "logs/a", "old/1/a"]):
+        write(f"{name}.parquet", x=[i])
+    assert scan(["z.parquet", Path("old"), "logs/*"]).collect()["x"].to_list() == [0, 3, 2, 1]
+
+
+def test_a_link_to_a_file_is_followed_and_one_to_a_folder_is_not() -> None:
+    write("else/a.parquet", x=[1])
+    write("else/deep/b.parquet", x=[10])
+    write("logs/c.parquet", x=[100])
+    Path("logs/a.parquet").symlink_to("../else/a.parquet")
+    Path("logs/deep").symlink_to("../else/deep")
+    Path("logs/round").symlink_to(".")
+    Path("linked").symlink_to("else")
+    assert total("logs") == 101
+    assert total("linked") == 11
+
+
+def test_a_folder_that_cannot_be_looked_through_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("logs/a.parquet", x=[1])
+    write("logs/closed/b.parquet", x=[1])
+    look = os.scandir
+
+    def closed(path: str) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    refused("logs", "the folder logs/closed cannot be looked through: Permission denied.")
+
+
+REMOTE = [
+    "s3://logs/a.parquet",
+    "http://x.org/a.csv",
+    "https://x.org/*.csv",
+    "file:///tmp/a.parquet",
+    "hf://d/a.parquet",
+]
+
+
+@pytest.mark.parametrize("url", REMOTE)
+@pytest.mark.parametrize("given", [str, lambda url: [url], Path], ids=["str", "list", "Path"])
+def test_what_is_remote_is_for_polars_to_read(url: str, given: Callable[[str], Any]) -> None:
+    with pytest.raises(mlm.FileError, match=r"no file of this machine\. pl\.scan_parquet .* goes everywhere\.$"):
+        scan(given(url))
+
+
+@every_format
+def test_a_folder_may_be_called_as_a_url_begins(kind: str, folder: Path) -> None:
+    write(f"s3:/a.{kind}", x=[1])
+    assert total(f"s3:/a.{kind}") == total(folder / "s3:") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no file can have such a name")
+@every_format
+def test_a_name_that_is_no_text_is_refused(kind: str) -> None:
+    write(os.fsdecode(b"logs/a\xff.") + kind, x=[1])
+    refused("logs", rf"'logs/a\udcff.{kind}' is no UTF-8, and Polars opens no such name: rename it.")
+
+
+# -- what is refused of a file -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["no.parquet", "no/*.parquet", "logs/*.pq", "**/no", "~/no.csv"])
+def test_a_source_of_no_files_is_named(source: str) -> None:
+    write("logs/a.parquet", x=[1])
+    for given in (source, Path(source), ["logs", source]):
+        with pytest.raises(mlm.FileError, match=re.escape(source)):
+            scan(given)
+
+
+def test_a_folder_without_a_file_is_named() -> None:
+    Path("bare/deep").mkdir(parents=True)
+    Path("bare/notes.txt").touch()
+    Path("bare/_a.csv").touch()
+    known = ".parquet, .pq, .arrow, .ipc, .feather, .csv, .ndjson, .jsonl"
+    refused("bare", f"there is no {known} file in the folder bare.")
+    refused("bare/deep", "there is no file in the folder bare/deep.", format="csv")
+
+
+@every_format
+def test_a_file_of_no_bytes_is_named(kind: str) -> None:
+    write(f"logs/a.{kind}", x=[1])
+    Path(f"logs/b.{kind}").touch()
+    for source in ("logs", "logs/*", f"logs/b.{kind}"):
+        with pytest.raises(mlm.FileError, match=rf"^logs/b\.{kind} is empty"):
+            scan(source)
+
+
+def test_a_link_to_nothing_is_named() -> None:
+    write("logs/a.parquet", x=[1])
+    Path("logs/b.parquet").symlink_to("nowhere")
+    refused("logs", "logs/b.parquet is a link to nothing.")
+
+
+@pytest.mark.parametrize("again", ["logs/a.csv", "./logs/a.csv", "logs/deep/../a.csv", "link.csv", "logs", "l*/a.csv"])
+def test_a_file_that_is_there_twice_is_named(again: str) -> None:
+    write("logs/a.csv", x=[1])
+    write("logs/deep/b.csv", x=[1])
+    Path("link.csv").symlink_to("logs/a.csv")
+    with pytest.raises(mlm.FileError, match=r"a\.csv is named twice|^link\.csv is named twice, also as logs/a\.csv"):
+        scan(["logs/a.csv", again])
+
+
+def test_two_names_of_one_file_in_a_folder_are_an_error() -> None:
+    write("logs/a.csv", x=[1])
+    Path("logs/b.csv").symlink_to("a.csv")
+    refused("logs", "logs/b.csv is named twice, also as logs/a.csv.")
+
+
+@pytest.mark.parametrize("kept", [1, 10, 0.5, -20, -1])
+@pytest.mark.parametrize("kind", ["parquet", "ipc"])
+def test_a_file_that_is_cut_off_is_named(kind: str, kept: float) -> None:
+    write(f"a.{kind}", x=[1])
+    write(f"b.{kind}", x=list(range(100)))
+    data = Path(f"b.{kind}").read_bytes()
+    Path(f"b.{kind}").write_bytes(data[: int(len(data) * kept) if kept == 0.5 else int(kept)])
+    for source in (f"b.{kind}", "."):
+        with pytest.raises(mlm.FileError, match=rf"^b\.{kind} cannot be read as {kind}: ."):
+            scan(source)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [("parquet", b"x\n1\n"), ("ipc", b"x\n1\n"), ("ndjson", b"x\n1\n"), ("ndjson", b'{"x": 1}\n{"x":'), ("csv", b"\n")],
+    ids=str,
+)
+def test_a_file_of_another_format_is_named(kind: Any, content: bytes) -> None:
+    write(f"a.{kind}", x=[1])
+    Path(f"b.{kind}").write_bytes(content)
+    with pytest.raises(mlm.FileError, match=rf"^b\.{kind} cannot be read as {kind}: ."):
+        scan(".")
+
+
+def test_a_file_that_makes_polars_panic_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def panic(*_: Any) -> Any:
+        raise pl.exceptions.PanicException("called unwrap on None\nat line 3")
+
+    write("a.parquet", x=[1])
+    monkeypatch.setattr(pl.LazyFrame, "collect_schema", panic)
+    refused("a.parquet", "a.parquet cannot be read as parquet: called unwrap on None")
+
+
+# -- columns and types -------------------------------------------------------------------------------------------------
+
+
+@every_format
+def test_a_column_that_is_missing_is_named(kind: str) -> None:
+    write(f"a.{kind}", x=[1], score=[0.5])
+    write(f"b.{kind}", x=[1])
+    refused(".", f"b.{kind} has no column 'score', which is Float64 in a.{kind}.")
+
+
+@every_format
+def test_a_column_that_is_too_much_is_named(kind: str) -> None:
+    write(f"a.{kind}", x=[1])
+    write(f"b.{kind}", x=[1])
+    write(f"c.{kind}", score=[0.5], x=[1])
+    refused(".", f"c.{kind} has a column 'score', which is Float64 there and is not in a.{kind}.")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "ipc"])
+@pytest.mark.parametrize(
+    "other",
+    [pl.Int32, pl.Float64, pl.String, pl.UInt64, pl.Null, pl.Boolean, pl.Decimal(5, 2), pl.Categorical],
+    ids=str,
+)
+def test_a_column_of_another_type_is_named(kind: str, other: Any) -> None:
+    write(f"a.{kind}", x=[1])
+    write(f"b.{kind}", x=pl.Series([None], dtype=other))
+    refused(".", f"column 'x' is {other} in b.{kind} and Int64 in a.{kind}.")
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+def test_types_that_are_guessed_apart_can_be_said(kind: str) -> None:
+    write(f"a.{kind}", x=[1])
+    write(f"b.{kind}", x=[1.5])
+    refused(
+        ".",
+        f"column 'x' is Float64 in b.{kind} and Int64 in a.{kind}. Their types are guessed: say them by "
+        f"pl.scan_{kind}(..., schema_overrides=...), and pass its LazyFrame.",
+    )
+    read = getattr(pl, f"scan_{kind}")
+    assert total(read([f"a.{kind}", f"b.{kind}"], schema_overrides={"x": pl.Float64})) == 2.5
+
+
+def test_a_csv_without_rows_has_no_types_to_agree_on() -> None:
+    write("a.csv", x=[1])
+    Path("b.csv").write_text("x\n")
+    with pytest.raises(mlm.FileError, match=r"^column 'x' is String in b\.csv and Int64 in a\.csv\. .*overrides"):
+        scan(".")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "ipc", "ndjson"])
+def test_columns_in_another_order_are_read_by_name(kind: str) -> None:
+    write(f"a.{kind}", x=[1], y=[10], z=["a"])
+    write(f"b.{kind}", z=["b"], y=[20], x=[2])
+    frame = scan(".")
+    expected = pl.DataFrame({"x": [1, 2], "y": [10, 20], "z": ["a", "b"]})
+    assert_frame_equal(frame.collect(), expected)
+    assert_frame_equal(frame.select("y").collect(), expected.select("y"))
+    assert_frame_equal(frame.filter(pl.col("x") == 2).collect(), expected[1:])
+    assert_frame_equal(frame.collect(engine="in-memory"), expected)
+
+
+def test_columns_of_csv_in_another_order_are_refused() -> None:
+    write("a.csv", x=[1], y=[10])
+    write("b.csv", y=[20], x=[2])
+    with pytest.raises(mlm.FileError, match=r"^b\.csv has .* another order than a\.csv: y, x and x, y\. .*pl\.concat"):
+        scan(".")
+
+
+def test_a_csv_without_its_header_is_refused() -> None:
+    write("a.csv", x=[1], y=[10])
+    Path("b.csv").write_text("2,20\n3,30\n")
+    refused(".", "b.csv has no column 'x', which is Int64 in a.csv.")
+
+
+def test_csv_files_of_any_ending_and_mark_are_read() -> None:
+    Path("a.csv").write_bytes(b"x,y\n1,10")
+    Path("b.csv").write_bytes(b"\xef\xbb\xbfx,y\r\n2,20\r\n")
+    Path("c.csv").write_bytes(b'"x",y\n4,40\n')
+    assert rows(".") == [(1, 10), (2, 20), (4, 40)]
+
+
+@every_format
+def test_many_files_are_read_once_each(kind: str) -> None:
+    for i in range(15):
+        write(f"{i}.{kind}", x=[2**i])
+    assert total(".") == 2**15 - 1
+
+
+# -- folders that say what is in them ----------------------------------------------------------------------------------
+
+
+def write_days(kind: str = "parquet") -> None:
+    for i, (day, country) in enumerate([("2026-11-20", "DE"), ("2026-11-20", "FR"), ("2026-11-21", "DE")]):
+        write(f"logs/day={day}/country={country}/a.{kind}", x=[10**i])
+
+
+@every_format
+def test_folders_are_columns(kind: str) -> None:
+    write_days(kind)
+    frame = scan("logs")
+    assert frame.collect_schema() == {"x": pl.Int64, "day": pl.Date, "country": pl.String}
+    expected = [(1, date(2026, 11, 20), "DE"), (10, date(2026, 11, 20), "FR"), (100, date(2026, 11, 21), "DE")]
+    assert rows("logs") == rows("logs", hive=True) == rows("logs/**/*") == expected
+    assert rows("logs", hive=False) == [(1,), (10,), (100,)]
+
+
+@every_format
+@pytest.mark.parametrize("engine", ["streaming", "in-memory"])
+def test_folders_can_be_filtered_and_grouped_by(kind: str, engine: Any) -> None:
+    write_days(kind)
+    frame = scan("logs")
+    de = frame.filter(pl.col("country") == "DE").select(pl.col("x").sum())
+    later = frame.filter(pl.col("day") > date(2026, 11, 20), pl.col("x") > 0).select("x", "country")
+    days = frame.group_by("day").agg(pl.col("x").sum()).sort("day")
+    assert de.collect(engine=engine).item() == 101
+    assert later.collect(engine=engine).rows() == [(100, "DE")]
+    assert days.collect(engine=engine)["x"].to_list() == [11, 100]
+    assert frame.select("day").unique().collect(engine=engine).height == 2
+
+
+@pytest.mark.parametrize("kind", ["parquet", "ipc"])
+def test_a_filter_spares_the_files_of_other_folders(kind: str) -> None:
+    for day in (1, 2):
+        write(f"logs/day={day}/a.{kind}", x=[day])
+    frame = scan("logs")
+    Path(f"logs/day=2/a.{kind}").write_bytes(b"spoilt")
+    assert frame.filter(pl.col("day") == 1).select("x").collect().item() == 1
+    with pytest.raises(pl.exceptions.PolarsError):  # so that the file is seen to be spoilt
+        frame.filter(pl.col("day") == 2).collect()
+
+
+@pytest.mark.parametrize(
+    ("source", "keys"),
+    [
+        ("run=3/logs", ["day", "country"]),
+        ("run=3/logs/day=1", ["country"]),
+        ("run=3/logs/day=*/country=DE/*.parquet", ["day", "country"]),
+        ("run=3/logs/day=1/*/*.parquet", ["country"]),
+        ("run=3/logs/day=1/country=DE/*.parquet", []),
+        ("run=3/logs/day=1/country=DE/a.parquet", []),
+        ("run=3", ["day", "country"]),
+        (".", ["run", "day", "country"]),
+        ("**/*.parquet", ["run", "day", "country"]),
+        (["run=3/logs/day=1", "run=3/logs/day=2"], ["country"]),
+    ],
+    ids=str,
+)
+def test_only_folders_below_the_one_given_count(source: Any, keys: list[str], folder: Path) -> None:
+    values = {"run": 3, "day": 1, "country": "DE"}
+    write("run=3/logs/day=1/country=DE/a.parquet", x=[1])
+    if isinstance(source, list):
+        write("run=3/logs/day=2/country=DE/a.parquet", x=[1])
+    absolute = [folder / one for one in source] if isinstance(source, list) else folder / source
+    for given in (source, absolute):
+        frame = scan(given).collect()
+        assert frame.columns == ["x", *keys]
+        assert frame.row(0) == (1, *(values[key] for key in keys))
+
+
+@every_format
+def test_a_folder_above_may_say_the_same_key(kind: str) -> None:
+    write(f"day=1/logs/day=2/a.{kind}", x=[1])
+    write(f"day=1/logs/day=3/a.{kind}", x=[10])
+    assert rows("day=1/logs") == [(1, 2), (10, 3)]
+    assert rows("day=1/logs/day=2") == [(1,)]
+
+
+VALUES: dict[str, tuple[list[str], list[Any]]] = {
+    "whole numbers": (["1", "-5", "007", "0", "9223372036854775807"], [1, -5, 7, 0, 2**63 - 1]),
+    "numbers and null": (["1", "__HIVE_DEFAULT_PARTITION__"], [1, None]),
+    "numbers too large": (["1", "9223372036854775808"], ["1", "9223372036854775808"]),
+    "numbers and none": (["1", ""], ["1", ""]),
+    "floats": (["1", "0.5"], ["1", "0.5"]),
+    "dates": (["2026-11-20", "1969-01-01", "0001-01-01"], [date(2026, 11, 20), date(1969, 1, 1), date(1, 1, 1)]),
+    "dates and null": (["2026-11-20", "__HIVE_DEFAULT_PARTITION__"], [date(2026, 11, 20), None]),
+    "dates and more": (["2026-11-20", "today"], ["2026-11-20", "today"]),
+    "no dates": (["2026-11-20", "2026-02-30"], ["2026-11-20", "2026-02-30"]),
+    "short dates": (["2026-11-2", "2026-1-1"], ["2026-11-2", "2026-1-1"]),
+    "date and number": (["2026-11-20", "1"], ["2026-11-20", "1"]),
+    "nulls": (["__HIVE_DEFAULT_PARTITION__"], [None]),
+    "null in words": (["null", "None", "NaN", "true"], ["null", "None", "NaN", "true"]),
+    "signs": (["+1", "1_000", " 1", "１"], ["+1", "1_000", " 1", "１"]),
+    "encoded": (["x%2Fy", "100%25", "%C3%A4", "a%20b", "a%2520"], ["x/y", "100%", "ä", "a b", "a%20"]),
+    "not encoded": (["100%", "a%zz", "x+y", "ä", "a b"], ["100%", "a%zz", "x+y", "ä", "a b"]),
+    "equals": (["a=b", "=", "c"], ["a=b", "=", "c"]),
+    "encoded equals": (["a%3Db"], ["a=b"]),
+    "patterns": (["*", "[a]", "a?", "{a,b}"], ["*", "[a]", "a?", "{a,b}"]),
+    "lines": (["a\nb", "a'\"b", "a\\b", "#"], ["a\nb", "a'\"b", "a\\b", "#"]),
+}
+
+
+@every_format
+@pytest.mark.parametrize(("texts", "values"), VALUES.values(), ids=VALUES)
+def test_values_of_folders_are_right(texts: list[str], values: list[Any], kind: str) -> None:
+    for i, text in enumerate(texts):
+        write(f"logs/k={text}/a.{kind}", x=[i])
+    frame = scan("logs")
+    assert frame.sort("x").collect()["k"].to_list() == values
+    for i, value in enumerate(values):  # and a filter by each finds its row
+        assert frame.filter(pl.col("k").eq_missing(value)).collect()["x"].to_list() == [i]
+
+
+@every_format
+def test_rows_come_in_the_order_of_the_files(kind: str) -> None:
+    for i in range(9):
+        write(f"logs/k={8 - i}/a.{kind}", x=[i] * 1000)
+    found = scan([f"logs/k={8 - i}/a.{kind}" for i in range(9)]).collect()["x"]
+    assert found.to_list() == [i for i in range(9) for _ in range(1000)]
+    assert scan("logs").collect()["k"].to_list() == [i for i in range(9) for _ in range(1000)]
+
+
+def test_nulls_alone_are_text() -> None:
+    write("logs/k=__HIVE_DEFAULT_PARTITION__/a.parquet", x=[1])
+    assert scan("logs").collect_schema()["k"] == pl.String
+
+
+@every_format
+def test_keys_are_decoded_and_may_be_in_any_order(kind: str) -> None:
+    write(f"logs/a%20b=1/c=2/f.{kind}", x=[1])
+    write(f"logs/c=4/plain/a%20b=3/f.{kind}", x=[10])
+    assert scan("logs").select("a b", "c").collect().rows() == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "ipc"])
+def test_plain_keys_may_be_in_any_order(kind: str) -> None:
+    write(f"logs/a=1/c=2/f.{kind}", x=[1])
+    write(f"logs/c=4/plain/a=3/f.{kind}", x=[10])
+    assert scan("logs").select("x", "a", "c").collect().rows() == [(1, 1, 2), (10, 3, 4)]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "ipc", "ndjson"])
+def test_columns_in_another_order_go_with_folders(kind: str) -> None:
+    write(f"logs/k=1/f.{kind}", x=[1], y=[10])
+    write(f"logs/k=2/f.{kind}", y=[20], x=[2])
+    assert rows("logs") == [(1, 10, 1), (2, 20, 2)]
+
+
+@pytest.mark.parametrize("name", ["day=1.parquet", "=1/a.parquet", "day/a.parquet"])
+def test_what_says_no_key_is_no_column(name: str) -> None:
+    write(f"logs/{name}", x=[1])
+    assert rows("logs") == [(1,)]
+    with pytest.raises(mlm.FileError, match=rf"^hive=True: logs/{name} lies in no folder such as .* below logs\.$"):
+        scan("logs", hive=True)
+
+
+def test_a_folder_of_a_value_without_a_key_says_nothing_beside_one_that_does() -> None:
+    write("logs/k=1/=5/a.parquet", x=[1])
+    assert rows("logs") == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ("logs/l=2/a.csv", "logs/l=2/a.csv lies in folders of l, and logs/k=1/a.csv in folders of k."),
+        ("logs/k=2/l=2/a.csv", "logs/k=2/l=2/a.csv lies in folders of k, l, and logs/k=1/a.csv in folders of k."),
+        ("logs/l/a.csv", "logs/l/a.csv lies in folders of no key, and logs/k=1/a.csv in folders of k."),
+        ("logs/a.csv", "logs/k=1/a.csv lies in folders of k, and logs/a.csv in folders of no key."),
+    ],
+)
+def test_all_files_have_the_same_keys(other: str, said: str) -> None:
+    write("logs/k=1/a.csv", x=[1])
+    write(other, x=[10])
+    refused("logs", f"{said} hive=False leaves them alone.")
+    assert total("logs", hive=False) == 11
+
+
+def test_a_key_that_is_there_twice_is_an_error() -> None:
+    write("logs/k=1/k=2/a.parquet", x=[1])
+    refused("logs", "logs/k=1/k=2/a.parquet lies in two folders of the key 'k'.")
+
+
+def test_a_value_that_cannot_be_decoded_is_an_error() -> None:
+    write("logs/k=%FF/a.parquet", x=[1])
+    refused("logs", "logs/k=%FF/a.parquet: the percent signs in k=%FF are no UTF-8.")
+
+
+@every_format
+def test_a_key_that_is_a_column_too_is_an_error(kind: str) -> None:
+    write(f"logs/x=5/a.{kind}", x=[1])
+    refused(
+        "logs", f"logs/x=5/a.{kind} has a column 'x', and lies in a folder of that key. hive=False takes the column."
+    )
+    assert total("logs", hive=False) == 1
+
+
+# -- what comes of it --------------------------------------------------------------------------------------------------
+
+
+@every_format
+def test_nothing_is_read_before_it_is_asked_for(kind: str) -> None:
+    write(f"a.{kind}", x=[1])
+    frame = scan(".")
+    write(f"a.{kind}", x=[5])
+    assert frame.collect().item() == 5
+
+
+@every_format
+@pytest.mark.parametrize("place", ["logs", "logs/k=1", "logs/k=a=b"])
+def test_the_streaming_engine_runs_all_of_it(kind: str, place: str) -> None:
+    write(f"{place}/a.{kind}", x=[1])
+    assert fallbacks(scan("logs")) == []
+
+
+def test_files_can_be_evaluated_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    write("logs/a.parquet", sample=[1, 2], score=[0.9, 0.2], truth=[1, 0])
+    write("logs/deep/[b].parquet", truth=[1], score=[0.4], sample=[3])
+    table = mlm.evaluate(scan("logs"), mlm.accuracy(), mlm.n_samples(), passes="files").collect()
+    assert table.rows() == [(2 / 3, 3)]
+    assert "pass 2 of 2" in capsys.readouterr().err
+
+
+def test_files_that_folders_say_more_of_cannot_be_evaluated_one_by_one() -> None:
+    write("logs/k=1/a.parquet", sample=[1, 2], score=[0.9, 0.2], truth=[1, 0])
+    with pytest.raises(mlm.ParameterError, match="one by one"):
+        mlm.evaluate(scan("logs"), mlm.accuracy(), passes="files").collect()
+    assert mlm.evaluate(scan("logs"), mlm.accuracy(), by="k").collect().rows() == [(1, 1.0)]

@@ -57,7 +57,7 @@ def check(
         The columns (or row-wise expressions) of the groups that metrics will be asked for.
     thorough
         Whether to look at samples too, for duplicates, contradictions and samples in several groups. Without, rows,
-        groups and labels are looked at, in one scan that holds a row a group and label.
+        groups and labels are looked at, in one scan that holds a row a group and label, and one for examples.
     redact
         Whether to keep the examples, which are keys and values of rows, out of the answer.
     strict

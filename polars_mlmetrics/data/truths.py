@@ -75,6 +75,9 @@ def with_truths(
 
     A null sample or label is unknown and matches nothing: such a row, of either table, has a null truth.
 
+    The column `listed` says where a row is from. By its type `evaluate` and `state` know what is missing: without
+    `n_labels` the negatives that were not returned, with it the labels of these. They refuse a metric that needs them.
+
     With two DataFrames the rows keep the order of `returned`, then of `truths`. A LazyFrame promises no order.
 
     Parameters
@@ -94,9 +97,6 @@ def with_truths(
     n_labels
         How many labels each sample could have been given. Each list of a known sample is then filled up to as many
         rows, with negatives that have no label.
-
-    The column `listed` says where a row is from. By its type `evaluate` and `state` know what is missing: without
-    `n_labels` the negatives that were not returned, with it the labels of these. They refuse a metric that needs them.
 
     Examples
     --------

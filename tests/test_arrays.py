@@ -337,3 +337,14 @@ def test_a_large_table_is_in_order() -> None:
     long = from_arrays(np.asfortranarray(score), classes)
     assert (long["sample"] * k + long["label"]).equals(long["score"].cast(pl.Int64).alias("sample"))
     assert long.filter("truth")["label"].to_list() == classes.tolist()
+
+
+def test_one_column_of_scores_is_no_class() -> None:
+    with pytest.raises(mlm.ParameterError, match=r"score has the shape \(2, 1\): of a binary table give score\[:, 0\]"):
+        mlm.from_arrays([[0.1], [0.2]], [0, 0])
+    assert mlm.from_arrays([[0.1], [0.2]], [[0], [1]])["truth"].to_list() == [0, 1]
+
+
+def test_outputs_of_three_columns_are_told() -> None:
+    with pytest.raises(mlm.ParameterError, match=r"score\[0\] has \(2, 3\): each must be \(n, 2\)"):
+        mlm.from_arrays([np.zeros((2, 3)), np.zeros((2, 3))], [[0, 1], [1, 0]])

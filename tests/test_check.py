@@ -125,9 +125,9 @@ CASES = [
             "sample=1, label=a, score=0.9, truth=1", "sample=1, label=b, score=0.3, truth=0",
             "sample=2, label=a, score=0.2, truth=0", "sample=2, label=b, score=0.4, truth=1",
         ],
-        "mlm.evaluate(log, ..., score=pl.col('score').cast(pl.Float64))",
+        "mlm.evaluate(log, ..., score=pl.col('score').cast(pl.Float64, strict=False))",
         of_score("0.9", "0.3", "0.2", "0.4"),
-        asked={"score": pl.col("score").cast(pl.Float64)}, metric=mlm.f1(),
+        asked={"score": pl.col("score").cast(pl.Float64, strict=False)}, metric=mlm.f1(),
     ),
     Case(
         "truth_is_no_number", "error", 4, 4, "rows",
@@ -145,9 +145,9 @@ CASES = [
             "sample=1, label=a, score=0.9, truth=1, weight=1", "sample=1, label=b, score=0.3, truth=0, weight=1",
             "sample=2, label=a, score=0.2, truth=0, weight=2", "sample=2, label=b, score=0.4, truth=1, weight=2",
         ],
-        "mlm.evaluate(log, ..., weight=pl.col('w').cast(pl.Float64))",
+        "mlm.evaluate(log, ..., weight=pl.col('w').cast(pl.Float64, strict=False))",
         **weighted("1", "1", "2", "2"),
-        asked={"weight": pl.col("w").cast(pl.Float64)}, metric=mlm.f1(),
+        asked={"weight": pl.col("w").cast(pl.Float64, strict=False)}, metric=mlm.f1(),
     ),
     Case(
         "score_nan", "error", 1, 4, "rows", ["sample=1, label=b, score=nan, truth=0"],
@@ -275,9 +275,9 @@ CASES = [
     ),
     Case(
         "truth_contradicted", "error", 2, 8, "rows", ["sample=1, label=a"],
-        "log = log.with_columns(pl.col('truth').max().over(['sample', 'label']))",
+        "log = log.filter(pl.col('truth').drop_nulls().n_unique().over(['sample', 'label']) < 2)",
         CONTRARY, by="model",
-        mended=lambda log: log.with_columns(pl.col("truth").max().over(["sample", "label"])),
+        mended=lambda log: log.filter(pl.col("truth").drop_nulls().n_unique().over(["sample", "label"]) < 2),
     ),
     Case(
         "key_varies_in_sample", "warning", 2, 3, "samples", ["sample=1", "sample=2"],
@@ -287,9 +287,15 @@ CASES = [
     ),
     Case(
         "sample_in_several", "warning", 1, 2, "samples", ["sample=1"],
-        "log = log.filter(pl.col('fold').n_unique().over('sample') > 1)",
+        "log = log.filter(pl.col('fold').n_unique().over('sample') == 1)",
         FOLDS, by="fold",
-        mended=lambda log: log.filter(pl.col("fold").n_unique().over("sample") > 1),
+        mended=lambda log: log.filter(pl.col("fold").n_unique().over("sample") == 1),
+    ),
+    Case(
+        "sample_not_in_all", "warning", 1, 3, "samples", ["sample=3"],
+        "log = log.filter(pl.col('model').n_unique().over('sample') == pl.col('model').n_unique())",
+        pl.concat([MODELS, CLEAN.head(2).with_columns(pl.col("sample") + 2, model=pl.lit("x"))]), by="model",
+        mended=lambda log: log.filter(pl.col("model").n_unique().over("sample") == pl.col("model").n_unique()),
     ),
     Case(
         "samples_in_common", "info", 2, 2, "samples", ["sample=1", "sample=2"],
@@ -443,7 +449,7 @@ def test_the_worst_comes_first_and_problems_of_one_severity_in_the_order_of_thei
         *("score_nan", "truth_not_binary", "weight_negative", "weight_not_finite", "sample_null"),
         *("duplicate", "truth_contradicted"),
         *("label_null", "score_null", "truth_null", "weight_null", "score_infinite", "score_out_of_range"),
-        *("labels_alike", "label_never_true", "group_of_one_class", "weight_varies", "sample_in_several"),
+        *("labels_alike", "label_never_true", "group_of_one_class", "weight_varies", "sample_not_in_all"),
         *("score_minus_infinite", "weight_zero", *SIZES),
     ]
     order = [SEVERITIES.index(severity) for severity in table["severity"]]
@@ -456,7 +462,7 @@ def test_what_is_said_of_many_problems_at_once() -> None:
         "score_nan": 1, "truth_not_binary": 1, "weight_negative": 1, "weight_not_finite": 2, "sample_null": 1,
         "duplicate": 1, "truth_contradicted": 3, "label_null": 1, "score_null": 1, "truth_null": 1, "weight_null": 1,
         "score_infinite": 1, "score_out_of_range": 1, "labels_alike": 2, "label_never_true": 1,
-        "group_of_one_class": 1, "weight_varies": 1, "sample_in_several": 2, "score_minus_infinite": 1,
+        "group_of_one_class": 1, "weight_varies": 1, "sample_not_in_all": 3, "score_minus_infinite": 1,
         "weight_zero": 1,
     }  # fmt: skip
     assert sizes(log, **asked) == {"rows": 8, "groups": 3, "labels": 3, "samples": 3}
@@ -465,7 +471,7 @@ def test_what_is_said_of_many_problems_at_once() -> None:
 def test_a_quick_look_leaves_samples_out() -> None:
     log, asked = everything()
     quick, whole = check(log, **asked, thorough=False), check(log, **asked)
-    left_out = ["duplicate", "truth_contradicted", "weight_varies", "sample_in_several", "samples"]
+    left_out = ["duplicate", "truth_contradicted", "weight_varies", "sample_not_in_all", "samples"]
     assert_frame_equal(quick, whole.filter(~pl.col("problem").is_in(left_out)))
 
 
@@ -521,7 +527,8 @@ def test_a_table_without_labels_has_one_row_a_sample() -> None:
     row = row_of("duplicate", log)
     assert row["examples"] == ["sample=1", "sample=2"]
     assert row["fix"] == "log = mlm.dedupe(log, keep='last', sample='sample')"
-    assert row_of("truth_contradicted", log)["fix"] == "log = log.with_columns(pl.col('truth').max().over('sample'))"
+    fix = "log = log.filter(pl.col('truth').drop_nulls().n_unique().over('sample') < 2)"
+    assert row_of("truth_contradicted", log)["fix"] == fix
 
 
 def test_a_table_without_samples_is_looked_at_row_by_row() -> None:
@@ -795,12 +802,14 @@ def contrary(rows: list[dict[str, Any]]) -> int:
     return sum(len(found) for found in truths.values() if len(set(found)) > 1)
 
 
-def spread(rows: list[dict[str, Any]], key: str) -> int:
+def spread(rows: list[dict[str, Any]], key: str, *, lacking: bool = False) -> int:
     """How many samples have rows in several values of a key, null being one, in plain Python."""
     values: dict[Any, set[Any]] = {}
     for row in rows:
         if row["sample"] is not None:
             values.setdefault(row["sample"], set()).add(row[key])
+    if lacking:
+        return sum(len(found) < len({row[key] for row in rows}) for found in values.values())
     return sum(len(found) > 1 for found in values.values())
 
 
@@ -861,7 +870,10 @@ def test_random_tables_are_as_plain_python_has_them(kind: str, codes: str, monke
         by = ["model"]
         shared = told(log, by=by)
         kinds = ["key_varies_in_sample", "sample_in_several", "samples_in_common"]
-        assert sum(shared.get(name, 0) for name in kinds) == spread(rows, "model"), rows
+        if "sample_not_in_all" in shared:
+            assert shared["sample_not_in_all"] == spread(rows, "model", lacking=True), rows
+        else:
+            assert sum(shared.get(name, 0) for name in kinds) == spread(rows, "model"), rows
     assert seen["copies"] > 5
     assert seen["contrary"] > 2
 
@@ -938,7 +950,7 @@ def test_models_contradict_each_other_where_by_names_them_alone() -> None:
 
 def of_columns(frame: pl.DataFrame, by: Any) -> dict[str, tuple[str, int]]:
     """What is told of the columns of by: of each, the problem and its count."""
-    kinds = ["key_varies_in_sample", "sample_in_several", "samples_in_common"]
+    kinds = ["key_varies_in_sample", "sample_in_several", "sample_not_in_all", "samples_in_common"]
     rows = check(frame, by=by).filter(pl.col("problem").is_in(kinds)).rows(named=True)
     named = {re.findall(r"'([^']*)'", row["meaning"])[0]: (row["problem"], row["count"]) for row in rows}
     assert len(named) == len(rows)
@@ -947,7 +959,7 @@ def of_columns(frame: pl.DataFrame, by: Any) -> dict[str, tuple[str, int]]:
 
 def test_samples_of_all_models_are_in_common() -> None:
     row = row_of("samples_in_common", MODELS, by="model")
-    assert row["meaning"].startswith("Every sample has rows in several values of 'model'")
+    assert row["meaning"].startswith("Every sample has rows in all values of 'model'")
     assert told(MODELS, by="model") == {"samples_in_common": 2}
 
 
@@ -960,10 +972,17 @@ def test_a_sample_in_two_folds_leaks() -> None:
 
 def test_samples_that_some_models_lack_are_told() -> None:
     log = pl.concat([MODELS, CLEAN.with_columns(pl.col("sample") + 2, model=pl.lit("x"))])
-    row = row_of("sample_in_several", log, by="model")
-    assert (row["count"], row["share"]) == (2, 0.5)
-    mended = log.filter(pl.col("model").n_unique().over("sample") > 1)
+    log = log.filter(pl.col("sample") < 4)
+    row = row_of("sample_not_in_all", log, by="model")
+    assert (row["count"], row["share"], row["examples"]) == (1, 1 / 3, ["sample=3"])
+    mended = log.filter(pl.col("model").n_unique().over("sample") == pl.col("model").n_unique())
     assert told(mended, by="model") == {"samples_in_common": 2}
+
+
+def test_samples_that_two_of_three_models_have_each_are_not_in_common() -> None:
+    pairs = [("x", (1, 2)), ("y", (2, 3)), ("z", (1, 3))]
+    rows = [CLEAN.head(2).with_columns(sample=pl.lit(sample), model=pl.lit(m)) for m, has in pairs for sample in has]
+    assert told(pl.concat(rows), by="model") == {"sample_not_in_all": 3, "label_never_true": 1}
 
 
 def test_a_country_that_varies_within_a_sample_is_told() -> None:
@@ -991,7 +1010,7 @@ def test_each_of_several_columns_is_told_by_itself() -> None:
         "country": ("key_varies_in_sample", 2),
     }
     (row,) = check(log, by=["model", "fold", "country"]).filter(problem="sample_in_several").rows(named=True)
-    assert row["fix"] == "log = log.filter(pl.col('fold').n_unique().over('sample') > 1)"
+    assert row["fix"] == "log = log.filter(pl.col('fold').n_unique().over('sample') == 1)"
 
 
 def test_two_columns_that_go_together_do_not_hide_each_other() -> None:  # BUG 2
@@ -1495,3 +1514,18 @@ def test_a_table_without_scores_or_truths_is_refused(role: str) -> None:
 def test_what_is_no_frame_is_refused(frame: Any) -> None:
     with pytest.raises(mlm.ParameterError, match="DataFrame or a LazyFrame"):
         mlm.check(frame)
+
+
+# -- logs of what was returned -----------------------------------------------------------------------------------------
+
+
+def test_negatives_that_were_filled_in_are_no_problem() -> None:
+    returned, truths = CLEAN.drop("truth"), pl.DataFrame({"sample": [1], "label": ["c"]})
+    filled = mlm.with_truths(returned, truths, n_labels=5)
+    assert {"label_null", "score_minus_infinite"}.isdisjoint(told(filled))
+    assert "score_minus_infinite" in told(mlm.with_truths(returned, truths))
+
+
+@pytest.mark.parametrize("truths", [[-1, 1], [0, 2], [3, 1]])
+def test_a_group_of_other_truths_is_not_of_one_class(truths: list[int]) -> None:
+    assert "group_of_one_class" not in told(pl.DataFrame({"score": [0.1, 0.2], "truth": truths}))

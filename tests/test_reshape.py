@@ -757,3 +757,9 @@ def test_metrics_read_what_comes_out() -> None:
     hard = pl.DataFrame({"score": ["cat", "cat", "owl"], "truth": ["cat", "dog", "owl"]})
     # By hand: the f1 of cat is 2/3, of dog 0, of owl 1.
     assert mlm.evaluate(from_predictions(hard), mlm.f1(average="macro")).item() == pytest.approx(5 / 9, rel=1e-12)
+
+
+def test_a_sample_column_that_is_not_named_is_pointed_to() -> None:
+    wide = pl.DataFrame({"sample": [70, 80], "p_a": [0.1, 0.2], "y_a": [1, 0]})
+    with pytest.raises(mlm.NameCollisionError, match="the table has a column 'sample': say sample='sample'"):
+        mlm.from_wide(wide, score="p_{label}", truth="y_{label}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -722,3 +723,33 @@ def test_files_that_folders_say_more_of_cannot_be_evaluated_one_by_one() -> None
     with pytest.raises(mlm.ParameterError, match="one by one"):
         mlm.evaluate(scan("logs"), mlm.accuracy(), passes="files").collect()
     assert mlm.evaluate(scan("logs"), mlm.accuracy(), by="k").collect().rows() == [(1, 1.0)]
+
+
+# -- what pandas has ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"truth": [1, "0"]}),
+        pd.DataFrame({"truth": pd.Series([True, 1], dtype=object)}),
+        pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]),
+        pd.DataFrame({"score": [1j, 2]}),
+    ],
+    ids=["numbers and texts", "objects", "one name twice", "complex numbers"],
+)
+def test_what_arrow_does_not_hold_is_told(frame: Any) -> None:
+    with pytest.raises(mlm.ParameterError, match="this DataFrame cannot be read as a table: "):
+        scan(frame)
+
+
+def test_nan_of_pandas_is_null_and_an_index_does_not_come() -> None:
+    frame = pd.DataFrame({"score": [float("nan"), 0.9]}, index=pd.Index([7, 8], name="sample"))
+    assert scan(frame).collect().to_dict(as_series=False) == {"score": [None, 0.9]}
+    assert scan(frame.reset_index()).collect()["sample"].to_list() == [7, 8]
+
+
+@pytest.mark.parametrize("verb", [mlm.evaluate, mlm.check, mlm.dedupe, mlm.profile, mlm.from_wide])
+def test_a_frame_of_pandas_is_sent_here(verb: Any) -> None:
+    with pytest.raises(mlm.ParameterError, match=r"DataFrame of pandas: mlm\.scan makes a LazyFrame of it\.$"):
+        verb(pd.DataFrame({"score": [0.9], "truth": [1]}))

@@ -29,7 +29,7 @@ def dedupe(
     Parameters
     ----------
     frame
-        The long table. Does it hold several models, the model is a part of the sample: `sample=["model", "sample"]`.
+        The long table. Where it holds several models, the model is a part of the sample: `sample=["model", "sample"]`.
     keep
         Which row stays: the "first" or the "last". "error" gives the table back as it is, and raises a `TableError`
         where a row has a copy; it reads the sample and the label of a LazyFrame now.

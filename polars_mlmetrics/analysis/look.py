@@ -10,13 +10,14 @@ import polars as pl
 
 from polars_mlmetrics.analysis.question import KeyColumn
 from polars_mlmetrics.data.roles import Table, check_columns
+from polars_mlmetrics.data.truths import FILLED_TYPE, LISTED
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
 
 SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weight"))
 """The roles as columns: as Float64 where they are numbers, or else as they are."""
 
-POSITIVES, NEGATIVES = (f"{INTERNAL}{count}" for count in ("positives", "negatives"))
-"""How many rows are known to be true, and not to be."""
+POSITIVES, NEGATIVES, OTHERS = (f"{INTERNAL}{count}" for count in ("positives", "negatives", "others"))
+"""How many rows are known to be true, not to be, and to be anything else."""
 
 WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
 """What columns of weights are called."""
@@ -38,6 +39,8 @@ class Look:
     """The columns of the sample; none where the table has no samples."""
     label: str | None
     has_text_labels: bool
+    listed: pl.Expr | None
+    """Whether a row was there before `with_truths` filled negatives in; None where it did not."""
     unused_weight: str | None
     """A column that looks like weights, where no weight is named."""
 
@@ -67,6 +70,7 @@ class Look:
             worked_out=[key.name for key in by if key.column.startswith(INTERNAL)],
             sample=table.sample if all(name in schema for name in table.sample) else (),
             label=table.label if table.label in schema else None,
+            listed=pl.col(LISTED) != "filled in" if schema.get(LISTED) == FILLED_TYPE else None,
             has_text_labels=schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum),
             unused_weight=weights[0] if weights and table.weight is None else None,
         )
@@ -88,10 +92,11 @@ class Look:
         )
 
     def classes(self) -> dict[str, pl.Expr]:
-        """The rows that are true, and those that are not."""
+        """The rows that are true, those that are not, and those that are neither."""
         if not self.is_number("truth"):
-            return {POSITIVES: pl.lit(0), NEGATIVES: pl.lit(0)}
-        return {POSITIVES: pl.col(TRUTH) == 1, NEGATIVES: pl.col(TRUTH) == 0}
+            return dict.fromkeys((POSITIVES, NEGATIVES, OTHERS), pl.lit(0))
+        true, false = pl.col(TRUTH) == 1, pl.col(TRUTH) == 0
+        return {POSITIVES: true, NEGATIVES: false, OTHERS: ~true & ~false}
 
     def line(self, written: str, about: str) -> str:
         """A line of code in the columns of this table; `about` is the one that it is for, if it is for one."""

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from polars_mlmetrics.analysis.look import NEGATIVES, POSITIVES, SCORE, TRUTH, WEIGHT, Look
+from polars_mlmetrics.analysis.look import NEGATIVES, OTHERS, POSITIVES, SCORE, TRUTH, WEIGHT, Look
 from polars_mlmetrics.errors import INTERNAL
 
 Severity = Literal["error", "warning", "info"]
@@ -70,9 +70,9 @@ def conditions(look: Look, of: Of) -> dict[Problem, pl.Expr]:
 # -- of rows -----------------------------------------------------------------------------------------------------------
 
 
-@problem("rows", "error", "mlm.evaluate(log, ..., score={score}.cast(pl.Float64))")
+@problem("rows", "error", "mlm.evaluate(log, ..., score={score}.cast(pl.Float64, strict=False))")
 def score_is_no_number(look: Look) -> pl.Expr | None:
-    """The score is no number. If it is the predicted class: from_predictions, confusion, classification_accuracy."""
+    """The score is no number. A predicted class is for from_predictions; what a cast cannot read becomes unknown."""
     return pl.col(SCORE).is_not_null() if look.is_text("score") else None
 
 
@@ -82,7 +82,7 @@ def truth_is_no_number(look: Look) -> pl.Expr | None:
     return pl.col(TRUTH).is_not_null() if look.is_text("truth") else None
 
 
-@problem("rows", "error", "mlm.evaluate(log, ..., weight={weight}.cast(pl.Float64))")
+@problem("rows", "error", "mlm.evaluate(log, ..., weight={weight}.cast(pl.Float64, strict=False))")
 def weight_is_no_number(look: Look) -> pl.Expr | None:
     """The weight is no number."""
     return pl.col(WEIGHT).is_not_null() if look.is_text("weight") else None
@@ -123,7 +123,10 @@ def sample_null(look: Look) -> pl.Expr | None:
 @problem("rows", "warning", "log = log.drop_nulls({label_name})")
 def label_null(look: Look) -> pl.Expr | None:
     """It is not known which label the row is of: averages over labels leave it out."""
-    return pl.col(look.label).is_null() if look.label else None
+    if look.label is None:
+        return None
+    unknown = pl.col(look.label).is_null()
+    return unknown if look.listed is None else unknown & look.listed
 
 
 @problem("rows", "warning", "mlm.evaluate(log, ..., score={score}.fill_null(0))")
@@ -159,7 +162,7 @@ def score_out_of_range(look: Look) -> pl.Expr | None:
 @problem("rows", "info", "log = mlm.with_truths(returned, truths, n_labels=...)")
 def score_minus_infinite(look: Look) -> pl.Expr | None:
     """The score is -inf: a label that was not returned. It is never a hit, and a probability neither."""
-    return pl.col(SCORE) == float("-inf") if look.is_number("score") else None
+    return pl.col(SCORE) == float("-inf") if look.is_number("score") and look.listed is None else None
 
 
 @problem("rows", "info", "log = log.filter(({weight} > 0).fill_null(True))")
@@ -194,7 +197,7 @@ def labels_alike(look: Look) -> pl.Expr | None:
 
 @problem("labels", "warning", "mlm.recall(average='macro', undefined=0.0)")
 def label_never_true(look: Look) -> pl.Expr | None:
-    """A label is never true: its recall is undefined, and averages over labels leave it out."""
+    """A label is never true: recall and its like are undefined for it, and their averages over labels leave it out."""
     if look.label is None or not look.is_number("truth"):
         return None
     return (pl.col(POSITIVES) == 0) & (pl.col(NEGATIVES) > 0)
@@ -206,7 +209,9 @@ def label_never_true(look: Look) -> pl.Expr | None:
 @problem("groups", "warning", "mlm.evaluate(log, ..., by={by}, tidy=True)")
 def group_of_one_class(look: Look) -> pl.Expr | None:
     """All truths of a group are the same: roc_auc and the like are null there."""
-    return (pl.col(POSITIVES) == 0) != (pl.col(NEGATIVES) == 0) if look.is_number("truth") else None
+    if not look.is_number("truth"):
+        return None
+    return ((pl.col(POSITIVES) == 0) != (pl.col(NEGATIVES) == 0)) & (pl.col(OTHERS) == 0)
 
 
 # -- of samples --------------------------------------------------------------------------------------------------------
@@ -233,7 +238,7 @@ DUPLICATE = _declared(
         "duplicate",
         "error",
         "rows",
-        "Another row has the same sample and label, in the same group: it counts twice.",
+        "Another row has the same sample and label, in the same group: it counts twice. Several models need by=.",
         "log = mlm.dedupe(log, keep='last', sample={keys}{label_role})",
     )
 )
@@ -243,7 +248,7 @@ TRUTH_CONTRADICTED = _declared(
         "error",
         "rows",
         "Rows of one sample and label, here or in another group, have different truths: one of them is wrong.",
-        "log = log.with_columns({truth}.max().over({pair}))",
+        "log = log.filter({truth}.drop_nulls().n_unique().over({pair}) < 2)",
     )
 )
 KEY_VARIES = _declared(
@@ -260,9 +265,17 @@ IN_SEVERAL = _declared(
         "sample_in_several",
         "warning",
         "samples",
-        "Some samples have rows in several values of {column!r}, and others in one. Is it a fold, they leak; is it a "
-        "model, only those that all models have can be compared.",
-        "log = log.filter(pl.col({column!r}).n_unique().over({sample}) > 1)",
+        "Some samples have rows in several values of {column!r}, and most in one: of a fold, they leak.",
+        "log = log.filter(pl.col({column!r}).n_unique().over({sample}) == 1)",
+    )
+)
+NOT_IN_ALL = _declared(
+    Problem(
+        "sample_not_in_all",
+        "warning",
+        "samples",
+        "Samples lack values of {column!r} that others have: of models, only samples that all have can be compared.",
+        "log = log.filter(pl.col({column!r}).n_unique().over({sample}) == pl.col({column!r}).n_unique())",
     )
 )
 IN_COMMON = _declared(
@@ -270,7 +283,7 @@ IN_COMMON = _declared(
         "samples_in_common",
         "info",
         "samples",
-        "Every sample has rows in several values of {column!r}: as it should be of models, and should not of folds.",
+        "Every sample has rows in all values of {column!r}: as it should be of models, and should not of folds.",
         "mlm.evaluate(log, ..., by={column!r})",
     )
 )

@@ -13,7 +13,7 @@ from polars_mlmetrics.analysis.fitness import check_measure, check_thresholds
 from polars_mlmetrics.data.roles import Table, check_columns, check_free, checked_roles, is_pattern, is_row_wise
 from polars_mlmetrics.engine.declaration import CATALOGUE
 from polars_mlmetrics.engine.metric import Metric
-from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError, shown_type
 
 KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "passes", "memory", "progress")
 """What verbs take beside the roles."""
@@ -190,17 +190,21 @@ class KeyReader:
 def rows_of(frame: Any) -> pl.LazyFrame:
     """The rows of a frame, without what its columns are flagged as; what is no Polars frame is refused."""
     check_frame(frame)
+    if isinstance(frame, pl.DataFrame):
+        flagged = [column for column in frame if any(column.flags.values())]
+        if flagged:
+            # Polars takes a flag at its word, and whoever set it may have been wrong. The fields of a struct have none.
+            frame = frame.with_columns(
+                pl.DataFrame({column.name: column for column in flagged}).to_struct().struct.unnest().get_columns()
+            )
     rows: pl.LazyFrame = frame.lazy()
-    if isinstance(frame, pl.DataFrame) and any(any(column.flags.values()) for column in frame):
-        # Polars takes a flag at its word, and whoever set it may have been wrong. The fields of a struct have none.
-        rows = frame.to_struct().struct.unnest().lazy()
     return rows
 
 
 def check_frame(frame: Any) -> None:
     """Refuse what is no Polars frame."""
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise ParameterError(f"metrics are worked out on a DataFrame or a LazyFrame, not on a {type(frame).__name__}.")
+        raise ParameterError(f"metrics are worked out on a DataFrame or a LazyFrame, not on a {shown_type(frame)}.")
 
 
 def _check_key(names: Sequence[str]) -> None:

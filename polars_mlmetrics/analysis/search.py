@@ -16,6 +16,7 @@ from polars_mlmetrics.analysis.problems import (
     IN_SEVERAL,
     KEY_VARIES,
     LIGHTEST,
+    NOT_IN_ALL,
     PLAIN_LABEL,
     SCORES,
     SIZES,
@@ -69,6 +70,8 @@ class Search:
         self._n_rows = 0
         self._found: dict[tuple[Problem, str], Found] = {}
         self._spread = {key: Found() for key in self._between}
+        self._lacking = {key: Found() for key in self._between}
+        self._values: dict[str, int] = {}
         self._shared: set[str] = set()
 
     def found(self) -> dict[tuple[Problem, str], Found]:
@@ -99,6 +102,7 @@ class Search:
         keys = list(dict.fromkeys([*self._look.by, *self._label]))
         columns = rows.select(*keys, *(each.cast(pl.Int64).alias(name) for name, each in counts.items()))
         units = fold(columns, keys, [pl.col(*counts).sum()]).collect()
+        self._values = {key: units[key].n_unique() for key in self._between}
         sums: dict[str, int] = units.select(pl.col(*counts).sum()).row(0, named=True)
         self._n_rows = sums[ROWS]
         self._add_rows(SIZES["rows"], self._n_rows)
@@ -139,13 +143,15 @@ class Search:
         rows = self._look.with_roles(rows).filter(all_of([pl.col(name).is_not_null() for name in look.sample]))
         keys = list(dict.fromkeys([*look.by, *look.sample]))
         samples = fold(rows, keys, self._of_sample())
-        several = [pl.col(key).n_unique().gt(1).alias(key) for key in self._between]
+        several = [pl.col(key).n_unique().alias(key) for key in self._between]
         across = fold(samples, look.sample, several)
         problems = conditions(look, "samples")
         counts, spread = pl.collect_all(
             [
                 samples.select(pl.len().alias(ROWS), *(problems[each].sum().alias(_column(each)) for each in problems)),
-                across.select(pl.len().alias(ROWS), *(pl.col(key).sum() for key in self._between)),
+                across.select(
+                    pl.len().alias(ROWS), *(each.sum() for key in self._between for each in self._spreads(key))
+                ),
             ]
         )
         for problem, condition in problems.items():
@@ -154,10 +160,11 @@ class Search:
         n_samples = spread[ROWS].item()
         self._add(SIZES["samples"], n_samples, n_samples)
         for key in self._between:
-            count = spread[key].item()
-            places = self._first(across.filter(pl.col(key)), look.sample, count)
-            self._spread[key].add(count, n_samples, self._texts(places))
-            if count and key not in self._shared and self._is_shared(rows, key):
+            for told, condition in zip((self._spread, self._lacking), self._spreads(key), strict=True):
+                count = spread[condition.meta.output_name()].item()
+                places = self._first(across.filter(condition), look.sample, count)
+                told[key].add(count, n_samples, self._texts(places))
+            if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
                 self._shared.add(key)
         self._scan_repeats(rows)
 
@@ -193,13 +200,30 @@ class Search:
         pair = [*self._look.sample, *self._label]
         return contradicted(rows, pair, key, code_of([key]), most=SUSPECTS).height > 0
 
+    def _spreads(self, key: str) -> tuple[pl.Expr, pl.Expr]:
+        """The samples that have several values of a key, and those that lack some, by how many they have."""
+        values = pl.col(key)
+        return (values > 1).alias(f"{INTERNAL}several:{key}"), (values < self._values[key]).alias(
+            f"{INTERNAL}lack:{key}"
+        )
+
     def _spread_problems(self) -> dict[tuple[Problem, str], Found]:
-        """The keys of groups of which samples have several values: all samples, or some, or their labels one each."""
+        """The keys of groups of which samples have several values."""
         told = {}
-        for key, found in self._spread.items():
-            of_shared = IN_COMMON if found.count == found.total else IN_SEVERAL
-            told[of_shared if key in self._shared else KEY_VARIES, self._look.names[key]] = found
+        for key in self._between:
+            problem = self._spread_problem(key)
+            found = self._lacking if problem is NOT_IN_ALL else self._spread
+            told[problem, self._look.names[key]] = found[key]
         return told
+
+    def _spread_problem(self, key: str) -> Problem:
+        """What it is: each label in one value; or whole samples in all values, in some, or in one as a rule."""
+        several = self._spread[key]
+        if key not in self._shared:
+            return KEY_VARIES
+        if not self._lacking[key].count:
+            return IN_COMMON
+        return NOT_IN_ALL if 2 * several.count > several.total else IN_SEVERAL
 
     def _texts(self, places: pl.DataFrame | None) -> list[str]:
         """Where something was found, in words."""

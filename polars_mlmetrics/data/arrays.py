@@ -138,6 +138,8 @@ def _scores(score: Any) -> Array:
                 f"score[{place}] has the shape {shape}: its one column is of the one class that was seen in training, "
                 "and does not tell which. Give an array of the shape (n, 2)."
             )
+        if place == 0 and shape[1:] != (2,):
+            raise ParameterError(f"score is a list of arrays, and score[0] has {shape}: each must be (n, 2).")
         if shape[1:] != (2,) or shape != outputs[0].shape:
             raise ParameterError(
                 f"score is a list of arrays, which must all have the shape (n, 2): score[0] has {outputs[0].shape}, "
@@ -151,6 +153,8 @@ def _check_shapes(scores: Array, truths: Array) -> None:
         raise ParameterError(
             f"score has the shape {scores.shape}, and truth {truths.shape}: score must have one or two dimensions."
         )
+    if scores.shape[1:] == (1,) and truths.ndim == 1:
+        raise ParameterError(f"score has the shape {scores.shape}: of a binary table give score[:, 0].")
     if truths.shape not in (scores.shape, scores.shape[:1]):
         raise ParameterError(
             f"score has the shape {scores.shape}, and truth {truths.shape}: truth must have the shape of score"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from polars_mlmetrics.data.roles import check_columns, is_pattern
-from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, shown_type
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 Names = str | Sequence[str] | None
@@ -23,7 +23,7 @@ ROW = f"{INTERNAL}row"
 def schema_of(frame: Any, caller: str) -> pl.Schema:
     """The columns of a frame; what is no Polars frame is refused."""
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise ParameterError(f"{caller} takes a DataFrame or a LazyFrame, not a {type(frame).__name__}.")
+        raise ParameterError(f"{caller} takes a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
     return frame.collect_schema()
 
 
@@ -89,14 +89,18 @@ class Beside:
             beside = cls(rows.with_row_index(ROW), {"sample": pl.col(ROW).cast(pl.Int64)}, kept)
         else:
             beside = cls(rows, {name: pl.col(source) for name, source in sources.items()}, kept)
-        beside._check_names(made)
+        beside._check_names(made, numbered=sample is None)
         return beside
 
-    def _check_names(self, made: Sequence[str]) -> None:
+    def _check_names(self, made: Sequence[str], *, numbered: bool) -> None:
         for name in self.sample:
             if name in made:
                 raise NameCollisionError(f"the sample column {name!r} is called like one that is made: rename it.")
         for name in self.kept:
+            if name == "sample" and ROW in str(self.sample[name]):
+                raise NameCollisionError(
+                    "the table has a column 'sample': say sample='sample', or leave it out of keep=."
+                )
             if name in made or name in self.sample:
                 raise NameCollisionError(
                     f"the column {name!r} of the table is called like one that is made: rename it, or "

@@ -55,7 +55,8 @@ def scan(
     source
         A file, a folder, a pattern such as "logs/*.parquet", or a list of them. A folder is looked through to the
         bottom, without names that begin with "." or "_" and without links to folders. Or a table: a lazy frame, a
-        DataFrame, or one of another library that hands out Arrow streams (pandas, pyarrow, DuckDB).
+        DataFrame, or one of another library that hands out Arrow streams (pandas, pyarrow, DuckDB). Of pandas, a NaN
+        comes as null, and an index not at all.
     format
         "parquet", "ipc", "csv" or "ndjson". The suffix of the files says it where this does not. Where it is given,
         a folder stands for all its files, whatever their suffixes.
@@ -122,7 +123,7 @@ def _table(source: Any) -> pl.LazyFrame:
         return pl.DataFrame(source).lazy()
     except ImportError as error:
         raise ParameterError(f"this {name} cannot be read without a package that is not installed: {error}") from error
-    except (TypeError, PolarsError) as error:
+    except (TypeError, ValueError, NotImplementedError, PolarsError) as error:
         raise ParameterError(f"this {name} cannot be read as a table: {error}") from error
 
 

@@ -96,7 +96,8 @@ def with_truths(
         and null equals null.
     n_labels
         How many labels each sample could have been given. Each list of a known sample is then filled up to as many
-        rows, with negatives that have no label.
+        rows, with negatives that have no label. A list that has more is an error; of a LazyFrame it is Polars' own,
+        when it is collected.
 
     Examples
     --------

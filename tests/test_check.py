@@ -562,7 +562,7 @@ def test_a_truth_of_2_is_seen_in_any_type_of_number(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-def test_a_truth_of_2_is_mended_in_any_type_of_number(dtype: Any) -> None:  # BUG 16
+def test_a_truth_of_2_is_mended_in_any_type_of_number(dtype: Any) -> None:
     log = of_truth(2, 0, 0, 1).with_columns(pl.col("truth").cast(dtype))
     mended = pl.col("truth").cast(pl.Float64).fill_nan(None) > 0
     written = "mlm.evaluate(log, ..., truth=pl.col('truth').cast(pl.Float64).fill_nan(None) > 0)"
@@ -621,7 +621,7 @@ def test_an_unknown_text_is_unknown_and_no_text(role: str) -> None:
 
 
 @pytest.mark.parametrize("kind", NO_NUMBERS)
-def test_a_sample_and_a_label_may_be_of_any_type(kind: str) -> None:  # BUG 4
+def test_a_sample_and_a_label_may_be_of_any_type(kind: str) -> None:
     one = CLEAN.head(1)
     for key in ("sample", "label"):
         log = pl.concat([one.with_columns(NO_NUMBERS[kind].alias(key))] * 2)
@@ -679,7 +679,7 @@ def test_a_sample_of_two_models_is_two() -> None:
     assert sizes(MODELS, sample=["model", "sample"])["samples"] == 4
 
 
-def test_by_may_be_an_expression() -> None:  # BUG 7
+def test_by_may_be_an_expression() -> None:
     log = pl.concat([MODELS, MODELS.head(1)])
     big = pl.col("model").str.to_uppercase().alias("big")
     assert told(log, by=big) == {"duplicate": 1, "samples_in_common": 2}
@@ -706,7 +706,7 @@ def test_by_may_bear_the_name_of_a_column_or_a_role() -> None:
     ],
     ids=["model, label", "label, model", "model, sample", "sample, model", "sample, label", "all", "an expression"],
 )  # fmt: skip
-def test_by_may_have_the_label_or_the_sample(by: list[Any]) -> None:  # BUG 1
+def test_by_may_have_the_label_or_the_sample(by: list[Any]) -> None:
     log = pl.concat([MODELS, MODELS.head(1)])
     found = told(log, by=by)
     # Without the model, the rows of both are copies.
@@ -729,7 +729,7 @@ def test_scores_truths_and_weights_may_be_expressions() -> None:
     assert row_of("score_nan", log, **roles)["examples"] == ["sample=1, score=nan, truth=False, weight=-3.0"]
 
 
-def test_a_fix_does_not_pretend_to_know_an_expression() -> None:  # BUG 12
+def test_a_fix_does_not_pretend_to_know_an_expression() -> None:
     row = row_of("score_nan", of_score(NAN, 0.3, 0.2, 0.4), score=pl.col("score") * 2)
     assert row["fix"] == "mlm.evaluate(log, ..., score=(...).fill_nan(None))"
 
@@ -778,7 +778,7 @@ def test_a_weight_that_is_not_named_is_told(name: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["score", "truth", "sample", "label"])
-def test_a_column_that_plays_a_role_is_no_unused_weight(role: str) -> None:  # BUG 14
+def test_a_column_that_plays_a_role_is_no_unused_weight(role: str) -> None:
     log = CLEAN.with_columns(label=pl.Series([1, 2, 1, 2])).rename({role: "w"})
     assert told(log, **{role: "w"}) == {}
 
@@ -865,7 +865,7 @@ def test_random_tables_are_as_plain_python_has_them(kind: str, codes: str, monke
         for by in ([], ["model"], ["model", "fold"]):
             found = Counter(told(log, by=by))
             assert found["duplicate"] == surplus(rows, by), rows
-            assert found["truth_contradicted"] == contrary(rows), rows  # BUG 3
+            assert found["truth_contradicted"] == contrary(rows), rows
             seen += Counter(["copies"] * (surplus(rows, by) > 0) + ["contrary"] * (contrary(rows) > 0))
         by = ["model"]
         shared = told(log, by=by)
@@ -1013,7 +1013,7 @@ def test_each_of_several_columns_is_told_by_itself() -> None:
     assert row["fix"] == "log = log.filter(pl.col('fold').n_unique().over('sample') == 1)"
 
 
-def test_two_columns_that_go_together_do_not_hide_each_other() -> None:  # BUG 2
+def test_two_columns_that_go_together_do_not_hide_each_other() -> None:
     log = MODELS.with_columns(run=pl.col("model").replace_strict({"x": 1, "y": 2}))
     expected = ("samples_in_common", 2)
     assert of_columns(log, ["model", "run"]) == {"model": expected, "run": expected}
@@ -1127,7 +1127,7 @@ def test_labels_that_look_alike(pair: str) -> None:
         .str.to_lowercase()
         .str.strip_chars()
     )
-    assert "labels_alike" not in told(mended)  # BUG 6
+    assert "labels_alike" not in told(mended)
     assert mended["label"].n_unique() == 1
 
 
@@ -1199,7 +1199,7 @@ def test_five_examples_are_told_at_most_and_they_are_the_first() -> None:
 
 
 @pytest.mark.parametrize("passes", [None, 3])
-def test_examples_are_the_same_in_every_run(passes: int | None, tmp_path: Path) -> None:  # BUG 5
+def test_examples_are_the_same_in_every_run(passes: int | None, tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     log = pl.DataFrame({"row": range(30_000)}).select(
         sample=pl.col("row") // 4 % 6000,
@@ -1313,7 +1313,7 @@ def test_the_error_names_the_problem_its_count_an_example_and_the_fix() -> None:
     ]
 
 
-def test_the_error_lists_the_worst_first_and_calls_each_by_its_severity() -> None:  # BUG 8
+def test_the_error_lists_the_worst_first_and_calls_each_by_its_severity() -> None:
     with pytest.raises(mlm.TableError) as caught:
         mlm.raise_for(check(BROKEN), "warning")
     lines = str(caught.value).splitlines()
@@ -1473,15 +1473,15 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"by": pl.col("score").cum_sum()}, mlm.MetricError, "row by row"),
     ({"by": pl.all()}, mlm.ParameterError, "several columns"),
     ({"by": 3}, mlm.ParameterError, "a key is a column name or an expression, not 3"),
-    ({"by": ["label", "label"]}, mlm.NameCollisionError, "'label'"),  # BUG 10
-    ({"by": ["label", pl.col("sample").alias("label")]}, mlm.NameCollisionError, "'label'"),  # BUG 10
+    ({"by": ["label", "label"]}, mlm.NameCollisionError, "'label'"),
+    ({"by": ["label", pl.col("sample").alias("label")]}, mlm.NameCollisionError, "'label'"),
     ({"score": pl.col("score").sum()}, mlm.MetricError, "row by row"),
     ({"sample": pl.col("sample")}, mlm.ParameterError, "role 'sample'"),
-    ({"sample": ["sample", "sample"]}, mlm.MetricError, "'sample'"),  # BUG 15
+    ({"sample": ["sample", "sample"]}, mlm.MetricError, "'sample'"),
     ({"sample": "__mlm_rows"}, mlm.ParameterError, "'__mlm_' is kept for plans"),
     ({"sampel": "sample"}, mlm.ParameterError, r"role 'sampel' .*Did you mean 'sample'\?"),
     ({"thorugh": True}, mlm.ParameterError, r"role 'thorugh' .*Did you mean 'thorough'\?"),
-    ({"sample": "label"}, mlm.MetricError, "'label'"),  # BUG 17
+    ({"sample": "label"}, mlm.MetricError, "'label'"),
     ({"slices": "label"}, mlm.ParameterError, r"role 'slices' is not one of the roles"),
     ({"passes": 0}, mlm.ParameterError, "passes is a number of 1 or more, 'auto' or 'files', not 0"),
     ({"passes": -1}, mlm.ParameterError, "not -1"),

@@ -286,9 +286,9 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"by": "row", "keep": "error"}, mlm.ParameterError, r"keep='first' or keep='last'"),
     ({"by": "rwo", "keep": "last"}, mlm.ColumnError, r"'rwo' .*Did you mean 'row'\?"),
     ({"by": ["row", "rwo"], "keep": "last"}, mlm.ColumnError, r"'rwo' .*Did you mean 'row'\?"),
-    ({"by": 3, "keep": "last"}, mlm.ParameterError, r"^by .*3"),  # BUG 9
-    ({"by": pl.col("row"), "keep": "last"}, mlm.ParameterError, r"^by "),  # BUG 9
-    ({"by": [pl.col("row")], "keep": "last"}, mlm.ParameterError, r"^by "),  # BUG 9
+    ({"by": 3, "keep": "last"}, mlm.ParameterError, r"^by .*3"),
+    ({"by": pl.col("row"), "keep": "last"}, mlm.ParameterError, r"^by "),
+    ({"by": [pl.col("row")], "keep": "last"}, mlm.ParameterError, r"^by "),
     ({"sample": "smaple"}, mlm.ColumnError, r"sample column 'smaple' .*Did you mean 'sample'\?"),
     ({"sample": ["row", "smaple"]}, mlm.ColumnError, r"sample column 'smaple'"),
     ({"label": "lable"}, mlm.ColumnError, r"label column 'lable' .*Did you mean 'label'\?"),

@@ -305,7 +305,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"by": "modle"}, mlm.ColumnError, r"column 'modle' .*Did you mean 'model'\?"),
     ({"by": pl.col("score").sum()}, mlm.MetricError, "row by row"),
     ({"by": 3}, mlm.ParameterError, "a key is a column name or an expression, not 3"),
-    ({"by": ["model", "model"]}, mlm.NameCollisionError, "'model'"),  # BUG 10
+    ({"by": ["model", "model"]}, mlm.NameCollisionError, "'model'"),
     ({"score": "scroe"}, mlm.ColumnError, r"score column 'scroe' .*Did you mean 'score'\?"),
     ({"truth": "trth"}, mlm.ColumnError, r"truth column 'trth' .*Did you mean 'truth'\?"),
     ({"weight": "weight"}, mlm.ColumnError, r"weight column 'weight'"),

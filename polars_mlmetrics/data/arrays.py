@@ -1,17 +1,21 @@
-"""Arrays of scores and truths, as models and scikit-learn have them, made into the long table."""
+"""Arrays of scores and truths, as models and scikit-learn have them, made into the long table.
+
+NumPy is imported where it is used: that takes longer than all of this package, and most who import it have no arrays.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
 
 from polars_mlmetrics.data.beside import distinct, is_number, is_text
 from polars_mlmetrics.errors import ParameterError, unknown
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[Any]
 
 
 def from_arrays(
@@ -74,6 +78,8 @@ def from_arrays(
     │ 1      ┆ 0.3   ┆ 0     ┆ 2.5    │
     └────────┴───────┴───────┴────────┘
     """
+    import numpy as np
+
     scores, truths = _scores(score), _array("truth", truth)
     _check_shapes(scores, truths)
     n, k = scores.shape[0], scores.shape[1] if scores.ndim > 1 else 1
@@ -101,6 +107,8 @@ def from_arrays(
 
 def _array(what: str, values: Any) -> Array:
     """The values as an array; a null of Polars as None."""
+    import numpy as np
+
     if isinstance(values, np.ma.MaskedArray):
         raise ParameterError(f"{what} is a masked array, whose mask would be lost: give .filled(...).")
     if hasattr(values, "toarray") and not isinstance(values, np.ndarray):
@@ -121,6 +129,8 @@ def _array(what: str, values: Any) -> Array:
 
 
 def _objects(values: list[Any]) -> Array:
+    import numpy as np
+
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -128,6 +138,8 @@ def _objects(values: list[Any]) -> Array:
 
 def _scores(score: Any) -> Array:
     """The scores as one array; of several outputs, a column each."""
+    import numpy as np
+
     if not (isinstance(score, list | tuple) and len(score) and _array("score", score[0]).ndim == 2):
         return _array("score", score)
     outputs = [_array(f"score[{place}]", output) for place, output in enumerate(score)]
@@ -194,6 +206,8 @@ def _series(what: str, values: Any) -> pl.Series:
 
 
 def _copied(what: str, values: Array) -> pl.Series:
+    import numpy as np
+
     # Polars would look at the array's own memory, which its owner may write to later.
     if values.dtype.kind != "O":
         is_odd_float = values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8)
@@ -224,6 +238,8 @@ def _labels(labels: Any, k: int) -> pl.Series:
 
 def _is_true(truths: Array, labels: pl.Series, *, is_given: bool) -> pl.Series:
     """For each sample and label, whether it is the sample's class."""
+    import numpy as np
+
     classes = _classes(truths)
     if not is_given:
         _check_numbered(classes, len(labels))

@@ -19,7 +19,6 @@ LISTED_TYPE = pl.Enum(["returned", "not returned"])
 """Its type where negatives are missing."""
 FILLED_TYPE = pl.Enum([*LISTED_TYPE.categories, "filled in"])
 """Its type where there are negatives without a label."""
-RETURNED, NOT_RETURNED = (pl.lit(category, dtype=LISTED_TYPE) for category in LISTED_TYPE.categories)
 
 SAID, MATCHED, N = (f"{INTERNAL}{name}" for name in ("said", "matched", "n"))
 
@@ -248,8 +247,8 @@ class _Join:
         wanted = self._of_lists(said)
         missed = wanted.join(labels, on=keys.of_row, how="anti", nulls_equal=True, maintain_order=self.left)
         parts = [
-            found.with_columns(truth, RETURNED.alias(LISTED)).drop(SAID, MATCHED),
-            missed.with_columns(self._not_scored(), NOT_RETURNED.alias(LISTED)),
+            found.with_columns(truth, _listed("returned", LISTED_TYPE)).drop(SAID, MATCHED),
+            missed.with_columns(self._not_scored(), _listed("not returned", LISTED_TYPE)),
         ]
         first = [*keys.of_row, "score", "truth"]
         return pl.concat(parts, how="diagonal").select(*first, cs.exclude(*first, LISTED), LISTED)
@@ -284,7 +283,7 @@ class _Join:
         """The rows, and the negatives that make each list one of `n_labels` rows."""
         lacking = (n_labels - pl.col(N)).cast(pl.UInt32)  # a list that is too long raises here
         scores = self._not_scored().repeat_by(lacking)
-        filled_in = pl.lit("filled in", dtype=FILLED_TYPE).alias(LISTED)
+        filled_in = _listed("filled in", FILLED_TYPE)
         negatives = lists.select(*self.keys.of_list, scores, self.zero.alias("truth"), filled_in)
         filling = negatives.explode("score", empty_as_null=False)
         return pl.concat([rows.cast({LISTED: FILLED_TYPE}), filling], how="diagonal")
@@ -306,6 +305,10 @@ def _check_columns(keys: _Keys, columns: pl.Schema, said: pl.Schema) -> None:
     check_role("score", pl.col("score"), columns, any_type=False)
     if "truth" in said:
         check_role("truth", pl.col("truth"), said, any_type=False)
+
+
+def _listed(where: str, dtype: pl.Enum) -> pl.Expr:
+    return pl.lit(where, dtype=dtype).alias(LISTED)
 
 
 def _casts(types: Mapping[str, pl.DataType]) -> list[pl.Expr]:

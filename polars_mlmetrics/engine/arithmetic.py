@@ -65,6 +65,11 @@ def whole_times(size: int, amount: int) -> int:
     return max(1, -(-amount // size))
 
 
+def cuts(length: int, parts: int) -> list[int]:
+    """Where a length is cut into so many parts, as even as can be."""
+    return [length * part // parts for part in range(1, parts)]
+
+
 def modulo(code: pl.Expr, parts: int) -> pl.Expr:
     """Which of so many parts a code falls in."""
     return code % parts

@@ -8,10 +8,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-import numpy as np
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import modulo, whole_times
+from polars_mlmetrics.engine.arithmetic import cuts, modulo, whole_times
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
 
@@ -77,8 +76,7 @@ class Passes:
         ids = self.rows.select(pl.col(self.sample).gather_every(every)).collect().to_series().drop_nulls().sort()
         if ids.is_empty():
             return [pl.lit(True)]
-        places = np.linspace(0, len(ids), passes, endpoint=False).astype(int)[1:]
-        borders = ids.gather(places).unique(maintain_order=True)
+        borders = ids.gather(cuts(len(ids), passes)).unique(maintain_order=True)
         # As whole numbers: a date of Python holds less than one of Polars.
         literals = [pl.lit(border).cast(ids.dtype) for border in borders.to_physical()]
         return _between(pl.col(self.sample), literals)

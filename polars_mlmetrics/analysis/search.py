@@ -160,9 +160,10 @@ class Search:
         n_samples = spread[ROWS].item()
         self._add(SIZES["samples"], n_samples, n_samples)
         for key in self._between:
-            for told, condition in zip((self._spread, self._lacking), self._spreads(key), strict=True):
-                count = spread[condition.meta.output_name()].item()
-                places = self._first(across.filter(condition), look.sample, count)
+            counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
+            for told, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
+                # Where no sample has several values, that each lacks some is nothing to tell.
+                places = self._first(across.filter(condition), look.sample, min(count, counted[0]))
                 told[key].add(count, n_samples, self._texts(places))
             if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
                 self._shared.add(key)
@@ -203,9 +204,8 @@ class Search:
     def _spreads(self, key: str) -> tuple[pl.Expr, pl.Expr]:
         """The samples that have several values of a key, and those that lack some, by how many they have."""
         values = pl.col(key)
-        return (values > 1).alias(f"{INTERNAL}several:{key}"), (values < self._values[key]).alias(
-            f"{INTERNAL}lack:{key}"
-        )
+        several, lacking = values > 1, values < self._values[key]
+        return several.alias(f"{INTERNAL}several:{key}"), lacking.alias(f"{INTERNAL}lacking:{key}")
 
     def _spread_problems(self) -> dict[tuple[Problem, str], Found]:
         """The keys of groups of which samples have several values."""

@@ -32,7 +32,8 @@ Line = tuple[str, str, float | None, float | None]
 def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.DataFrame:
     """Tell what a table holds: its sizes, the rows of a sample, where it is null, where its scores lie, its groups.
 
-    This reads the rows now, of a LazyFrame too, in one scan that holds a row a sample.
+    This reads the rows now, of a LazyFrame too: each column once, and the keys of samples and groups once more. It
+    holds a row a sample.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ class Look:
     """The columns of the sample; none where the table has no samples."""
     label: str | None
     has_text_labels: bool
-    listed: pl.Expr | None
-    """Whether a row was there before `with_truths` filled negatives in; None where it did not."""
+    not_filled_in: pl.Expr | None
+    """The rows that were there before `with_truths` filled negatives in; None where it did not."""
     unused_weight: str | None
     """A column that looks like weights, where no weight is named."""
 
@@ -70,7 +70,7 @@ class Look:
             worked_out=[key.name for key in by if key.column.startswith(INTERNAL)],
             sample=table.sample if all(name in schema for name in table.sample) else (),
             label=table.label if table.label in schema else None,
-            listed=pl.col(LISTED) != "filled in" if schema.get(LISTED) == FILLED_TYPE else None,
+            not_filled_in=pl.col(LISTED) != "filled in" if schema.get(LISTED) == FILLED_TYPE else None,
             has_text_labels=schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum),
             unused_weight=weights[0] if weights and table.weight is None else None,
         )
@@ -92,11 +92,16 @@ class Look:
         )
 
     def classes(self) -> dict[str, pl.Expr]:
-        """The rows that are true, those that are not, and those that are neither."""
+        """The rows that are true, and those that are not."""
         if not self.is_number("truth"):
-            return dict.fromkeys((POSITIVES, NEGATIVES, OTHERS), pl.lit(0))
-        true, false = pl.col(TRUTH) == 1, pl.col(TRUTH) == 0
-        return {POSITIVES: true, NEGATIVES: false, OTHERS: ~true & ~false}
+            return {POSITIVES: pl.lit(0), NEGATIVES: pl.lit(0)}
+        return {POSITIVES: pl.col(TRUTH) == 1, NEGATIVES: pl.col(TRUTH) == 0}
+
+    def other_truths(self) -> pl.Expr | None:
+        """The rows whose truth is neither 0 nor 1; None where there can be none."""
+        if not self.is_number("truth") or self.types["truth"] == pl.Boolean:
+            return None
+        return (pl.col(TRUTH) != 0) & (pl.col(TRUTH) != 1)
 
     def line(self, written: str, about: str) -> str:
         """A line of code in the columns of this table; `about` is the one that it is for, if it is for one."""

@@ -97,9 +97,7 @@ def score_nan(look: Look) -> pl.Expr | None:
 @problem("rows", "error", "mlm.evaluate(log, ..., truth={truth}.cast(pl.Float64).fill_nan(None) > 0)")
 def truth_not_binary(look: Look) -> pl.Expr | None:
     """The truth is neither 0 nor 1: metrics of two classes are NaN. Only dcg and ndcg read grades."""
-    if not look.is_number("truth") or look.types["truth"] == pl.Boolean:
-        return None
-    return (pl.col(TRUTH) != 0) & (pl.col(TRUTH) != 1)
+    return look.other_truths()
 
 
 @problem("rows", "error", "log = log.filter(({weight} >= 0).fill_null(True))")
@@ -126,7 +124,7 @@ def label_null(look: Look) -> pl.Expr | None:
     if look.label is None:
         return None
     unknown = pl.col(look.label).is_null()
-    return unknown if look.listed is None else unknown & look.listed
+    return unknown if look.not_filled_in is None else unknown & look.not_filled_in
 
 
 @problem("rows", "warning", "mlm.evaluate(log, ..., score={score}.fill_null(0))")
@@ -162,7 +160,7 @@ def score_out_of_range(look: Look) -> pl.Expr | None:
 @problem("rows", "info", "log = mlm.with_truths(returned, truths, n_labels=...)")
 def score_minus_infinite(look: Look) -> pl.Expr | None:
     """The score is -inf: a label that was not returned. It is never a hit, and a probability neither."""
-    return pl.col(SCORE) == float("-inf") if look.is_number("score") and look.listed is None else None
+    return pl.col(SCORE) == float("-inf") if look.is_number("score") and look.not_filled_in is None else None
 
 
 @problem("rows", "info", "log = log.filter(({weight} > 0).fill_null(True))")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from polars_mlmetrics.analysis.look import SCORE, TRUTH, WEIGHT, Look
+from polars_mlmetrics.analysis.look import OTHERS, SCORE, TRUTH, WEIGHT, Look
 from polars_mlmetrics.analysis.places import in_words
 from polars_mlmetrics.analysis.problems import (
     DUPLICATE,
@@ -98,7 +98,9 @@ class Search:
         rows = self._look.with_roles(rows)
         problems = conditions(self._look, "rows")
         of_problems = {_column(problem): condition for problem, condition in problems.items()}
-        counts = {ROWS: pl.lit(1), **self._look.classes(), **of_problems}
+        others = self._look.other_truths()
+        classes = {**self._look.classes(), OTHERS: pl.lit(0) if others is None else others}
+        counts = {ROWS: pl.lit(1), **classes, **of_problems}
         keys = list(dict.fromkeys([*self._look.by, *self._label]))
         columns = rows.select(*keys, *(each.cast(pl.Int64).alias(name) for name, each in counts.items()))
         units = fold(columns, keys, [pl.col(*counts).sum()]).collect()

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import polars as pl
 import polars.selectors as cs
 
-from polars_mlmetrics.data.beside import schema_of
+from polars_mlmetrics.data.beside import is_text, schema_of
 from polars_mlmetrics.data.roles import all_of, check_columns, check_free, check_role, is_pattern
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError
 
@@ -325,8 +325,7 @@ def _common_type(name: str, one: pl.DataType, other: pl.DataType) -> pl.DataType
         return one
     if one == pl.Null:
         return other
-    texts = (pl.String, pl.Categorical, pl.Enum)
-    if one in texts and other in texts:
+    if is_text(one) and is_text(other):
         return pl.String()
     raise ColumnError(f"column {name!r} is {one} in returned and {other} in truths: cast one of them.")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,12 +50,13 @@ def check_keys(numbers: Sequence[float], dtype: Any = pl.Float64) -> None:
     frame = pl.DataFrame(rows, schema={"code": pl.UInt64, "number": dtype, "truth": pl.Boolean}, orient="row")
     key = arithmetic.sort_key(pl.col("code"), pl.col("number").cast(pl.Float64), pl.col("truth"))
     assert places(frame.select(key).to_series().to_list()) == places([(c // 2, -n, t) for c, n, t in rows])
-    high, low = arithmetic.halves(key)
-    tie = frame.select(high.alias("high"), arithmetic.tie_in_key(low).alias("tie"))
-    assert places(tie.rows()) == places([(c // 2, -n) for c, n, _ in rows])
-    number = arithmetic.number_in_key(high, low).cast(dtype).alias("number")
-    held = frame.select(arithmetic.code_in_key(high).alias("code"), number, arithmetic.truth_in_key(low).alias("truth"))
-    assert held.rows() == [(c // 2, n, t) for c, n, t in rows]
+    number, code, truth = arithmetic.number_in_key(key), arithmetic.code_in_key(key), arithmetic.truth_in_key(key)
+    held = frame.select(code.alias("code"), number.cast(dtype).alias("number"), truth.alias("truth"))
+    assert held.rows() == [(c // 2 * 2, n, t) for c, n, t in rows]
+    change = key ^ key.shift(1)
+    changes = frame.select(code=arithmetic.is_of_code(change), number=arithmetic.is_of_number(change)).rows()[1:]
+    kept = [(c // 2, n) for c, n, _ in rows]
+    assert changes == [(one[0] != other[0], one != other) for one, other in pairwise(kept)]
 
 
 @given(st.lists(st.floats(allow_nan=False), max_size=8), st.lists(st.floats(allow_nan=False, width=32), max_size=8))

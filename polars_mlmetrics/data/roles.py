@@ -257,7 +257,7 @@ class Door:
         return self.types.get("truth") == pl.Boolean
 
     def gain(self) -> pl.Expr:
-        self.guards["gain"] = ~self._number_truth().is_between(0, LARGEST)
+        self.guards["gain"] = None if self.has_boolean_truth else ~self._number_truth().is_between(0, LARGEST)
         return self._number_truth()
 
     def real(self) -> pl.Expr:

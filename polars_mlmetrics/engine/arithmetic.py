@@ -104,6 +104,11 @@ def discount(place: pl.Expr) -> pl.Expr:
     return math.log(2) / (place + 1).log()
 
 
+def even(code: pl.Expr) -> pl.Expr:
+    """A code without its last bit."""
+    return code // 2 * 2
+
+
 # A sort key is 63 bits of a code, 64 of a number upside down, which lies across the middle, and 1 of truth.
 
 
@@ -111,9 +116,37 @@ def sort_key(code: pl.Expr, number: pl.Expr, truth: pl.Expr) -> pl.Expr:
     """One integer that sorts by code, then by number, highest first, then by truth, false first."""
     bits = bits_of(number)
     falling = pl.when(bits >= 2**63).then(bits).otherwise(2**63 - 1 - bits)
-    high = code_in_key(code) * 2 + falling // 2**63
+    high = even(code) + falling // 2**63
     low = falling * 2 + truth.cast(pl.UInt64)
     return from_halves(high, low)
+
+
+def code_in_key(key: pl.Expr) -> pl.Expr:
+    """The code, without its last bit."""
+    high, _ = halves(key)
+    return even(high)
+
+
+def number_in_key(key: pl.Expr) -> pl.Expr:
+    """The number."""
+    _, falling = halves(key // 2)
+    bits = pl.when(falling >= 2**63).then(falling).otherwise(2**63 - 1 - falling)
+    return bits.reinterpret(dtype=pl.Float64)
+
+
+def truth_in_key(key: pl.Expr) -> pl.Expr:
+    """The truth."""
+    return key.cast(pl.UInt64, strict=False, wrap_numerical=True) % 2 == 1
+
+
+def is_of_code(change: pl.Expr) -> pl.Expr:
+    """Whether a change of a key, the bits that two do not have in common, is one of its code."""
+    return change >= 2**65
+
+
+def is_of_number(change: pl.Expr) -> pl.Expr:
+    """Whether a change of a key is one of its number, or of its code."""
+    return change >= 2
 
 
 def bits_of(number: pl.Expr) -> pl.Expr:
@@ -128,38 +161,24 @@ def from_halves(high: pl.Expr, low: pl.Expr) -> pl.Expr:
 
 def halves(key: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """The upper and the lower half again."""
-    return (key // 2**64).cast(pl.UInt64), (key % 2**64).cast(pl.UInt64)
+    return (key // 2**64).cast(pl.UInt64), key.cast(pl.UInt64, strict=False, wrap_numerical=True)
 
 
-def code_in_key(high: pl.Expr) -> pl.Expr:
-    """The code, from the upper half of a key: what that holds of any code."""
-    return high // 2
+# Two counts are one number of 64 bits, so that one subtraction is of both.
 
 
-def tie_in_key(low: pl.Expr) -> pl.Expr:
-    """What, with the upper half, is equal where code and number are: the lower half without the truth."""
-    return low // 2
+def two_counts(first: pl.Expr, second: pl.Expr) -> pl.Expr:
+    """Two counts below 2^32 as one number."""
+    return first.cast(pl.UInt64) * 2**32 + second.cast(pl.UInt64)
 
 
-def truth_in_key(low: pl.Expr) -> pl.Expr:
-    """The truth, from the lower half of a key."""
-    return low % 2 == 1
-
-
-def number_in_key(high: pl.Expr, low: pl.Expr) -> pl.Expr:
-    """The number, from both halves of a key."""
-    falling = high % 2 * 2**63 + low // 2
-    bits = pl.when(falling >= 2**63).then(falling).otherwise(2**63 - 1 - falling)
-    return bits.reinterpret(dtype=pl.Float64)
+def counts_of(two: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """The two counts again."""
+    return (two // 2**32).cast(pl.Int64), (two % 2**32).cast(pl.Int64)
 
 
 # A pair is one number of 128 bits: 63 of an even number that is never null, 1 that says whether a second number is
 # null, and 64 of the second number.
-
-
-def even(code: pl.Expr) -> pl.Expr:
-    """A code without its last bit."""
-    return code // 2 * 2
 
 
 def pair_of(code: pl.Expr, number: pl.Expr) -> pl.Expr:

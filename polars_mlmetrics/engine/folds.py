@@ -62,12 +62,15 @@ class Fold:
     def _is_of_others(self, feature: pl.Expr) -> bool:
         return not self.features.keys().isdisjoint(feature.meta.root_names())
 
-    def table(self, statistics: Sequence[Statistic] | None = None) -> pl.LazyFrame:
-        """One row a key, with the statistics (all of them, where none are named)."""
+    def table(self, statistics: Sequence[Statistic] | None = None, *, sparse: bool = False) -> pl.LazyFrame:
+        """One row a key, with the statistics (all of them, where none are named).
+
+        `sparse` says that they are counts to which few rows add.
+        """
         asked = list(self.statistics.values()) if statistics is None else statistics
         if self._parts is not None:
             return merge(self._parts, self.keys, asked)
-        return fold_rows(self.rows_with_features(), self.keys, asked)
+        return fold_rows(self.rows_with_features(), self.keys, asked, sparse=sparse)
 
 
 def share(folds: Sequence[Fold]) -> None:
@@ -99,19 +102,35 @@ def two_of_one_name(name: str) -> NameCollisionError:
     return NameCollisionError(f"two different statistics are called {name!r}: give one of them another name.")
 
 
-def fold_rows(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
+def fold_rows(
+    rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic], *, sparse: bool = False
+) -> pl.LazyFrame:
     """Statistics of rows at some keys."""
     # As columns first: what several statistics read is then worked out once, which inside an aggregation it is not.
     columns = [statistic.row.alias(statistic.name) for statistic in statistics]
     dtype = rows.collect_schema()[keys[1]] if len(keys) == 2 and keys[0] == CODE else None
     if dtype is None or not dtype.is_integer() or dtype in (pl.Int128, pl.UInt128):
-        return _fold_columns(rows.select(*keys, *columns), keys, statistics)
+        return _fold_columns(_kept(rows.select(*keys, *columns), keys, statistics, sparse), keys, statistics)
     # Two whole numbers are matched faster as one.
     pair, code, sample = pl.col(_PAIR), *map(pl.col, keys)
-    paired = _fold_columns(rows.select(pair_of(code, sample).alias(_PAIR), *columns), [_PAIR], statistics)
+    rows = rows.select(pair_of(code, sample).alias(_PAIR), *columns)
+    paired = _fold_columns(_kept(rows, [_PAIR], statistics, sparse), [_PAIR], statistics)
     return paired.select(
         first_of_pair(pair).alias(keys[0]), second_of_pair(pair, dtype).alias(keys[1]), pl.exclude(_PAIR)
     )
+
+
+def _kept(rows: pl.LazyFrame, keys: Sequence[str], counts: Sequence[Statistic], sparse: bool) -> pl.LazyFrame:
+    """The rows but for those that add to no count and repeat the key of the one before, as most do in many logs."""
+    if not sparse:
+        return rows
+    told = [*(changes(pl.col(key)) for key in keys), *(pl.col(count.name) > 0 for count in counts)]
+    return rows.filter(pl.any_horizontal(told))
+
+
+def changes(value: pl.Expr) -> pl.Expr:
+    """Whether a row differs from the one before it, or is null."""
+    return (value != value.shift(1)).fill_null(True)
 
 
 def merge(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain
-from polars_mlmetrics.engine.reading import OfPlace, Statistic
+from polars_mlmetrics.engine.reading import Share, Statistic
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import MetricError
 
@@ -89,7 +89,7 @@ class GroupReading:
     def stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         return self.within(name, value, grain)
 
-    def shares(self, name: str, of_place: OfPlace, value: pl.Expr, grain: Grain) -> pl.Expr:
+    def shares(self, name: str, share: Share, value: pl.Expr, grain: Grain) -> pl.Expr:
         return self.within(name, value, grain)
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:

@@ -84,15 +84,22 @@ class Lane:
     def add(self, recorder: Recorder, columns: Columns) -> None:
         """Take in a measure and whatever its formula asks for."""
         self.take(recorder, [*recorder.folded, *recorder.run_rows])
-        for order, statistics, shares in recorder.ranked():
+        for order, statistics, shares, counts in recorder.ranked():
             same = (order.rows, order.number, order.truth, order.name, list(order.held))
             ranking = self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys))
-            for name, of_place in shares.items():
-                take_share(ranking.shares, name, of_place)
+            for name, share in shares.items():
+                take_share(ranking.shares, name, share)
+            if self.grain == "sample":
+                told = {name for other in self.rankings.values() for name in other.counts}
+                ranking.counts.update((name, place) for name, place in counts.items() if name not in told)
             for statistic in statistics:
                 # One that reads no truth may be told by an order that does.
                 known = (other for other in self.rankings.values() if statistic.name in other.statistics)
                 next(known, ranking).take(statistic)
+        if self.looks_back:
+            # A second look at the rows starts from what is known of units before they are ranked.
+            for ranking in self.rankings.values():
+                ranking.counts.clear()
         self.measures.append((recorder, columns))
 
     def take(self, recorder: Recorder, statistics: Sequence[Statistic]) -> None:
@@ -183,7 +190,8 @@ class Lane:
         return [*(pl.when(present).then(pl.col(name)).alias(name) for name in told), present.alias(columns.present)]
 
     def _ranked(self, units: pl.LazyFrame) -> pl.LazyFrame:
-        names = [*self.fold.statistics, *(name for ranking in self.rankings.values() for name in ranking.statistics)]
+        names = [statistic.name for statistic in self._of_rows()]
+        names += [name for ranking in self.rankings.values() for name in ranking.statistics]
         for name in names:
             if names.count(name) > 1:
                 raise two_of_one_name(name)
@@ -194,7 +202,10 @@ class Lane:
     def folded(self) -> pl.LazyFrame:
         """One row a unit, with the statistics of the rows as they come."""
         if not self.looks_back or self.fold.is_merged:
-            return self.fold.table()
+            of_rows = self._of_rows()
+            # Where a ranking has counted the rows, what is left are counts of the broken ones: few, or none.
+            sparse = len(of_rows) < len(self.fold.statistics) and all(statistic.is_count for statistic in of_rows)
+            return self.fold.table(of_rows, sparse=sparse)
         first, again = self._looks()
         folded = self.fold.table(first)
         some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
@@ -202,11 +213,16 @@ class Lane:
         table = fold_rows(self._rows_of(back), self.unit_keys, again)
         return beside([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
 
+    def _of_rows(self) -> list[Statistic]:
+        """The statistics that no ranking tells."""
+        told = {name for ranking in self.rankings.values() for name in ranking.counts}
+        return [statistic for name, statistic in self.fold.statistics.items() if name not in told]
+
     def _looks(self) -> tuple[list[Statistic], list[Statistic]]:
         """The statistics of a first look at the rows, and of the second."""
         first: list[Statistic] = []
         again: list[Statistic] = []
-        for statistic in self.fold.statistics.values():
+        for statistic in self._of_rows():
             reads_back = self.looks_back.keys() & set(statistic.row.meta.root_names())
             (again if reads_back else first).append(statistic)
         return first, again

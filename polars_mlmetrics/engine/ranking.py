@@ -3,13 +3,14 @@
 A row becomes one number: the code of its unit, its score upside down, its truth. In the order of these numbers the
 rows of a unit lie together, best first, and in a tie the false ones come first. All the rest is counting: of rows, of
 true rows, of where a unit and where a tie begins. Where every statistic asked for is of true rows alone, the others
-have done their part once they are counted, and are left out.
+have done their part once they are counted, and are left out: but for the last of a unit, which knows how many it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import polars as pl
 
@@ -17,16 +18,19 @@ from polars_mlmetrics.data.roles import same_expression
 from polars_mlmetrics.engine.arithmetic import (
     as_fixed_point,
     code_in_key,
+    counts_of,
+    even,
     from_fixed_point,
-    halves,
+    is_of_code,
+    is_of_number,
     number_in_key,
     ratio,
     sort_key,
-    tie_in_key,
     truth_in_key,
+    two_counts,
 )
-from polars_mlmetrics.engine.folds import fold, take, two_of_one_name
-from polars_mlmetrics.engine.reading import OfPlace, Statistic, folded
+from polars_mlmetrics.engine.folds import changes, fold, take, two_of_one_name
+from polars_mlmetrics.engine.reading import Share, Statistic, folded
 from polars_mlmetrics.errors import INTERNAL
 
 STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
@@ -35,9 +39,11 @@ among the true rows alone."""
 
 SAME_CODE = "two units have one code, by chance. Of two samples it is unlikely that they meet in one of passes=100"
 
-_KEY, _HIGH, _LOW, _UNIT, _TRUE, _ROW, _TRUES, _NEW_UNIT, _NEW_TIE, _LAST = (
-    f"{INTERNAL}pass:{name}"
-    for name in ("key", "high", "low", "unit", "true", "row", "trues", "new_unit", "new_tie", "last")
+TABLE = 1_000
+"""The most places whose worth is looked up in a table; for more it is summed along the rows."""
+
+_KEY, _CHANGE, _UNIT, _TRUE, _NEW_UNIT, _NEW_TIE, _LAST_OF_UNIT, _LAST_OF_TIE, _BEFORE, _BEFORE_UNIT, _BEFORE_TIE = (
+    f"{INTERNAL}pass:{number}" for number in range(11)
 )
 
 
@@ -58,10 +64,10 @@ def standing(name: str) -> pl.Expr:
     return pl.col(f"{INTERNAL}standing:{name}")
 
 
-def take_share(shares: dict[str, OfPlace], name: str, of_place: OfPlace) -> None:
+def take_share(shares: dict[str, Share], name: str, share: Share) -> None:
     """Add what a tie shares to what others do, unless it is there already."""
-    known, place = shares.setdefault(name, of_place), pl.col("place")
-    if not same_expression(known(place), of_place(place)):
+    known, place = shares.setdefault(name, share), pl.col("place")
+    if not same_expression(known.worth(place), share.worth(place)):
         raise two_of_one_name(name)
 
 
@@ -79,8 +85,9 @@ class Ranking:
     order: Order
     unit: Sequence[str]
     statistics: dict[str, Statistic] = field(default_factory=dict)
-    shares: dict[str, OfPlace] = field(default_factory=dict)
-    """What the rows of a tie share alike: the values of the places that they hold together."""
+    shares: dict[str, Share] = field(default_factory=dict)
+    counts: dict[str, Literal["place", "true_place"]] = field(default_factory=dict)
+    """The statistics that count the rows of a unit, or the true ones: as the last place of each tells."""
 
     def take(self, statistic: Statistic) -> None:
         """Fold a statistic too."""
@@ -91,17 +98,22 @@ class Ranking:
         code = pl.col(_UNIT)
         # Two units of one code would be ranked as one: an error here, never a wrong number.
         clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
-        coded = units.with_columns(code_in_key(code_of(self.unit)).alias(_UNIT)).with_columns(code + clash)
+        coded = units.with_columns(even(code_of(self.unit)).alias(_UNIT)).with_columns(code + clash)
         joined = coded.join(self._table(rows), on=_UNIT, how="left").drop(_UNIT)
         return joined.with_columns(pl.col(name).fill_null(0) for name in self._sums())
 
-    def _sums(self) -> Iterator[str]:
-        return (name for name, statistic in self.statistics.items() if statistic.monoid == "sum")
+    def _sums(self) -> list[str]:
+        return [*self.counts, *(name for name, statistic in self.statistics.items() if statistic.monoid == "sum")]
 
     def _table(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """One row a unit. A unit without a row that the statistics are of is not there."""
-        ranked = self._ranked(self._in_order(rows))
-        return fold(ranked, [_UNIT], [folded(s.bare, s.monoid).alias(s.name) for s in self.statistics.values()])
+        # As columns first: what several statistics read is then worked out once, which inside an aggregation it is not.
+        read = {name: statistic.bare for name, statistic in self.statistics.items()}
+        read |= {name: self._standing(place) for name, place in self.counts.items()}
+        ranked = self._ranked(self._in_order(rows)).select(_UNIT, *(row.alias(name) for name, row in read.items()))
+        monoids = {name: statistic.monoid for name, statistic in self.statistics.items()}
+        monoids |= dict.fromkeys(self.counts, "max")
+        return fold(ranked, [_UNIT], [folded(pl.col(name), monoid) for name, monoid in monoids.items()])
 
     @property
     def _is_of_true_rows(self) -> bool:
@@ -115,47 +127,51 @@ class Ranking:
         return sorted(read - told - self.order.held.keys())
 
     def _in_order(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows that count, sorted, with the key taken apart again."""
+        """The rows that count, sorted by their keys."""
         carried, key = self._carried(), pl.col(_KEY)
         packed = sort_key(code_of(self.unit), self.order.number, self.order.truth)
         # One column is sorted much faster than a table, so the key holds what it can.
         rows = rows.select(pl.when(self.order.rows).then(packed).alias(_KEY), *carried)
-        rows = rows.filter(key.is_not_null()).sort(_KEY)
-        high, low = halves(key)
-        return rows.select(high.alias(_HIGH), low.alias(_LOW), *carried)
+        return rows.filter(key.is_not_null()).sort(_KEY)
 
     def _ranked(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows in order, with all that the pass tells of them."""
-        true, row, trues, new_unit, new_tie = map(pl.col, (_TRUE, _ROW, _TRUES, _NEW_UNIT, _NEW_TIE))
+        key, before, new_unit, new_tie = map(pl.col, (_KEY, _BEFORE, _NEW_UNIT, _NEW_TIE))
+        true, before_unit, before_tie, last_of_unit = map(pl.col, (_TRUE, _BEFORE_UNIT, _BEFORE_TIE, _LAST_OF_UNIT))
         place, above, rank, true_place, true_above, true_rank = (self._standing(name) for name in STANDINGS)
-        high, low = pl.col(_HIGH), pl.col(_LOW)
-        # Positions are UInt32, as Polars counts rows; no difference taken here is below 0.
-        rows = rows.with_row_index(_ROW).with_columns(
-            truth_in_key(low).alias(_TRUE),
-            _changes(code_in_key(high)).alias(_NEW_UNIT),
-            (_changes(high) | _changes(tie_in_key(low))).alias(_NEW_TIE),
-        )
-        rows = rows.with_columns(true.cum_sum().alias(_TRUES), _as(place, row - _at_first(new_unit, row) + 1))
-        trues_before = _at_first(new_unit, trues - true)
-        rows = self._with_shared_sums(rows).with_columns(
-            _as(above, _at_first(new_tie, row) - _at_first(new_unit, row)),
-            _as(true_place, trues - trues_before),
-            _as(true_above, _at_first(new_tie, trues - true) - trues_before),
-        )
-        last = new_tie
-        if self._is_of_true_rows:
-            # In a tie they come last, and the very last one knows how far the tie goes.
-            rows = rows.filter(true)
-            last = _changes(code_in_key(high)) | _changes(above)
+        # What a row's key does not have in common with the one before.
+        rows = rows.with_columns((key ^ key.shift(1)).alias(_CHANGE))
+        change, one = pl.col(_CHANGE), two_counts(pl.lit(1), truth_in_key(key))
         rows = rows.with_columns(
-            last.shift(-1, fill_value=True).alias(_LAST),
-            code_in_key(high).alias(_UNIT),
-            *(told.cast(pl.Int64) for told in (place, above, true_place, true_above)),
+            is_of_code(change).fill_null(True).alias(_NEW_UNIT),
+            is_of_number(change).fill_null(True).alias(_NEW_TIE),
+            truth_in_key(key).alias(_TRUE),
+            # How many rows are before a row, and how many true ones.
+            _as(before, one.cum_sum() - one),
+        )
+        rows = rows.with_columns(
+            _as(before_unit, _at_first(new_unit, before)),
+            _as(before_tie, _at_first(new_tie, before)),
+            _as(last_of_unit, new_unit.shift(-1, fill_value=True)),
+        )
+        rows = self._with_shared_sums(rows)
+        if self._is_of_true_rows:
+            rows = rows.filter(true | last_of_unit if self.counts else true)
+        rows_before, trues_before = counts_of(before - before_unit)
+        rows_above, trues_above = counts_of(before_tie - before_unit)
+        rows = rows.with_columns(
+            _as(place, rows_before + 1),
+            _as(above, rows_above),
+            _as(true_place, trues_before + true),
+            _as(true_above, trues_above),
+            # In a tie the true rows come last, and the very last one knows how far the tie goes.
+            changes(before_tie).shift(-1, fill_value=True).alias(_LAST_OF_TIE),
+            code_in_key(key).alias(_UNIT),
         )
         rows = rows.with_columns(_as(rank, _at_last(place)), _as(true_rank, _at_last(true_place)))
         if not self._is_of_true_rows:
             rows = rows.with_columns(pl.when(true).then(told) for told in (true_place, true_above, true_rank))
-        shared = (_as(standing(name), self._shared(name)) for name in self.shares)
+        shared = (_as(standing(name), self._shared(name, share)) for name, share in self.shares.items())
         return rows.with_columns(*shared, *self._given_back())
 
     def _standing(self, name: str) -> pl.Expr:
@@ -163,33 +179,46 @@ class Ranking:
 
     def _given_back(self) -> Iterator[pl.Expr]:
         for column, (is_truth, dtype) in self.order.held.items():
-            value = pl.col(_TRUE) if is_truth else number_in_key(pl.col(_HIGH), pl.col(_LOW))
+            value = pl.col(_TRUE) if is_truth else number_in_key(pl.col(_KEY))
             yield value.cast(dtype).alias(column)
 
     def _with_shared_sums(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """What is shared in ties, summed from the first row of all up to each, and up to before its tie."""
-        place = self._standing("place").cast(pl.Int64)
-        rows = rows.with_columns(
-            _as(standing(name), as_fixed_point(of_place(place)).cum_sum()) for name, of_place in self.shares.items()
-        )
+        """What ties share and no table has, summed from the first row of all up to each, and up to before its tie."""
+        summed = {name: share for name, share in self.shares.items() if not _is_in_table(share)}
+        rows_before, _ = counts_of(pl.col(_BEFORE) - pl.col(_BEFORE_UNIT))
+        worth = {name: share.worth(rows_before + 1) for name, share in summed.items()}
+        rows = rows.with_columns(_as(standing(name), as_fixed_point(of).cum_sum()) for name, of in worth.items())
         return rows.with_columns(
-            _as(standing(f"{name}_before"), _at_first(pl.col(_NEW_TIE), standing(name).shift(1, fill_value=0)))
-            for name in self.shares
+            _as(_before(name), _at_first(pl.col(_NEW_TIE), standing(name).shift(1, fill_value=0))) for name in summed
         )
 
-    def _shared(self, name: str) -> pl.Expr:
+    def _shared(self, name: str, share: Share) -> pl.Expr:
         rank, above = self._standing("rank"), self._standing("above")
-        total = from_fixed_point(_at_last(standing(name)) - standing(f"{name}_before"))
-        return pl.when(rank - above == 1).then(self.shares[name](rank)).otherwise(ratio(total, rank - above))
+        if _is_in_table(share):
+            total = _sum_upto(rank, share) - _sum_upto(above, share)
+        else:
+            total = _at_last(standing(name)) - _before(name)
+        mean = ratio(from_fixed_point(total), rank - above)
+        return pl.when(rank - above == 1).then(share.worth(rank)).otherwise(mean)
+
+
+def _is_in_table(share: Share) -> bool:
+    return share.k is not None and share.k <= TABLE
+
+
+def _sum_upto(place: pl.Expr, share: Share) -> pl.Expr:
+    """What the places up to one are worth together, as a whole number."""
+    places, worth = pl.int_range(1, (share.k or 0) + 1), share.of_place
+    sums = pl.select(pl.concat([pl.lit(0), as_fixed_point(worth(places)).cum_sum()])).to_series()
+    return pl.lit(sums).gather(place.clip(upper_bound=share.k))
+
+
+def _before(name: str) -> pl.Expr:
+    return standing(f"{name}_before")
 
 
 def _as(column: pl.Expr, value: pl.Expr) -> pl.Expr:
     return value.alias(column.meta.output_name())
-
-
-def _changes(value: pl.Expr) -> pl.Expr:
-    """Whether a row differs from the one before it."""
-    return (value != value.shift(1)).fill_null(True)
 
 
 def _at_first(first: pl.Expr, value: pl.Expr) -> pl.Expr:
@@ -199,4 +228,4 @@ def _at_first(first: pl.Expr, value: pl.Expr) -> pl.Expr:
 
 def _at_last(value: pl.Expr) -> pl.Expr:
     """The value at the last row of each tie, on all its rows."""
-    return pl.when(pl.col(_LAST)).then(value).backward_fill()
+    return pl.when(pl.col(_LAST_OF_TIE)).then(value).backward_fill()

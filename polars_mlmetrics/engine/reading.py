@@ -19,6 +19,20 @@ OfPlace = Callable[[pl.Expr], pl.Expr]
 
 
 @dataclass(frozen=True)
+class Share:
+    """What the rows of a tie share alike: the values of the places that they hold together."""
+
+    of_place: OfPlace
+    k: int | None = None
+    """The last place that is worth something; None where all are."""
+
+    def worth(self, place: pl.Expr) -> pl.Expr:
+        """What a place is worth."""
+        value = self.of_place(place)
+        return value if self.k is None else pl.when(place <= self.k).then(value).otherwise(0.0)
+
+
+@dataclass(frozen=True)
 class Moment:
     """What a sum of deviations from the mean, or of products of two, needs to be told from another mean.
 
@@ -121,7 +135,7 @@ class Reading(Protocol):
         """How a row stands by its score in a unit of a grain; `value` is that, worked out in the unit."""
 
     @abstractmethod
-    def shares(self, name: str, of_place: OfPlace, value: pl.Expr, grain: Grain) -> pl.Expr:
+    def shares(self, name: str, share: Share, value: pl.Expr, grain: Grain) -> pl.Expr:
         """What the rows of a tie share alike; `value` is that, worked out in the unit."""
 
     @abstractmethod

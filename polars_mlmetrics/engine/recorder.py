@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, text_of
+from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, same_expression, text_of
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.ranking import STANDINGS, Order, standing, take_share
-from polars_mlmetrics.engine.reading import OfPlace, Statistic
+from polars_mlmetrics.engine.reading import Share, Statistic
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import INTERNAL
 
@@ -21,7 +21,8 @@ class Ranked(NamedTuple):
 
     order: Order
     statistics: list[Statistic]
-    shares: dict[str, OfPlace]
+    shares: dict[str, Share]
+    counts: dict[str, Literal["place", "true_place"]]
 
 
 class Recorder:
@@ -49,7 +50,7 @@ class Recorder:
         self._in_runs = in_runs
         self._ranks = ranks
         self._types = types
-        self._shares: dict[str, OfPlace] = {}
+        self._shares: dict[str, Share] = {}
         self._unit = Unit(measure.door(types), measure.grain, self)
         self.answer = measure.read(self._unit)
 
@@ -89,10 +90,10 @@ class Recorder:
         # The best order of labels that are true or not is any that has the true ones first.
         return standing("true_place" if name == "ideal_place" and self._unit.has_boolean_truth else name)
 
-    def shares(self, name: str, of_place: OfPlace, value: pl.Expr, grain: Grain) -> pl.Expr:
+    def shares(self, name: str, share: Share, value: pl.Expr, grain: Grain) -> pl.Expr:
         if not self._is_told(grain):
             return self.within(name, value, grain)
-        take_share(self._shares, name, of_place)
+        take_share(self._shares, name, share)
         return standing(name)
 
     def _is_told(self, grain: Grain) -> bool:
@@ -132,9 +133,9 @@ class Recorder:
         by_score = [s for s in self.statistics if _reads(s.bare, self._told_by_score)]
         by_gain = [s for s in self.statistics if _reads(s.bare, IDEAL)]
         if by_score:
-            yield Ranked(self._order_by_score(), by_score, self._shares)
+            yield Ranked(self._order_by_score(), by_score, self._shares, self._counts())
         if by_gain:
-            yield Ranked(self._order_by_gain(), by_gain, {})
+            yield Ranked(self._order_by_gain(), by_gain, {}, {})
 
     @property
     def is_of_whole_samples(self) -> bool:
@@ -165,6 +166,18 @@ class Recorder:
             held |= self._held("truth", is_truth=True)
         held |= self._held("score", is_truth=False)
         return Order(self._counted(), self._unit.score, door.truth() if reads_truth else pl.lit(False), held)
+
+    def _counts(self) -> dict[str, Literal["place", "true_place"]]:
+        """The statistics that an order by score tells without being asked."""
+        counted: dict[Literal["place", "true_place"], pl.Expr] = {"place": pl.lit(True)}
+        if "truth" in self._unit.door.guards:
+            counted["true_place"] = self._unit.truth
+        return {
+            statistic.name: place
+            for statistic in self.statistics
+            for place, rows in counted.items()
+            if statistic.counted is not None and same_expression(statistic.counted, rows.cast(pl.Int64))
+        }
 
     def _order_by_gain(self) -> Order:
         held = self._held("truth", is_truth=False)

@@ -7,7 +7,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, any_of
 from polars_mlmetrics.engine.arithmetic import ratio
-from polars_mlmetrics.engine.reading import Moment, Monoid, OfPlace, Reading, Statistic, folded, only_rows_of
+from polars_mlmetrics.engine.reading import Moment, Monoid, OfPlace, Reading, Share, Statistic, folded, only_rows_of
 from polars_mlmetrics.engine.statistics import OfRow, SharedStatistics
 
 
@@ -128,17 +128,19 @@ class Unit(SharedStatistics):
         """The place of a row in its sample, lowest key first; of equal keys each has a place of its own, any."""
         return self._within(name, self._ranked("sample", key, "ordinal", descending=False), "sample")
 
-    def mean_of_tie(self, name: str, of_place: OfPlace) -> pl.Expr:
+    def mean_of_tie(self, name: str, of_place: OfPlace, *, k: int | None = None) -> pl.Expr:
         """What the places that the row's tie holds in its sample are worth, shared by its rows alike.
 
         A place should be worth something of the order of 1, as a discount is: what a tie shares is right to 3e-14.
+        With a k, places after the k first are worth nothing.
         """
+        share = Share(of_place, k)
         above, rank = (self._ranked("sample", self.score, ties) for ties in ("min", "max"))
-        upto = of_place(pl.int_range(1, pl.len() + 1)).cum_sum()
+        upto = share.worth(pl.int_range(1, pl.len() + 1)).cum_sum()
         before = pl.when(above > 1).then(upto.gather((above - 2).clip(0))).otherwise(0.0)
         alone = rank == above
-        mean = pl.when(alone).then(of_place(rank)).otherwise(ratio(upto.gather(rank - 1) - before, rank - above + 1))
-        return self._reading.shares(name, of_place, mean, "sample")
+        mean = pl.when(alone).then(share.worth(rank)).otherwise(ratio(upto.gather(rank - 1) - before, rank - above + 1))
+        return self._reading.shares(name, share, mean, "sample")
 
     def _ranked(
         self, grain: Grain, key: pl.Expr, ties: Literal["min", "max", "ordinal"], *, descending: bool = True

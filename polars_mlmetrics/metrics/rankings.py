@@ -232,7 +232,7 @@ def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:
         order = pl.struct((-u.score).alias("score"), pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
         discounts = _discount(u.place("place_by_label", order), k)
     else:
-        discounts = u.mean_of_tie(f"discount@{k}", lambda place: _discount(place, k))
+        discounts = u.mean_of_tie(f"discount@{k}", discount, k=k)
     return u.sum(f"dcg@{gain},{k},{ties}", pl.when(u.has_gain).then(gains * discounts))
 
 

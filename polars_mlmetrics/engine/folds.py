@@ -107,25 +107,20 @@ def fold_rows(
 ) -> pl.LazyFrame:
     """Statistics of rows at some keys."""
     # As columns first: what several statistics read is then worked out once, which inside an aggregation it is not.
-    columns = [statistic.row.alias(statistic.name) for statistic in statistics]
+    rows = rows.select(*keys, *(statistic.row.alias(statistic.name) for statistic in statistics))
+    if sparse:
+        # Of rows that lie together the first is enough, and those that add to a count.
+        told = [*(changes(pl.col(key)) for key in keys), *(pl.col(count.name) > 0 for count in statistics)]
+        rows = rows.filter(pl.any_horizontal(told))
     dtype = rows.collect_schema()[keys[1]] if len(keys) == 2 and keys[0] == CODE else None
     if dtype is None or not dtype.is_integer() or dtype in (pl.Int128, pl.UInt128):
-        return _fold_columns(_kept(rows.select(*keys, *columns), keys, statistics, sparse), keys, statistics)
+        return _fold_columns(rows, keys, statistics)
     # Two whole numbers are matched faster as one.
     pair, code, sample = pl.col(_PAIR), *map(pl.col, keys)
-    rows = rows.select(pair_of(code, sample).alias(_PAIR), *columns)
-    paired = _fold_columns(_kept(rows, [_PAIR], statistics, sparse), [_PAIR], statistics)
+    paired = _fold_columns(rows.select(pair_of(code, sample).alias(_PAIR), pl.exclude(keys)), [_PAIR], statistics)
     return paired.select(
         first_of_pair(pair).alias(keys[0]), second_of_pair(pair, dtype).alias(keys[1]), pl.exclude(_PAIR)
     )
-
-
-def _kept(rows: pl.LazyFrame, keys: Sequence[str], counts: Sequence[Statistic], sparse: bool) -> pl.LazyFrame:
-    """The rows but for those that add to no count and repeat the key of the one before, as most do in many logs."""
-    if not sparse:
-        return rows
-    told = [*(changes(pl.col(key)) for key in keys), *(pl.col(count.name) > 0 for count in counts)]
-    return rows.filter(pl.any_horizontal(told))
 
 
 def changes(value: pl.Expr) -> pl.Expr:

@@ -42,8 +42,12 @@ SAME_CODE = "two units have one code, by chance. Of two samples it is unlikely t
 TABLE = 1_000
 """The most places whose worth is looked up in a table; for more it is summed along the rows."""
 
-_KEY, _CHANGE, _UNIT, _TRUE, _NEW_UNIT, _NEW_TIE, _LAST_OF_UNIT, _LAST_OF_TIE, _BEFORE, _BEFORE_UNIT, _BEFORE_TIE = (
-    f"{INTERNAL}pass:{number}" for number in range(11)
+_KEY, _CHANGE, _TRUE, _UNIT, _NEW_UNIT, _NEW_TIE, _LAST_OF_UNIT, _LAST_OF_TIE, _UPTO, _BEFORE_UNIT, _BEFORE_TIE = (
+    f"{INTERNAL}pass:{name}"
+    for name in (
+        *("key", "change", "true", "unit", "new_unit", "new_tie", "last_of_unit", "last_of_tie"),
+        *("upto", "before_unit", "before_tie"),
+    )
 )
 
 
@@ -99,7 +103,7 @@ class Ranking:
         # Two units of one code would be ranked as one: an error here, never a wrong number.
         clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
         coded = units.with_columns(even(code_of(self.unit)).alias(_UNIT)).with_columns(code + clash)
-        joined = coded.join(self._table(rows), on=_UNIT, how="left").drop(_UNIT)
+        joined = self._table(rows).join(coded, on=_UNIT, how="right").drop(_UNIT)
         return joined.with_columns(pl.col(name).fill_null(0) for name in self._sums())
 
     def _sums(self) -> list[str]:
@@ -108,12 +112,17 @@ class Ranking:
     def _table(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """One row a unit. A unit without a row that the statistics are of is not there."""
         # As columns first: what several statistics read is then worked out once, which inside an aggregation it is not.
-        read = {name: statistic.bare for name, statistic in self.statistics.items()}
-        read |= {name: self._standing(place) for name, place in self.counts.items()}
-        ranked = self._ranked(self._in_order(rows)).select(_UNIT, *(row.alias(name) for name, row in read.items()))
-        monoids = {name: statistic.monoid for name, statistic in self.statistics.items()}
-        monoids |= dict.fromkeys(self.counts, "max")
-        return fold(ranked, [_UNIT], [folded(pl.col(name), monoid) for name, monoid in monoids.items()])
+        columns = [statistic.bare.alias(statistic.name) for statistic in self.statistics.values()]
+        told = [folded(pl.col(statistic.name), statistic.monoid) for statistic in self.statistics.values()]
+        last = [pl.col(_UPTO)] if self.counts else []
+        ranked = self._ranked(self._in_order(rows)).select(_UNIT, *columns, *last)
+        places = dict(zip(("place", "true_place"), counts_of(pl.col(_UPTO)), strict=True))
+        counts = [places[place].alias(name) for name, place in self.counts.items()]
+        return (
+            fold(ranked, [_UNIT], [*told, *(upto.max() for upto in last)])
+            .with_columns(counts)
+            .drop(_UPTO, strict=False)
+        )
 
     @property
     def _is_of_true_rows(self) -> bool:
@@ -136,7 +145,7 @@ class Ranking:
 
     def _ranked(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows in order, with all that the pass tells of them."""
-        key, before, new_unit, new_tie = map(pl.col, (_KEY, _BEFORE, _NEW_UNIT, _NEW_TIE))
+        key, upto, new_unit, new_tie = map(pl.col, (_KEY, _UPTO, _NEW_UNIT, _NEW_TIE))
         true, before_unit, before_tie, last_of_unit = map(pl.col, (_TRUE, _BEFORE_UNIT, _BEFORE_TIE, _LAST_OF_UNIT))
         place, above, rank, true_place, true_above, true_rank = (self._standing(name) for name in STANDINGS)
         # What a row's key does not have in common with the one before.
@@ -146,23 +155,24 @@ class Ranking:
             is_of_code(change).fill_null(True).alias(_NEW_UNIT),
             is_of_number(change).fill_null(True).alias(_NEW_TIE),
             truth_in_key(key).alias(_TRUE),
-            # How many rows are before a row, and how many true ones.
-            _as(before, one.cum_sum() - one),
+            # How many rows there are up to a row, and how many true ones.
+            _as(upto, one.cum_sum()),
         )
         rows = rows.with_columns(
-            _as(before_unit, _at_first(new_unit, before)),
-            _as(before_tie, _at_first(new_tie, before)),
+            _as(before_unit, _at_first(new_unit, upto - one)),
+            _as(before_tie, _at_first(new_tie, upto - one)),
             _as(last_of_unit, new_unit.shift(-1, fill_value=True)),
         )
         rows = self._with_shared_sums(rows)
         if self._is_of_true_rows:
             rows = rows.filter(true | last_of_unit if self.counts else true)
-        rows_before, trues_before = counts_of(before - before_unit)
+        rows = rows.with_columns(upto - before_unit)
+        rows_upto, trues_upto = counts_of(upto)
         rows_above, trues_above = counts_of(before_tie - before_unit)
         rows = rows.with_columns(
-            _as(place, rows_before + 1),
+            _as(place, rows_upto),
             _as(above, rows_above),
-            _as(true_place, trues_before + true),
+            _as(true_place, trues_upto),
             _as(true_above, trues_above),
             # In a tie the true rows come last, and the very last one knows how far the tie goes.
             changes(before_tie).shift(-1, fill_value=True).alias(_LAST_OF_TIE),
@@ -185,8 +195,8 @@ class Ranking:
     def _with_shared_sums(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """What ties share and no table has, summed from the first row of all up to each, and up to before its tie."""
         summed = {name: share for name, share in self.shares.items() if not _is_in_table(share)}
-        rows_before, _ = counts_of(pl.col(_BEFORE) - pl.col(_BEFORE_UNIT))
-        worth = {name: share.worth(rows_before + 1) for name, share in summed.items()}
+        place, _ = counts_of(pl.col(_UPTO) - pl.col(_BEFORE_UNIT))
+        worth = {name: share.worth(place) for name, share in summed.items()}
         rows = rows.with_columns(_as(standing(name), as_fixed_point(of).cum_sum()) for name, of in worth.items())
         return rows.with_columns(
             _as(_before(name), _at_first(pl.col(_NEW_TIE), standing(name).shift(1, fill_value=0))) for name in summed

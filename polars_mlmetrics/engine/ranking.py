@@ -114,15 +114,13 @@ class Ranking:
         # As columns first: what several statistics read is then worked out once, which inside an aggregation it is not.
         columns = [statistic.bare.alias(statistic.name) for statistic in self.statistics.values()]
         told = [folded(pl.col(statistic.name), statistic.monoid) for statistic in self.statistics.values()]
-        last = [pl.col(_UPTO)] if self.counts else []
-        ranked = self._ranked(self._in_order(rows)).select(_UNIT, *columns, *last)
-        places = dict(zip(("place", "true_place"), counts_of(pl.col(_UPTO)), strict=True))
-        counts = [places[place].alias(name) for name, place in self.counts.items()]
-        return (
-            fold(ranked, [_UNIT], [*told, *(upto.max() for upto in last)])
-            .with_columns(counts)
-            .drop(_UPTO, strict=False)
-        )
+        ranked = self._ranked(self._in_order(rows))
+        if not self.counts:
+            return fold(ranked.select(_UNIT, *columns), [_UNIT], told)
+        upto = pl.col(_UPTO)
+        units = fold(ranked.select(_UNIT, upto, *columns), [_UNIT], [upto.max(), *told])
+        last = dict(zip(("place", "true_place"), counts_of(upto), strict=True))
+        return units.with_columns(last[place].alias(name) for name, place in self.counts.items()).drop(_UPTO)
 
     @property
     def _is_of_true_rows(self) -> bool:

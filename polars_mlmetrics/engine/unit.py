@@ -203,7 +203,8 @@ class Unit(SharedStatistics):
         """How many rows it holds for, each counted once whatever its weight."""
         self._note_columns(rows)
         counted = rows.cast(pl.Int64)
-        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int64), "sum", counted, is_count=True))
+        # Bytes are summed as Int64.
+        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int8), "sum", counted, is_count=True))
 
     def tally(self, name: str, rows: pl.Expr) -> pl.Expr:
         """Σw over the rows it holds for."""
@@ -334,7 +335,7 @@ class Unit(SharedStatistics):
 
     def excluded_rows(self) -> pl.Expr:
         """How many rows in scope are left out for a null."""
-        excluded = (self.door.in_scope() & ~self.included).cast(pl.Int64)
+        excluded = (self.door.in_scope() & ~self.included).cast(pl.Int8)
         return self._reading.fold(Statistic("n_excluded", excluded, "sum", is_count=True))
 
     def broken_rows(self) -> pl.Expr:

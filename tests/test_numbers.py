@@ -109,7 +109,7 @@ def test_a_constant_has_no_spread(value: float, weight: str | None) -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_no_sum_can_wrap(weighted: bool) -> None:
-    """Polars adds Booleans up in 32 bits: only rows of Int64 and Float64 are summed, however narrow the columns.
+    """Polars adds Booleans up in 32 bits: what is summed is of a type whose sum is of 64, however narrow the columns.
 
     So a group of more than 2^32 true rows is right.
     """
@@ -121,7 +121,7 @@ def test_no_sum_can_wrap(weighted: bool) -> None:
 
 
 def summed(metric: mlm.Metric, rows: pl.LazyFrame) -> Iterator[tuple[str, pl.DataType]]:
-    """The statistics of a metric that are sums, each with the type of its rows."""
+    """The statistics of a metric that are sums, each with its type."""
     plan = Plan(rows, ["world"], Table.of({}))
     for measure in metric.measures():
         plan.add(measure)
@@ -129,12 +129,24 @@ def summed(metric: mlm.Metric, rows: pl.LazyFrame) -> Iterator[tuple[str, pl.Dat
         looked_back = [pl.lit(0.0).alias(name) for name in lane.looks_back]
         table = lane.fold.rows_with_features().with_columns(looked_back)
         sums = [statistic for statistic in lane.fold.statistics.values() if statistic.monoid == "sum"]
-        yield from table.select(statistic.row.alias(statistic.name) for statistic in sums).collect_schema().items()
+        yield from (
+            table.select(statistic.row.sum().alias(statistic.name) for statistic in sums).collect_schema().items()
+        )
 
 
 def test_the_sum_of_booleans_is_of_32_bits() -> None:
     """What the test above guards against is still there."""
     assert pl.LazyFrame({"b": [True]}).select(pl.col("b").sum()).collect_schema()["b"] == pl.UInt32
+
+
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_the_sum_of_bytes_is_of_64_bits(engine: Any) -> None:
+    """As the schema says, and not only at the end: counts are sums of bytes."""
+    rows, total = 34_000_000, 127 * 34_000_000
+    bytes_ = pl.select(one=pl.repeat(127, rows, dtype=pl.Int8), group=pl.lit("a")).lazy()
+    assert total > 2**32
+    assert bytes_.select(pl.col("one").sum()).collect(engine=engine).item() == total
+    assert bytes_.group_by("group").agg(pl.col("one").sum()).collect(engine=engine)["one"].item() == total
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine import arithmetic, ranking, staged
+from polars_mlmetrics.engine import arithmetic, ranking, small, staged
 from tests import oracle
 from tests.cases import CASES, Case
 from tests.oracle import same
@@ -298,11 +298,15 @@ CODED = [
 ]
 
 
+FAR = 2**40
+"""Samples from it on are looked up, since their ids are not small."""
+
+
 def codes(other: int) -> Callable[[Sequence[str]], pl.Expr]:
-    """Of what is 3 in the last column: those of another number."""
+    """Of what is 3 in the last column, be it a sample from afar: those of another number."""
 
     def code_of(columns: Sequence[str]) -> pl.Expr:
-        known = [*map(pl.col, columns[:-1]), pl.col(columns[-1]).replace(3, other)]
+        known = [*map(pl.col, columns[:-1]), pl.col(columns[-1]).replace({3: other, FAR + 3: FAR + other})]
         return pl.sum_horizontal(column.hash(seed) for seed, column in enumerate(known))
 
     return code_of
@@ -310,14 +314,52 @@ def codes(other: int) -> Callable[[Sequence[str]], pl.Expr]:
 
 @pytest.mark.parametrize(("module", "metrics", "by"), CODED)
 def test_two_units_of_one_code(module: Any, metrics: Any, by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = mlm.evaluate(TIED, metrics, by=by)
+    log = TIED.with_columns(pl.col("sample") + FAR)
+    right = mlm.evaluate(log, metrics, by=by)
     for engine in ENGINES:
         monkeypatch.setattr(module, "code_of", codes(99))
-        assert_frame_equal(mlm.evaluate(TIED.lazy(), metrics, by=by).collect(engine=engine), right, rel_tol=1e-12)
+        assert_frame_equal(mlm.evaluate(log.lazy(), metrics, by=by).collect(engine=engine), right, rel_tol=1e-12)
         monkeypatch.setattr(module, "code_of", codes(4))
         for some in (metrics, *([metric] for metric in metrics)):
             with pytest.raises(pl.exceptions.PolarsError, match=ranking.SAME_CODE if module is ranking else "1:1"):
-                mlm.evaluate(TIED.lazy(), some, by=by).collect(engine=engine)
+                mlm.evaluate(log.lazy(), some, by=by).collect(engine=engine)
+
+
+# -- small ids ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt64, pl.UInt32, pl.Int8])
+def test_ids_that_are_small_and_others(dtype: Any) -> None:
+    """Among them the last that is small, the first that is not, and none."""
+    ids = [0, 1, 2**32 - 1, 2**32, 2**63 - 1, -1, None]
+    types = {pl.UInt64: [0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1, None], pl.UInt32: [*range(5), 2**32 - 1, None]}
+    named = types.get(dtype, ids if dtype == pl.Int64 else [0, 1, 127, -1, -128, 5, None])
+    asked = TIED.with_columns(pl.Series("sample", [named[sample] for sample in TIED["sample"]], dtype=dtype))
+    told = TIED.with_columns(pl.when(pl.col("sample") < 6).then("sample"))
+    for by in ("model", None):
+        check(asked, FEW, told=told, by=by)
+        check(asked, FEW, told=told, by=by, where=pl.col("label") != 2)
+
+
+@pytest.mark.parametrize("shared", [1, 2, 9])
+@pytest.mark.parametrize("by", ["label", ["model", "label"]])
+def test_groups_that_share_a_number(shared: int, by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them, half, or none."""
+    log = TIED.with_columns(pl.when(pl.col("label") == 5).then(None).otherwise("score").alias("score"))
+    some = [mlm.ranking_loss(), mlm.ndcg(k=3).on(truth="gain"), mlm.recall_at(2), mlm.reciprocal_rank()]
+    right = mlm.evaluate(log.with_columns(pl.col("sample") + FAR), some, by=by)
+    monkeypatch.setattr(small, "number_of_group", lambda code: pl.col("label").cast(pl.UInt64) % shared)
+    for engine in ENGINES:
+        for asked in (some, *([metric] for metric in some)):
+            table = mlm.evaluate(log.lazy(), asked, by=by).collect(engine=engine)
+            assert_frame_equal(table, right.select(table.columns), rel_tol=1e-12)
+
+
+def test_only_a_source_that_is_at_hand_is_read_once_more() -> None:
+    """Others would have to be held, or worked out again."""
+    few = [mlm.ranking_loss(), mlm.recall_at(2)]
+    for rows, is_at_hand in ((TIED.lazy(), True), (TIED.lazy().filter(pl.col("label") > 0), False)):
+        assert ("CROSS JOIN" in mlm.evaluate(rows, few, by="model").explain()) == is_at_hand
 
 
 # -- metrics of users --------------------------------------------------------------------------------------------------

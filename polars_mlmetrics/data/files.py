@@ -43,6 +43,14 @@ def _outermost(scan: pl.LazyFrame) -> Any:
         return None
 
 
+def is_at_hand(frame: pl.LazyFrame) -> bool:
+    """Whether a frame is no more than rows in memory, or a scan of files that are quick to read once more."""
+    node = _outermost(frame)
+    if type(node).__name__ == "Scan":
+        return node.scan_type[0] in ("parquet", "ipc")
+    return type(node).__name__ == "DataFrameScan"
+
+
 def _rows(frames: list[pl.LazyFrame]) -> int:
     return sum(frame.select(pl.len()).collect().item() for frame in frames)
 

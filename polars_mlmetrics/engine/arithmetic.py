@@ -109,6 +109,30 @@ def even(code: pl.Expr) -> pl.Expr:
     return code // 2 * 2
 
 
+SMALL = 2**32
+"""Ids below it have room in a code, beside a number of a group."""
+
+
+def number_of_group(code: pl.Expr) -> pl.Expr:
+    """31 bits of the code of a group."""
+    return code // (2 * SMALL)
+
+
+def code_of_small(group: pl.Expr, number: pl.Expr) -> pl.Expr:
+    """An even code that holds the number of a group, and a whole number from 0 to below `SMALL`."""
+    return group * (2 * SMALL) + number.cast(pl.UInt64) * 2
+
+
+def number_of_code(code: pl.Expr) -> pl.Expr:
+    """The number of the group in such a code."""
+    return code // (2 * SMALL)
+
+
+def small_of_code(code: pl.Expr) -> pl.Expr:
+    """The whole number in such a code."""
+    return code % (2 * SMALL) // 2
+
+
 # A sort key is 63 bits of a code, 64 of a number upside down, which lies across the middle, and 1 of truth.
 
 

@@ -8,11 +8,13 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain, all_of, same_expression
+from polars_mlmetrics.engine.arithmetic import number_of_code, small_of_code
 from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, compacted, fold, fold_rows, two_of_one_name
 from polars_mlmetrics.engine.parameters import identity
-from polars_mlmetrics.engine.ranking import Ranking, take_share
+from polars_mlmetrics.engine.ranking import UNIT, Ranking, take_share
 from polars_mlmetrics.engine.reading import Statistic
 from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.small import NUMBER
 from polars_mlmetrics.errors import INTERNAL
 
 
@@ -160,24 +162,61 @@ class Lane:
         """One row a group: the settled values."""
         if not self.keys:
             return self.units()
+        return self.settled(self.sums(), self.by)
+
+    def settled(self, sums: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+        """The settled values of groups, from what all their units are together."""
         settled = (column for recorder, columns in self.measures for column in _settled(recorder, columns))
-        return self.sums().select(*self.by, *settled)
+        return sums.select(*by, *settled)
 
     def sums(self) -> pl.LazyFrame:
         """One row a group: what settling needs to know of all its units together."""
         return self._sums() if self._parts is None else fold(self._parts, self.by, [pl.exclude(self.by).sum()])
 
     def _sums(self) -> pl.LazyFrame:
-        sums = [c for recorder, columns in self.measures for c in _sums(recorder, columns).values()]
-        return fold(self.units(), self.by, sums)
+        return self._summed(self.units(), self.by)
+
+    def _summed(self, units: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+        return fold(units, by, [c for recorder, columns in self.measures for c in _sums(recorder, columns).values()])
+
+    @property
+    def counting(self) -> Ranking | None:
+        """The ranking that tells the rows of every unit, where beside it there are only few more to count."""
+        counting = [ranking for ranking in self.rankings.values() if ranking.counts]
+        rows = [recorder.answer.rows.meta.output_name() for recorder, _ in self.measures]
+        if len(counting) != 1 or not all(name in counting[0].counts for name in rows):
+            return None
+        return counting[0] if all(s.is_count and s.counted is not None for s in self._of_rows()) else None
+
+    def sums_by_code(self, code: pl.Expr) -> pl.LazyFrame:
+        """Sums of samples by the number of their group, where rows have a code that tells it and the sample."""
+        rows, of_rows, counting = self.fold.rows_with_features(), self._of_rows(), self.counting
+        assert counting is not None
+        units = counting.table(rows, code)
+        for ranking in self.rankings.values():
+            if ranking is not counting:
+                units = ranking.join_to_coded(units, rows, code)
+        if of_rows:
+            counted = rows.filter(pl.any_horizontal(count.row > 0 for count in of_rows)).with_columns(code.alias(UNIT))
+            units = units.join(fold_rows(counted, [UNIT], of_rows), on=UNIT, how="left")
+            units = units.with_columns(pl.col(count.name).fill_null(0) for count in of_rows)
+        [sample] = self.keys
+        named = [number_of_code(pl.col(UNIT)).alias(NUMBER), small_of_code(pl.col(UNIT)).alias(sample)]
+        return self._summed(self._valued(units.with_columns(named), [NUMBER, sample]), [NUMBER])
 
     def units(self) -> pl.LazyFrame:
         """One row a unit: the values, and what settling needs beside them."""
-        values = [c for recorder, columns in self.measures for c in _unsettled(recorder, columns, self.keys)]
         if self.run is None:
-            units = self._ranked(self.folded()).select(*self.unit_keys, *values)
-        else:
-            units = self._reduced_runs(self.run.meta.output_name(), values)
+            return self._valued(self._ranked(self.folded()), self.unit_keys)
+        return self._only_present(self._reduced_runs(self.run.meta.output_name(), self._values()))
+
+    def _values(self) -> list[pl.Expr]:
+        return [c for recorder, columns in self.measures for c in _unsettled(recorder, columns, self.keys)]
+
+    def _valued(self, units: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+        return self._only_present(units.select(*keys, *self._values()))
+
+    def _only_present(self, units: pl.LazyFrame) -> pl.LazyFrame:
         if not self.keys:
             return units
         return units.with_columns(c for recorder, columns in self.measures for c in self._of_present(recorder, columns))

@@ -42,10 +42,13 @@ SAME_CODE = "two units have one code, by chance. Of two samples it is unlikely t
 TABLE = 1_000
 """The most places whose worth is looked up in a table; for more it is summed along the rows."""
 
-_KEY, _CHANGE, _TRUE, _UNIT, _NEW_UNIT, _NEW_TIE, _LAST_OF_UNIT, _LAST_OF_TIE, _UPTO, _BEFORE_UNIT, _BEFORE_TIE = (
+UNIT = f"{INTERNAL}pass:unit"
+"""The code of a unit."""
+
+_KEY, _CHANGE, _TRUE, _NEW_UNIT, _NEW_TIE, _LAST_OF_UNIT, _LAST_OF_TIE, _UPTO, _BEFORE_UNIT, _BEFORE_TIE = (
     f"{INTERNAL}pass:{name}"
     for name in (
-        *("key", "change", "true", "unit", "new_unit", "new_tie", "last_of_unit", "last_of_tie"),
+        *("key", "change", "true", "new_unit", "new_tie", "last_of_unit", "last_of_tie"),
         *("upto", "before_unit", "before_tie"),
     )
 )
@@ -99,26 +102,30 @@ class Ranking:
 
     def join_to(self, units: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The statistics, beside those that are known of the units already."""
-        code = pl.col(_UNIT)
+        code = pl.col(UNIT)
         # Two units of one code would be ranked as one: an error here, never a wrong number.
         clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
-        coded = units.with_columns(even(code_of(self.unit)).alias(_UNIT)).with_columns(code + clash)
-        joined = self._table(rows).join(coded, on=_UNIT, how="right").drop(_UNIT)
+        coded = units.with_columns(even(code_of(self.unit)).alias(UNIT)).with_columns(code + clash)
+        return self.join_to_coded(coded, rows, code_of(self.unit)).drop(UNIT)
+
+    def join_to_coded(self, units: pl.LazyFrame, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
+        """The statistics, beside those of units that have a code already, another each."""
+        joined = self.table(rows, code).join(units, on=UNIT, how="right")
         return joined.with_columns(pl.col(name).fill_null(0) for name in self._sums())
 
     def _sums(self) -> list[str]:
         return [*self.counts, *(name for name, statistic in self.statistics.items() if statistic.monoid == "sum")]
 
-    def _table(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """One row a unit. A unit without a row that the statistics are of is not there."""
+    def table(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
+        """One row a unit: rows of one code are of one. A unit without a row that the statistics are of is not there."""
         # As columns first: what several statistics read is then worked out once, which inside an aggregation it is not.
         columns = [statistic.bare.alias(statistic.name) for statistic in self.statistics.values()]
         told = [folded(pl.col(statistic.name), statistic.monoid) for statistic in self.statistics.values()]
-        ranked = self._ranked(self._in_order(rows))
+        ranked = self._ranked(self._in_order(rows, code))
         if not self.counts:
-            return fold(ranked.select(_UNIT, *columns), [_UNIT], told)
+            return fold(ranked.select(UNIT, *columns), [UNIT], told)
         upto = pl.col(_UPTO)
-        units = fold(ranked.select(_UNIT, upto, *columns), [_UNIT], [upto.max(), *told])
+        units = fold(ranked.select(UNIT, upto, *columns), [UNIT], [upto.max(), *told])
         last = dict(zip(("place", "true_place"), counts_of(upto), strict=True))
         return units.with_columns(last[place].alias(name) for name, place in self.counts.items()).drop(_UPTO)
 
@@ -133,10 +140,10 @@ class Ranking:
         told |= {self._standing(name).meta.output_name() for name in STANDINGS}
         return sorted(read - told - self.order.held.keys())
 
-    def _in_order(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+    def _in_order(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """The rows that count, sorted by their keys."""
         carried, key = self._carried(), pl.col(_KEY)
-        packed = sort_key(code_of(self.unit), self.order.number, self.order.truth)
+        packed = sort_key(code, self.order.number, self.order.truth)
         # One column is sorted much faster than a table, so the key holds what it can.
         rows = rows.select(pl.when(self.order.rows).then(packed).alias(_KEY), *carried)
         return rows.filter(key.is_not_null()).sort(_KEY)
@@ -174,7 +181,7 @@ class Ranking:
             _as(true_above, trues_above),
             # In a tie the true rows come last, and the very last one knows how far the tie goes.
             changes(before_tie).shift(-1, fill_value=True).alias(_LAST_OF_TIE),
-            code_in_key(key).alias(_UNIT),
+            code_in_key(key).alias(UNIT),
         )
         rows = rows.with_columns(_as(rank, _at_last(place)), _as(true_rank, _at_last(true_place)))
         if not self._is_of_true_rows:

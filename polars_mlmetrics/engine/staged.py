@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from polars_mlmetrics.data.files import is_at_hand
 from polars_mlmetrics.data.roles import Table, Types, same_expression, types_of
 from polars_mlmetrics.engine.arithmetic import even
 from polars_mlmetrics.engine.folds import CODE, beside, fold, share
@@ -24,10 +25,14 @@ from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.small import NUMBER, split_by_id
 from polars_mlmetrics.errors import StateError
 
 FEW = 200
 """How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
+
+IDS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+"""The types of ids that may be small whole numbers."""
 
 
 class Plan:
@@ -117,15 +122,45 @@ class Plan:
         """One row a group, with the columns of every measure."""
         self._fold_in_parts()
         self._share_folds()
-        plain = [lane.groups() for lane in self._lanes.values() if lane.by == self.by]
+        small = [lane for lane in self._lanes.values() if self._has_small_ids(lane)]
+        others = [lane for lane in self._lanes.values() if lane not in small]
+        plain = [lane.settled(self._sums_of_small_ids(lane), self.by) for lane in small]
+        plain += [lane.groups() for lane in others if lane.by == self.by]
         plain += [fold(plan.groups(), self.by, settled) for plan, settled in self._targets.values()]
-        coded = [lane.groups() for lane in self._lanes.values() if lane.by != self.by]
+        coded = [lane.groups() for lane in others if lane.by != self.by]
         if not coded:
             return beside(plain, self.by)
-        names = beside(plain, self.by) if plain else self.rows.select(self.by).unique()
+        return self._named(beside(plain, self.by) if plain else self._groups(), coded)
+
+    def _groups(self) -> pl.LazyFrame:
+        return self.rows.select(self.by).unique()
+
+    def _named(self, names: pl.LazyFrame, coded: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+        """Tables of coded groups, beside the groups."""
         # Two groups of one code would be an error here, never a wrong number. The check leaves the streaming engine,
         # with a row a group.
         return beside([names.with_columns(self._code()), *coded], [CODE], validate="1:1").drop(CODE)
+
+    def _has_small_ids(self, lane: Lane) -> bool:
+        """Whether samples of a lane may be ranked without being looked up.
+
+        Some of the rows are read once more then. And a pass, of few samples, was not made faster by it.
+        """
+        if self.passes is not None or self.state is not None or lane.grain != "sample" or lane.counting is None:
+            return False
+        types = [self.schema[key] for key in lane.keys]
+        return len(types) == 1 and types[0] in IDS and self._has_plain_keys and is_at_hand(self.rows)
+
+    def _sums_of_small_ids(self, lane: Lane) -> pl.LazyFrame:
+        """One row a group: what settling needs to know of all samples together, with small ids and with others."""
+        split = split_by_id(self.rows, self._groups() if self.by else None, *lane.keys)
+        lane.read(self._coded(lane.by, self.rows).cache())
+        small = split.numbers.join(lane.sums_by_code(split.code), on=NUMBER, how="left").drop(NUMBER)
+        lane.read(self._coded(lane.by, split.others))
+        others = lane.sums() if lane.by == self.by else self._named(split.groups, [lane.sums()])
+        small = small.with_columns(pl.exclude(self.by).fill_null(0))
+        both = pl.concat([small, others.select(small.collect_schema().names())])
+        return fold(both, self.by, [pl.exclude(self.by).sum()])
 
     def units(self) -> pl.LazyFrame:
         """One row a unit, with the values of measures that all stop at one grain."""
@@ -206,8 +241,13 @@ class Plan:
         """
         if measure.grain != "sample" or measure.per is not None or self.state is not None:
             return False
+        return len(self.by) > 1 and self._has_plain_keys
+
+    @property
+    def _has_plain_keys(self) -> bool:
+        """Whether equal values of the by columns have equal hashes."""
         types = [self.schema[key] for key in self.by]
-        return len(types) > 1 and all(t.is_integer() or t.is_temporal() or t in (pl.String, pl.Boolean) for t in types)
+        return all(t.is_integer() or t.is_temporal() or t in (pl.String, pl.Boolean) for t in types)
 
     def _coded(self, by: list[str], rows: pl.LazyFrame) -> pl.LazyFrame:
         return rows if by == self.by else rows.with_columns(self._code())

@@ -114,18 +114,13 @@ SMALL = 2**32
 
 
 def number_of_group(code: pl.Expr) -> pl.Expr:
-    """31 bits of the code of a group."""
+    """31 bits of the code of a group; the same of a code that holds them."""
     return code // (2 * SMALL)
 
 
 def code_of_small(group: pl.Expr, number: pl.Expr) -> pl.Expr:
     """An even code that holds the number of a group, and a whole number from 0 to below `SMALL`."""
     return group * (2 * SMALL) + number.cast(pl.UInt64) * 2
-
-
-def number_of_code(code: pl.Expr) -> pl.Expr:
-    """The number of the group in such a code."""
-    return code // (2 * SMALL)
 
 
 def small_of_code(code: pl.Expr) -> pl.Expr:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain, all_of, same_expression
-from polars_mlmetrics.engine.arithmetic import number_of_code, small_of_code
+from polars_mlmetrics.engine.arithmetic import number_of_group, small_of_code
 from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, compacted, fold, fold_rows, two_of_one_name
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.ranking import UNIT, Ranking, take_share
@@ -181,16 +181,16 @@ class Lane:
 
     @property
     def counting(self) -> Ranking | None:
-        """The ranking that tells the rows of every unit, where beside it there are only few more to count."""
+        """The ranking that tells the rows of every unit, where beside it only rows are counted, and few as a rule."""
         counting = [ranking for ranking in self.rankings.values() if ranking.counts]
         rows = [recorder.answer.rows.meta.output_name() for recorder, _ in self.measures]
-        if len(counting) != 1 or not all(name in counting[0].counts for name in rows):
+        if self.fold.features or len(counting) != 1 or not all(name in counting[0].counts for name in rows):
             return None
         return counting[0] if all(s.is_count and s.counted is not None for s in self._of_rows()) else None
 
     def sums_by_code(self, code: pl.Expr) -> pl.LazyFrame:
         """Sums of samples by the number of their group, where rows have a code that tells it and the sample."""
-        rows, of_rows, counting = self.fold.rows_with_features(), self._of_rows(), self.counting
+        rows, of_rows, counting = self.fold.rows, self._of_rows(), self.counting
         assert counting is not None
         units = counting.table(rows, code)
         for ranking in self.rankings.values():
@@ -201,7 +201,7 @@ class Lane:
             units = units.join(fold_rows(counted, [UNIT], of_rows), on=UNIT, how="left")
             units = units.with_columns(pl.col(count.name).fill_null(0) for count in of_rows)
         [sample] = self.keys
-        named = [number_of_code(pl.col(UNIT)).alias(NUMBER), small_of_code(pl.col(UNIT)).alias(sample)]
+        named = [number_of_group(pl.col(UNIT)).alias(NUMBER), small_of_code(pl.col(UNIT)).alias(sample)]
         return self._summed(self._valued(units.with_columns(named), [NUMBER, sample]), [NUMBER])
 
     def units(self) -> pl.LazyFrame:

@@ -154,7 +154,7 @@ class Plan:
     def _sums_of_small_ids(self, lane: Lane) -> pl.LazyFrame:
         """One row a group: what settling needs to know of all samples together, with small ids and with others."""
         split = split_by_id(self.rows, self._groups() if self.by else None, *lane.keys)
-        lane.read(self._coded(lane.by, self.rows).cache())
+        lane.read(self.rows)
         small = split.numbers.join(lane.sums_by_code(split.code), on=NUMBER, how="left").drop(NUMBER)
         lane.read(self._coded(lane.by, split.others))
         others = lane.sums() if lane.by == self.by else self._named(split.groups, [lane.sums()])

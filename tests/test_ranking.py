@@ -286,6 +286,12 @@ def test_a_tie_far_down(monkeypatch: pytest.MonkeyPatch) -> None:
         assert table.filter(sample=near)["dcg"].item() == pytest.approx(told, rel=1e-12)
 
 
+def test_worths_of_places_along_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a k that is too great for a table."""
+    monkeypatch.setattr(ranking, "TABLE", 0)
+    check(TIED, GRADED)
+
+
 # -- two units of one code ---------------------------------------------------------------------------------------------
 
 OF_SAMPLES = [mlm.ranking_loss(), mlm.ndcg(k=3).on(truth="gain"), mlm.r_precision(), mlm.roc_auc(average="samples")]
@@ -353,6 +359,16 @@ def test_groups_that_share_a_number(shared: int, by: Any, monkeypatch: pytest.Mo
         for asked in (some, *([metric] for metric in some)):
             table = mlm.evaluate(log.lazy(), asked, by=by).collect(engine=engine)
             assert_frame_equal(table, right.select(table.columns), rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("first", [0, FAR])
+def test_a_broken_row_is_found_wherever_it_lies(first: int) -> None:
+    """Rows of a sample lie together, and of those with nothing to count only the first is looked at."""
+    log = TIED.with_columns(pl.col("sample") + first).sort("model", "sample", nulls_last=True)
+    for broken in (0, 1, 3, log.height // 2, log.height - 1):
+        check(
+            log.with_columns(pl.when(pl.int_range(pl.len()) == broken).then(NAN).otherwise("score").alias("score")), FEW
+        )
 
 
 def test_only_a_source_that_is_at_hand_is_read_once_more() -> None:

@@ -155,7 +155,8 @@ def number_in_key(key: pl.Expr) -> pl.Expr:
 
 def truth_in_key(key: pl.Expr) -> pl.Expr:
     """The truth."""
-    return key.cast(pl.UInt64, strict=False, wrap_numerical=True) % 2 == 1
+    _, low = halves(key)
+    return low % 2 == 1
 
 
 def is_of_code(change: pl.Expr) -> pl.Expr:

@@ -229,8 +229,7 @@ class Lane:
         return [*(pl.when(present).then(pl.col(name)).alias(name) for name in told), present.alias(columns.present)]
 
     def _ranked(self, units: pl.LazyFrame) -> pl.LazyFrame:
-        names = [statistic.name for statistic in self._of_rows()]
-        names += [name for ranking in self.rankings.values() for name in ranking.statistics]
+        names = [*self.fold.statistics, *(name for ranking in self.rankings.values() for name in ranking.statistics)]
         for name in names:
             if names.count(name) > 1:
                 raise two_of_one_name(name)

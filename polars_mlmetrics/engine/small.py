@@ -45,7 +45,7 @@ def split_by_id(rows: pl.LazyFrame, groups: pl.LazyFrame | None, sample: str) ->
     groups = groups.with_columns(number.alias(NUMBER))
     groups = groups.with_columns((pl.len().over(NUMBER) > 1).alias(_IS_SHARED)).cache()
     shared = groups.filter(_IS_SHARED)
-    # As a rule there are none. Then the cross join does not begin to read the rows, as any other join would.
+    # As a rule there are none. Then the cross join does not begin to read the rows; an inner join would read them all.
     of_shared = rows.filter(is_small).join(shared.select(_IS_SHARED).head(1), how="cross").drop(_IS_SHARED)
     of_shared = of_shared.join(shared.select(by), on=by, nulls_equal=True)
     numbers = groups.filter(~pl.col(_IS_SHARED)).drop(_IS_SHARED)

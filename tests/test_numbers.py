@@ -49,11 +49,11 @@ def test_a_far_logit_is_a_probability(logit: float) -> None:
     )
 
 
-@pytest.mark.parametrize("p", [0.0, 5e-324, 1e-320, 1e-300, 1e-16, 0.5, 1 - 2**-53, 1.0])
+@pytest.mark.parametrize("p", [0.0, 5e-324, 1e-320, 1e-300, 1e-16, 1e-10, 1e-5, 0.5, 1 - 2**-53, 1.0])
 @pytest.mark.parametrize("truth", [0, 1])
 def test_a_probability_next_to_an_end(truth: int, p: float) -> None:
     clipped = min(max(p, 1e-15), 1 - 1e-15)
-    expected = -math.log(clipped if truth else 1 - clipped)
+    expected = -math.log(clipped) if truth else -math.log1p(-clipped)
     assert both(frame(score=[p], truth=[truth]), mlm.log_loss()) == pytest.approx(expected, rel=EXACT, abs=0)
 
 

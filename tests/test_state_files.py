@@ -734,6 +734,7 @@ Int64 positives[where label is known]
 Int64 positives[where sample is known]
 Float64 products_truth
 Int64 rows by bin@15
+Float64 shift_truth
 Float64 soft_support
 Float64 squared_error
 Float64 surplus by bin@15

@@ -208,5 +208,6 @@ def _unit_value(measure: Measure, columns: Columns) -> pl.Expr:
     value = pl.col(columns.value)
     if measure.labels is None or measure.undefined is None or measure.grain != "label":
         return value
-    absent = pl.col(columns.present).is_null() & pl.col(measure.table.label).is_in(list(measure.labels))
+    # A label may be there for another metric alone: where all rows that this one reads are excluded.
+    absent = ~pl.col(columns.present).fill_null(False) & pl.col(measure.table.label).is_in(list(measure.labels))
     return pl.when(absent).then(measure.undefined).otherwise(value)

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -19,10 +20,43 @@ def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     return part / whole.cast(pl.Float64).clip(lower_bound=sys.float_info.min)
 
 
+PARTS = 2.0**255
+"""A product of four parts of so many is a number still, and one of four small parts not 0 yet."""
+
+
+def as_parts_of(values: Sequence[pl.Expr], whole: pl.Expr) -> list[pl.Expr]:
+    """Values in parts of about their whole, which is positive or 0: products of four are numbers, whatever the unit.
+
+    The part is a power of two, so that nothing is rounded.
+    """
+    exponent = bits_of(whole.clip(lower_bound=sys.float_info.min)) // 2**52
+    size = (exponent * 2**52).reinterpret(dtype=pl.Float64)
+    return [value / size * PARTS for value in values]
+
+
+def times_own_log(share: pl.Expr, rest: pl.Expr) -> pl.Expr:
+    """`share · ln share`, given what the share leaves of 1: next to 1 only that still says how far it is from it."""
+    log = pl.when(share > 0.5).then((-rest).log1p()).otherwise(share.clip(lower_bound=sys.float_info.min).log())
+    return share * log
+
+
 def times_log(factor: pl.Expr, value: pl.Expr, *, base: float = math.e, of_zero: float = -math.inf) -> pl.Expr:
     """`factor · log value`, where a factor of 0 gives 0 whatever the value, and log 0 is `of_zero`."""
-    log = pl.when(value == 0).then(of_zero).otherwise(value.log(base))
-    return pl.when(factor == 0).then(0.0).otherwise(factor * log)
+    return _times(factor, pl.when(value == 0).then(of_zero).otherwise(value.log(base)))
+
+
+def times_log_of_rest(factor: pl.Expr, value: pl.Expr, *, base: float = math.e, of_zero: float = -math.inf) -> pl.Expr:
+    """`factor · log(1 - value)`, in the same way, and right for small values too: 1 less them is rounded."""
+    return _times(factor, pl.when(value == 1).then(of_zero).otherwise(log_of_rest(value, base=base)))
+
+
+def log_of_rest(value: pl.Expr, *, base: float = math.e) -> pl.Expr:
+    """`log(1 - value)`, right for small values too: 1 less them is rounded."""
+    return (-value).log1p() * (1 / math.log(base))
+
+
+def _times(factor: pl.Expr, value: pl.Expr) -> pl.Expr:
+    return pl.when(factor == 0).then(0.0).otherwise(factor * value)
 
 
 def log1p_exp(value: pl.Expr) -> pl.Expr:
@@ -40,8 +74,18 @@ def logit(probability: pl.Expr) -> pl.Expr:
     return probability.log() - (-probability).log1p()
 
 
+def has_squares(size: pl.Expr, weight: pl.Expr) -> pl.Expr:
+    """Whether a float holds weighted squares of values of this size, and of values much smaller, with all digits."""
+    return size.is_between(1e-135, 1e150) & (weight * size * size).is_between(1e-270, 1e300)
+
+
 ROUNDING = 1e-12
 """How far, in parts of itself, a sum of weights may be from what it is: the order of summation decides."""
+
+
+def unless_rounding(total: pl.Expr, sizes: pl.Expr) -> pl.Expr:
+    """A sum of weights of either sign; 0 where it is nothing but the rounding of terms of these sizes."""
+    return pl.when(total.abs() > sizes * ROUNDING).then(total).otherwise(0.0)
 
 
 def reaches(value: pl.Expr, bound: pl.Expr | float) -> pl.Expr:

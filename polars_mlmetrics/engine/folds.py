@@ -130,7 +130,7 @@ def changes(value: pl.Expr) -> pl.Expr:
 
 def merge(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
     """Statistics of finer keys, or of parts, as statistics at some keys."""
-    return _fold_columns(_about_common_means(folds, keys, statistics), keys, statistics)
+    return _fold_columns(_about_common_shifts(folds, keys, statistics), keys, statistics)
 
 
 def _fold_columns(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
@@ -139,25 +139,29 @@ def _fold_columns(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[
 
 def compacted(state: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
     """The rows of equal keys as one. A statistic that none of them has is null still, and not the sum of nothing."""
-    rows = _about_common_means(state, keys, statistics)
+    rows = _about_common_shifts(state, keys, statistics)
     merged = [pl.when(pl.col(s.name).count() > 0).then(s.merge()).alias(s.name) for s in statistics]
     return fold(rows, keys, merged)
 
 
-def _about_common_means(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
-    """The folds, with sums about a mean told from the mean that those of equal keys have together."""
+def _about_common_shifts(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
+    """The folds, with sums about a shift told from one that those of equal keys have in common: about their mean."""
     moments = {statistic.name: statistic.moment for statistic in statistics if statistic.moment is not None}
     if not moments:
         return folds
-    weights = {total: moment.weight for moment in moments.values() for total in moment.sums}
-    means = {total: pl.col(f"{INTERNAL}mean:{total}") for total in weights}
+    weights = {shift: moment.weight for moment in moments.values() for shift in moment.shifts}
+    shifts = {shift: pl.col(f"{INTERNAL}common:{shift}") for shift in weights}
     together = [
-        ratio(pl.col(total).sum(), pl.col(weight).sum()).alias(means[total].meta.output_name())
-        for total, weight in weights.items()
+        _mean(pl.col(shift), pl.col(weight)).alias(shifts[shift].meta.output_name())
+        for shift, weight in weights.items()
     ]
     common = fold(folds, keys, together)
     joined = folds.join(common, on=keys, nulls_equal=True) if keys else folds.join(common, how="cross")
-    return joined.with_columns(moment.moved(name, means).alias(name) for name, moment in moments.items())
+    return joined.with_columns(moment.moved(name, shifts).alias(name) for name, moment in moments.items())
+
+
+def _mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:
+    return ratio((value * weight).sum(), pl.when(value.is_not_null()).then(weight).sum())
 
 
 def fold(

@@ -80,12 +80,12 @@ class Lane:
         self.looks_back: dict[str, pl.Expr] = {}
         self.measures: list[tuple[Recorder, Columns]] = []
         self.rankings: dict[tuple[object, ...], Ranking] = {}
-        if run is not None:
-            self.fold.take_feature(run)
 
     def add(self, recorder: Recorder, columns: Columns) -> None:
         """Take in a measure and whatever its formula asks for."""
         self.take(recorder, [*recorder.folded, *recorder.run_rows])
+        if recorder.run_key is not None:
+            self.fold.take_feature(recorder.run_key)
         for order, statistics, shares, counts in recorder.ranked():
             same = (order.rows, order.number, order.truth, order.name, list(order.held))
             ranking = self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys))
@@ -249,7 +249,9 @@ class Lane:
         some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
         back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
         table = fold_rows(self._rows_of(back), self.unit_keys, again)
-        return beside([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
+        both = beside([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
+        # Of units that were not looked at again no row counts, whichever those are: the others of a lane decide it.
+        return both.with_columns(pl.col(s.name).fill_null(0) for s in again if s.monoid == "sum")
 
     def _of_rows(self) -> list[Statistic]:
         """The statistics that no ranking tells."""

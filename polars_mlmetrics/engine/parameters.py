@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict, Union, get_args, get_orig
 import polars as pl
 
 from polars_mlmetrics.data.roles import is_row_wise
+from polars_mlmetrics.engine.arithmetic import ROUNDING
 from polars_mlmetrics.engine.statistics import Cut, Threshold
 from polars_mlmetrics.errors import ParameterError
 
@@ -156,5 +157,5 @@ def _check_threshold(metric: str, threshold: Threshold) -> None:
 def _check_label_weights(metric: str, weights: Mapping[Any, float]) -> None:
     if not weights or not all(_is_number(weight) and math.isfinite(weight) for weight in weights.values()):
         raise ParameterError(f"{metric}: an average by label takes {{label: weight}}, not {weights!r}.")
-    if sum(weights.values()) == 0:
+    if abs(math.fsum(weights.values())) <= ROUNDING * math.fsum(map(abs, weights.values())):
         raise ParameterError(f"{metric}: the weights of an average must not sum to 0: {dict(weights)!r}.")

@@ -10,7 +10,6 @@ from typing import Literal, Protocol
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain
-from polars_mlmetrics.engine.arithmetic import ratio
 
 Monoid = Literal["sum", "min", "max"]
 
@@ -34,27 +33,35 @@ class Share:
 
 @dataclass(frozen=True)
 class Moment:
-    """What a sum of deviations from the mean, or of products of two, needs to be told from another mean.
+    """What a sum of deviations from a shift, or of products of two, needs to be told from another shift.
 
-    A part of the rows has sums about its own mean. About that of all rows they are what they were, and what the
-    distance of the two means adds.
+    A part of the rows has sums about a shift of its own: its mean, rounded. About another they are what they were, and
+    what the distance of the two shifts adds.
     """
 
     weight: str
     """The statistic that is the weight of the rows."""
-    sums: tuple[str, ...]
-    """The weighted sums of the one or two values."""
-    deviations: tuple[str, ...]
-    """The weighted sums of how far these lie from their means: nothing but rounding."""
+    shifts: tuple[str, ...]
+    """The numbers that the one or two values were taken from, as they were on the rows."""
+    deviations: tuple[str, ...] = ()
+    """The weighted sums of how far the values lie from these: nothing but rounding. None for a shift itself."""
+
+    @property
+    def monoid(self) -> Monoid:
+        """How it is folded: a shift is the same on all rows of a unit."""
+        return "sum" if self.deviations else "max"
 
     def renamed(self, suffix: str) -> Moment:
         """The same of statistics whose names end in a suffix."""
-        return Moment(self.weight + suffix, *(tuple(f"{n}{suffix}" for n in of) for of in (self.sums, self.deviations)))
+        of_all = (self.shifts, self.deviations)
+        return Moment(self.weight + suffix, *(tuple(f"{name}{suffix}" for name in names) for names in of_all))
 
-    def moved(self, name: str, means: Mapping[str, pl.Expr]) -> pl.Expr:
-        """The statistic of this name about other means, by the names of the sums."""
+    def moved(self, name: str, shifts: Mapping[str, pl.Expr]) -> pl.Expr:
+        """The statistic of this name about other shifts, by the names of its own."""
         weight = pl.col(self.weight)
-        steps = [ratio(pl.col(total), weight) - means[total] for total in self.sums]
+        if not self.deviations:
+            return shifts[name]
+        steps = [pl.col(shift) - shifts[shift] for shift in self.shifts]
         if len(steps) == 1:
             return pl.col(name) + weight * steps[0]
         (left, right), (of_left, of_right) = steps, map(pl.col, self.deviations)
@@ -75,7 +82,7 @@ class Statistic:
     is_count: bool = False
     """Whether it counts rows, and so is never below 0."""
     moment: Moment | None = None
-    """What it needs to be merged, where it is about a mean."""
+    """What it needs to be merged, where it is about a shift, or is one."""
 
     @property
     def bare(self) -> pl.Expr:

@@ -1,5 +1,6 @@
 """Units -> group: the averages. A settled value is an aggregation over the values of a group's units."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.engine.unit import Unit
 
 AverageName = Literal["micro", "macro", "weighted", "samples", "min", "max"]
@@ -73,7 +74,9 @@ class Settlement:
             return sums | {"total": value.sum()}
         if isinstance(self.average, Mapping) and weight is not None:
             value = pl.when(weight.is_not_null()).then(value)
-            sums["weight_of_units"] = weight.sum()
+            of_defined = pl.when(value.is_not_null()).then(weight)
+            sums["sizes"] = of_defined.abs().sum()
+            sums["units_that_weigh"] = (of_defined != 0).sum().cast(pl.Int64)
         sums["broken"] = value.is_nan().sum().cast(pl.Int64)
         if self.average in ("min", "max"):
             return sums | {"extreme": value.min() if self.average == "min" else value.max()}
@@ -106,10 +109,14 @@ class Settlement:
         return self.undefined is not None and self.labels is not None
 
     def _mean(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
-        if not self._adds_absent:
-            return ratio(sums["total"], sums["weight"])
-        absent = self._absent_weight(sums)
-        return ratio(sums["total"] + absent * pl.lit(self.undefined), sums["weight"] + absent)
+        total, weight, sizes = sums["total"], sums["weight"], sums.get("sizes")
+        if self._adds_absent:
+            absent = self._absent_weight(sums)
+            # Without an absent label nothing is added, also where 0 times infinity would be NaN.
+            total += pl.when(absent != 0).then(absent * pl.lit(self.undefined)).otherwise(0.0)
+            weight += absent
+            sizes = None if sizes is None else pl.lit(math.fsum(map(abs, self._weights_of_vocabulary())))
+        return ratio(total, weight if sizes is None else unless_rounding(weight, sizes))
 
     def _extreme(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         if not self._adds_absent:
@@ -123,6 +130,13 @@ class Settlement:
     def _absent_weight(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         if self.average == "macro":
             return self._absent(sums["units"]).cast(pl.Float64)
-        if isinstance(self.average, Mapping):
-            return sum(self.average.get(label, 0.0) for label in set(self.labels or ())) - sums["weight_of_units"]
-        return pl.lit(0.0)
+        if not isinstance(self.average, Mapping):
+            return pl.lit(0.0)
+        # With `undefined=` all labels that are there are defined. They are counted, so that none absent is exactly 0.
+        weights = self._weights_of_vocabulary()
+        some_absent = sums["units_that_weigh"] < sum(weight != 0 for weight in weights)
+        return pl.when(some_absent).then(math.fsum(weights) - sums["weight"]).otherwise(0.0)
+
+    def _weights_of_vocabulary(self) -> list[float]:
+        weights = self.average if isinstance(self.average, Mapping) else {}
+        return [float(weights[label]) for label in set(self.labels or ()) & weights.keys()]

@@ -236,7 +236,8 @@ class StatePlan(Plan):
             name = run.meta.output_name()
             bins = Fold(self.rows, [*self.by, *(label if by_label else []), name])
             for recorder in recorders:
-                for feature in (run, *recorder.features):
+                assert recorder.run_key is not None
+                for feature in (recorder.run_key, *recorder.features):
                     bins.take_feature(feature)
                 for statistic in recorder.run_rows:
                     bins.take(statistic)
@@ -283,5 +284,5 @@ def _of_spec(name: str, told: Any) -> Statistic:
         return Statistic(name, row, "sum", is_count=True)
     if isinstance(told, str):
         return Statistic(name, row, cast(Monoid, told))
-    moment = Moment(told["weight"], tuple(told["sums"]), tuple(told["deviations"]))
-    return Statistic(name, row, "sum", moment=moment)
+    moment = Moment(told["weight"], tuple(told["shifts"]), tuple(told["deviations"]))
+    return Statistic(name, row, moment.monoid, moment=moment)

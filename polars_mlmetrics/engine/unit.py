@@ -6,7 +6,7 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, any_of
-from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.arithmetic import has_squares, ratio, share
 from polars_mlmetrics.engine.reading import Moment, Monoid, OfPlace, Reading, Share, Statistic, folded, only_rows_of
 from polars_mlmetrics.engine.statistics import OfRow, SharedStatistics
 
@@ -157,7 +157,10 @@ class Unit(SharedStatistics):
         return self._within(name, folded(self._of(grain, row), monoid), grain)
 
     def midrank(self, name: str, row: pl.Expr) -> pl.Expr:
-        """The weight of the unit's lower values and half that of equal ones, less half of all: 0 in the middle."""
+        """The weight of the unit's lower values and half that of equal ones, less half of all: 0 in the middle.
+
+        Where rows have weights, it is the share of all weight.
+        """
         self._note_columns(row)
         row = pl.when(self.mask).then(row)
         if not self.is_weighted:
@@ -166,7 +169,8 @@ class Unit(SharedStatistics):
         upto = pl.when(self.mask).then(self.weight).sort_by(row, nulls_last=True).cum_sum()
         first, last = (row.rank(ties).cast(pl.Int64) - 1 for ties in ("min", "max"))
         before = pl.when(first > 0).then(upto.gather((first - 1).clip(0))).otherwise(0.0)
-        return self._within(f"midrank_{name}", 0.5 * (before + upto.gather(last) - upto.max()), self.grain)
+        rank = share(0.5 * (before + upto.gather(last) - upto.max()), upto.max())
+        return self._within(f"midrank_{name}", rank, self.grain)
 
     def _of(self, grain: Grain, row: pl.Expr) -> pl.Expr:
         self._note_columns(row)
@@ -229,11 +233,16 @@ class Unit(SharedStatistics):
 
     def deviation(self, name: str, row: pl.Expr) -> pl.Expr:
         """How far a row lies from the weighted mean of its unit. Sums of it need a second look at the rows."""
-        return row - self.on_rows(f"mean_{name}", ratio(self.sum(name, row), self.rows()))
+        return row - self._mean(name, row)
+
+    def _mean(self, name: str, row: pl.Expr) -> pl.Expr:
+        return self.on_rows(f"mean_{name}", ratio(self.sum(name, row), self.rows()))
 
     def variation(self, name: str, row: pl.Expr) -> pl.Expr:
-        """Σw·(row - mean)², and exactly 0 where all values are equal."""
-        return self._unless_constant(name, row, self.covariation(name, (name, row), (name, row)))
+        """Σw·(row - mean)², and exactly 0 where all values are equal; NaN where a float does not hold such squares."""
+        spread = self.covariation(name, (name, row), (name, row))
+        is_held = has_squares(self._highest(name, row) - self._lowest(name, row), self.rows())
+        return self._unless_constant(name, row, pl.when(is_held).then(spread).otherwise(float("nan")))
 
     def absolute_variation(self, name: str, row: pl.Expr) -> pl.Expr:
         """Σw·|row - mean|, and exactly 0 where all values are equal."""
@@ -245,21 +254,40 @@ class Unit(SharedStatistics):
         return self._unless_constant(name, row, gaps - rest * sides + rest.abs() * at_mean)
 
     def _unless_constant(self, name: str, row: pl.Expr, spread: pl.Expr) -> pl.Expr:
-        return pl.when(self.min(f"lowest_{name}", row) < self.max(f"highest_{name}", row)).then(spread).otherwise(0.0)
+        return pl.when(self._lowest(name, row) < self._highest(name, row)).then(spread).otherwise(0.0)
+
+    def _lowest(self, name: str, row: pl.Expr) -> pl.Expr:
+        return self.min(f"lowest_{name}", row)
+
+    def _highest(self, name: str, row: pl.Expr) -> pl.Expr:
+        return self.max(f"highest_{name}", row)
 
     def covariation(self, name: str, one: tuple[str, pl.Expr], other: tuple[str, pl.Expr]) -> pl.Expr:
         """Σw·(one - its mean)·(other - its mean), of two named row expressions."""
         left, right = self.deviation(*one), self.deviation(*other)
+        for value in (one, other):
+            self._shift(*value)
         # The means are rounded, so the deviations do not sum to 0: what that adds is taken off again.
-        rest = self._about_mean(f"deviation_{one[0]}", left, one[0])
-        rest *= self._about_mean(f"deviation_{other[0]}", right, other[0])
-        return self._about_mean(f"products_{name}", left * right, one[0], other[0]) - ratio(rest, self.rows())
+        of_one = self._about_shifts(f"deviation_{one[0]}", left, one[0])
+        of_other = self._about_shifts(f"deviation_{other[0]}", right, other[0])
+        products = self._about_shifts(f"products_{name}", left * right, one[0], other[0])
+        return products - ratio(of_one, self.rows()) * of_other
 
-    def _about_mean(self, name: str, row: pl.Expr, *values: str) -> pl.Expr:
+    def _shift(self, name: str, row: pl.Expr) -> None:
+        """Fold the mean that deviations are taken from: added up again it would be another by its last digits."""
+        shift = f"shift_{name}"
+        self._fold(shift, self._that_weighs(self._mean(name, row)), "max", moment=Moment(self._rows_name, (shift,)))
+
+    def _about_shifts(self, name: str, row: pl.Expr, *values: str) -> pl.Expr:
         """Σw·row, of the deviations of one or two values from their means."""
-        weight = "rows" if self.is_weighted else "n_rows"
-        moment = Moment(weight, values, tuple(f"deviation_{value}" for value in values))
+        shifts, deviations = (tuple(f"{what}_{value}" for value in values) for what in ("shift", "deviation"))
+        moment = Moment(self._rows_name, shifts, deviations)
         return self._fold(name, self._weighted(row), "sum", moment=moment)
+
+    @property
+    def _rows_name(self) -> str:
+        """The name of the statistic that is the weight of all rows."""
+        return "rows" if self.is_weighted else "n_rows"
 
     def runs(self, key: pl.Expr, *rows: pl.Expr, cells: int | None = None) -> tuple[pl.Expr, ...]:
         """Σw·row over the rows of equal key, in descending order of the key, one sum for each row expression.

@@ -1,10 +1,11 @@
 """Metrics of a decision: whether a score is over a threshold, and whether that is right."""
 
+from collections.abc import Sequence
 from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.arithmetic import as_parts_of, ratio
 from polars_mlmetrics.engine.declaration import metric
 from polars_mlmetrics.engine.parameters import Averaged, Decided, Options, Positive
 from polars_mlmetrics.engine.settle import Average
@@ -183,7 +184,8 @@ def _sum_of_rates(u: Unit, threshold: Threshold) -> pl.Expr:
 def mcc(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """Matthews' correlation of prediction and truth: (TP·TN - FP·FN) / √(product of the four margins)."""
     tp, fp, fn, tn = _cells(u, threshold)
-    return ratio(tp * tn - fp * fn, ((tp + fp) * (tp + fn)).sqrt() * ((tn + fp) * (tn + fn)).sqrt())
+    of_truth, of_prediction = (tp + fn) * (tn + fp), (tp + fp) * (tn + fn)
+    return ratio(tp * tn - fp * fn, (of_truth * of_prediction).sqrt())
 
 
 @metric(range=(-1, 1), best="max", undefined_when="one class only, true or predicted")
@@ -193,13 +195,15 @@ def cohen_kappa(
     """Agreement of prediction and truth beyond chance: (p_o - p_e) / (1 - p_e)."""
     tp, fp, fn, tn = _cells(u, threshold)
     agreement = ratio(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn))
-    return pl.when((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn) > 0).then(agreement)
+    return pl.when(pl.min_horizontal(tp + fp, tp + fn, tn + fp, tn + fn) > 0).then(agreement)
 
 
-def _cells(u: Unit, threshold: Threshold) -> tuple[pl.Expr, ...]:
+def _cells(u: Unit, threshold: Threshold) -> Sequence[pl.Expr]:
+    """The four cells; in parts of all weight, where rows have weights."""
     # As Float64: a product of two large counts leaves Int64.
     cells = (u.true_positives, u.false_positives, u.false_negatives, u.true_negatives)
-    return tuple(cell(threshold).cast(pl.Float64) for cell in cells)
+    values = [cell(threshold).cast(pl.Float64) for cell in cells]
+    return as_parts_of(values, u.rows()) if u.is_weighted else values
 
 
 @metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True, of_returned=True)

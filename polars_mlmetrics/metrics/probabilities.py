@@ -5,7 +5,16 @@ from typing import Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import by_float_type, log1p_exp, ratio, sigmoid, times_log
+from polars_mlmetrics.engine.arithmetic import (
+    by_float_type,
+    log1p_exp,
+    log_of_rest,
+    ratio,
+    sigmoid,
+    times_log,
+    times_log_of_rest,
+    times_own_log,
+)
 from polars_mlmetrics.engine.declaration import metric
 from polars_mlmetrics.engine.parameters import Averaged, Count, MoreThanOne, NotNegative, Options, Positive
 from polars_mlmetrics.engine.settle import Average
@@ -40,9 +49,9 @@ def _probability(u: Unit, *, logits: bool) -> pl.Expr:
 
 def _log_likelihood(u: Unit, p: pl.Expr) -> pl.Expr:
     if u.has_boolean_truth:
-        # One of the two terms is 0, so one logarithm is enough.
-        return pl.when(u.soft_truth == 1).then(p).otherwise(1 - p).log()
-    return times_log(u.soft_truth, p) + times_log(1 - u.soft_truth, 1 - p)
+        # One of the two terms is 0.
+        return pl.when(u.soft_truth == 1).then(p.log()).otherwise(log_of_rest(p))
+    return times_log(u.soft_truth, p) + times_log_of_rest(1 - u.soft_truth, p)
 
 
 def _cost_of_logit(u: Unit, *, negatives: bool = True) -> pl.Expr:
@@ -93,7 +102,7 @@ def multilabel_cross_entropy(
         p, t, of_zero = u.probability, u.soft_truth, -INFINITY if log_of_zero is None else log_of_zero
         cost = -times_log(t, p, base=base, of_zero=of_zero)
         if negatives:
-            cost -= times_log(1 - t, 1 - p, base=base, of_zero=of_zero)
+            cost -= times_log_of_rest(1 - t, p, base=base, of_zero=of_zero)
     return u.sum(f"cross_entropy@{base},{negatives},{log_of_zero},{logits}", cost)
 
 
@@ -163,8 +172,9 @@ def normalized_entropy(
     u: Unit, *, eps: Eps = 1e-15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
     """The log loss as a share of that of the base rate π: log loss / -(π·ln π + (1-π)·ln(1-π)). 1 is no better."""
-    base_rate = ratio(u.positives(), u.positives() + u.negatives())
-    entropy = -times_log(base_rate, base_rate) - times_log(1 - base_rate, 1 - base_rate)
+    rows = u.positives() + u.negatives()
+    true, other = ratio(u.positives(), rows), ratio(u.negatives(), rows)
+    entropy = -times_own_log(true, other) - times_own_log(other, true)
     return ratio(_mean_log_loss(u, eps, logits=logits), entropy)
 
 
@@ -183,7 +193,11 @@ def information_score(u: Unit, *, prior: OfRow | None = None, **options: Unpack[
         priors = u.of_row("prior", prior)
         u.needs_known(f"prior@{prior}", u.truth & priors.is_null())
         u.breaks_on(f"prior@{prior}", u.truth & ~priors.is_between(0, 1))
-    gained = pl.when(p > priors).then(p.log(2) - priors.log(2)).otherwise((1 - priors).log(2) - (1 - p).log(2))
+    gained = (
+        pl.when(p > priors)
+        .then(p.log(2) - priors.log(2))
+        .otherwise(log_of_rest(priors, base=2) - log_of_rest(p, base=2))
+    )
     # Of one true label the highest is its own.
     bits = u.max(f"information@{prior}", pl.when(u.truth).then(pl.when(p == priors).then(0.0).otherwise(gained)))
     return u.one_true_label(bits)

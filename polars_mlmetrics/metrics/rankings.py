@@ -217,11 +217,13 @@ def ndcg(
 ) -> pl.Expr:
     """Discounted cumulative gain, as a share of that of the ideal order: `dcg` / dcg of the labels by grade.
 
-    `k`, `gain` and `ties` are those of `dcg`. As an expression it is slow: for many rows use `evaluate`.
+    `k`, `gain` and `ties` are those of `dcg`. It is NaN where the gains of a sample are too large for a float: with
+    `gain="exponential"` above a grade of about 1,000. As an expression it is slow: for many rows use `evaluate`.
     """
     gained = _gain(u, gain) * _discount(u.ideal_place, k)
     ideal = u.sum(f"ideal@{gain},{k}", pl.when(u.has_gain).then(gained))
-    return ratio(_dcg(u, k, gain, ties), ideal)
+    # As a share of what no float holds, any sum of gains would be 0.
+    return ratio(_dcg(u, k, gain, ties), pl.when(ideal.is_finite()).then(ideal).otherwise(float("nan")))
 
 
 def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import exceeds, logit, ratio, reaches, share
+from polars_mlmetrics.engine.arithmetic import as_parts_of, exceeds, logit, ratio, reaches, share
 from polars_mlmetrics.engine.declaration import metric
 from polars_mlmetrics.engine.parameters import Averaged, Count, PositiveShare, Share
 from polars_mlmetrics.engine.settle import Average
@@ -21,7 +21,10 @@ LINEAR_PARTS, FARTHEST_POWER, PART_OF_POWER = 2.0**16, 40.0, 1 / 80
 
 
 class Curve(NamedTuple):
-    """What lies at or above each score, best first; rows of one score (or of one cell of a grid) are one step."""
+    """What lies at or above each score, best first; rows of one score (or of one cell of a grid) are one step.
+
+    Where rows have weights, all is in parts of their sum.
+    """
 
     positives: pl.Expr
     negatives: pl.Expr
@@ -52,15 +55,14 @@ class Curve(NamedTuple):
 
 def _curve(u: Unit, bins: Bins, grid: Grid) -> Curve:
     key = u.score.alias("score") if bins is None else _cell(u, bins, grid).alias(f"cell@{bins},{grid}")
-    positives, negatives = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
-    return Curve(
-        positives,
-        negatives,
-        positives_upto=positives.cum_sum().cast(pl.Float64),
-        negatives_upto=negatives.cum_sum().cast(pl.Float64),
-        all_positives=u.positives().cast(pl.Float64),
-        all_negatives=u.negatives().cast(pl.Float64),
-    )
+    runs = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
+    totals = [u.positives().cast(pl.Float64), u.negatives().cast(pl.Float64)]
+    if u.is_weighted:
+        positives, negatives, *totals = as_parts_of([*runs, *totals], u.rows())
+    else:
+        positives, negatives = runs
+    upto = (run.cum_sum().cast(pl.Float64) for run in (positives, negatives))
+    return Curve(positives, negatives, *upto, *totals)
 
 
 def _cell(u: Unit, bins: int, grid: Grid) -> pl.Expr:

@@ -1,0 +1,72 @@
+"""The name of a run's key is its identity, as that of a statistic is."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+
+LOG = pl.DataFrame(
+    {
+        "label": list("aabbab"),
+        "sample": [1, 2, 3, 4, 5, 6],
+        "score": [0.9, 0.8, 0.7, 0.3, 0.2, 0.1],
+        "truth": [1, 1, 0, 1, 0, 0],
+    }
+)
+
+
+@pytest.fixture
+def largest() -> Iterator[Any]:
+    """A metric whose key of runs depends on a parameter that its name does not tell."""
+
+    @mlm.metric(range=(0, float("inf")), best=None, undefined_when="no rows")
+    def largest(u: mlm.Unit, cut: float, *, key: str = "side", average: mlm.Average = "micro") -> pl.Expr:
+        """How many rows are on one side of a cut, the more numerous one."""
+        (rows,) = u.runs((u.score > cut).cast(pl.Int64).alias(key), pl.lit(1).alias("rows"), cells=2)
+        return rows.max()
+
+    yield largest
+    del mlm.CATALOGUE["largest"]
+
+
+MESSAGE = "two different statistics are called 'side': give one of them another name."
+
+ASK: dict[str, Callable[[list[Any]], Any]] = {
+    "evaluate": lambda metrics: mlm.evaluate(LOG.lazy(), metrics),
+    "evaluate tidy": lambda metrics: mlm.evaluate(LOG.lazy(), metrics, by="label", tidy=True),
+    "per label": lambda metrics: mlm.evaluate(LOG.lazy(), metrics, per="label"),
+    "state": lambda metrics: mlm.state(LOG.lazy(), metrics),
+}
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+def test_two_keys_of_one_name_are_refused(largest: Any, ask: Callable[[list[Any]], Any]) -> None:
+    few, many = largest(0.15).alias("few"), largest(0.5).alias("many")
+    for metrics in ([few, many], [many, few], [many - few], [many, mlm.f1(), few]):
+        with pytest.raises(mlm.NameCollisionError) as caught:
+            ask(metrics)
+        assert str(caught.value) == MESSAGE
+
+
+def test_two_keys_of_one_name_in_a_state(largest: Any) -> None:
+    """Of a group and of its labels: in a state their bins stand in one column."""
+    with pytest.raises(mlm.NameCollisionError) as caught:
+        mlm.state(LOG, largest(0.15), largest(0.5, average="macro"))
+    assert str(caught.value) == MESSAGE
+
+
+def test_keys_of_two_names_stand_side_by_side(largest: Any) -> None:
+    few, many = largest(0.15, key="over 0.15").alias("few"), largest(0.5, key="over 0.5").alias("many")
+    for metrics in ([few, many], [many, few]):
+        expected = {"few": 5.0, "many": 3.0}
+        assert mlm.evaluate(LOG, metrics).row(0, named=True) == expected
+        assert mlm.finish(mlm.state(LOG, metrics), metrics).row(0, named=True) == expected
+
+
+def test_one_key_is_shared(largest: Any) -> None:
+    metrics = [largest(0.15), largest(0.15, average="macro"), largest(0.15).alias("again")]
+    assert mlm.evaluate(LOG, metrics).row(0) == (5.0, 2.5, 5.0)
+    assert mlm.finish(mlm.state(LOG, metrics), metrics).row(0) == (5.0, 2.5, 5.0)

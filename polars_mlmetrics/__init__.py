@@ -11,6 +11,7 @@ from polars_mlmetrics.analysis.state_files import scan_states, write_state
 from polars_mlmetrics.analysis.states import compact, finish, state
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.data.arrays import from_arrays
+from polars_mlmetrics.data.listed import listed_type
 from polars_mlmetrics.data.reshape import from_lists, from_predictions, from_wide
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.data.scan import scan
@@ -62,6 +63,7 @@ __all__ = [
     "from_lists",
     "from_predictions",
     "from_wide",
+    "listed_type",
     "metric",
     "profile",
     "raise_for",

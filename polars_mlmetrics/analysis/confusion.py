@@ -5,7 +5,8 @@ from typing import TypeVar, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.question import KeyReader, Keys, rows_of
+from polars_mlmetrics.analysis.fitness import check_keys
+from polars_mlmetrics.analysis.question import KeyColumn, KeyReader, Keys, columns_of, rows_of
 from polars_mlmetrics.data.roles import Door, Roles, Table, any_of, check_columns, check_role, checked_roles
 from polars_mlmetrics.engine.arithmetic import ratio
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
@@ -50,9 +51,9 @@ def confusion(frame: AnyFrame, by: Keys | None = None, **roles: Unpack[Roles]) -
     └───────┴───────────┴─────┘
     """
     given = rows_of(frame)
-    table = Table.of(checked_roles(roles, beside=("by",)))
-    reader = KeyReader(given)
-    keys = [] if by is None else reader.read(by)
+    table: Table = Table.of(checked_roles(roles, beside=("by",)))
+    reader: KeyReader = KeyReader(given)
+    keys: list[KeyColumn] = [] if by is None else reader.read(by)
     names: list[str] = [key.name for key in keys]
     for name in names:
         if [*RESULTS, *names].count(name) > 1:
@@ -64,6 +65,7 @@ def confusion(frame: AnyFrame, by: Keys | None = None, **roles: Unpack[Roles]) -
         check_columns([table.label], schema, what="label column")
     is_hard = table.label not in schema
     _check(table, schema, is_hard=is_hard)
+    check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], schema)
     counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, table, columns), columns)
     named = dict(zip([*columns, TRUE, PREDICTED, N], [*names, *RESULTS], strict=True))
     result = counted.select(pl.col(column).alias(name) for column, name in named.items())

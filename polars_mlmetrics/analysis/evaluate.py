@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.accounts import TIDY, Account, plain_row
-from polars_mlmetrics.analysis.fitness import check_unit_key
+from polars_mlmetrics.analysis.fitness import check_listed, check_unit_key
 from polars_mlmetrics.analysis.question import Keys, Question
 from polars_mlmetrics.analysis.slices import stacked
 from polars_mlmetrics.analysis.splitting import passes_of
@@ -178,6 +178,7 @@ def _check_units(question: Question, per: Grain) -> None:
     for measure in measures:
         keys = measure.table.keys(per)
         check_unit_key(measure, per, keys, question.schema)
+        check_listed(measure.unsettled(per), question.schema, question.columns_of_keys)
         if keys != measures[0].table.keys(per):
             first, other = (f"{m.output_name} has {m.table.keys(per)}" for m in (measures[0], measure))
             raise MetricError(f"per={per!r} needs one {per} column for all metrics, and {first}, {other}.")

@@ -1,20 +1,22 @@
 """Whether a table has what a measure needs: its columns, their types, the labels it names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.data.listed import LISTED, RETURNED, Listed
 from polars_mlmetrics.data.roles import check_columns, check_role
-from polars_mlmetrics.data.truths import FILLED_TYPE, LISTED, LISTED_TYPE
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.statistics import Cut
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
 
 
-def check_measure(measure: Measure, schema: pl.Schema) -> None:
-    """Refuse a measure whose columns the table lacks, or cannot be read as it needs them."""
-    _check_negatives(measure, schema)
+def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
+    """Refuse a measure whose columns the table lacks, or cannot be read as it needs them.
+
+    `keys` are the columns that tell one group from another.
+    """
     table, probe = measure.table, measure.probe
     guards = set(probe.door.guards)
     check_role("score", table.score, schema, any_type=guards.isdisjoint({"score", "probability", "logit"}))
@@ -37,19 +39,57 @@ def check_measure(measure: Measure, schema: pl.Schema) -> None:
     if measure.targets is not None:
         check_columns([measure.targets.column], schema, what="target column")
         _check_names(measure, "target", measure.targets.weights or (), schema[measure.targets.column])
+    check_listed(measure, schema, keys)
 
 
-def _check_negatives(measure: Measure, schema: pl.Schema) -> None:
-    """Refuse a measure that is wrong on a log of what was returned."""
-    listed, looks_at_labels = schema.get(LISTED), measure.grain == "label" or measure.labels is not None
-    if not measure.needs_negatives or not (listed == LISTED_TYPE or (listed == FILLED_TYPE and looks_at_labels)):
+def check_listed(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
+    """Refuse a measure that is wrong on a log of what was returned, by groups of these keys."""
+    log = Listed.of(schema)
+    # The rows that are there can be counted, and those that were returned lack nothing.
+    if log is None or measure.declaration.counts or any(map(_takes_returned, measure.predicates)):
         return
-    lacking = "lacks those that were not returned" if listed == LISTED_TYPE else "does not know the labels of some"
-    mend = "Make it by with_truths(..., n_labels=...)" if listed == LISTED_TYPE else "Give each label its row"
-    raise MetricError(
-        f"{measure.output_name} needs every negative, and this log {lacking}: its column {LISTED!r} says so. {mend}, "
-        "or drop that column to have the metric of these rows alone."
-    )
+    if measure.needs_negatives and (measure.reads_label or not log.is_filled):
+        lacking = "does not know the labels of some" if log.is_filled else "lacks those that were not returned"
+        mend = "Give each label its row" if log.is_filled else "Make it by with_truths(..., n_labels=...)"
+        raise MetricError(
+            f"{measure.output_name} needs every negative, and this log {lacking}: its column {LISTED!r} says so. "
+            f"{mend}, or take the rows alone that were returned: .filter({LISTED}={RETURNED!r})."
+        )
+    known = log.every_row if log.is_filled and measure.needs_negatives else log.every_row | log.with_label
+    _check_known(measure.output_name, [*keys, *sorted(measure.columns_read)], known)
+
+
+def _takes_returned(predicate: pl.Expr) -> bool:
+    """Whether a condition holds in no rows but those that were returned."""
+    if predicate.meta.eq(pl.col(LISTED) == RETURNED):
+        return True
+    parts = predicate.meta.pop()
+    is_both = len(parts) == 2 and any((one & other).meta.eq(predicate) for one, other in (parts, parts[::-1]))
+    return is_both and any(map(_takes_returned, parts))
+
+
+def check_keys(what: str, keys: Sequence[str], schema: pl.Schema) -> None:
+    """Refuse groups of what looks at whole samples by columns that a log of what was returned does not know."""
+    log = Listed.of(schema)
+    if log is not None:
+        _check_known(what, keys, log.every_row)
+
+
+def _check_known(what: str, columns: Sequence[str], known: Collection[str]) -> None:
+    """Refuse columns that the rows lack which `with_truths` added."""
+    for name in columns:
+        if name == LISTED:
+            raise MetricError(
+                f"{what} by {name!r}: what was returned and what was not are one list. Take the rows alone that were "
+                f"returned: .filter({LISTED}={RETURNED!r})."
+            )
+        if name not in known:
+            raise MetricError(
+                f"{what} by {name!r}: the rows that with_truths added do not have that column, as the type of "
+                f"{LISTED!r} says. If it belongs to the sample, name it in with_truths(..., of_sample=[...]); if the "
+                f"truths know it, let them have it; if it was joined later, say so by mlm.listed_type. Or take the "
+                f"rows alone that were returned: .filter({LISTED}={RETURNED!r})."
+            )
 
 
 def check_unit_key(measure: Measure, role: str, columns: Sequence[str], schema: pl.Schema) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.question import KeyColumn
+from polars_mlmetrics.data.listed import FILLED, LISTED, Listed
 from polars_mlmetrics.data.roles import Table, check_columns
-from polars_mlmetrics.data.truths import FILLED_TYPE, LISTED
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
 
 SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weight"))
@@ -61,6 +61,7 @@ class Look:
                 check_columns(columns, schema, what=f"{role} column")
         used = {*table.sample, table.label, *(key.column for key in by)}
         used |= {name for column in table.values().values() for name in column.meta.root_names()}
+        log = Listed.of(schema)
         weights = [name for name in WEIGHTS if name in schema.keys() - used and schema[name].is_numeric()]
         return cls(
             table=table,
@@ -70,7 +71,7 @@ class Look:
             worked_out=[key.name for key in by if key.column.startswith(INTERNAL)],
             sample=table.sample if all(name in schema for name in table.sample) else (),
             label=table.label if table.label in schema else None,
-            not_filled_in=pl.col(LISTED) != "filled in" if schema.get(LISTED) == FILLED_TYPE else None,
+            not_filled_in=pl.col(LISTED) != FILLED if log is not None and log.is_filled else None,
             has_text_labels=schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum),
             unused_weight=weights[0] if weights and table.weight is None else None,
         )

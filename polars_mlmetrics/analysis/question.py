@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis.fitness import check_measure, check_thresholds
+from polars_mlmetrics.data.listed import check_type
 from polars_mlmetrics.data.roles import Table, check_columns, check_free, checked_roles, is_pattern, is_row_wise
 from polars_mlmetrics.engine.declaration import CATALOGUE
 from polars_mlmetrics.engine.metric import Metric
@@ -61,7 +62,7 @@ class Question:
 
         `added` are columns that the rows lack. A frame that is a state speaks of a `log`, and has but these `keys`.
         """
-        rows = rows_of(frame)
+        rows = rows_of(frame) if log is None else frame.lazy()
         bound = checked_roles(roles, beside=KEYWORDS)
         metrics, plain, order = _sorted_out(given, bound)
         reader = KeyReader(rows, added, keys)
@@ -94,6 +95,11 @@ class Question:
         return list(dict.fromkeys(key for keys in self.groupings for key in keys))
 
     @property
+    def columns_of_keys(self) -> list[str]:
+        """The columns of the log that keys are worked out of."""
+        return columns_of([*self.by, *self.slice_keys], self.added)
+
+    @property
     def plain_names(self) -> list[str]:
         """The names of the plain expressions."""
         return [expression.meta.output_name() for expression in self.plain]
@@ -124,7 +130,7 @@ class Question:
         for expression in self.plain:
             check_columns(expression.meta.root_names(), self.schema)
         for measure in (measure for metric in self.metrics for measure in metric.measures()):
-            check_measure(measure, self.schema)
+            check_measure(measure, self.schema, self.columns_of_keys)
             if isinstance(frame, pl.DataFrame):
                 check_thresholds(measure, frame)
 
@@ -187,9 +193,16 @@ class KeyReader:
         return KeyColumn(name, column)
 
 
+def columns_of(keys: Iterable[KeyColumn], added: Sequence[pl.Expr]) -> list[str]:
+    """The columns that keys are worked out of, where those that are no columns of the rows are added."""
+    worked_out = {_name_of(column): column.meta.root_names() for column in added}
+    return [name for key in keys for name in worked_out.get(key.column, [key.column])]
+
+
 def rows_of(frame: Any) -> pl.LazyFrame:
-    """The rows of a frame, without what its columns are flagged as; what is no Polars frame is refused."""
+    """The rows of a frame, without what its columns are flagged as; what cannot be read as a log is refused."""
     check_frame(frame)
+    check_type(frame)
     if isinstance(frame, pl.DataFrame):
         flagged = [column for column in frame if any(column.flags.values())]
         if flagged:

@@ -11,6 +11,7 @@ from polars_mlmetrics.analysis.accounts import Account
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.analysis.question import Keys, Question, check_frame
 from polars_mlmetrics.analysis.splitting import passes_of
+from polars_mlmetrics.data.listed import Listed
 from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles, text_of
 from polars_mlmetrics.engine.folds import BIN, compacted
 from polars_mlmetrics.engine.passes import Passes
@@ -112,6 +113,7 @@ def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | 
     # Samples are counted where they are folded anyway, which all metrics together decide.
     for metric in question.metrics:
         Account(metric, plan, tidy=True)
+    log = Listed.of(question.schema)
     contents = Contents(
         by=[key.name for key in question.by],
         label=plan.label,
@@ -120,6 +122,7 @@ def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | 
         roles=_told(question.roles),
         columns=_columns_read(question),
         metrics=sorted({repr(metric) for metric in question.metrics}),
+        listed=None if log is None else log.dtype.categories.to_list(),
         statistics={s.name: spec(s) for s in sorted(plan.statistics(), key=lambda statistic: statistic.name)},
     )
     _check_names(contents)

@@ -32,7 +32,7 @@ def as_given(frame: AnyFrame, result: pl.LazyFrame) -> AnyFrame:
     return result.collect() if isinstance(frame, pl.DataFrame) else result
 
 
-def listed(parameter: str, names: Any) -> list[str]:
+def column_names(parameter: str, names: Any) -> list[str]:
     """The columns that a parameter names, each once; None names none."""
     given = [names] if isinstance(names, str) else [] if names is None else names
     if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
@@ -82,7 +82,7 @@ class Beside:
         if keep is None:
             kept = [name for name in schema if name not in used and name not in sources.values()]
         else:
-            kept = [name for name in listed("keep", keep) if sources.get(name) != name]
+            kept = [name for name in column_names("keep", keep) if sources.get(name) != name]
             check_columns(kept, schema, what="keep column")
         check_no_pattern([*used, *sources.values(), *kept])
         if sample is None:
@@ -116,7 +116,7 @@ class Beside:
 
 def _sources(sample: Names) -> dict[str, str]:
     """The columns of the sample, by the names that they have in the result."""
-    names = listed("sample", sample)
+    names = column_names("sample", sample)
     if sample is not None and not names:
         raise ParameterError("sample names no column: give a name or a list of names, or None to number the rows.")
     return {"sample": sample} if isinstance(sample, str) else {name: name for name in names}

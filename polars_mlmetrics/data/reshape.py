@@ -17,10 +17,10 @@ from polars_mlmetrics.data.beside import (
     array_of,
     as_given,
     check_one,
+    column_names,
     distinct,
     first_of_type,
     is_text,
-    listed,
     literal_array,
     schema_of,
 )
@@ -80,7 +80,7 @@ def from_wide(
     └────────┴───────┴───────┴───────┘
     """
     schema = schema_of(frame, "from_wide")
-    named = {*listed("sample", sample), *listed("keep", keep)}
+    named = {*column_names("sample", sample), *column_names("keep", keep)}
     pairs = paired(score, truth, [name for name in schema if name not in named])
     columns = {
         "score": [(pair.score, pl.col(pair.score), schema[pair.score]) for pair in pairs.values()],

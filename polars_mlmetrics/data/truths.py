@@ -3,100 +3,120 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Unpack, overload
 
 import polars as pl
-import polars.selectors as cs
 
-from polars_mlmetrics.data.beside import is_text, schema_of
-from polars_mlmetrics.data.roles import all_of, check_columns, check_free, check_role, is_pattern
-from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError
+from polars_mlmetrics.data.beside import Names, schema_of
+from polars_mlmetrics.data.listed import LISTED, check_n_labels
+from polars_mlmetrics.data.returned import KNOWN, Columns, Join, N, are_known
+from polars_mlmetrics.data.roles import Roles, check_columns, check_free, check_role, checked_roles, is_row_wise
+from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError
 
-LISTED = "listed"
-"""The column that tells the rows of `returned` from those that are added."""
-LISTED_TYPE = pl.Enum(["returned", "not returned"])
-"""Its type where negatives are missing."""
-FILLED_TYPE = pl.Enum([*LISTED_TYPE.categories, "filled in"])
-"""Its type where there are negatives without a label."""
+Frame = pl.DataFrame | pl.LazyFrame
+Known = str | pl.Expr | Frame
+"""Whose truths are in: a condition on the rows that were returned, or a table of samples."""
 
-SAID, MATCHED, N = (f"{INTERNAL}{name}" for name in ("said", "matched", "n"))
+KEYWORDS = ("by", "of_sample", "known", "asked", "n_labels")
 
 
 @overload
 def with_truths(
     returned: pl.DataFrame,
     truths: pl.DataFrame,
-    on: Sequence[str] = ...,
     *,
-    by: str | Sequence[str] | None = ...,
+    by: Names = ...,
+    of_sample: Names = ...,
+    known: str | pl.Expr | pl.DataFrame | None = ...,
+    asked: pl.DataFrame | None = ...,
     n_labels: int | None = ...,
+    **roles: Unpack[Roles],
 ) -> pl.DataFrame: ...
 
 
 @overload
 def with_truths(
     returned: pl.LazyFrame,
-    truths: pl.DataFrame | pl.LazyFrame,
-    on: Sequence[str] = ...,
+    truths: Frame,
     *,
-    by: str | Sequence[str] | None = ...,
+    by: Names = ...,
+    of_sample: Names = ...,
+    known: Known | None = ...,
+    asked: Frame | None = ...,
     n_labels: int | None = ...,
+    **roles: Unpack[Roles],
 ) -> pl.LazyFrame: ...
 
 
 @overload
 def with_truths(
-    returned: pl.DataFrame,
-    truths: pl.LazyFrame,
-    on: Sequence[str] = ...,
+    returned: Frame,
+    truths: Frame,
     *,
-    by: str | Sequence[str] | None = ...,
+    by: Names = ...,
+    of_sample: Names = ...,
+    known: Known | None = ...,
+    asked: Frame | None = ...,
     n_labels: int | None = ...,
-) -> pl.LazyFrame: ...
+    **roles: Unpack[Roles],
+) -> pl.DataFrame | pl.LazyFrame: ...
 
 
 def with_truths(
-    returned: pl.DataFrame | pl.LazyFrame,
-    truths: pl.DataFrame | pl.LazyFrame,
-    on: Sequence[str] = ("sample", "label"),
+    returned: Frame,
+    truths: Frame,
     *,
-    by: str | Sequence[str] | None = None,
+    by: Names = None,
+    of_sample: Names = None,
+    known: Known | None = None,
+    asked: Frame | None = None,
     n_labels: int | None = None,
+    **roles: Unpack[Roles],
 ) -> pl.DataFrame | pl.LazyFrame:
     """The returned labels with their truths, and a row for every true label that was not returned.
 
     The result holds all rows of `returned`; their truth is False (or 0) where `truths` does not name the label. Then
-    come the labels of `truths` that were not returned, known negatives among them. Their score is -inf and their other
-    columns are null, except those that `truths` has too. A null weight leaves a row out: let `truths` have the
-    weights, or join them afterwards. A sample without any returned row is there too, with null `by` columns. But
-    a model that returned nothing for a sample has no list there if another model has one: nothing tells of it.
+    come the labels of `truths` that were not returned for a sample, known negatives among them. Their score is -inf and
+    their other columns are null, except those of `of_sample` and those that `truths` has too. A null weight leaves a
+    row out: let `truths` have the weights, or name them in `of_sample`.
 
-    A null sample or label is unknown and matches nothing: such a row, of either table, has a null truth.
+    A null sample or label is unknown: it matches nothing, and its truth is null.
 
-    The column `listed` says where a row is from. By its type `evaluate` and `state` know what is missing: without
-    `n_labels` the negatives that were not returned, with it the labels of these. They refuse a metric that needs them.
+    The column `listed` says where a row is from. By its type `evaluate` and the other verbs know what is missing
+    (without `n_labels` the negatives that were not returned, with it the labels of these) and which columns the added
+    rows have. They refuse a metric that needs what is missing, and a slice or a filter by any other column.
 
-    With two DataFrames the rows keep the order of `returned`, then of `truths`. A LazyFrame promises no order.
+    With DataFrames the rows keep the order of `returned`, then of `truths`. A LazyFrame promises no order.
 
     Parameters
     ----------
     returned
-        A row for each label that was returned, with its `score`. Of a DataFrame it is checked that no list has
-        a label twice. In a LazyFrame both rows get the truth.
+        A row for each label that was returned, with its score. Of a DataFrame it is checked that no list has a label
+        twice. In a LazyFrame both rows get the truth.
     truths
-        A row for each true label. Where it has a column `truth`, that is the truth: a grade, or 0 for a known
+        A row for each true label. Where it has a column of truths, that is the truth: a grade, or 0 for a known
         negative. Equal rows count once; where their truths contradict each other, the truth is null.
-    on
-        The columns of the sample, then the one of the label: in both tables.
     by
         The columns of `returned` that tell apart several lists of one sample: model, fold. Each list gets the true
         labels of its sample. Where `truths` has such a column too, its rows are for the lists of equal value alone,
         and null equals null.
+    of_sample
+        The columns of `returned` that belong to the sample: country, day. The added rows have them where all rows of
+        the list agree, and null elsewhere, which `check` counts.
+    known
+        Whose truths are in. A column or a condition of `returned`, such as `pl.col("day") < today`, that must hold in
+        all rows of a list; or a table of samples (and of `by` columns). The truths of all other lists are null: unknown
+        and counted. None says that all truths are in.
+    asked
+        A table of the lists that were asked for, with the columns that `by`, `sample`, `of_sample` and `known` name: in
+        it are those too for which nothing was returned. None takes the lists of `returned`. True labels of samples that
+        nobody asked for have no row.
     n_labels
-        How many labels each sample could have been given. Each list of a known sample is then filled up to as many
-        rows, with negatives that have no label. A list that has more is an error; of a LazyFrame it is Polars' own,
-        when it is collected.
+        How many labels each sample could have been given. Each list is then filled up to as many rows, with negatives
+        that have no label. A list that has more is an error; of a LazyFrame it is Polars' own, when it is collected.
+    **roles
+        Which columns are the sample and the label, in both tables; the score in `returned`; the truth in `truths`, and
+        in the result.
 
     Examples
     --------
@@ -104,7 +124,7 @@ def with_truths(
     >>> returned = pl.DataFrame({"sample": [1, 1, 2], "label": ["a", "b", "a"], "score": [0.9, 0.8, 0.7]})
     >>> truths = pl.DataFrame({"sample": [1, 1, 3], "label": ["b", "c", "a"]})
     >>> mlm.with_truths(returned, truths)
-    shape: (5, 5)
+    shape: (4, 5)
     ┌────────┬───────┬───────┬───────┬──────────────┐
     │ sample ┆ label ┆ score ┆ truth ┆ listed       │
     │ ---    ┆ ---   ┆ ---   ┆ ---   ┆ ---          │
@@ -114,12 +134,12 @@ def with_truths(
     │ 1      ┆ b     ┆ 0.8   ┆ true  ┆ returned     │
     │ 2      ┆ a     ┆ 0.7   ┆ false ┆ returned     │
     │ 1      ┆ c     ┆ -inf  ┆ true  ┆ not returned │
-    │ 3      ┆ a     ┆ -inf  ┆ true  ┆ not returned │
     └────────┴───────┴───────┴───────┴──────────────┘
 
-    Where each sample could have been given three labels:
+    Sample 3 was asked about too, and each could have been given three labels:
 
-    >>> mlm.with_truths(returned, truths, n_labels=3).tail(5)
+    >>> samples = pl.DataFrame({"sample": [1, 2, 3]})
+    >>> mlm.with_truths(returned, truths, asked=samples, n_labels=3).tail(5)
     shape: (5, 5)
     ┌────────┬───────┬───────┬───────┬──────────────┐
     │ sample ┆ label ┆ score ┆ truth ┆ listed       │
@@ -133,218 +153,89 @@ def with_truths(
     │ 3      ┆ null  ┆ -inf  ┆ false ┆ filled in    │
     └────────┴───────┴───────┴───────┴──────────────┘
     """
-    columns, said = (schema_of(frame, "with_truths") for frame in (returned, truths))
-    keys = _Keys.of(on, by)
-    if n_labels is not None and (not isinstance(n_labels, int) or isinstance(n_labels, bool) or n_labels < 1):
-        raise ParameterError(f"n_labels is a number of 1 or more, not {n_labels!r}.")
-    both = isinstance(returned, pl.DataFrame) and isinstance(truths, pl.DataFrame)
-    _check_columns(keys, columns, said)
-    join = _Join.of(keys, returned.lazy(), truths.lazy(), in_order=both)
+    check_n_labels(n_labels)
+    columns = Columns.of(by, of_sample, checked_roles(roles, beside=KEYWORDS))
+    tables: dict[str, Frame] = {"returned": returned, "truths": truths}
+    condition = None
+    if asked is not None:
+        tables["asked"] = asked
+    if isinstance(known, pl.DataFrame | pl.LazyFrame):
+        tables["known"] = known
+    elif known is not None:
+        condition = _condition(known)
+    _check(columns, {name: schema_of(table, "with_truths") for name, table in tables.items()}, condition, roles)
+    both = all(isinstance(table, pl.DataFrame) for table in tables.values())
+    join = Join.of(columns, {name: table.lazy() for name, table in tables.items()}, condition, in_order=both)
     if isinstance(returned, pl.DataFrame):
-        _check_once(returned, keys)
-    rows = join.rows()
+        _check_once(returned, columns)
     if n_labels is None:
-        return rows.collect() if both else rows
+        return join.rows().collect() if both else join.rows()
     if not both:
-        return join.filled(rows, join.lists(rows), n_labels)
-    table = rows.collect()
-    lists = join.lists(table.lazy()).collect()
-    _check_lengths(lists, keys, n_labels)
-    return join.filled(table.lazy(), lists.lazy(), n_labels).collect()
+        return join.filled(join.rows(), n_labels)
+    rows = join.rows().collect().lazy()
+    _check_lengths(join.lengths(rows).collect(), columns, n_labels)
+    return join.filled(rows, n_labels).collect()
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """Which columns tell a sample, a label and a list from others."""
-
-    sample: list[str]
-    label: str
-    by: list[str]
-
-    @classmethod
-    def of(cls, on: Any, by: Any) -> _Keys:
-        *sample, label = _names("on", on)
-        if not sample:
-            raise ParameterError(f"on names the columns of the sample, then the one of the label, and is {on!r}.")
-        lists = [] if by is None else _names("by", [by] if isinstance(by, str) else by)
-        for name in lists:
-            if name in (*sample, label):
-                raise ParameterError(f"by: {name!r} is in on already.")
-        return cls(sample, label, lists)
-
-    @property
-    def on(self) -> list[str]:
-        return [*self.sample, self.label]
-
-    @property
-    def of_list(self) -> list[str]:
-        return [*self.by, *self.sample]
-
-    @property
-    def of_row(self) -> list[str]:
-        return [*self.by, *self.on]
+def _condition(known: Any) -> pl.Expr:
+    condition = pl.col(known) if isinstance(known, str) else known
+    if not isinstance(condition, pl.Expr) or condition.meta.has_multiple_outputs():
+        raise ParameterError(f"known is a column, a condition or a table of samples, not {known!r}.")
+    if not is_row_wise(condition):
+        raise MetricError(f"known must be worked out row by row, and {condition} is not. Add it as a column first.")
+    return condition
 
 
-def _names(what: str, given: Any) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or (what == "on" and not given):
-        raise ParameterError(f"{what} takes a list of column names, not {given!r}.")
-    for place, name in enumerate(given):
-        if not isinstance(name, str) or is_pattern(name):
-            raise ParameterError(f"{what} takes column names, and {name!r} is none.")
-        if name == "score":
-            raise ParameterError(f"{what}: 'score' is the score of a label, and tells nothing apart.")
-        if name in given[:place]:
-            raise ParameterError(f"{what} names {name!r} twice.")
-    return list(given)
-
-
-@dataclass(frozen=True)
-class _Join:
-    """Both tables, with their common columns in one type, and what is made of them."""
-
-    keys: _Keys
-    returned: pl.LazyFrame
-    truths: pl.LazyFrame
-    matched: list[str]
-    """The keys that both tables have."""
-    score_type: pl.DataType
-    zero: pl.Expr
-    in_order: bool
-
-    @classmethod
-    def of(cls, keys: _Keys, returned: pl.LazyFrame, truths: pl.LazyFrame, *, in_order: bool) -> _Join:
-        columns, said = returned.collect_schema(), truths.collect_schema()
-        common = [name for name in columns if name in said and name != "score"]
-        types = {name: _common_type(name, columns[name], said[name]) for name in common}
-        score_type = columns["score"] if columns["score"].is_float() else pl.Float64()
-        truth_type = said.get("truth", pl.Boolean())
-        truth_type = pl.Boolean() if truth_type == pl.Null else truth_type
-        if "truth" not in said:
-            truths = truths.with_columns(truth=True)
-        return cls(
-            keys=keys,
-            returned=returned.with_columns(_casts({**types, "score": score_type})),
-            truths=truths.select(_casts({**types, "truth": truth_type})),
-            matched=[name for name in keys.of_row if name in said],
-            score_type=score_type,
-            zero=pl.lit(False) if truth_type == pl.Boolean else pl.lit(0, dtype=truth_type),
-            in_order=in_order,
-        )
-
-    @property
-    def left(self) -> Literal["left", "none"]:
-        """The order that a join keeps."""
-        return "left" if self.in_order else "none"
-
-    def rows(self) -> pl.LazyFrame:
-        """All that was returned, and what should have been."""
-        keys, is_known, said = self.keys, _are_known(self.keys.on), self._said()
-        truths = said.select(*self.matched, pl.col("truth").alias(SAID), pl.lit(True).alias(MATCHED))
-        truth = pl.when(MATCHED).then(SAID).otherwise(pl.when(is_known).then(self.zero)).alias("truth")
-        # Nulls are equal in these joins for the sake of by, where null is a value like others.
-        found = self.returned.join(truths, on=self.matched, how="left", nulls_equal=True, maintain_order=self.left)
-        labels = self.returned.filter(is_known).select(keys.of_row)
-        wanted = self._of_lists(said)
-        missed = wanted.join(labels, on=keys.of_row, how="anti", nulls_equal=True, maintain_order=self.left)
-        parts = [
-            found.with_columns(truth, _listed("returned", LISTED_TYPE)).drop(SAID, MATCHED),
-            missed.with_columns(self._not_scored(), _listed("not returned", LISTED_TYPE)),
-        ]
-        first = [*keys.of_row, "score", "truth"]
-        return pl.concat(parts, how="diagonal").select(*first, cs.exclude(*first, LISTED), LISTED)
-
-    def _said(self) -> pl.LazyFrame:
-        """What the truths say of each label: one row for it, however often it is named."""
-        values = cs.exclude(self.matched).drop_nulls()
-        # What has two values has none.
-        once = self.truths.group_by(self.matched, maintain_order=self.in_order).agg(
-            pl.when(values.n_unique() == 1).then(values.first())
-        )
-        return once.with_columns(pl.when(_are_known(self.keys.on)).then("truth").alias("truth"))
-
-    def _of_lists(self, said: pl.LazyFrame) -> pl.LazyFrame:
-        """The labels of the truths, once for each list of their sample."""
-        keys = self.keys
-        if set(keys.by) <= set(self.matched):
-            return said
-        known = self.returned.select(keys.of_list).filter(_are_known(keys.sample))
-        lists = known.unique(maintain_order=self.in_order)
-        shared = [name for name in keys.of_list if name in self.matched]
-        order: Literal["left_right", "none"] = "left_right" if self.in_order else "none"
-        return said.join(lists, on=shared, how="left", nulls_equal=True, maintain_order=order)
-
-    def lists(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The lists of known samples, with their numbers of rows."""
-        known = rows.filter(_are_known(self.keys.sample))
-        groups = known.group_by(self.keys.of_list, maintain_order=self.in_order)
-        return groups.agg(pl.len().cast(pl.Int64).alias(N))
-
-    def filled(self, rows: pl.LazyFrame, lists: pl.LazyFrame, n_labels: int) -> pl.LazyFrame:
-        """The rows, and the negatives that make each list one of `n_labels` rows."""
-        lacking = (n_labels - pl.col(N)).cast(pl.UInt32)  # a list that is too long raises here
-        scores = self._not_scored().repeat_by(lacking)
-        filled_in = _listed("filled in", FILLED_TYPE)
-        negatives = lists.select(*self.keys.of_list, scores, self.zero.alias("truth"), filled_in)
-        filling = negatives.explode("score", empty_as_null=False)
-        return pl.concat([rows.cast({LISTED: FILLED_TYPE}), filling], how="diagonal")
-
-    def _not_scored(self) -> pl.Expr:
-        return pl.lit(float("-inf"), dtype=self.score_type).alias("score")
-
-
-def _check_columns(keys: _Keys, columns: pl.Schema, said: pl.Schema) -> None:
-    check_free([*columns, *said])
-    check_columns([*keys.of_row, "score"], columns, of="in returned")
-    check_columns(keys.on, said, of="in truths")
-    for name in keys.of_row:
-        if columns[name].is_nested():
-            raise ColumnError(f"column {name!r} is {columns[name]}: a key must be a plain value.")
-    for name in ("truth", LISTED):
-        if name in columns:
+def _check(
+    columns: Columns, schemas: Mapping[str, pl.Schema], condition: pl.Expr | None, roles: Mapping[str, Any]
+) -> None:
+    returned, truths = schemas["returned"], schemas["truths"]
+    roots = [] if condition is None else condition.meta.root_names()
+    weight = [] if roles.get("weight") is None else [roles["weight"]]
+    needed = {
+        "returned": [*columns.of_row, *columns.of_sample, *roots, *weight, columns.score],
+        "truths": [*columns.key, *([columns.truth] if roles.get("truth") is not None else [])],
+        "asked": [*columns.known, *roots],
+        "known": columns.sample,
+    }
+    for table, schema in schemas.items():
+        check_free(schema)
+        check_columns(needed[table], schema, of=f"in {table}")
+    for name in (*columns.of_row, *columns.of_sample):
+        if returned[name].is_nested():
+            raise ColumnError(f"column {name!r} is {returned[name]}: a key must be a plain value.")
+    for name in (columns.truth, LISTED):
+        if name in returned:
             raise NameCollisionError(f"returned has a column {name!r}, which with_truths writes: rename or drop it.")
-    check_role("score", pl.col("score"), columns, any_type=False)
-    if "truth" in said:
-        check_role("truth", pl.col("truth"), said, any_type=False)
+    check_role("score", pl.col(columns.score), returned, any_type=False)
+    if columns.truth in truths:
+        check_role("truth", pl.col(columns.truth), truths, any_type=False)
+    if condition is not None:
+        _check_condition(condition, returned)
 
 
-def _listed(where: str, dtype: pl.Enum) -> pl.Expr:
-    return pl.lit(where, dtype=dtype).alias(LISTED)
+def _check_condition(condition: pl.Expr, schema: pl.Schema) -> None:
+    dtype = pl.LazyFrame(schema=schema).select(condition.alias(KNOWN)).collect_schema()[KNOWN]
+    if dtype != pl.Boolean:
+        raise ColumnError(f"known is {dtype}: it must be Boolean, such as pl.col('day') < today.")
 
 
-def _casts(types: Mapping[str, pl.DataType]) -> list[pl.Expr]:
-    return [cs.by_name(name).cast(dtype) for name, dtype in types.items()]
-
-
-def _are_known(columns: Sequence[str]) -> pl.Expr:
-    return all_of([pl.col(column).is_not_null() for column in columns])
-
-
-def _common_type(name: str, one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    """The type that a column of both tables gets."""
-    if one == other or other == pl.Null:
-        return one
-    if one == pl.Null:
-        return other
-    if is_text(one) and is_text(other):
-        return pl.String()
-    raise ColumnError(f"column {name!r} is {one} in returned and {other} in truths: cast one of them.")
-
-
-def _check_once(returned: pl.DataFrame, keys: _Keys) -> None:
+def _check_once(returned: pl.DataFrame, columns: Columns) -> None:
     """Refuse a label that one list has twice."""
-    labels = returned.lazy().filter(_are_known(keys.on)).group_by(keys.of_row).agg(pl.len().alias(N))
-    for row in labels.filter(pl.col(N) > 1).sort(keys.of_row).head(1).collect().iter_rows(named=True):
+    of_row = columns.of_row
+    labels = returned.lazy().filter(are_known(columns.key)).group_by(of_row).agg(pl.len().alias(N))
+    for row in labels.filter(pl.col(N) > 1).sort(of_row).head(1).collect().iter_rows(named=True):
         raise ParameterError(
-            f"returned has {row[N]} rows of {_words(row, keys.of_row)}. Name in by what tells the lists of a sample "
+            f"returned has {row[N]} rows of {_words(row, of_row)}. Name in by what tells the lists of a sample "
             "apart (model, fold), or keep one of the rows."
         )
 
 
-def _check_lengths(lists: pl.DataFrame, keys: _Keys, n_labels: int) -> None:
+def _check_lengths(lists: pl.DataFrame, columns: Columns, n_labels: int) -> None:
     """Refuse a list that has more labels than there are."""
     for row in lists.filter(pl.col(N) > n_labels).head(1).iter_rows(named=True):
         raise ParameterError(
-            f"n_labels is {n_labels}, and {row[N]} labels are returned or true for {_words(row, keys.of_list)}."
+            f"n_labels is {n_labels}, and {row[N]} labels are returned or true for {_words(row, columns.of_list)}."
         )
 
 

@@ -106,6 +106,22 @@ class Measure(Metric):
         # Of a sample that nothing was returned for, the best label would be one that was not.
         return not self.declaration.of_returned or (isinstance(cut, Cut) and cut.is_argmax)
 
+    @property
+    def columns_read(self) -> frozenset[str]:
+        """The columns that any of it reads: its roles, the keys of its units, and all its expressions."""
+        probe, table, cut = self.probe, self.table, self.parameters.get("threshold")
+        rows = [*table.values().values(), *self.predicates, *probe.numbers_read.values()]
+        rows += [cut.threshold] if isinstance(cut, Cut) and isinstance(cut.threshold, pl.Expr) else []
+        keys = [key for grain in (self.grain, *probe.reads) for key in table.keys(grain)]
+        keys += [] if self.labels is None else [table.label]
+        keys += [] if self.targets is None else [self.targets.column]
+        return frozenset([*keys, *probe.columns_read, *(name for row in rows for name in row.meta.root_names())])
+
+    @property
+    def reads_label(self) -> bool:
+        """Whether any of it reads the label of a row."""
+        return self.table.label in self.columns_read
+
     def has_units(self, grain: Grain) -> bool:
         """Whether there is a value of it per label, or per sample."""
         return self.declaration.grain in (None, grain)

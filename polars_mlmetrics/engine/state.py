@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
+from polars_mlmetrics.data.listed import LISTED
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.engine.arithmetic import modulo, splitmix
 from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, compacted, share, two_of_one_name
@@ -60,6 +61,8 @@ class Contents:
     metrics: list[str]
     statistics: dict[str, Any]
     """How each statistic is merged: "count", "sum", "min", "max", or what it takes to move a mean."""
+    listed: list[str] | None = None
+    """The categories of the log's column `listed`, where it is a log of what was returned."""
     format: int = FORMAT
 
     def column(self) -> pl.Expr:
@@ -111,7 +114,8 @@ class Contents:
 
     def log(self) -> dict[str, pl.DataType]:
         """The schema of the log, as far as it is known."""
-        return {name: KINDS.get(kind, pl.String()) for name, kind in self.columns.items()}
+        read = {name: KINDS.get(kind, pl.String()) for name, kind in self.columns.items()}
+        return read if self.listed is None else {**read, LISTED: pl.Enum(self.listed)}
 
     def held(self, state: pl.LazyFrame) -> Held:
         """A state under the names that a plan has for its columns."""

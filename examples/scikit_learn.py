@@ -45,7 +45,7 @@ def tumours() -> pl.DataFrame:
     for fold, (train, test) in enumerate(StratifiedKFold(3).split(data.data, malignant)):
         for name, model in models.items():
             score = model.fit(data.data[train], malignant[train]).predict_proba(data.data[test])[:, 1]
-            part = mlm.from_arrays(score, malignant[test], sample=test, sample_weight=weight[test])
+            part = mlm.from_arrays(score=score, truth=malignant[test], sample=test, sample_weight=weight[test])
             parts.append(part.with_columns(model=pl.lit(name), fold=pl.lit(fold)))
     log = pl.concat(parts)
     print(log.head(3))
@@ -71,7 +71,7 @@ def digits() -> pl.DataFrame:
     digit = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])[number]
     classes = np.unique(digit)  # as classifiers have them: in the order of the alphabet
     score = cross_val_predict(LinearDiscriminantAnalysis(), pictures, digit, method="predict_proba")
-    log = mlm.from_arrays(score, digit, labels=classes)
+    log = mlm.from_arrays(score=score, truth=digit, labels=classes)
     f1, loss = mlm.f1(threshold="argmax", average="macro"), mlm.multiclass_log_loss(eps="dtype")
     whole = mlm.evaluate(log, f1, mlm.top_k_accuracy(2), loss)
     print(whole)

@@ -187,7 +187,9 @@ def adapter(*fitting: Callable[[], Data]) -> Callable[[Adapter], Adapter]:
 def from_parts(data: Data, score: Callable[[Part], Any], truth: Callable[[Part], Any], **more: Any) -> pl.DataFrame:
     """A table for each model and fold, made from its arrays, one under the other."""
     return pl.concat(
-        mlm.from_arrays(score(part), truth(part), sample=part.test, sample_weight=data.weight[part.test], **more)
+        mlm.from_arrays(
+            score=score(part), truth=truth(part), sample=part.test, sample_weight=data.weight[part.test], **more
+        )
         # The literal of a Python integer is Int32.
         .with_columns(model=pl.lit(part.model), fold=pl.lit(part.fold, dtype=pl.Int64))
         for part in data.parts

@@ -12,12 +12,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.arrays import from_arrays
 
 SCORE = np.array([[0.9, 0.2], [0.4, 0.7], [0.1, 0.3]])
 TRUTH = np.array([[1, 0], [0, 1], [1, 1]])
 ROWS = [(0, 0, 0.9, 1), (0, 1, 0.2, 0), (1, 0, 0.4, 0), (1, 1, 0.7, 1), (2, 0, 0.1, 1), (2, 1, 0.3, 1)]
 NAN = float("nan")
+
+
+def from_arrays(score: Any, truth: Any, **more: Any) -> pl.DataFrame:
+    """The long table; in these tests the score goes first."""
+    return mlm.from_arrays(score=score, truth=truth, **more)
 
 
 def refused(said: str, *given: Any, **more: Any) -> None:
@@ -57,6 +61,14 @@ def test_a_row_for_each_cell_by_sample_and_label() -> None:
 def test_what_an_array_is_made_of_changes_nothing(as_given: Any) -> None:
     for score, truth in ((as_given(SCORE), TRUTH), (SCORE, as_given(TRUTH)), (as_given(SCORE), as_given(TRUTH))):
         assert from_arrays(score, truth).rows() == ROWS
+
+
+def test_scores_and_truths_go_by_name() -> None:
+    """Where both are 0 and 1, nothing would tell the order of scikit-learn from another."""
+    made: Any = mlm.from_arrays
+    with pytest.raises(TypeError, match="positional"):
+        made([1, 0, 1], [1, 1, 0])
+    assert made(truth=[1, 1, 0], score=[1, 0, 1])["score"].to_list() == [1, 0, 1]
 
 
 def test_one_dimension_is_a_binary_table() -> None:
@@ -341,10 +353,10 @@ def test_a_large_table_is_in_order() -> None:
 
 def test_one_column_of_scores_is_no_class() -> None:
     with pytest.raises(mlm.ParameterError, match=r"score has the shape \(2, 1\): of a binary table give score\[:, 0\]"):
-        mlm.from_arrays([[0.1], [0.2]], [0, 0])
-    assert mlm.from_arrays([[0.1], [0.2]], [[0], [1]])["truth"].to_list() == [0, 1]
+        from_arrays([[0.1], [0.2]], [0, 0])
+    assert from_arrays([[0.1], [0.2]], [[0], [1]])["truth"].to_list() == [0, 1]
 
 
 def test_outputs_of_three_columns_are_told() -> None:
     with pytest.raises(mlm.ParameterError, match=r"score\[0\] has \(2, 3\): each must be \(n, 2\)"):
-        mlm.from_arrays([np.zeros((2, 3)), np.zeros((2, 3))], [[0, 1], [1, 0]])
+        from_arrays([np.zeros((2, 3)), np.zeros((2, 3))], [[0, 1], [1, 0]])

@@ -38,6 +38,17 @@ CLEAN = pl.DataFrame(
 )
 
 
+def missed(country: list[str]) -> pl.DataFrame:
+    """The clean table as one of returned lists, of which one misses a label."""
+    returned = CLEAN.drop("truth").with_columns(country=pl.Series(country))
+    truths = CLEAN.filter(truth=1).select("sample", "label")
+    truths = pl.concat([truths, pl.DataFrame({"sample": [2], "label": ["c"]})])
+    return mlm.with_truths(returned, truths, of_sample="country")
+
+
+MISSED = missed(["DE", "DE", "FR", "FR"])
+
+
 def check(frame: Any, **options: Any) -> pl.DataFrame:
     table = mlm.check(frame, **{"progress": False, **options})
     assert table.schema == SCHEMA
@@ -204,6 +215,21 @@ CASES = [
         "truth_null", "warning", 1, 5, "rows", ["sample=3, label=b, score=0.6, truth=null"],
         "mlm.evaluate(log, ..., mlm.n_excluded(), by=[])",
         pl.concat([CLEAN, ALL_TRUE.tail(1).with_columns(truth=pl.lit(None, pl.Int64))]),
+    ),
+    Case(
+        "missed_without_score", "error", 1, 5, "rows", ["sample=2, label=c, score=null, truth=True"],
+        "log = log.with_columns("
+        "pl.when(pl.col('listed') == 'returned').then(pl.col('score')).otherwise(float('-inf')))",
+        MISSED.with_columns(score=pl.when(listed="returned").then("score")),
+        mended=lambda log: log.with_columns(
+            pl.when(pl.col("listed") == "returned").then(pl.col("score")).otherwise(float("-inf"))
+        ),
+    ),
+    Case(
+        "missed_without_column", "warning", 1, 5, "rows", ["sample=2, label=c, score=-inf, truth=True"],
+        "returned = returned.with_columns(pl.col(...).first().over('sample'))",
+        missed(["DE", "DE", "FR", "IT"]),
+        mended=lambda log: missed(["DE", "DE", "FR", "FR"]),
     ),
     Case(
         "weight_null", "warning", 2, 4, "rows",

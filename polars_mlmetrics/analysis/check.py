@@ -6,9 +6,10 @@ from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
 
+from polars_mlmetrics.analysis.fitness import check_keys
 from polars_mlmetrics.analysis.look import Look
 from polars_mlmetrics.analysis.problems import PROBLEMS, Problem, Severity
-from polars_mlmetrics.analysis.question import Frame, KeyReader, Keys, rows_of
+from polars_mlmetrics.analysis.question import Frame, KeyReader, Keys, columns_of, rows_of
 from polars_mlmetrics.analysis.search import Found, Search
 from polars_mlmetrics.analysis.splitting import passes_over
 from polars_mlmetrics.data.roles import Roles, checked_roles
@@ -94,7 +95,9 @@ def check(
     reader = KeyReader(given)
     keys = [] if by is None else reader.read(by)
     rows = reader.rows()
-    look = Look.of(rows.collect_schema(), keys, bound)
+    schema = rows.collect_schema()
+    check_keys("check", columns_of(keys, reader.added), schema)
+    look = Look.of(schema, keys, bound)
     split = passes_over(
         given, lambda part: part.with_columns(reader.added), look.sample, passes, memory, progress=progress
     )

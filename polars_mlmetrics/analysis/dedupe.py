@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeVar, Unpack, get_args
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeVar, Unpack, get_args
 
 import polars as pl
 
 from polars_mlmetrics.analysis.places import in_words
-from polars_mlmetrics.analysis.question import rows_of
+from polars_mlmetrics.analysis.question import KeyColumn, KeyReader, Keys, rows_of
 from polars_mlmetrics.analysis.repeats import N_ROWS, repeated
 from polars_mlmetrics.data.roles import Roles, Table, check_columns, check_free, checked_roles
 from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, unknown
@@ -20,7 +20,7 @@ INDEX, ALONE = f"{INTERNAL}index", f"{INTERNAL}alone"
 
 
 def dedupe(
-    frame: AnyFrame, keep: Keep = "error", by: str | Sequence[str] | None = None, **roles: Unpack[Roles]
+    frame: AnyFrame, keep: Keep = "error", *, by: Keys | None = None, order: Keys | None = None, **roles: Unpack[Roles]
 ) -> AnyFrame:
     """Keep one row of those that have the same sample and label.
 
@@ -29,13 +29,16 @@ def dedupe(
     Parameters
     ----------
     frame
-        The long table. Where it holds several models, the model is a part of the sample: `sample=["model", "sample"]`.
+        The long table.
     keep
         Which row stays: the "first" or the "last". "error" gives the table back as it is, and raises a `TableError`
-        where a row has a copy; it reads the sample and the label of a LazyFrame now.
+        where a row has a copy; it reads the keys of a LazyFrame now.
     by
-        The columns that say which row is the first and which the last, such as the time of writing: null is neither,
-        where another row has a value. None is the order of the table.
+        The columns (or row-wise expressions) whose every combination is a group: models, folds. A row of another group
+        is no copy.
+    order
+        The columns (or row-wise expressions) that say which row is the first and which the last, such as the time of
+        writing: null is neither, where another row has a value. None is the order of the table.
     **roles
         Which columns are the sample and the label. Without a label column there is one row a sample.
 
@@ -43,7 +46,7 @@ def dedupe(
     --------
     >>> import polars as pl, polars_mlmetrics as mlm
     >>> log = pl.DataFrame({"sample": [1, 1, 2], "label": "cat", "score": [0.9, 0.4, 0.3], "written": [20, 10, 10]})
-    >>> mlm.dedupe(log, keep="last", by="written")
+    >>> mlm.dedupe(log, keep="last", order="written")
     shape: (2, 4)
     ┌────────┬───────┬───────┬─────────┐
     │ sample ┆ label ┆ score ┆ written │
@@ -54,51 +57,51 @@ def dedupe(
     │ 2      ┆ cat   ┆ 0.3   ┆ 10      │
     └────────┴───────┴───────┴─────────┘
     """
-    rows = rows_of(frame)
-    bound = checked_roles(roles, beside=("keep", "by"))
+    given = rows_of(frame)
+    bound = checked_roles(roles, beside=("keep", "by", "order"))
     if keep not in get_args(Keep):
         raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
-    if keep == "error" and by is not None:
-        raise ParameterError("by says which row is the first or the last: it goes with keep='first' or keep='last'.")
-    schema: pl.Schema = rows.collect_schema()
+    if keep == "error" and order is not None:
+        raise ParameterError("order says which row is the first or the last: it goes with keep='first' or keep='last'.")
+    schema: pl.Schema = given.collect_schema()
     check_free(schema)
     table: Table = Table.of(bound)
     check_columns(table.sample, schema, what="sample column")
     if "label" in bound:
         check_columns([table.label], schema, what="label column")
-    keys = [*table.sample, *([table.label] if table.label in schema else [])]
+    pair = [*table.sample, *([table.label] if table.label in schema else [])]
+    reader: KeyReader = KeyReader(given)
+    groups: list[KeyColumn] = [] if by is None else reader.read(by)
+    places: list[KeyColumn] = [] if order is None else reader.read(order)
+    names = {key.column: key.name for key in groups} | {name: name for name in pair}
     if keep == "error":
-        _refuse_copies(rows, keys)
+        _refuse_copies(reader.rows(), pair, names)
         return frame
-    order = _order(by)
-    check_columns(order, schema)
-    one = _one_of_each(rows, keys, order, keep)
+    one = _one_of_each(reader.rows(), pair, list(names), [key.column for key in places], keep)
+    one = one.drop(INDEX, ALONE, *(column.meta.output_name() for column in reader.added))
     return one.collect() if isinstance(frame, pl.DataFrame) else one
 
 
-def _order(by: Any) -> list[str]:
-    order = [] if by is None else [by] if isinstance(by, str) else by
-    if not isinstance(order, Sequence) or not all(isinstance(name, str) for name in order):
-        raise ParameterError(f"by takes the name of a column, or several, not {by!r}.")
-    return list(order)
-
-
-def _refuse_copies(rows: pl.LazyFrame, keys: Sequence[str]) -> None:
-    copied = repeated(rows.drop_nulls(keys), keys)
+def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, str]) -> None:
+    copied = repeated(rows.drop_nulls(pair), list(names))
     if not copied.is_empty():
-        (place,) = in_words(keys, copied.select(keys).sort(keys).head(1))
+        shown = list(names.values())
+        (place,) = in_words(shown, copied.select(list(names)).sort(list(names)).head(1))
         copies = int(copied[N_ROWS].sum()) - copied.height
         raise TableError(
-            f"{'1 row is a copy' if copies == 1 else f'{copies:,} rows are copies'} by {' and '.join(keys)}, such as "
-            f"{place}. keep='first' or keep='last' keeps one of each; what tells them apart belongs into sample=[...]."
+            f"{'1 row is a copy' if copies == 1 else f'{copies:,} rows are copies'} by {' and '.join(shown)}, such as "
+            f"{place}. keep='first' or keep='last' keeps one of each; what tells them apart (model, fold) belongs into "
+            "by=."
         )
 
 
-def _one_of_each(rows: pl.LazyFrame, keys: Sequence[str], order: Sequence[str], keep: Keep) -> pl.LazyFrame:
-    nobody_knows = pl.any_horizontal(pl.col(key).is_null() for key in keys)
+def _one_of_each(
+    rows: pl.LazyFrame, pair: Sequence[str], keys: Sequence[str], order: Sequence[str], keep: Keep
+) -> pl.LazyFrame:
+    nobody_knows = pl.any_horizontal(pl.col(name).is_null() for name in pair)
     numbered = rows.with_row_index(INDEX).with_columns(pl.when(nobody_knows).then(INDEX).alias(ALONE))
     if order:
         # Rows of one time stay as they are; those of none are put where they are not taken.
         numbered = numbered.sort(order, nulls_last=keep == "first", maintain_order=True)
     one = numbered.unique([*keys, ALONE], keep="first" if keep == "first" else "last", maintain_order=True)
-    return (one.sort(INDEX) if order else one).drop(INDEX, ALONE)
+    return one.sort(INDEX) if order else one

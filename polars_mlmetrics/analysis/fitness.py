@@ -69,10 +69,10 @@ def _takes_returned(predicate: pl.Expr) -> bool:
 
 
 def check_keys(what: str, keys: Sequence[str], schema: pl.Schema) -> None:
-    """Refuse groups of what looks at whole samples by columns that a log of what was returned does not know."""
+    """Refuse groups by columns that a log of what was returned does not know."""
     log = Listed.of(schema)
     if log is not None:
-        _check_known(what, keys, log.every_row)
+        _check_known(what, keys, log.every_row | log.with_label)
 
 
 def _check_known(what: str, columns: Sequence[str], known: Collection[str]) -> None:

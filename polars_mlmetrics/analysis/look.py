@@ -39,8 +39,8 @@ class Look:
     """The columns of the sample; none where the table has no samples."""
     label: str | None
     has_text_labels: bool
-    not_filled_in: pl.Expr | None
-    """The rows that were there before `with_truths` filled negatives in; None where it did not."""
+    listed: Listed | None
+    """What the column `listed` says, where `with_truths` wrote one."""
     unused_weight: str | None
     """A column that looks like weights, where no weight is named."""
 
@@ -61,7 +61,6 @@ class Look:
                 check_columns(columns, schema, what=f"{role} column")
         used = {*table.sample, table.label, *(key.column for key in by)}
         used |= {name for column in table.values().values() for name in column.meta.root_names()}
-        log = Listed.of(schema)
         weights = [name for name in WEIGHTS if name in schema.keys() - used and schema[name].is_numeric()]
         return cls(
             table=table,
@@ -71,7 +70,7 @@ class Look:
             worked_out=[key.name for key in by if key.column.startswith(INTERNAL)],
             sample=table.sample if all(name in schema for name in table.sample) else (),
             label=table.label if table.label in schema else None,
-            not_filled_in=pl.col(LISTED) != FILLED if log is not None and log.is_filled else None,
+            listed=Listed.of(schema),
             has_text_labels=schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum),
             unused_weight=weights[0] if weights and table.weight is None else None,
         )
@@ -83,6 +82,18 @@ class Look:
     def is_text(self, role: str) -> bool:
         """Whether a role is there, and is something that metrics cannot reckon with."""
         return role in self.types and not self.is_number(role)
+
+    @property
+    def not_filled_in(self) -> pl.Expr | None:
+        """The rows that were there before `with_truths` filled negatives in; None where it did not."""
+        return pl.col(LISTED) != FILLED if self.listed is not None and self.listed.is_filled else None
+
+    @property
+    def of_added(self) -> list[str]:
+        """The columns that rows have which `with_truths` added, beside the sample and the roles."""
+        roles = [name for column in self.table.values().values() for name in column.meta.root_names()]
+        names = frozenset() if self.listed is None else self.listed.every_row
+        return sorted(names - {*self.table.sample, *roles})
 
     def with_roles(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The rows, with their roles as columns."""

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from polars_mlmetrics.analysis.look import NEGATIVES, OTHERS, POSITIVES, SCORE, TRUTH, WEIGHT, Look
+from polars_mlmetrics.data.listed import LISTED, RETURNED
 from polars_mlmetrics.errors import INTERNAL
 
 Severity = Literal["error", "warning", "info"]
@@ -112,6 +113,16 @@ def weight_not_finite(look: Look) -> pl.Expr | None:
     return ~pl.col(WEIGHT).is_finite() & (pl.col(WEIGHT) != float("-inf")) if look.is_number("weight") else None
 
 
+@problem(
+    "rows",
+    "error",
+    "log = log.with_columns(pl.when(pl.col('listed') == 'returned').then({score}).otherwise(float('-inf')))",
+)
+def missed_without_score(look: Look) -> pl.Expr | None:
+    """What was not returned has no score: NDJSON writes -inf as null. Rankings then leave out what was missed."""
+    return None if look.listed is None else pl.col(SCORE).is_null() & (pl.col(LISTED) != RETURNED)
+
+
 @problem("rows", "error", "log = log.drop_nulls({sample})")
 def sample_null(look: Look) -> pl.Expr | None:
     """It is not known which sample the row is of: rankings and all else that looks at samples leave it out."""
@@ -130,13 +141,21 @@ def label_null(look: Look) -> pl.Expr | None:
 @problem("rows", "warning", "mlm.evaluate(log, ..., score={score}.fill_null(0))")
 def score_null(look: Look) -> pl.Expr | None:
     """The score is unknown: the row is left out, and counted in n_excluded. Or let it be the score of a negative."""
-    return pl.col(SCORE).is_null()
+    without = pl.col(SCORE).is_null()
+    return without if look.listed is None else without & (pl.col(LISTED) == RETURNED)
 
 
 @problem("rows", "warning", "mlm.evaluate(log, ..., mlm.n_excluded(), by={by})")
 def truth_null(look: Look) -> pl.Expr | None:
     """The truth is unknown: the row is left out, and counted in n_excluded. It may come later."""
     return pl.col(TRUTH).is_null()
+
+
+@problem("rows", "warning", "returned = returned.with_columns(pl.col(...).first().over({sample}))")
+def missed_without_column(look: Look) -> pl.Expr | None:
+    """What was not returned lacks a column of its sample: in it the rows of its list differ, or are null too."""
+    without = [pl.col(name).is_null() for name in look.of_added]
+    return (pl.col(LISTED) != RETURNED) & pl.any_horizontal(without) if without else None
 
 
 @problem("rows", "warning", "mlm.evaluate(log, ..., weight={weight}.fill_null(1))")

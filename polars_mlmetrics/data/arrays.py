@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 
 def from_arrays(
+    *,
     score: ArrayLike,
     truth: ArrayLike,
-    *,
     labels: ArrayLike | None = None,
     sample: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> pl.DataFrame:
     """The long table of arrays: a row for each cell of `score`, by sample and then by label.
 
-    Whatever NumPy makes an array of is taken: lists, Series, frames. The values are copied, and keep their type. A None
-    (or a null of Polars) is null in the result; a NaN among numbers stays NaN.
+    The arrays go by name, since scikit-learn has the truth first. Whatever NumPy makes an array of is taken: lists,
+    Series, frames. The values are copied, and keep their type. A None (or a null of Polars) is null in the result; a
+    NaN among numbers stays NaN.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def from_arrays(
     --------
     >>> import numpy as np, polars_mlmetrics as mlm
     >>> probabilities = np.array([[0.9, 0.1], [0.4, 0.6]])
-    >>> mlm.from_arrays(probabilities, ["cat", "dog"], labels=["cat", "dog"])
+    >>> mlm.from_arrays(score=probabilities, truth=["cat", "dog"], labels=["cat", "dog"])
     shape: (4, 4)
     ┌────────┬───────┬───────┬───────┐
     │ sample ┆ label ┆ score ┆ truth │
@@ -67,7 +68,7 @@ def from_arrays(
 
     A binary table has no labels:
 
-    >>> mlm.from_arrays([0.8, 0.3], [1, 0], sample_weight=[1.0, 2.5])
+    >>> mlm.from_arrays(score=[0.8, 0.3], truth=[1, 0], sample_weight=[1.0, 2.5])
     shape: (2, 4)
     ┌────────┬───────┬───────┬────────┐
     │ sample ┆ score ┆ truth ┆ weight │

@@ -163,3 +163,19 @@ def _check_complete(
 
 def _expected(pattern: Pattern, keys: Sequence[Key]) -> str:
     return " or ".join(dict.fromkeys(repr(pattern.name(key.label, key.model)) for key in keys))
+
+
+def check_left(score: str, labels: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse columns that no pattern matches, and that are called like one for every label: those of another model."""
+    first, *others = labels
+    for name in names if others else ():
+        for start in range(len(name)):
+            before, after = name[:start], name[start + len(first) :]
+            alike = [before + label + after for label in labels]
+            if name.startswith(first, start) and set(alike) <= set(names):
+                shown = f"{', '.join(map(repr, alike[:NAMED]))}{', …' if alike[NAMED:] else ''}"
+                raise ColumnError(
+                    f"columns {shown} have the labels of score={score!r} in their names, and no pattern matches them. "
+                    f"If they are the scores of another model, put {{model}} where the names of the models stand; or "
+                    f"name in keep= the columns to keep."
+                )

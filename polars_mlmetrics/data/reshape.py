@@ -20,12 +20,13 @@ from polars_mlmetrics.data.beside import (
     column_names,
     distinct,
     first_of_type,
+    is_number,
     is_text,
     literal_array,
     schema_of,
 )
 from polars_mlmetrics.data.lists import Lists
-from polars_mlmetrics.data.patterns import paired
+from polars_mlmetrics.data.patterns import check_left, paired
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
 
 SAID, TRUE, CLASS = (f"{INTERNAL}{name}" for name in ("said", "true", "class"))
@@ -60,7 +61,9 @@ def from_wide(
         The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
         numbers the rows. What is named here or in `keep` is never taken for a label.
     keep
-        The other columns to keep, on every row of their sample. None keeps all that the patterns do not match.
+        The other columns to keep, on every row of their sample. None keeps all that the patterns do not match; where
+        these are numbers with every label in their names, as the scores of a model that the pattern leaves out, that is
+        an error.
 
     Examples
     --------
@@ -93,6 +96,9 @@ def from_wide(
         **{role: array_of(role, several) for role, several in columns.items()},
     }
     used = [name for pair in pairs.values() for name in pair]
+    if keep is None:
+        left = [name for name in schema if name not in named and name not in used and is_number(schema[name])]
+        check_left(score, list(dict.fromkeys(key.label for key in pairs)), left)
     beside = Beside.of(frame, sample, keep, used=used, made=list(made))
     return as_given(frame, beside.select(beside.rows, made).explode(list(made)))
 

@@ -15,6 +15,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.data.files import Found, Source, found_files
+from polars_mlmetrics.data.listed import LISTED, WORDS
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, unknown
 
 Format = Literal["parquet", "ipc", "csv", "ndjson"]
@@ -48,7 +49,9 @@ def scan(
     """A prediction log from anywhere, as a lazy frame. Every file is checked before a row is read.
 
     A file that is not there, is empty, is broken, is named twice, or has other columns or types than the first one is
-    an error that names it. A log that pl.scan_parquet or another scan of Polars reads goes everywhere as it is.
+    an error that names it. NDJSON knows neither NaN nor -inf: Polars writes null for them, so that what was broken, or
+    not returned, is unknown. A log of `with_truths` in NDJSON is refused for that. A log that pl.scan_parquet or
+    another scan of Polars reads goes everywhere as it is.
 
     Parameters
     ----------
@@ -101,6 +104,8 @@ def scan(
     files = found_files(source, suffixes, deep=True)
     kind = _format_of([file.path for file in files]) if format is None else format
     schema = _common_schema([file.path for file in files], kind)
+    if kind == "ndjson" and LISTED in schema:
+        _check_misses([file.path for file in files])
     return _joined(files, kind, _partitions(files, schema, hive))
 
 
@@ -161,6 +166,17 @@ def _format_of_one(path: Path) -> Format:
         known = unknown("suffix", path.suffix, SUFFIXES, of="one of a known format")
         raise FileError(f"{path}: {known} Or say format='parquet', 'ipc', 'csv' or 'ndjson'.")
     return kind
+
+
+def _check_misses(paths: Sequence[Path]) -> None:
+    """Refuse files in which what was not returned has lost its score of -inf."""
+    for path in paths:
+        first = _scanned([path.as_posix()], "ndjson").select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1)
+        if not set(first.collect().to_series()).isdisjoint(WORDS):
+            raise FileError(
+                f"{path} is of with_truths, and NDJSON has no -inf: what was not returned has a null score there, and "
+                "would be unknown, not missed. Write the log as parquet or IPC."
+            )
 
 
 def _common_schema(paths: Sequence[Path], kind: Format) -> pl.Schema:

@@ -195,10 +195,11 @@ class Join:
 def _read(columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None) -> dict[str, pl.LazyFrame]:
     """What is read of each table."""
     names = {table: frame.collect_schema().names() for table, frame in given.items()}
+    of_list = {columns.score, *columns.of_sample}
     roots = [] if condition is None else condition.meta.root_names()
     read = {
         "returned": names["returned"],
-        "truths": [name for name in names["truths"] if name not in (columns.score, *columns.of_sample)],
+        "truths": [name for name in names["truths"] if name == columns.truth or name in {*names["returned"]} - of_list],
         "asked": list(dict.fromkeys([*columns.known, *roots])),
         "known": [name for name in columns.of_list if name in names.get("known", ())],
     }

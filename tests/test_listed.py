@@ -1,0 +1,358 @@
+"""Logs of returned lists: which questions they answer, and which they refuse."""
+
+import inspect
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.data.listed import LISTED
+from polars_mlmetrics.data.truths import with_truths
+from tests.test_truths import RETURNED, TRUTHS
+
+NEVER = float("-inf")
+
+# -- which metrics need the negatives that are not there ---------------------------------------------------------------
+
+LABELS = list("abcdef")
+
+
+def lists_of_the_best(rng: random.Random) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What was returned for some samples, and what was true: a few labels of six each, sometimes none."""
+    returned = [
+        {"sample": sample, "label": label, "score": rng.choice([0.1, 0.3, 0.5, 0.6, 0.9])}
+        for sample in range(6)
+        for label in rng.sample(LABELS, rng.randint(0, 3) if sample else 3)
+    ]
+    true = [
+        {"sample": sample, "label": label} for sample in range(6) for label in rng.sample(LABELS, rng.randint(0, 3))
+    ]
+    types = {"sample": pl.Int64, "label": pl.String}
+    return pl.DataFrame(returned, schema={**types, "score": pl.Float64}), pl.DataFrame(true, schema=types)
+
+
+def with_every_negative(table: pl.DataFrame) -> pl.DataFrame:
+    """The same, with a row for each label that occurs at all, of each sample."""
+    every = table.select(pl.col("sample").unique()).join(table.select(pl.col("label").unique()), how="cross")
+    joined = every.join(table.drop(LISTED), on=["sample", "label"], how="left")
+    return joined.with_columns(pl.col("score").fill_null(NEVER), pl.col("truth").fill_null(False))
+
+
+def parameters_of(name: str) -> list[dict[str, Any]]:
+    """Calls of a metric: each average, and a k or another number where one is needed."""
+    signature = inspect.signature(getattr(mlm, name)).parameters
+    needed = {p.name: 2 for p in signature.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD}
+    needed = {parameter: 0.5 if parameter in ("alpha", "p", "q", "r", "f") else 2 for parameter in needed}
+    averages = ("micro", "macro", "weighted", "samples") if signature.get("average") is not None else (None,)
+    if name == "labelwise_precision":
+        averages = ("macro",)
+    return [needed if average is None else {**needed, "average": average} for average in averages]
+
+
+def same(one: float | None, other: float | None) -> bool:
+    return one == other or (one is not None and other is not None and math.isclose(one, other, rel_tol=1e-12))
+
+
+@pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))
+def test_a_metric_is_declared_to_take_what_was_returned_if_and_only_if_the_other_negatives_change_nothing(
+    name: str,
+) -> None:
+    rng = random.Random(name)
+    changed = False
+    for _ in range(6):
+        table = with_truths(*lists_of_the_best(rng), asked=pl.DataFrame({"sample": range(6)}))
+        whole = with_every_negative(table)
+        for parameters in parameters_of(name):
+            if name == "n_rows":
+                continue  # which is the number of rows, whatever they are
+            metric = getattr(mlm, name)(**parameters)
+            if not mlm.CATALOGUE[name].of_returned:
+                with pytest.raises(mlm.MetricError, match="needs every negative"):
+                    mlm.evaluate(table, metric)
+            of_returned = mlm.evaluate(table.drop(LISTED), metric).item()
+            # A probability of -inf is broken, and its metric says so by itself; real numbers have no negatives.
+            broken = of_returned is not None and not math.isfinite(of_returned)
+            changed |= broken or not same(of_returned, mlm.evaluate(whole, metric).item())
+    if mlm.CATALOGUE[name].of_returned:
+        assert mlm.evaluate(table, getattr(mlm, name)(**parameters_of(name)[0])).height == 1
+        assert not changed or name == "top_k_accuracy"  # which is broken by a sample of several true labels
+    else:
+        assert changed or name in ("classification_accuracy", "global_accuracy")  # which compare classes, not labels
+
+
+def test_the_best_label_of_a_sample_may_be_one_that_was_not_returned() -> None:
+    table = with_truths(RETURNED, TRUTHS)
+    with pytest.raises(mlm.MetricError, match="f1 needs every negative"):
+        mlm.evaluate(table, mlm.f1(threshold="argmax"))
+
+
+# -- by what it is sliced ----------------------------------------------------------------------------------------------
+
+# Of three samples one has its true label first; of one it was not returned, and of one nothing at all.
+SHOP = pl.DataFrame(
+    {
+        "model": "m",
+        "sample": [1, 1, 2, 2],
+        "country": ["DE", "DE", "FR", "FR"],
+        "kind": ["x", "y", "x", "y"],
+        "place": [1, 2, 1, 2],
+        "label": ["a", "b", "a", "b"],
+        "score": [0.9, 0.4, 0.8, 0.3],
+    }
+)
+SOLD = pl.DataFrame({"sample": [1, 2, 3], "label": ["a", "c", "a"], "kind": ["x", "z", "x"]})
+SEARCHES = pl.DataFrame({"model": "m", "sample": [1, 2, 3], "country": ["DE", "FR", "FR"]})
+
+
+def judged(**options: Any) -> pl.DataFrame:
+    asked = {"by": "model", "of_sample": "country", "asked": SEARCHES, **options}
+    return with_truths(SHOP, SOLD, **asked)
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(mlm.MetricError) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("n_labels", [None, 5])
+def test_slices_by_what_belongs_to_the_sample_hold_what_was_missed(n_labels: int | None) -> None:
+    """Samples 2 and 3, of FR, found nothing: their recall is 0, and that of DE is 1."""
+    log = judged(n_labels=n_labels)
+    found = mlm.evaluate(log, mlm.recall_at(2), mlm.recall(), mlm.n_samples(), by="model", slices=["country"])
+    assert found.select("country", "recall_at_2", "recall", "n_samples").rows() == [
+        (None, 1 / 3, 1 / 3, 3),
+        ("DE", 1.0, 1.0, 1),
+        ("FR", 0.0, 0.0, 2),
+    ]
+
+
+def test_slices_by_what_the_truths_know_hold_what_was_missed() -> None:
+    found = mlm.evaluate(judged(), mlm.recall(), by="kind")
+    assert found.rows() == [("x", 0.5), ("y", None), ("z", 0.0)]
+    assert mlm.evaluate(judged(), mlm.recall(), per="label").sort("label").rows() == [
+        ("a", 0.5),
+        ("b", None),
+        ("c", 0.0),
+    ]
+
+
+METRICS = [mlm.recall(), mlm.recall_at(2), mlm.ndcg(), mlm.f1(average="macro"), mlm.recall() - mlm.precision()]
+of_metric = pytest.mark.parametrize("metric", METRICS, ids=repr)
+PLACE = pl.col("place") > 1
+
+
+@of_metric
+@pytest.mark.parametrize(
+    "key", ["place", PLACE.alias("late"), (pl.col("country").is_null() & PLACE).alias("both")], ids=str
+)
+@pytest.mark.parametrize("as_frame", [pl.DataFrame, pl.LazyFrame])
+def test_no_other_column_slices(metric: mlm.Metric, key: Any, as_frame: Any) -> None:
+    log = as_frame(judged())
+    for asked in ({"by": key}, {"slices": [key]}, {"slices": [["country", key]]}):
+        message = refusal(lambda asked=asked: mlm.evaluate(log, metric, **asked))
+        assert "by 'place': the rows that with_truths added do not have that column" in message
+    assert "by 'place'" in refusal(lambda: mlm.state(log, metric, by=key))
+    assert "by 'place'" in refusal(lambda: mlm.worst(log, next(metric.measures()), by=key))
+
+
+@of_metric
+def test_no_other_column_filters(metric: mlm.Metric) -> None:
+    """Else all that was missed would be left out without a word."""
+    log = judged()
+    for verb in (mlm.evaluate, mlm.state):
+        assert "by 'place'" in refusal(lambda verb=verb: verb(log, metric.filter(~PLACE)))
+    assert mlm.evaluate(log, mlm.recall().filter(country="FR")).item() == 0.0
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        mlm.recall().on(score="place"), mlm.recall().on(weight="place"), mlm.recall_at(1).on(sample="place"),
+        mlm.f1(average="macro").on(label="place"), mlm.recall(threshold=pl.col("place") * 0.1),
+        mlm.average_score(mlm.recall(), target="place"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_no_other_column_is_read(metric: Any) -> None:
+    assert "by 'place'" in refusal(lambda: mlm.evaluate(judged(), metric))
+
+
+def test_verbs_that_look_at_rows_take_no_other_column() -> None:
+    log = judged()
+    assert "confusion by 'place'" in refusal(lambda: mlm.confusion(log, by="place"))
+    assert "check by 'place'" in refusal(lambda: mlm.check(log, by="place", progress=False))
+    assert mlm.confusion(log, by="country").height > 0
+    assert mlm.check(log, by="country", progress=False).height > 0
+
+
+def test_without_of_sample_the_keys_alone_slice() -> None:
+    log = judged(of_sample=None, asked=SEARCHES)
+    assert mlm.evaluate(log, mlm.recall(), by="model").rows() == [("m", 1 / 3)]
+    assert "by 'country'" in refusal(lambda: mlm.evaluate(log, mlm.recall(), slices=["country"]))
+
+
+def test_rows_of_any_group_can_be_counted() -> None:
+    counts = [mlm.n_rows(), mlm.n_samples(), mlm.n_excluded()]
+    assert mlm.evaluate(judged(), counts, by=LISTED).rows() == [("returned", 4, 2, 0), ("not returned", 2, 2, 0)]
+    assert mlm.evaluate(judged(), mlm.n_rows(), by="place").rows() == [(None, 2), (1, 2), (2, 2)]
+
+
+def test_rows_that_were_returned_can_be_asked_for_anything() -> None:
+    log = judged(n_labels=6)
+    returned = pl.col(LISTED) == "returned"
+    expected = -(math.log(0.9) + math.log(0.6) + math.log(0.2) + math.log(0.7)) / 4
+    for condition in (returned, returned & (pl.col("score") > 0.0), (pl.col("place") < 9) & returned):
+        assert mlm.evaluate(log, mlm.log_loss().filter(condition)).item() == pytest.approx(expected, rel=1e-12)
+    by_place = mlm.evaluate(
+        judged(), mlm.precision().filter(returned), mlm.accuracy().filter(listed="returned"), by="place"
+    )
+    assert by_place.rows() == [(None, None, None), (1, 0.5, 0.5), (2, None, 1.0)]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        pl.col(LISTED) != "returned", pl.col(LISTED) == "not returned", pl.col(LISTED).is_not_null(),
+        (pl.col(LISTED) == "returned") | (pl.col("score") > 0.5), ~(pl.col(LISTED) == "returned"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_part_of_a_list_is_no_list(condition: pl.Expr) -> None:
+    assert "what was returned and what was not are one list" in refusal(
+        lambda: mlm.evaluate(judged(), mlm.recall().filter(condition))
+    )
+    assert "needs every negative" in refusal(lambda: mlm.evaluate(judged(), mlm.accuracy().filter(condition)))
+
+
+def test_by_where_a_row_is_from_nothing_is_asked_but_counts() -> None:
+    for asked in ({"by": LISTED}, {"slices": [pl.col(LISTED)]}):
+        message = refusal(lambda asked=asked: mlm.evaluate(judged(), mlm.recall(), **asked))
+        assert message.startswith("recall by 'listed': what was returned and what was not are one list.")
+
+
+# -- negatives without a label -----------------------------------------------------------------------------------------
+
+OF_A = pl.col("label") == "a"
+OF_LABELS = [
+    mlm.specificity(average="macro"), mlm.specificity(average={"a": 1.0}), mlm.accuracy(labels=["a", "b"]),
+    mlm.specificity(threshold={"a": 0.5, None: 0.2}), mlm.specificity(threshold={"a": 0.5, "b": 0.5, "c": 0.5}),
+    mlm.specificity().filter(pl.col("label") != "a"), mlm.specificity(threshold=OF_A.cast(pl.Float64)),
+    mlm.specificity().on(score=pl.col("score") * OF_A), mlm.average_score(mlm.specificity(), target="label"),
+    mlm.specificity().on(weight=pl.col("label").str.len_chars()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", OF_LABELS, ids=repr)
+def test_what_reads_the_label_and_needs_negatives_is_refused(metric: mlm.Metric) -> None:
+    log = judged(n_labels=6)
+    for verb in (mlm.evaluate, mlm.state):
+        assert "does not know the labels of some" in refusal(lambda verb=verb: verb(log, metric))
+
+
+@pytest.mark.parametrize("key", ["label", "kind", pl.col("label").str.to_uppercase().alias("upper")], ids=str)
+def test_what_needs_negatives_has_no_groups_of_labels(key: Any) -> None:
+    log = judged(n_labels=6)
+    for asked in ({"by": key}, {"slices": [key]}):
+        assert "by '" in refusal(lambda asked=asked: mlm.evaluate(log, mlm.specificity(), **asked))
+    assert "by '" in refusal(lambda: mlm.state(log, mlm.specificity(), by=key))
+
+
+def test_what_needs_negatives_has_no_value_per_label() -> None:
+    log = judged(n_labels=6)
+    assert "does not know the labels of some" in refusal(lambda: mlm.evaluate(log, mlm.specificity(), per="label"))
+    worst = refusal(lambda: mlm.worst(log, mlm.specificity(average="macro")))
+    assert "does not know the labels of some" in worst
+    assert mlm.evaluate(log, mlm.specificity(), per="sample").height == 3
+
+
+def test_what_needs_no_negatives_may_read_the_label() -> None:
+    log, of_rows = judged(n_labels=6), judged()
+    metrics = [mlm.f1(average="macro"), mlm.recall(threshold={"a": 0.85, None: 0.1}), mlm.precision(labels=["a", "c"])]
+    assert_frame_equal(mlm.evaluate(log, metrics), mlm.evaluate(of_rows, metrics))
+
+
+def test_all_negatives_are_counted_in_the_whole() -> None:
+    found = mlm.evaluate(judged(n_labels=6), mlm.specificity(), mlm.accuracy(), slices=["country"])
+    # DE: 1 true, found, of 6; FR: 2 true, missed, and 1 wrong, of 12.
+    assert found.select("country", "specificity", "accuracy").rows() == [
+        (None, pytest.approx(14 / 15, rel=1e-12), pytest.approx(15 / 18, rel=1e-12)),
+        ("DE", 1.0, 1.0),
+        ("FR", pytest.approx(9 / 10, rel=1e-12), pytest.approx(9 / 12, rel=1e-12)),
+    ]
+
+
+# -- states ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_labels", [None, 6])
+def test_a_state_answers_as_the_rows_do(n_labels: int | None) -> None:
+    log = judged(n_labels=n_labels)
+    metrics = [mlm.recall_at(2), mlm.recall(), mlm.n_rows()]
+    state = mlm.state(log, metrics, by=["model", "country"])
+    for asked in ({}, {"by": "country"}, {"slices": ["country"]}):
+        assert_frame_equal(mlm.finish(state, metrics, **asked), mlm.evaluate(log, metrics, **asked))
+
+
+def test_a_state_knows_what_its_log_lacks() -> None:
+    """The statistics of the positives and of all rows are there, and yet their share is none of the labels."""
+    state = mlm.state(judged(), mlm.recall(), mlm.support(), mlm.n_rows(), by="model")
+    assert "prevalence needs every negative" in refusal(lambda: mlm.finish(state, mlm.prevalence()))
+    filled = mlm.state(judged(n_labels=6), mlm.specificity(), mlm.f1(average="macro"), by="model")
+    assert mlm.finish(filled, mlm.specificity(), by="model").rows() == [("m", pytest.approx(14 / 15, rel=1e-12))]
+    assert "does not know the labels" in refusal(lambda: mlm.finish(filled, mlm.specificity(), per="label"))
+
+
+def test_a_state_of_counts_has_groups_of_any_column() -> None:
+    state = mlm.state(judged(), mlm.n_rows(), by=["place", LISTED])
+    assert mlm.finish(state, mlm.n_rows(), by=LISTED).rows() == [("returned", 4), ("not returned", 2)]
+
+
+def test_a_state_stays_with_what_it_knows_in_a_file(tmp_path: Path) -> None:
+    mlm.write_state(mlm.state(judged(), mlm.recall(), mlm.support(), mlm.n_rows()), tmp_path / "state.parquet")
+    states = mlm.scan_states(tmp_path)
+    assert mlm.finish(states, mlm.recall()).collect().item() == 1 / 3
+    assert "prevalence needs every negative" in refusal(lambda: mlm.finish(states, mlm.prevalence()))
+
+
+# -- the type ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_type_can_be_said_again() -> None:
+    assert judged().schema[LISTED] == mlm.listed_type(by="model", of_sample="country", of_label="kind")
+    assert judged(n_labels=6).schema[LISTED] == mlm.listed_type(
+        by=["model"], of_sample=["country"], of_label=["kind"], n_labels=6
+    )
+    names, roles = {"sample": "search", "label": "item"}, {"sample": "search", "label": "item", "score": "p"}
+    renamed = with_truths(SHOP.rename({**names, "score": "p"}), SOLD.rename(names), **roles)
+    assert renamed.schema[LISTED] == mlm.listed_type(of_label="kind", **roles)
+    assert mlm.evaluate(renamed, mlm.recall_at(2), **roles).item() == 0.5
+
+
+def test_columns_that_were_joined_later_are_said() -> None:
+    days = pl.DataFrame({"sample": [1, 2, 3], "day": [1, 2, 2]})
+    log = judged().join(days, on="sample", maintain_order="left")
+    assert "by 'day'" in refusal(lambda: mlm.evaluate(log, mlm.recall(), by="day"))
+    log = log.cast({LISTED: mlm.listed_type(by="model", of_sample=["country", "day"])})
+    assert mlm.evaluate(log, mlm.recall(), by="day").rows() == [(1, 1.0), (2, 0.0)]
+
+
+def test_a_renamed_column_is_another_one() -> None:
+    assert "by 'land'" in refusal(lambda: mlm.evaluate(judged().rename({"country": "land"}), mlm.recall(), by="land"))
+
+
+def test_logs_of_two_days_go_one_under_the_other() -> None:
+    log = pl.concat([judged(), judged()])
+    assert mlm.evaluate(log, mlm.recall(), by="country").rows() == [("DE", 1.0), ("FR", 0.0)]
+    with pytest.raises(pl.exceptions.PolarsError):
+        pl.concat([judged(), judged(of_sample=None)])
+
+
+def test_nothing_is_left_of_it_where_the_column_is_dropped() -> None:
+    assert mlm.evaluate(judged().drop(LISTED), mlm.n_rows(), mlm.hamming_loss()).row(0)[0] == 6

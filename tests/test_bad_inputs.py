@@ -602,7 +602,7 @@ def test_a_scored_label_that_is_not_among_the_truths_is_false() -> None:
 @pytest.mark.parametrize("n_labels", [None, 3])
 def test_a_sample_without_scores_is_not_lost(n_labels: int | None) -> None:
     """Sample 1 finds one of two, sample 9 none of one."""
-    table = with_truths(RETURNED, TRUTHS, n_labels=n_labels)
+    table = with_truths(RETURNED, TRUTHS, n_labels=n_labels, asked=pl.DataFrame({"sample": [1, 9]}))
     assert values(table, mlm.n_samples(), mlm.recall_at(2), mlm.n_excluded()) == [2, 0.25, 0]
 
 
@@ -854,7 +854,8 @@ TEXTS = [pl.String(), pl.Categorical(), pl.Enum(["c", "b", "a"]), pl.Enum(["a", 
 @pytest.mark.parametrize("of_truths", TEXTS, ids=str)
 @pytest.mark.parametrize("of_returned", TEXTS, ids=str)
 def test_labels_of_two_text_types_are_texts(of_returned: pl.DataType, of_truths: pl.DataType) -> None:
-    table = with_truths(RETURNED.cast({"label": of_returned}), TRUTHS.cast({"label": of_truths}))
+    asked = pl.DataFrame({"sample": [1, 9]})
+    table = with_truths(RETURNED.cast({"label": of_returned}), TRUTHS.cast({"label": of_truths}), asked=asked)
     assert table.schema["label"] == (of_returned if of_returned == of_truths else pl.String)
     assert table.select(pl.col("label").cast(pl.String), "truth").rows() == [
         ("a", False),
@@ -921,7 +922,7 @@ def once(log: pl.DataFrame, **asked: Any) -> pl.DataFrame:
 def joined(log: pl.DataFrame, **asked: Any) -> pl.DataFrame:
     sample = asked.get("sample", "sample")
     truths = LOG.select(pl.col("sample").alias(sample), "label", "truth")
-    return with_truths(log.drop("truth"), truths, on=[sample, "label"], by=asked.get("by"))
+    return with_truths(log.drop("truth"), truths, sample=sample, by=asked.get("by"))
 
 
 Verb = Callable[..., pl.DataFrame]

@@ -182,6 +182,48 @@ def test_a_plan_knows_its_types(plan: pl.LazyFrame) -> None:
 
 # -- from_wide ---------------------------------------------------------------------------------------------------------
 
+TWO_MODELS = {
+    "id": [7], "old_cat": [0.9], "old_dog": [0.1], "new_cat": [0.8], "new_dog": [0.2], "y_cat": [1], "y_dog": [0],
+}  # fmt: skip
+
+
+def test_a_model_that_the_pattern_leaves_out_is_told() -> None:
+    wide = pl.DataFrame(TWO_MODELS)
+    said = (
+        "columns 'new_cat', 'new_dog' have the labels of score='old_{label}' in their names, and no pattern matches "
+        "them. If they are the scores of another model, put {model} where the names of the models stand; or name in "
+        "keep= the columns to keep."
+    )
+    for frame in (wide, wide.lazy()):
+        refused(mlm.ColumnError, said, from_wide, frame, "old_{label}", "y_{label}", sample="id")
+    assert from_wide(wide, "{model}_{label}", "y_{label}", sample="id")["model"].to_list() == [
+        "old",
+        "old",
+        "new",
+        "new",
+    ]
+    assert from_wide(wide, "old_{label}", "y_{label}", sample="id", keep=[])["score"].to_list() == [0.9, 0.1]
+    kept = from_wide(wide, "old_{label}", "y_{label}", sample="id", keep=["new_cat", "new_dog"])
+    assert kept["new_cat"].to_list() == [0.8, 0.8]
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_told"),
+    [
+        ({"q_cat": [0.1]}, False), ({"q_cat": ["x"], "q_dog": ["y"]}, False), ({"catalogue": [1], "dog": [2]}, False),
+        ({"cat": [0.1], "dog": [0.2]}, True), ({"cat_q": [1], "dog_q": [2]}, True),
+        ({"cat_cat": [1], "cat_dog": [2]}, True), ({"w_cat": [True], "w_dog": [False], "v_cat": [1]}, True),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_columns_that_have_every_label_in_their_names_are_told(beside: dict[str, Any], is_told: bool) -> None:
+    wide = pl.DataFrame({"id": [7], "p_cat": [0.9], "p_dog": [0.1], "y_cat": [1], "y_dog": [0], **beside})
+    if is_told:
+        with pytest.raises(mlm.ColumnError, match="and no pattern matches them"):
+            from_wide(wide, "p_{label}", "y_{label}", sample="id")
+    else:
+        assert from_wide(wide, "p_{label}", "y_{label}", sample="id").columns[-len(beside) :] == [*beside]
+
 
 @both_frames
 def test_a_column_for_each_label(as_frame: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
@@ -9,14 +10,15 @@ import polars as pl
 from polars_mlmetrics.analysis.fitness import check_keys
 from polars_mlmetrics.analysis.look import Look
 from polars_mlmetrics.analysis.problems import PROBLEMS, Problem, Severity
-from polars_mlmetrics.analysis.question import Frame, KeyReader, Keys, columns_of, rows_of
+from polars_mlmetrics.analysis.question import Frame, KeyReader, Keys, columns_of, not_a_metric, rows_of
 from polars_mlmetrics.analysis.search import Found, Search
 from polars_mlmetrics.analysis.splitting import passes_over
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.arithmetic import ratio
-from polars_mlmetrics.errors import ParameterError, TableError
+from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.errors import ParameterError, TableError, unknown
 
-KEYWORDS = ("by", "thorough", "redact", "strict", "passes", "memory", "progress")
+KEYWORDS = ("by", "metrics", "ignore", "skipped", "thorough", "redact", "strict", "passes", "memory", "progress")
 
 BYTES_A_ROW = 60
 """What is held of a row while samples are looked at: numbers to be sorted, and a sample among others."""
@@ -38,6 +40,9 @@ def check(
     frame: Frame,
     by: Keys | None = None,
     *,
+    metrics: Metric | Sequence[Metric] = (),
+    ignore: Sequence[str] = (),
+    skipped: bool = False,
     thorough: bool = True,
     redact: bool = False,
     strict: bool = False,
@@ -56,6 +61,14 @@ def check(
         The long table: one row per sample and label.
     by
         The columns (or row-wise expressions) of the groups that metrics will be asked for.
+    metrics
+        The metrics that are wanted: then only what keeps these from being right is a problem. A truth of 3 is none of
+        `rmse`, a score of 3 none of a ranking.
+    ignore
+        The names of problems that are known and accepted: they come last, with the severity "ignored".
+    skipped
+        Whether to list the problems too that were not looked for, as the table lacks what they are about or no metric
+        reads it: with the severity "skipped", and no count.
     thorough
         Whether to look at samples too, for duplicates, contradictions and samples in several groups. Without, rows,
         groups and labels are looked at, in one scan that holds a row a group and label, and one for examples.
@@ -95,9 +108,10 @@ def check(
     reader = KeyReader(given)
     keys = [] if by is None else reader.read(by)
     rows = reader.rows()
+    _check_ignored(ignore)
     schema = rows.collect_schema()
     check_keys("check", columns_of(keys, reader.added), schema)
-    look = Look.of(schema, keys, bound)
+    look = Look.of(schema, keys, bound, _metrics(metrics))
     split = passes_over(
         given, lambda part: part.with_columns(reader.added), look.sample, passes, memory, progress=progress
     )
@@ -106,7 +120,7 @@ def check(
     if thorough and look.sample:
         for part in [rows] if split is None else split.parts(BYTES_A_ROW):
             search.scan_samples(part)
-    table = _table(look, search.found())
+    table = _table(look, search.found(), set(ignore), search.skipped() if skipped else [])
     return raise_for(table, "error") if strict else table
 
 
@@ -143,20 +157,42 @@ def _line(row: dict[str, Any]) -> str:
     return f"{row['severity']}: {found}{such}.\n  {row['meaning']}\n  {row['fix']}"
 
 
-def _table(look: Look, found: dict[tuple[Problem, str], Found]) -> pl.DataFrame:
+def _metrics(given: Metric | Sequence[Metric]) -> list[Metric]:
+    metrics = [given] if isinstance(given, Metric) else list(given)
+    for metric in metrics:
+        if not isinstance(metric, Metric):
+            raise not_a_metric(metric)
+    return metrics
+
+
+def _check_ignored(ignore: Sequence[str]) -> None:
+    if isinstance(ignore, str) or not isinstance(ignore, Sequence):
+        raise ParameterError(f"ignore takes a list of names of problems, not {ignore!r}.")
+    for name in ignore:
+        if name not in PROBLEMS:
+            raise ParameterError(unknown("problem", name, PROBLEMS, of="one that check knows"))
+
+
+def _table(
+    look: Look, found: dict[tuple[Problem, str], Found], ignored: set[str], skipped: Sequence[Problem]
+) -> pl.DataFrame:
     declared = list(PROBLEMS.values())
     rows = [
         {
-            "severity": problem.severity,
+            "severity": "ignored" if problem.name in ignored else problem.severity,
             "problem": problem.name,
             "count": each.count,
             "share": each.total,
             "of": problem.of,
             "examples": each.examples,
             "meaning": problem.meaning.format(column=about),
-            "fix": look.line(problem.fix, about),
+            "fix": look.line(problem.fix, about, each.seen),
         }
         for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
+    ]
+    rows += [
+        {"severity": "skipped", "problem": problem.name, "of": problem.of, "meaning": problem.meaning}
+        for problem in skipped
     ]
     table = pl.DataFrame(rows, schema=SCHEMA)
     return table.with_columns(share=ratio(pl.col("count"), pl.col("share"))).sort("severity", maintain_order=True)

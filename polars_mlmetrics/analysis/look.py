@@ -10,7 +10,9 @@ import polars as pl
 
 from polars_mlmetrics.analysis.question import KeyColumn
 from polars_mlmetrics.data.listed import FILLED, LISTED, Listed
-from polars_mlmetrics.data.roles import Table, check_columns
+from polars_mlmetrics.data.roles import Grain, Table, check_columns, same_expression
+from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.statistics import Cut
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
 
 SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weight"))
@@ -43,9 +45,13 @@ class Look:
     """What the column `listed` says, where `with_truths` wrote one."""
     unused_weight: str | None
     """A column that looks like weights, where no weight is named."""
+    asked: Asked | None = None
+    """How the metrics that are wanted read the table; None where none are named."""
 
     @classmethod
-    def of(cls, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any]) -> Look:
+    def of(
+        cls, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any], metrics: Sequence[Metric] = ()
+    ) -> Look:
         """What the schema tells. A score, a truth, or a column that is named and missing is an error."""
         names = [key.name for key in by]
         for name in names:
@@ -73,7 +79,25 @@ class Look:
             listed=Listed.of(schema),
             has_text_labels=schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum),
             unused_weight=weights[0] if weights and table.weight is None else None,
+            asked=Asked.of(metrics, table, roles) if metrics else None,
         )
+
+    def reads(self, *readings: str) -> bool:
+        """Whether a metric may read a role in one of these ways: any may, where none are named."""
+        return self.asked is None or self.is_asked(*readings)
+
+    def is_asked(self, *readings: str) -> bool:
+        """Whether a metric that is named reads a role in one of these ways."""
+        return self.asked is not None and not self.asked.readings.isdisjoint(readings)
+
+    def needs(self, grain: Grain) -> bool:
+        """Whether a metric may need the sample, or the label, of a row."""
+        return self.asked is None or grain in self.asked.keys
+
+    @property
+    def decides_labels(self) -> bool:
+        """Whether a metric that is named decides of each label by itself whether it is predicted."""
+        return self.asked is not None and self.asked.decides_labels
 
     def is_number(self, role: str) -> bool:
         """Whether a role is there, and can be read as a number."""
@@ -115,23 +139,106 @@ class Look:
             return None
         return (pl.col(TRUTH) != 0) & (pl.col(TRUTH) != 1)
 
-    def line(self, written: str, about: str) -> str:
-        """A line of code in the columns of this table; `about` is the one that it is for, if it is for one."""
+    def line(self, written: str, about: str, seen: Sequence[object] = ()) -> str:
+        """A line of code in the columns of this table; `about` is the one that it is for, if it is for one.
+
+        What the line cannot know is `...`, with which it does not run. `seen` are values that may help to fill it.
+        """
         table, by = self.table, [self.names[column] for column in self.by]
-        sample = list(table.sample)
+        sample, pair = list(table.sample), [*table.sample, *([] if self.label is None else [self.label])]
         columns = {
             **{role: _written(column) for role, column in table.values().items()},
+            **{f"number_of_{role}": self._number(role) for role in table.values()},
             "label": _written(pl.col(table.label)),
-            "label_name": repr(self.label),
+            "known_label": self._known_label(),
             "sample": _listed(sample),
+            "known_sample": _each(sample, "is_not_null", "all_horizontal"),
+            "unknown_sample": _each(sample, "is_null", "any_horizontal"),
+            "unknown_pair": _each(pair, "is_null", "any_horizontal"),
             "by": repr(by),
+            "by_role": f", by={_listed(by)}" if by else "",
             "keys": _listed([*by, *sample]),
             "label_role": "" if self.label in (None, "label") else f", label={self.label!r}",
-            "pair": _listed([*sample, *([] if self.label is None else [self.label])]),
+            "roles": self._roles(),
+            "pair": _listed(pair),
+            "seen": f"  # seen: {', '.join(map(repr, seen))}" if seen else "",
         }
         line = written.format(column=about, **columns)
         first = [f"{name}=..." for name in self.worked_out if repr(name) in line]
         return f"log = log.with_columns({', '.join(first)}); {line}" if first else line
+
+    def _number(self, role: str) -> str:
+        """A role read as a number: text is, of anything else only its owner knows what it means."""
+        column = _written(self.table.values()[role])
+        if self.types[role] not in (pl.String, pl.Categorical, pl.Enum):
+            return "..."
+        return f"{column}.cast(pl.String).cast(pl.Float64, strict=False)"
+
+    def _known_label(self) -> str:
+        known = f"{_written(pl.col(self.table.label))}.is_not_null()"
+        return known if self.not_filled_in is None else f"{known} | (pl.col({LISTED!r}) == {FILLED!r})"
+
+    def _roles(self) -> str:
+        """The roles that do not go by their own names, as arguments."""
+        table = self.table
+        named = {role: _argument(column) for role, column in table.values().items() if not _is_called(column, role)}
+        if list(table.sample) != ["sample"]:
+            named["sample"] = _listed(list(table.sample))
+        if table.label != "label":
+            named["label"] = repr(table.label)
+        return "".join(f", {role}={column}" for role, column in named.items())
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How metrics read a table."""
+
+    readings: frozenset[str]
+    """How they read its score and truth: as a probability, as a grade, …"""
+    keys: frozenset[Grain]
+    """The grains whose keys they need."""
+    decides_labels: bool
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric], table: Table, roles: Mapping[str, Any]) -> Asked:
+        """How metrics read the score and the truth of this table; those that are bound to other columns do not."""
+        readings: set[str] = set()
+        keys: set[Grain] = set()
+        measures = [measure for metric in metrics for measure in metric.on_the_rest(roles).measures()]
+        for measure in measures:
+            others = {role for role in ("score", "truth") if not same_expression(*_both(role, measure.table, table))}
+            readings |= {reading for reading in measure.probe.door.guards if ROLE_OF.get(reading) not in others}
+            keys |= {measure.grain, *measure.probe.reads, *measure.probe.looks_into}
+            if measure.labels is not None:
+                keys.add("label")
+        cuts = [measure.parameters.get("threshold") for measure in measures]
+        return cls(frozenset(readings), frozenset(keys), any(isinstance(c, Cut) and not c.is_argmax for c in cuts))
+
+
+ROLE_OF = {
+    **dict.fromkeys(("score", "probability", "logit", "prediction"), "score"),
+    **dict.fromkeys(("truth", "soft_truth", "gain", "real", "actual"), "truth"),
+}
+"""The role of each reading."""
+
+
+def _both(role: str, one: Table, other: Table) -> tuple[pl.Expr, pl.Expr]:
+    return one.values()[role], other.values()[role]
+
+
+def _is_called(column: pl.Expr, name: str) -> bool:
+    return column.meta.is_column() and column.meta.output_name() == name
+
+
+def _argument(column: pl.Expr) -> str:
+    return repr(column.meta.output_name()) if column.meta.is_column() else "..."
+
+
+def _each(names: Sequence[str], test: str, together: str) -> str:
+    """A test of each of some columns."""
+    if len(names) == 1:
+        return f"pl.col({names[0]!r}).{test}()"
+    return f"pl.{together}(pl.col({list(names)!r}).{test}())"
 
 
 def _listed(names: Sequence[str]) -> str:

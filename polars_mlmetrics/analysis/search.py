@@ -18,6 +18,7 @@ from polars_mlmetrics.analysis.problems import (
     LIGHTEST,
     NOT_IN_ALL,
     PLAIN_LABEL,
+    PROBLEMS,
     SCORES,
     SIZES,
     TRUTH_CONTRADICTED,
@@ -50,6 +51,8 @@ class Found:
     count: int = 0
     total: int = 0
     examples: list[str] = field(default_factory=list)
+    seen: list[object] = field(default_factory=list)
+    """Values of the role that it is about, where its line needs them."""
 
     def add(self, count: int, total: int, examples: Sequence[str]) -> None:
         """Add what was found in other rows."""
@@ -69,6 +72,7 @@ class Search:
         self._redact = redact
         self._n_rows = 0
         self._found: dict[tuple[Problem, str], Found] = {}
+        self._looked_for: set[Problem] = set()
         self._spread = {key: Found() for key in self._between}
         self._lacking = {key: Found() for key in self._between}
         self._values: dict[str, int] = {}
@@ -81,6 +85,15 @@ class Search:
             for (problem, about), found in {**self._found, **self._spread_problems()}.items()
             if problem in SIZES.values() or (found.count and found.count >= problem.least * found.total)
         }
+
+    def skipped(self) -> list[Problem]:
+        """What was not looked for: the table lacks what it is about, or no metric that is wanted reads it."""
+        return [problem for problem in PROBLEMS.values() if problem not in self._looked_for]
+
+    def _conditions(self, of: Of) -> dict[Problem, pl.Expr]:
+        found = conditions(self._look, of)
+        self._looked_for |= {SIZES[of], *found}
+        return found
 
     def _add(self, problem: Problem, count: int, total: int, places: pl.DataFrame | None = None) -> None:
         """Add what was found in groups, labels or samples, and where."""
@@ -96,7 +109,7 @@ class Search:
     def scan(self, rows: pl.LazyFrame) -> None:
         """Look at all rows, and once more for examples of what is found."""
         rows = self._look.with_roles(rows)
-        problems = conditions(self._look, "rows")
+        problems = self._conditions("rows")
         of_problems = {_column(problem): condition for problem, condition in problems.items()}
         others = self._look.other_truths()
         classes = {**self._look.classes(), OTHERS: pl.lit(0) if others is None else others}
@@ -111,6 +124,9 @@ class Search:
         found = {problem: condition for problem, condition in problems.items() if sums[_column(problem)]}
         for problem, places in zip(found, self._places(rows, list(found.values())), strict=True):
             self._add_rows(problem, sums[_column(problem)], places)
+            if problem.seen is not None and not self._redact:
+                self._found[problem, ""].seen = self._values_of(problem.seen, rows.filter(found[problem]))
+        self._looked_for.add(UNUSED_WEIGHT)
         if self._look.unused_weight is not None:
             self._add_rows(UNUSED_WEIGHT, self._n_rows, about=self._look.unused_weight)
         self._scan_units("groups", units, self._look.by, list(counts))
@@ -124,7 +140,7 @@ class Search:
         elif keys:
             told = told.sort(keys)
         table = told.collect()
-        for problem, condition in conditions(self._look, of).items():
+        for problem, condition in self._conditions(of).items():
             found = table.filter(condition)
             self._add(problem, found.height, table.height, found.select(keys))
         self._add(SIZES[of], table.height, table.height)
@@ -137,6 +153,11 @@ class Search:
         keys = dict.fromkeys([*self._look.by, *self._look.sample, *self._label])
         return pl.collect_all([rows.filter(where).select(*keys, *as_is).head(EXAMPLES) for where in conditions])
 
+    def _values_of(self, role: str, rows: pl.LazyFrame) -> list[object]:
+        """The least values of a role."""
+        values = self._look.table.values()[role].alias(f"{_AS_IS}{role}")
+        return rows.select(values.unique().sort().head(EXAMPLES)).collect().to_series().to_list()
+
     # -- what samples tell ---------------------------------------------------------------------------------------------
 
     def scan_samples(self, rows: pl.LazyFrame) -> None:
@@ -147,7 +168,7 @@ class Search:
         samples = fold(rows, keys, self._of_sample())
         several = [pl.col(key).n_unique().alias(key) for key in self._between]
         across = fold(samples, look.sample, several)
-        problems = conditions(look, "samples")
+        problems = self._conditions("samples")
         counts, spread = pl.collect_all(
             [
                 samples.select(pl.len().alias(ROWS), *(problems[each].sum().alias(_column(each)) for each in problems)),
@@ -161,6 +182,7 @@ class Search:
             self._add(problem, count, counts[ROWS].item(), self._first(samples.filter(condition), keys, count))
         n_samples = spread[ROWS].item()
         self._add(SIZES["samples"], n_samples, n_samples)
+        self._looked_for |= {KEY_VARIES, IN_SEVERAL, NOT_IN_ALL, IN_COMMON} if self._between else set()
         for key in self._between:
             counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
             for told, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
@@ -169,6 +191,7 @@ class Search:
                 told[key].add(count, n_samples, self._texts(places))
             if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
                 self._shared.add(key)
+        self._looked_for |= {DUPLICATE, TRUTH_CONTRADICTED}
         self._scan_repeats(rows)
 
     def _of_sample(self) -> list[pl.Expr]:
@@ -214,6 +237,8 @@ class Search:
         told = {}
         for key in self._between:
             problem = self._spread_problem(key)
+            if problem is KEY_VARIES and not self._look.needs("sample"):
+                continue
             found = self._lacking if problem is NOT_IN_ALL else self._spread
             told[problem, self._look.names[key]] = found[key]
         return told

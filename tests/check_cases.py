@@ -1,0 +1,301 @@
+"""Tables with one problem each, and what `check` says of them."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+
+NAN, INF = math.nan, math.inf
+SIZES = ["rows", "groups", "labels", "samples"]
+SEVERITIES = ["error", "warning", "info", "ignored", "skipped"]
+SCHEMA = {
+    "severity": pl.Enum(SEVERITIES),
+    "problem": pl.String,
+    "count": pl.Int64,
+    "share": pl.Float64,
+    "of": pl.String,
+    "examples": pl.List(pl.String),
+    "meaning": pl.String,
+    "fix": pl.String,
+}
+
+# Two samples of two labels. Every label is true once, and not true once; the scores of a sample do not sum to 1.
+CLEAN = pl.DataFrame(
+    {"sample": [1, 1, 2, 2], "label": ["a", "b", "a", "b"], "score": [0.9, 0.3, 0.2, 0.4], "truth": [1, 0, 0, 1]}
+)
+
+
+def missed(country: list[str]) -> pl.DataFrame:
+    """The clean table as one of returned lists, of which one misses a label."""
+    returned = CLEAN.drop("truth").with_columns(country=pl.Series(country))
+    truths = CLEAN.filter(truth=1).select("sample", "label")
+    truths = pl.concat([truths, pl.DataFrame({"sample": [2], "label": ["c"]})])
+    return mlm.with_truths(returned, truths, of_sample="country")
+
+
+MISSED = missed(["DE", "DE", "FR", "FR"])
+
+
+def check(frame: Any, **options: Any) -> pl.DataFrame:
+    table = mlm.check(frame, **{"progress": False, **options})
+    assert table.schema == SCHEMA
+    return table
+
+
+def told(frame: Any, **options: Any) -> dict[str, int]:
+    """What is found beside sizes: the problems, and how often they are there."""
+    rows = check(frame, **options).rows(named=True)
+    return {row["problem"]: row["count"] for row in rows if row["problem"] not in SIZES}
+
+
+def row_of(problem: str, frame: Any, **options: Any) -> dict[str, Any]:
+    """The one row of a problem."""
+    row: dict[str, Any] = check(frame, **options).row(by_predicate=pl.col("problem") == problem, named=True)
+    return row
+
+
+def sizes(frame: Any, **options: Any) -> dict[str, int]:
+    rows = check(frame, **options).rows(named=True)
+    return {row["problem"]: row["count"] for row in rows if row["problem"] in SIZES}
+
+
+def over(frame: pl.DataFrame, name: str, values: Iterable[Any]) -> pl.DataFrame:
+    """A copy of the table for each value of a column."""
+    return pl.concat([frame.with_columns(pl.lit(value).alias(name)) for value in values])
+
+
+# -- each problem alone ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, the smallest table that has it, and what is told of it."""
+
+    problem: str
+    severity: str
+    count: int
+    total: int
+    of: str
+    examples: list[str]
+    log: pl.DataFrame
+    roles: dict[str, Any] = field(default_factory=dict)
+    by: Any = None
+    metrics: list[mlm.Metric] = field(default_factory=list)
+    """What is wanted of the table, where the problem is one of these alone."""
+    metric: mlm.Metric | None = None
+    """It is NaN or an error of this table."""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is asked of `check`."""
+        return {"by": self.by, **self.roles, **({"metrics": self.metrics} if self.metrics else {})}
+
+
+def weighted(*weights: Any) -> dict[str, Any]:
+    """The clean log with weights, as parts of a case."""
+    return {"log": CLEAN.with_columns(w=pl.Series(weights, strict=False)), "roles": {"weight": "w"}}
+
+
+def of_truth(*truths: Any) -> pl.DataFrame:
+    return CLEAN.with_columns(truth=pl.Series(truths, strict=False))
+
+
+def of_score(*scores: Any) -> pl.DataFrame:
+    return CLEAN.with_columns(score=pl.Series(scores, strict=False))
+
+
+ALL_TRUE = pl.DataFrame({"sample": [3, 3], "label": ["a", "b"], "score": [0.5, 0.6], "truth": [1, 1]})
+COUNTRIES = pl.DataFrame(
+    {
+        "sample": [1, 1, 2, 2, 3, 3],
+        "label": ["a", "b"] * 3,
+        "score": [0.9, 0.3, 0.2, 0.4, 0.6, 0.7],
+        "truth": [1, 0, 1, 0, 0, 1],
+        "country": ["DE", "FR", "FR", "DE", "DE", "DE"],
+    }
+)
+FOLDS = pl.concat([CLEAN.with_columns(fold=2), CLEAN.head(2).with_columns(fold=1)])
+MODELS = over(CLEAN, "model", "xy")
+CONTRARY = MODELS.with_columns(truth=pl.Series([1, 0, 0, 1, 0, 0, 0, 1]))
+
+CASES = [
+    Case(
+        "score_is_no_number", "error", 4, 4, "rows",
+        [
+            "sample=1, label=a, score=0.9, truth=1", "sample=1, label=b, score=0.3, truth=0",
+            "sample=2, label=a, score=0.2, truth=0", "sample=2, label=b, score=0.4, truth=1",
+        ],
+        of_score("0.9", "0.3", "0.2", "0.4"), metric=mlm.f1(),
+    ),
+    Case(
+        "truth_is_no_number", "error", 4, 4, "rows",
+        [
+            "sample=1, label=a, score=0.9, truth=yes", "sample=1, label=b, score=0.3, truth=no",
+            "sample=2, label=a, score=0.2, truth=no", "sample=2, label=b, score=0.4, truth=yes",
+        ],
+        of_truth("yes", "no", "no", "yes"), metric=mlm.f1(),
+    ),
+    Case(
+        "weight_is_no_number", "error", 4, 4, "rows",
+        [
+            "sample=1, label=a, score=0.9, truth=1, weight=1", "sample=1, label=b, score=0.3, truth=0, weight=1",
+            "sample=2, label=a, score=0.2, truth=0, weight=2", "sample=2, label=b, score=0.4, truth=1, weight=2",
+        ],
+        **weighted("1", "1", "2", "2"), metric=mlm.f1(),
+    ),
+    Case(
+        "score_nan", "error", 1, 4, "rows", ["sample=1, label=b, score=nan, truth=0"],
+        of_score(0.9, NAN, 0.2, 0.4), metric=mlm.f1(),
+    ),
+    Case(
+        "truth_not_binary", "error", 3, 8, "rows",
+        [
+            "sample=1, label=a, score=0.9, truth=2.0", "sample=1, label=b, score=0.3, truth=-1.0",
+            "sample=2, label=b, score=0.4, truth=nan",
+        ],
+        pl.concat(
+            [of_truth(2.0, -1.0, 0.0, NAN), CLEAN.with_columns(pl.col("sample") + 2, pl.col("truth").cast(pl.Float64))]
+        ), metric=mlm.f1(),
+    ),
+    Case(
+        "weight_negative", "error", 2, 4, "rows",
+        ["sample=1, label=a, score=0.9, truth=1, weight=-1", "sample=1, label=b, score=0.3, truth=0, weight=-1"],
+        **weighted(-1, -1, 1, 1), metric=mlm.log_loss(),
+    ),
+    Case(
+        "weight_not_finite", "error", 2, 4, "rows",
+        ["sample=1, label=a, score=0.9, truth=1, weight=inf", "sample=1, label=b, score=0.3, truth=0, weight=inf"],
+        **weighted(INF, INF, 1.0, 1.0), metric=mlm.log_loss(),
+    ),
+    Case(
+        "sample_null", "error", 1, 5, "rows", ["sample=null, label=b, score=0.6, truth=1"],
+        pl.concat([CLEAN, ALL_TRUE.tail(1).with_columns(sample=pl.lit(None, pl.Int64))]),
+    ),
+    Case(
+        "label_null", "warning", 1, 5, "rows", ["sample=3, label=null, score=0.6, truth=1"],
+        pl.concat([CLEAN, ALL_TRUE.tail(1).with_columns(label=pl.lit(None, pl.String))]),
+    ),
+    Case(
+        "score_null", "warning", 2, 4, "rows",
+        ["sample=1, label=b, score=null, truth=0", "sample=2, label=a, score=null, truth=0"],
+        of_score(0.9, None, None, 0.4),
+    ),
+    Case(
+        "truth_null", "warning", 1, 5, "rows", ["sample=3, label=b, score=0.6, truth=null"],
+        pl.concat([CLEAN, ALL_TRUE.tail(1).with_columns(truth=pl.lit(None, pl.Int64))]),
+    ),
+    Case(
+        "missed_without_score", "error", 1, 5, "rows", ["sample=2, label=c, score=null, truth=True"],
+        MISSED.with_columns(score=pl.when(listed="returned").then("score")),
+    ),
+    Case(
+        "missed_without_column", "warning", 1, 5, "rows", ["sample=2, label=c, score=-inf, truth=True"],
+        missed(["DE", "DE", "FR", "IT"]),
+    ),
+    Case(
+        "weight_null", "warning", 2, 4, "rows",
+        ["sample=1, label=a, score=0.9, truth=1, weight=null", "sample=1, label=b, score=0.3, truth=0, weight=null"],
+        **weighted(None, None, 2, 2),
+    ),
+    Case(
+        "score_infinite", "warning", 1, 4, "rows", ["sample=1, label=a, score=inf, truth=1"],
+        of_score(INF, 0.3, 0.2, 0.4), metric=mlm.log_loss(),
+    ),
+    Case(
+        "score_out_of_range", "warning", 2, 4, "rows",
+        ["sample=1, label=a, score=1.5, truth=1", "sample=2, label=a, score=-0.2, truth=0"],
+        of_score(1.5, 0.3, -0.2, 0.4),
+    ),
+    Case(
+        "score_minus_infinite", "info", 1, 4, "rows", ["sample=2, label=b, score=-inf, truth=1"],
+        of_score(0.9, 0.3, 0.2, -INF),
+    ),
+    Case(
+        "weight_zero", "info", 2, 4, "rows",
+        ["sample=1, label=a, score=0.9, truth=1, weight=0", "sample=1, label=b, score=0.3, truth=0, weight=0"],
+        **weighted(0, 0, 1, 1),
+    ),
+    Case(
+        "labels_alike", "warning", 2, 3, "labels", ["label=A ", "label=a"],
+        pl.concat([CLEAN, CLEAN.with_columns(pl.col("sample") + 2, pl.col("label").replace("a", "A "))]),
+    ),
+    Case(
+        "label_never_true", "warning", 1, 2, "labels", ["label=b"],
+        of_truth(1, 0, 0, 0),
+    ),
+    Case(
+        "group_of_one_class", "warning", 1, 2, "groups", ["model=y"],
+        pl.concat([CLEAN.with_columns(model=pl.lit("x")), ALL_TRUE.with_columns(model=pl.lit("y"))]), by="model",
+    ),
+    Case(
+        "weight_varies", "warning", 1, 2, "samples", ["sample=1"],
+        **weighted(1, 2, 3, 3),
+    ),
+    Case(
+        "looks_multiclass", "info", 2, 2, "samples", ["sample=1", "sample=2"],
+        of_score(0.7, 0.3, 0.4, 0.6),
+    ),
+    Case(
+        "duplicate", "error", 1, 5, "rows", ["sample=1, label=a"],
+        pl.concat([CLEAN, CLEAN.head(1).with_columns(score=pl.lit(0.8))]),
+    ),
+    Case(
+        "truth_contradicted", "error", 2, 8, "rows", ["sample=1, label=a"],
+        CONTRARY, by="model",
+    ),
+    Case(
+        "key_varies_in_sample", "warning", 2, 3, "samples", ["sample=1", "sample=2"],
+        COUNTRIES, by="country",
+    ),
+    Case(
+        "sample_in_several", "warning", 1, 2, "samples", ["sample=1"],
+        FOLDS, by="fold",
+    ),
+    Case(
+        "sample_not_in_all", "warning", 1, 3, "samples", ["sample=3"],
+        pl.concat([MODELS, CLEAN.head(2).with_columns(pl.col("sample") + 2, model=pl.lit("x"))]), by="model",
+    ),
+    Case(
+        "samples_in_common", "info", 2, 2, "samples", ["sample=1", "sample=2"],
+        MODELS, by="model",
+    ),
+    Case(
+        "weight_unused", "info", 4, 4, "rows", [],
+        CLEAN.with_columns(weight=0.5),
+    ),
+    Case(
+        "score_no_probability", "error", 2, 4, "rows",
+        ["sample=1, label=a, score=1.5, truth=1", "sample=2, label=b, score=-inf, truth=1"],
+        of_score(1.5, 0.3, 0.2, -INF), metrics=[mlm.log_loss()], metric=mlm.log_loss(),
+    ),
+    Case(
+        "truth_no_share", "error", 1, 4, "rows", ["sample=1, label=a, score=0.9, truth=1.5"],
+        of_truth(1.5, 0.0, 0.2, 1.0), metrics=[mlm.log_loss()], metric=mlm.log_loss(),
+    ),
+    Case(
+        "truth_no_grade", "error", 2, 4, "rows",
+        ["sample=1, label=a, score=0.9, truth=-1.0", "sample=2, label=b, score=0.4, truth=nan"],
+        of_truth(-1.0, 3.0, 2.0, NAN), metrics=[mlm.ndcg()], metric=mlm.ndcg(),
+    ),
+    Case(
+        "truth_nan", "error", 1, 4, "rows", ["sample=2, label=b, score=0.4, truth=nan"],
+        of_truth(-1.0, 3.5, 2.0, NAN), metrics=[mlm.rmse()], metric=mlm.rmse(),
+    ),
+    Case(
+        "classes_as_labels", "warning", 2, 2, "samples", ["sample=1", "sample=2"],
+        of_score(0.7, 0.3, 0.4, 0.6), metrics=[mlm.accuracy()],
+    ),
+    Case("rows", "info", 4, 4, "rows", [], CLEAN),
+    Case("groups", "info", 1, 1, "groups", [], CLEAN),
+    Case("labels", "info", 2, 2, "labels", [], CLEAN),
+    Case("samples", "info", 2, 2, "samples", [], CLEAN),
+]  # fmt: skip
+
+
+def of_each(cases: Iterable[Case]) -> Any:
+    return pytest.mark.parametrize("case", [pytest.param(case, id=case.problem) for case in cases])

@@ -19,22 +19,26 @@ def stacked(
     tables = []
     for place, keys in enumerate(question.groupings):
         table = table_of([*by, *(key.column for key in keys)])
-        shown = [_shown(question, key, present=key in keys) for key in slice_keys]
-        labels = [*(_labels(keys) if sliced else ()), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
-        tables.append(table.select(*by, *labels, *shown, *results))
-    table = pl.concat(tables) if len(tables) > 1 else tables[0]
+        labels = [*(_labels(question, keys) if sliced else ()), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
+        tables.append(table.select(*by, *labels, *(key.column for key in keys), *results))
+    # A table has the keys of its own grouping alone: the others are null there.
+    table = pl.concat(tables, how="diagonal") if len(tables) > 1 else tables[0]
     if in_order:
         table = table.sort([*by, PLACE, *(key.column for key in slice_keys)], maintain_order=True)
     named = [pl.col(key.column).alias(key.name) for key in question.by]
     return table.select(*named, *sliced, *(pl.col(key.column).alias(key.name) for key in slice_keys), *results)
 
 
-def _shown(question: Question, key: KeyColumn, *, present: bool) -> pl.Expr:
-    return pl.col(key.column) if present else pl.lit(None, dtype=question.schema[key.column]).alias(key.column)
-
-
-def _labels(keys: list[KeyColumn]) -> list[pl.Expr]:
+def _labels(question: Question, keys: list[KeyColumn]) -> list[pl.Expr]:
     """Which slicing a row is of, and which slice: "country, device" and "country=DE, device=ios"."""
-    parts = [pl.lit(f"{key.name}=") + pl.col(key.column).cast(pl.String).fill_null("null") for key in keys]
+    parts = [pl.lit(f"{key.name}=") + _text_of(key, question.schema[key.column]).fill_null("null") for key in keys]
     slice_text = pl.concat_str(parts, separator=", ") if parts else pl.lit("")
     return [pl.lit(", ".join(key.name for key in keys)).alias("sliced_by"), slice_text.alias("slice")]
+
+
+def _text_of(key: KeyColumn, dtype: pl.DataType) -> pl.Expr:
+    """A value as text. Polars casts neither a Duration nor bytes that are no text."""
+    value = pl.col(key.column)
+    if dtype == pl.Duration:
+        return value.dt.to_string("polars")
+    return value.bin.encode("hex") if dtype == pl.Binary else value.cast(pl.String)

@@ -1195,7 +1195,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"passes": "file"}, mlm.ParameterError, "not 'file'"),
     ({"passes": "files"}, mlm.ParameterError, "takes a scan of parquet files"),
     ({"passes": "auto", "memory": "much"}, mlm.ParameterError, "memory is .* not 'much'"),
-    ({"memory": "1 GB"}, mlm.ParameterError, "memory is what passes='auto' aims at"),
+    ({"passes": None, "memory": "1 GB"}, mlm.ParameterError, "memory is what passes='auto' aims at"),
 ]
 # The expressions among them are shown with their place in memory, which is another one in each run.
 NUMBERED = [f"{'-'.join(options)}-{number}" for number, (options, _, _) in enumerate(REFUSED)]

@@ -20,6 +20,9 @@ from polars_mlmetrics.errors import ParameterError, TableError, unknown
 
 KEYWORDS = ("by", "metrics", "ignore", "skipped", "thorough", "redact", "strict", "passes", "memory", "progress")
 
+MEMORY = "1 GB"
+"""What it keeps to, where nothing else is said."""
+
 BYTES_A_ROW = 60
 """What is held of a row while samples are looked at: numbers to be sorted, and a sample among others."""
 
@@ -46,7 +49,7 @@ def check(
     thorough: bool = True,
     redact: bool = False,
     strict: bool = False,
-    passes: int | Literal["auto", "files"] | None = None,
+    passes: int | Literal["auto", "files"] | None = "auto",
     memory: int | str | None = None,
     progress: bool = True,
     **roles: Unpack[Roles],
@@ -77,7 +80,8 @@ def check(
     strict
         Whether an error in the table is an exception.
     passes, memory, progress
-        As in `evaluate`, for what is looked at with `thorough`.
+        As in `evaluate`, for what is looked at with `thorough`: but "auto" is the default, and aims at 1 GB. None looks
+        at all samples at once.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -113,12 +117,17 @@ def check(
     check_keys("check", columns_of(keys, reader.added), schema)
     look = Look.of(schema, keys, bound, _metrics(metrics))
     split = passes_over(
-        given, lambda part: part.with_columns(reader.added), look.sample, passes, memory, progress=progress
+        given,
+        lambda part: part.with_columns(reader.added),
+        look.sample,
+        passes,
+        MEMORY if memory is None and passes == "auto" else memory,
+        progress=progress,
     )
     search = Search(look, redact=redact)
     search.scan(rows)
     if thorough and look.sample:
-        for part in [rows] if split is None else split.parts(BYTES_A_ROW):
+        for part in [rows] if split is None else split.parts(BYTES_A_ROW, search.n_rows):
             search.scan_samples(part)
     table = _table(look, search.found(), set(ignore), search.skipped() if skipped else [])
     return raise_for(table, "error") if strict else table
@@ -136,8 +145,8 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "erro
       ...
     polars_mlmetrics.errors.TableError: there is 1 problem in the table.
     error: truth_not_binary in 1 of the rows (50.0%), such as score=0.2, truth=2.
-      The truth is neither 0 nor 1: metrics of two classes are NaN. Only dcg and ndcg read grades.
-      mlm.evaluate(log, ..., truth=pl.col('truth').cast(pl.Float64).fill_nan(None) > 0)
+      The truth is neither 0 nor 1: metrics of two classes are NaN. If you want others, name them in metrics=.
+      log = log.with_columns(pl.col('truth') > ...)  # seen: 2
     """
     if not isinstance(found, pl.DataFrame) or found.schema != pl.Schema(SCHEMA):
         raise ParameterError("raise_for takes the table that `check` gives.")

@@ -70,7 +70,8 @@ class Search:
         # Of the keys that tell samples or labels apart, a sample or a label has one value anyway.
         self._between = [key for key in look.by if key not in (*look.sample, *self._label)]
         self._redact = redact
-        self._n_rows = 0
+        self.n_rows = 0
+        """How many rows there are: known when they were scanned."""
         self._found: dict[tuple[Problem, str], Found] = {}
         self._looked_for: set[Problem] = set()
         self._spread = {key: Found() for key in self._between}
@@ -101,7 +102,7 @@ class Search:
 
     def _add_rows(self, problem: Problem, count: int, places: pl.DataFrame | None = None, about: str = "") -> None:
         """Add what was found in rows, of all that there are."""
-        found = self._found.setdefault((problem, about), Found(total=self._n_rows))
+        found = self._found.setdefault((problem, about), Found(total=self.n_rows))
         found.add(count, 0, self._texts(places))
 
     # -- what rows, groups and labels tell -----------------------------------------------------------------------------
@@ -119,8 +120,8 @@ class Search:
         units = fold(columns, keys, [pl.col(*counts).sum()]).collect()
         self._values = {key: units[key].n_unique() for key in self._between}
         sums: dict[str, int] = units.select(pl.col(*counts).sum()).row(0, named=True)
-        self._n_rows = sums[ROWS]
-        self._add_rows(SIZES["rows"], self._n_rows)
+        self.n_rows = sums[ROWS]
+        self._add_rows(SIZES["rows"], self.n_rows)
         found = {problem: condition for problem, condition in problems.items() if sums[_column(problem)]}
         for problem, places in zip(found, self._places(rows, list(found.values())), strict=True):
             self._add_rows(problem, sums[_column(problem)], places)
@@ -128,7 +129,7 @@ class Search:
                 self._found[problem, ""].seen = self._values_of(problem.seen, rows.filter(found[problem]))
         self._looked_for.add(UNUSED_WEIGHT)
         if self._look.unused_weight is not None:
-            self._add_rows(UNUSED_WEIGHT, self._n_rows, about=self._look.unused_weight)
+            self._add_rows(UNUSED_WEIGHT, self.n_rows, about=self._look.unused_weight)
         self._scan_units("groups", units, self._look.by, list(counts))
         if self._label:
             self._scan_units("labels", units.drop_nulls(self._label), self._label, list(counts))

@@ -40,9 +40,14 @@ class Passes:
     memory: int
     progress: bool
 
-    def parts(self, bytes_a_row: int) -> Generator[pl.LazyFrame]:
-        """The rows, part by part. `bytes_a_row` is what a row takes while its part is worked on."""
+    def parts(self, bytes_a_row: int, n_rows: int | None = None) -> Generator[pl.LazyFrame]:
+        """The rows, part by part. `bytes_a_row` is what a row takes while its part is worked on.
+
+        How many rows there are is counted where it is not known.
+        """
         parts = self.files
+        if n_rows is not None:
+            self._n_rows = n_rows
         if parts is None:
             parts = [self.rows.filter(of_part) for of_part in self._conditions(self._how_many(bytes_a_row))]
         return tracked(parts, "pass", show=self.progress)

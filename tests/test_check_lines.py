@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.check_cases import CASES, CLEAN, SIZES, Case, of_each, over, row_of, told
+from tests.check_cases import CASES, CLEAN, SIZES, Case, check, of_each, over, row_of, told
 
 ROW = "row"
 """A number for each row, by which it is found again."""
@@ -29,6 +29,7 @@ HAS: dict[str, pl.Expr] = {
     "truth_null": TRUTH.is_null(),
     "weight_null": WEIGHT.is_null(),
     "score_infinite": float("inf") == SCORE,
+    "missed_without_score": LABEL == "c",
     "weight_zero": WEIGHT == 0,
     "labels_alike": LABEL.is_in(["a", "A "]),
     "weight_varies": SAMPLE == 1,
@@ -57,7 +58,7 @@ OTHER_VALUES = {"model": "xy", "fold": [1], "country": ["DE"]}
 
 def among_others(log: pl.DataFrame) -> pl.DataFrame:
     """The table of a case, and samples with which nothing is wrong."""
-    others = CLEAN.with_columns(SAMPLE + 100, w=1)
+    others = CLEAN.with_columns(SAMPLE + 100, w=1, listed=pl.lit("returned"))
     for key in OTHER_VALUES.keys() & set(log.columns):
         others = over(others, key, OTHER_VALUES[key])
     return pl.concat([log, others.select(log.columns).cast(dict(log.schema))])
@@ -76,16 +77,22 @@ def with_unknown_samples(case: Case) -> pl.DataFrame:
     return pl.concat([log, unknown.with_columns(label=pl.lit("b"))])
 
 
+def wrong(log: pl.DataFrame, case: Case) -> set[str]:
+    """What is wrong with a table: information is no problem."""
+    return {*check(log, **case.asked).filter(pl.col("severity") != "info")["problem"]}
+
+
 @of_each([case for case in CASES if case.problem in HAS])
 @pytest.mark.parametrize("lazy", [False, True], ids=["DataFrame", "LazyFrame"])
 @pytest.mark.parametrize("unknown", [False, True], ids=["as it is", "with unknown samples"])
 def test_a_line_mends_its_problem_and_nothing_else(case: Case, lazy: bool, unknown: bool) -> None:
     log = with_unknown_samples(case) if unknown else among_others(case.log)
     log = log.with_row_index(ROW)
-    before = told(log, **case.asked)
+    before = wrong(log, case)
     mended = run(row_of(case.problem, log, **case.asked)["fix"], log.lazy() if lazy else log)
     mended = mended.lazy().collect()
-    assert told(mended, **case.asked).keys() - {"samples_in_common"} <= before.keys() - {case.problem}
+    assert wrong(mended, case) <= before - {case.problem}
+    assert case.problem not in told(mended, **case.asked)
     assert mended.columns == log.columns
     others = log.filter(~HAS[case.problem].fill_null(False))
     left = mended.filter(pl.col(ROW).is_in(others[ROW].implode())).sort(ROW)

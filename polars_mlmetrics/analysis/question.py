@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis.fitness import check_measure, check_thresholds
+from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.listed import check_type
 from polars_mlmetrics.data.roles import Table, check_columns, check_free, checked_roles, is_pattern, is_row_wise
 from polars_mlmetrics.engine.declaration import CATALOGUE
@@ -203,15 +204,7 @@ def rows_of(frame: Any) -> pl.LazyFrame:
     """The rows of a frame, without what its columns are flagged as; what cannot be read as a log is refused."""
     check_frame(frame)
     check_type(frame)
-    if isinstance(frame, pl.DataFrame):
-        flagged = [column for column in frame if any(column.flags.values())]
-        if flagged:
-            # Polars takes a flag at its word, and whoever set it may have been wrong. The fields of a struct have none.
-            frame = frame.with_columns(
-                pl.DataFrame({column.name: column for column in flagged}).to_struct().struct.unnest().get_columns()
-            )
-    rows: pl.LazyFrame = frame.lazy()
-    return rows
+    return unflagged(frame)
 
 
 def check_frame(frame: Any) -> None:

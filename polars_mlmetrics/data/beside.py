@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.roles import check_columns, is_pattern
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, shown_type
 
@@ -76,7 +77,7 @@ class Beside:
         made: Sequence[str] = MADE,
     ) -> Beside:
         """What `sample` and `keep` name, where `made` are the other columns of the result and `used` their sources."""
-        schema, rows = frame.collect_schema(), frame.lazy()
+        schema, rows = frame.collect_schema(), unflagged(frame)
         sources = _sources(sample)
         check_columns(list(sources.values()), schema, what="sample column")
         if keep is None:

@@ -15,6 +15,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.data.files import Found, Source, found_files
+from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.listed import LISTED, WORDS
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, unknown
 
@@ -118,7 +119,7 @@ def _check_options(given: Any, hive: Any) -> None:
 
 def _table(source: Any) -> pl.LazyFrame:
     if isinstance(source, pl.LazyFrame | pl.DataFrame):
-        return source.lazy()
+        return unflagged(source)
     name = type(source).__name__
     if not hasattr(source, "__arrow_c_stream__"):
         raise ParameterError(

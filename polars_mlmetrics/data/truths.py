@@ -8,6 +8,7 @@ from typing import Any, Unpack, overload
 import polars as pl
 
 from polars_mlmetrics.data.beside import Names, schema_of
+from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.listed import LISTED, check_n_labels
 from polars_mlmetrics.data.returned import KNOWN, Columns, Join, N, are_known
 from polars_mlmetrics.data.roles import Roles, check_columns, check_free, check_role, checked_roles, is_row_wise
@@ -165,7 +166,7 @@ def with_truths(
         condition = _condition(known)
     _check(columns, {name: schema_of(table, "with_truths") for name, table in tables.items()}, condition, roles)
     both = all(isinstance(table, pl.DataFrame) for table in tables.values())
-    join = Join.of(columns, {name: table.lazy() for name, table in tables.items()}, condition, in_order=both)
+    join = Join.of(columns, {name: unflagged(table) for name, table in tables.items()}, condition, in_order=both)
     if isinstance(returned, pl.DataFrame):
         _check_once(returned, columns)
     if n_labels is None:

@@ -103,7 +103,9 @@ def is_argmax(threshold: Threshold) -> bool:
 
 
 def predicted(row: Row, threshold: Threshold, inclusive: bool) -> float:
-    """The share to which the row's label is predicted: 0 or 1, a fraction only for "argmax"."""
+    """The share to which the row's label is predicted: 0 or 1, a fraction only for "argmax"; not returned, never."""
+    if row.score == -math.inf:
+        return 0.0
     if is_argmax(threshold):
         return row.top_share
     limit = row.limit

@@ -14,7 +14,6 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.listed import LISTED
 from polars_mlmetrics.data.truths import with_truths
-from tests.test_truths import RETURNED, TRUTHS
 
 NEVER = float("-inf")
 
@@ -86,10 +85,49 @@ def test_a_metric_is_declared_to_take_what_was_returned_if_and_only_if_the_other
         assert changed or name in ("classification_accuracy", "global_accuracy")  # which compare classes, not labels
 
 
-def test_the_best_label_of_a_sample_may_be_one_that_was_not_returned() -> None:
-    table = with_truths(RETURNED, TRUTHS)
-    with pytest.raises(mlm.MetricError, match="f1 needs every negative"):
-        mlm.evaluate(table, mlm.f1(threshold="argmax"))
+# -- what was not returned is not predicted ----------------------------------------------------------------------------
+
+# Of three samples one finds its one true label, one another, and for one nothing was returned.
+PHOTOS = pl.DataFrame({"sample": [1, 1, 2, 2], "label": ["a", "b", "a", "b"], "score": [0.9, 0.4, 0.3, 0.8]})
+CLASSES = pl.DataFrame({"sample": [1, 2, 3], "label": ["a", "a", "a"]})
+IS_CLASS = {"asked": pl.DataFrame({"sample": [1, 2, 3]})}
+
+
+def shown(metric: pl.Expr, log: pl.DataFrame) -> list[float | None]:
+    """The value by all roads: evaluate, an expression, a state."""
+    state = mlm.state(log, metric)
+    return [mlm.evaluate(log, metric).item(), log.select(metric).item(), mlm.finish(state, metric).item()]
+
+
+@pytest.mark.parametrize("n_labels", [None, 2])
+def test_a_sample_that_nothing_was_returned_for_has_no_predicted_class(n_labels: int | None) -> None:
+    log = with_truths(PHOTOS, CLASSES, n_labels=n_labels, **IS_CLASS)
+    assert shown(mlm.recall(threshold="argmax"), log) == [1 / 3] * 3
+    assert shown(mlm.recall(threshold="argmax", average="samples"), log) == [1 / 3] * 3
+    assert shown(mlm.precision(threshold="argmax"), log) == [0.5] * 3
+    assert shown(mlm.false_negatives(threshold="argmax"), log) == [2.0] * 3
+
+
+def test_a_sample_that_nothing_was_returned_for_is_not_right() -> None:
+    log = with_truths(PHOTOS, CLASSES, n_labels=2, **IS_CLASS)
+    assert shown(mlm.subset_accuracy(threshold="argmax"), log) == [1 / 3] * 3
+    assert shown(mlm.accuracy(threshold="argmax"), log) == [3 / 6] * 3  # of 6 labels: both of 1, none of 2, one of 3
+
+
+def test_confusion_shows_what_was_not_predicted() -> None:
+    log = with_truths(PHOTOS, CLASSES, **IS_CLASS)
+    assert mlm.confusion(log).rows() == [("a", None, 1.0), ("a", "a", 1.0), ("a", "b", 1.0)]
+    weighted = log.with_columns(w=pl.col("sample") * 1.0).drop(LISTED)
+    assert mlm.confusion(weighted, weight="w").rows() == [("a", None, 3.0), ("a", "a", 1.0), ("a", "b", 2.0)]
+    broken = pl.concat([log, log.filter(sample=3).with_columns(label=pl.lit("c"), score=math.nan)])
+    assert [math.isnan(n) for n in mlm.confusion(broken)["n"]] == [True] * 3
+
+
+@pytest.mark.parametrize("threshold", [NEVER, {"a": NEVER, None: 0.5}, pl.lit(NEVER)], ids=str)
+def test_no_threshold_is_so_low_that_a_miss_is_predicted(threshold: Any) -> None:
+    log = with_truths(PHOTOS, CLASSES, **IS_CLASS)
+    for inclusive in (False, True):
+        assert shown(mlm.recall(threshold=threshold, inclusive=inclusive), log) == [2 / 3] * 3
 
 
 # -- by what it is sliced ----------------------------------------------------------------------------------------------

@@ -9,21 +9,23 @@ from polars_mlmetrics.analysis.fitness import check_keys
 from polars_mlmetrics.analysis.question import KeyColumn, KeyReader, Keys, columns_of, rows_of
 from polars_mlmetrics.data.roles import Door, Roles, Table, any_of, check_columns, check_role, checked_roles
 from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.statistics import NOT_RETURNED
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
 RESULTS = ["truth", "predicted", "n"]
-TRUE, PREDICTED, N, BROKEN, BEST = (f"{INTERNAL}{name}" for name in (*RESULTS, "broken", "best"))
+TRUE, PREDICTED, N, BROKEN, BEST, OCCURS = (f"{INTERNAL}{name}" for name in (*RESULTS, "broken", "best", "occurs"))
 
 
 def confusion(frame: AnyFrame, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:
     """How often each true class is predicted as each class: a row for every pair that occurs, with its weight.
 
     A table with a label column is one of several rows a sample: a class, its score, and a truth that is 1 for the true
-    class. The best class of a sample is the predicted one; of m tied best ones each to the share 1/m. A sample without
-    a true class is left out. A table without a label column is one of hard predictions: the score is the predicted
-    class, the truth the true one. One broken row makes every n of its group NaN.
+    class. The best class of a sample is the predicted one; of m tied best ones each to the share 1/m. Where nothing was
+    returned, all scores being -inf, it is null. A sample without a true class is left out. A table without a label
+    column is one of hard predictions: the score is the predicted class, the truth the true one. One broken row makes
+    every n of its group NaN.
 
     Parameters
     ----------
@@ -95,14 +97,15 @@ def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.Laz
     sample, label = [*by, *table.sample], pl.col(table.label)
     score, truth, weight = door.score(), door.truth(), door.weight()
     # A column of its own: the streaming engine has no window of what is a window already.
-    best, is_best = pl.col(BEST), (score == score.max().over(sample)).alias(BEST)
+    best, is_best = pl.col(BEST), ((score == score.max().over(sample)) & (score > NOT_RETURNED)).alias(BEST)
     true_labels = truth.sum().over(sample)
     weight = weight if table.weight is None else weight.max().over(sample)
-    share_of_best = ratio(weight, best.sum().over(sample))
+    n_best = best.sum().over(sample)
     pair = {
         TRUE: pl.when(truth).then(label).max().over(sample),
         PREDICTED: pl.when(best).then(label),
-        N: pl.when(true_labels > 0).then(share_of_best),
+        # Where nothing was returned, the true label tells of its sample.
+        N: pl.when(best & (true_labels > 0)).then(ratio(weight, n_best)).when(truth & (n_best == 0)).then(weight),
     }
     included = rows.filter(door.included("sample")).with_columns(is_best)
     return included.select(*by, **pair, **{BROKEN: _broken(door) | (true_labels > 1)})
@@ -113,8 +116,10 @@ def _broken(door: Door) -> pl.Expr:
 
 
 def _counted(pairs: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
-    folded = pairs.group_by(*by, TRUE, PREDICTED).agg(pl.col(N).sum().cast(pl.Float64), pl.col(BROKEN).any())
+    folded = pairs.group_by(*by, TRUE, PREDICTED).agg(
+        pl.col(N).sum().cast(pl.Float64), pl.col(BROKEN).any(), pl.col(N).is_not_null().any().alias(OCCURS)
+    )
     broken = pl.col(BROKEN).any()
     n = pl.when(broken.over(by) if by else broken).then(float("nan")).otherwise(pl.col(N)).alias(N)
     # Labels that are not predicted, and samples without a true one, have no pair; a broken row among them is heard.
-    return folded.with_columns(n).filter(pl.col(TRUE).is_not_null() & pl.col(PREDICTED).is_not_null())
+    return folded.with_columns(n).filter(pl.col(TRUE).is_not_null() & pl.col(OCCURS))

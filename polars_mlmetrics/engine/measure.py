@@ -102,9 +102,7 @@ class Measure(Metric):
     @property
     def needs_negatives(self) -> bool:
         """Whether its value is wrong where negatives are missing that were not returned."""
-        cut = self.parameters.get("threshold")
-        # Of a sample that nothing was returned for, the best label would be one that was not.
-        return not self.declaration.of_returned or (isinstance(cut, Cut) and cut.is_argmax)
+        return not self.declaration.of_returned
 
     @property
     def columns_read(self) -> frozenset[str]:

@@ -10,6 +10,9 @@ import polars as pl
 from polars_mlmetrics.data.roles import Door, Grain, any_of, text_of
 from polars_mlmetrics.engine.arithmetic import by_float_type, share
 
+NOT_RETURNED = float("-inf")
+"""The score of what was not returned: it is never predicted."""
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -38,8 +41,10 @@ class Cut:
         return isinstance(self.threshold, str)
 
     def over(self, score: pl.Expr, bound: pl.Expr | float) -> pl.Expr:
-        """The rows whose score is over a bound."""
-        return score >= bound if self.inclusive else score > bound
+        """The rows whose score is over a bound; one of -inf, which was not returned, is over none."""
+        if not self.inclusive or (not isinstance(bound, pl.Expr) and bound == NOT_RETURNED):
+            return score > bound
+        return (score >= bound) & (score > NOT_RETURNED) if isinstance(bound, pl.Expr) else score >= bound
 
 
 OfRow = str | pl.Expr | Mapping[Any, float]
@@ -147,7 +152,8 @@ class SharedStatistics(ABC):
         self.reads_score()
         cut, score = Cut.of(threshold), self.door.raw_score
         if cut.is_argmax:
-            return pl.when(self.above == 0).then(share(pl.lit(1.0), self.rank)).otherwise(0.0)
+            is_best = (self.above == 0) & (score > NOT_RETURNED)
+            return pl.when(is_best).then(share(pl.lit(1.0), self.rank)).otherwise(0.0)
         if isinstance(cut.threshold, Mapping):
             return self._decision_by_label(cut, cut.threshold)
         if isinstance(cut.threshold, pl.Expr):

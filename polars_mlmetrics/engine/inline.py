@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain
-from polars_mlmetrics.engine.reading import Share, Statistic
+from polars_mlmetrics.engine.reading import Monoid, Share, Statistic, folded
 from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import MetricError
 
@@ -77,10 +77,10 @@ class GroupReading:
         return pl.col(column).first()
 
     def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
-        return tuple(_run_sums(key, row) for row in rows)
+        return tuple(_folded_runs(key, row, "sum") for row in rows)
 
     def run_keys(self, key: pl.Expr) -> pl.Expr:
-        return _keys_of_runs(key)
+        return _first_of_runs(key, key)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         keys = self.measure.table.keys(grain)
@@ -118,25 +118,17 @@ class SortedReading(GroupReading):
 
     def __init__(self, measure: Measure) -> None:
         super().__init__(measure)
-        keys = _unit_keys(Unit(measure.door(), measure.grain, self))
+        # Polars sorts a Categorical by its code in one place and by its text in another. The code will do.
+        keys = [key.to_physical() for key in _unit_keys(Unit(measure.door(), measure.grain, self))]
         # Of several columns, which are null together, a number of their own.
         several = pl.when(keys[0].is_not_null()).then(pl.struct(keys).rank("dense"))
         self.unit_key = several if keys[1:] else keys[0]
 
     def fold(self, statistic: Statistic) -> pl.Expr:
-        row = statistic.row
-        if statistic.monoid == "sum":
-            # What is not finite in one unit must not run on into the next.
-            value = row.cast(pl.Float64)
-            not_finite = _run_sums(self.unit_key, (~value.is_finite()).cast(pl.Int64))
-            finite = _run_sums(self.unit_key, pl.when(value.is_finite()).then(value))
-            return pl.when(not_finite == 0).then(finite).otherwise(float("nan"))
-        extreme_last = [True, statistic.monoid == "min"]
-        ordered = row.sort_by(self.unit_key, row, descending=extreme_last, nulls_last=[True, False])
-        return ordered.filter(_run_ends(self.unit_key))
+        return _folded_runs(self.unit_key, statistic.row, statistic.monoid)
 
     def key(self, column: str) -> pl.Expr:
-        return _keys_of_runs(self.unit_key)
+        return _first_of_runs(self.unit_key, pl.col(column))
 
     def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
         raise self._has_no_inline_form("runs")
@@ -150,20 +142,32 @@ class SortedReading(GroupReading):
         )
 
 
-def _run_sums(key: pl.Expr, row: pl.Expr) -> pl.Expr:
-    """The sums over rows of equal key, in descending order of the key. Rows without a key are left out.
-
-    They are differences of one running sum: each is right to 1e-16 of the sum of all.
-    """
-    upto = row.sort_by(key, descending=True, nulls_last=True).fill_null(0).cum_sum().filter(_run_ends(key))
-    return upto - upto.shift(1, fill_value=0)
+# Runs lie in one list, highest key first. A list is worked out once, however often it is read, and a window in it finds
+# its rows worked out. So a row may hold windows of other units than the runs; in a window of its own these would be
+# worked out anew inside each run. Each run is folded by itself: what others hold does not change its last digit.
 
 
-def _keys_of_runs(key: pl.Expr) -> pl.Expr:
-    return key.sort(descending=True, nulls_last=True).filter(_run_ends(key))
+def _folded_runs(key: pl.Expr, row: pl.Expr, monoid: Monoid) -> pl.Expr:
+    """The rows of each key, folded, in descending order of the keys. Rows without a key are left out."""
+    runs = _runs(key, row)
+    return _kept(runs, folded(_of_run("row"), monoid).over(_of_run("number")))
 
 
-def _run_ends(key: pl.Expr) -> pl.Expr:
-    ordered = key.sort(descending=True, nulls_last=True)
-    is_last = (ordered.rle_id().diff(n=-1) != 0).fill_null(True)
-    return is_last & (pl.int_range(pl.len()) < key.count())
+def _first_of_runs(key: pl.Expr, row: pl.Expr) -> pl.Expr:
+    """One row of each key, in the same order."""
+    return _kept(_runs(key, row), _of_run("row"))
+
+
+def _runs(key: pl.Expr, row: pl.Expr) -> pl.Expr:
+    rows = pl.struct(key.alias("key"), row.alias("row")).sort_by(key, descending=True, nulls_last=True).implode()
+    key = _of_run("key")
+    return rows.list.eval(pl.struct(_of_run("row"), key.rle_id().alias("number"), key.is_not_null().alias("is_known")))
+
+
+def _kept(runs: pl.Expr, value: pl.Expr) -> pl.Expr:
+    is_first = (_of_run("number").diff() != 0).fill_null(True)
+    return runs.list.eval(value.filter(is_first & _of_run("is_known"))).explode(empty_as_null=False)
+
+
+def _of_run(field: str) -> pl.Expr:
+    return pl.element().struct.field(field)

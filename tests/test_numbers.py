@@ -271,3 +271,52 @@ def test_many_cells_are_close(grid: str) -> None:
     )
     assert exact == pytest.approx(merged, abs=1e-4)
     assert exact != merged
+
+
+# --- runs: what others hold does not matter ---------------------------------------------------------------------------
+
+
+def test_a_run_of_small_weight_is_right() -> None:
+    """Bins of 1e17 and of 1, both ways round; the gap of the light bin is the greater."""
+    for heavy in (0.05, 0.95):
+        light = 1 - heavy
+        log = frame(score=[heavy, light, light], truth=[round(heavy), 0, 1], weight=[1e17, 1.0, 3.0])
+        expected = abs(light - 0.75)
+        assert both(log, mlm.calibration_error(norm="max"), weight="weight") == pytest.approx(expected, rel=EXACT)
+
+
+def test_a_gap_is_no_more_than_one() -> None:
+    log = frame(score=[0.1, 0.5, 0.9], truth=[0, 1, 0], weight=[1e9, 1e-9, 0.1])
+    assert both(log, mlm.calibration_error(norm="max"), weight="weight") == pytest.approx(0.9, rel=EXACT)
+    log = frame(score=[0.0, 1.0], truth=[1, 1], weight=[1e-9, 1e9])
+    assert both(log, mlm.calibration_error(norm="max"), weight="weight") == 1.0
+
+
+@pytest.mark.parametrize("light", [1e-30, 1e-9, 1.0, 1e17])
+@pytest.mark.parametrize("label", ["a", "z"])
+def test_a_label_of_other_weight_is_right(label: str, light: float) -> None:
+    """Label m, before or after another one by name: 3 of its 5 true rows, by weight, are above all false ones."""
+    rows = [
+        (0, "m", 0.9, 1, 3 * light), (0, label, 0.1, 0, 1e17),
+        (1, "m", 0.2, 1, 2 * light), (1, label, 0.7, 0, 1e17),
+        (2, "m", 0.1, 0, light), (2, label, 0.9, 1, 1e17),
+    ]  # fmt: skip
+    log = pl.DataFrame(rows, schema=["sample", "label", "score", "truth", "weight"], orient="row")
+    assert both(log, mlm.labelwise_precision(average="min"), weight="weight") == pytest.approx(0.6, rel=EXACT)
+    of_argmax = mlm.recall(threshold="argmax", average="min")
+    assert both(log, of_argmax, weight="weight") == pytest.approx(0.6, rel=EXACT)
+
+
+def test_what_is_infinite_stays_in_its_run() -> None:
+    """A cost of a label that looks at the best false one of its sample: one is infinite, one is not."""
+
+    @mlm.metric(range=(-math.inf, math.inf), best="min", undefined_when="no rows")
+    def lead(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+        """The mean of how far a row is above the best false one."""
+        return mlm.ratio(u.sum("lead", u.score - u.within("best_false", u.score, "min")), u.rows())
+
+    rows = [(0, "a", math.inf, 1), (0, "b", 1.0, 0), (1, "a", 3.0, 1), (1, "b", 2.0, 0)]
+    log = pl.DataFrame(rows, schema=["sample", "label", "score", "truth"], orient="row")
+    assert both(log, lead(average="macro")) == math.inf
+    assert both(log, lead(average="min")) == 0.0
+    assert both(log, lead(average={"b": 1.0})) == 0.0

@@ -13,7 +13,10 @@ from polars_mlmetrics.testing import check_metric
 def cost_of_errors(
     u: mlm.Unit, *, false_alarm: float = 1.0, threshold: mlm.Threshold = 0.5, average: mlm.Average = "micro"
 ) -> pl.Expr:
-    """The mean cost of a row: a missed one costs its amount, a false alarm costs the same always."""
+    """The mean cost of a row: a missed one costs its amount, a false alarm costs the same always.
+
+    A row whose amount is null is left out and counted, as one without a score is.
+    """
     predicted = u.decision(threshold)
     missed = pl.when(u.truth & ~predicted).then(pl.col("amount"))
     alarm = pl.when(~u.truth & predicted).then(false_alarm)
@@ -51,6 +54,11 @@ def main() -> None:
     print("In a plan, by model and label, with the averages of the library:")
     metrics = [cost_of_errors(), cost_of_errors(average="max"), mlm.recall()]
     print(mlm.evaluate(payments, metrics, by="model", slices=["label"]))
+
+    print("An amount that is not known, and what is left:")
+    partly = payments.with_columns(pl.when(pl.col("amount") != 500).then("amount"))
+    counts = ["model", "metric", "value", "n_rows", "n_excluded"]
+    print(mlm.evaluate(partly, metrics, by="model", tidy=True).select(counts))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,10 @@ TRUTHS: dict[str, list[Any]] = {
 """Values for what a formula may read at the door."""
 
 
+MAY_BE_BROKEN = ("several true labels", "frame")
+"""The tables that may have no value although no row of theirs is broken by itself."""
+
+
 def _tables(measure: Measure) -> dict[str, pl.DataFrame]:
     many, one = _made(measure, one_true=False), _made(measure, one_true=True)
     return {
@@ -104,7 +108,7 @@ def _tables(measure: Measure) -> dict[str, pl.DataFrame]:
         "one true label": one,
         "one row": many.head(1),
         "one label": one.gather_every(len(LABELS)),
-        "no weight": many.with_columns(weight=pl.lit(0.0)),
+        "no weight": one.with_columns(weight=pl.lit(0.0)),
     }
 
 
@@ -125,10 +129,13 @@ def _made(measure: Measure, *, one_true: bool) -> pl.DataFrame:
         _column("truth", table.truth): drawn,
         "weight": [weight for weight in (1.0, 3.0, 2.0, 1.0, 1.0, 2.0) for _ in LABELS],
     }
-    for name in measure.probe.columns_read:
-        if name not in columns:
-            columns[name] = random.choices([0.5, 1.0, 3.0], k=rows)
+    columns |= {name: random.choices([0.5, 1.0, 3.0], k=rows) for name in _others(measure) if name not in columns}
     return pl.DataFrame(columns)
+
+
+def _others(measure: Measure) -> list[str]:
+    """The columns that a formula reads and that are none of a role."""
+    return list(dict.fromkeys([*measure.probe.columns_read, *measure.own_columns.names]))
 
 
 def _column(role: str, expression: pl.Expr) -> str:
@@ -211,17 +218,43 @@ def _order_does_not_matter(subject: Subject) -> Iterator[str]:
 def _unknown_rows_change_nothing(subject: Subject) -> Iterator[str]:
     if subject.measure.declaration.counts:
         return
-    for role, column in _columns_read(subject):
+    own = [(f"column {name!r}", name) for name in subject.metric.own_columns.to_be_known]
+    for role, column in (*_columns_read(subject), *own):
         yield from subject.differences(f"with rows whose {role} is null", subject.after(_with_nulls(column)))
 
 
 def _broken_rows_are_heard(subject: Subject) -> Iterator[str]:
     if subject.measure.declaration.counts:
         return
-    for role, column in _columns_read(subject):
+    own = [(f"column {name!r}", name) for name in subject.metric.own_columns.to_be_numbers]
+    for role, column in (*_columns_read(subject), *own):
         if subject.rows().schema[column].is_numeric():
-            broken = subject.after(_with_a_nan(column))
+            broken = subject.after(_with_a(math.nan, column))
             yield from subject.differences(f"with a NaN as {role}", broken, dict.fromkeys(broken, math.nan))
+
+
+def _of_whole_rows_it_is_no_nan(subject: Subject) -> Iterator[str]:
+    for name, value in subject.values.items():
+        if name not in MAY_BE_BROKEN and _is_nan(value):
+            yield f"the table {name!r} gives NaN, and no row is broken. {DIVIDE}"
+    for column in subject.metric.own_columns.names:
+        if not subject.rows().schema[column].is_numeric():
+            continue
+        for how, change in {"a 0": _with_a(0, column), "nothing but 0": _with_zeros(column)}.items():
+            for name, value in subject.after(change).items():
+                if _is_nan(value) and not _is_nan(subject.values.get(name)):
+                    yield f"with {how} in column {column!r}, the table {name!r} gives NaN. {DIVIDE}"
+
+
+DIVIDE = "Divide by mlm.ratio, which gives null for 0/0."
+
+
+def _is_nan(value: Value) -> bool:
+    return value is not None and math.isnan(value)
+
+
+def _with_zeros(column: str) -> Change:
+    return lambda rows: rows.with_columns((0 * pl.col(column)).alias(column))
 
 
 def _with_nulls(column: str) -> Change:
@@ -229,9 +262,9 @@ def _with_nulls(column: str) -> Change:
     return lambda rows: pl.concat([rows.head(3).with_columns(nulls), rows], how="vertical_relaxed")
 
 
-def _with_a_nan(column: str) -> Change:
+def _with_a(value: float, column: str) -> Change:
     is_first = pl.int_range(pl.len()) == 0
-    return lambda rows: rows.with_columns(pl.when(is_first).then(math.nan).otherwise(pl.col(column)).alias(column))
+    return lambda rows: rows.with_columns(pl.when(is_first).then(value).otherwise(pl.col(column)).alias(column))
 
 
 def _columns_read(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -306,6 +339,7 @@ LAWS: list[Callable[[Subject], Iterator[str]]] = [
     _order_does_not_matter,
     _unknown_rows_change_nothing,
     _broken_rows_are_heard,
+    _of_whole_rows_it_is_no_nan,
     _a_weight_is_a_number_of_copies,
     _a_weight_of_one_is_none,
     _values_are_in_range,

@@ -157,17 +157,21 @@ def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain:
     of_type, is_broken = float_type(score.dtype), breaks(name, params)
     included, excluded = [], 0
     table = zip(samples, labels, score.to_list(), truth.to_list(), weights, limits_of(frame, params), strict=True)
+    vocabulary = params.get("labels")
     for sample, label, s, t, w, limit in table:
-        if params.get("labels") is not None and label not in params["labels"]:
-            continue  # out of scope
+        in_scope = vocabulary is None or label in vocabulary
+        if not in_scope and not references.is_argmax(params.get("threshold")):
+            continue
         missing_key = (by_label and label is None) or (by_sample and sample is None)
         if s is None or t is None or w is None or missing_key:
-            excluded += 1
+            excluded += in_scope
             continue
         row = Row(sample, label, read_score(s), read_truth(t), number(w), limit=limit, float_type=of_type)
         included.append(replace(row, broken=True) if is_broken(row) else row)
     if looks_across(name, params):
         included = with_the_others(included)
+    if vocabulary is not None:  # the best label is the best of all, whichever are asked about
+        included = [row for row in included if row.label in vocabulary]
     if takes(name, "prior") and params.get("prior") is None:
         included = with_label_shares(included)
     return Rows(included, excluded)

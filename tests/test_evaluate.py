@@ -657,6 +657,18 @@ def test_no_rows_per_unit() -> None:
     ]
 
 
+def test_counts_of_a_unit_are_never_null() -> None:
+    """A unit that another metric has: of the rows of a filter there are none, and those left out are counted."""
+    log = pl.DataFrame({"sample": [1, 1, 2, 2], "label": ["x", "y"] * 2, "score": [0.9, 0.2, 0.4, None], "truth": 1})
+    first = mlm.n_rows().filter(pl.col("sample") == 1).alias("first")
+    known = mlm.n_rows().on(score=pl.col("score").fill_null(0)).alias("known")
+    table = mlm.evaluate(log.filter(pl.col("label") == "x"), first, mlm.n_rows(), per="sample")
+    assert table.sort("sample").rows() == [(1, 1, 1), (2, 0, 1)]
+    second = log.filter(pl.col("sample") == 2)
+    table = mlm.evaluate(second, known, mlm.n_rows(), mlm.n_excluded(), mlm.recall(labels=["z"]), per="label")
+    assert table.sort("label").rows() == [("x", 1, 1, 0, None), ("y", 1, 0, 1, None), ("z", 0, 0, 0, None)]
+
+
 # -- roles of each metric its own --------------------------------------------------------------------------------------
 
 
@@ -667,6 +679,13 @@ def test_thresholds_by_label() -> None:
         mlm.false_positives(threshold={"x": 0.3, None: 0.9}),
     )
     assert table.row(0) == (2, 0)
+
+
+def test_a_label_that_the_average_does_not_name_needs_no_threshold() -> None:
+    metric = mlm.f1(threshold={"x": 0.3}, average={"x": 1.0})
+    assert mlm.evaluate(CHAMPION, metric).item() == mlm.evaluate(CHAMPION.lazy(), metric).collect().item() == 1.0
+    with pytest.raises(mlm.ParameterError, match="no threshold for label 'y'"):
+        mlm.evaluate(CHAMPION, mlm.f1(threshold={"x": 0.3}, average={"x": 1.0, "y": 1.0}))
 
 
 def test_a_label_without_a_threshold_is_not_known_lazily() -> None:

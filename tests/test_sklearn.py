@@ -278,6 +278,27 @@ def test_best_label_is_predicted(even: Table) -> None:
         agree(even.both(mlm.f1(threshold="argmax", average=average, undefined=0.0)), value)
 
 
+@pytest.mark.parametrize("average", AVERAGES[:3])
+@pytest.mark.parametrize("name", ["precision", "recall", "f1"])
+def test_best_label_among_all_of_some_labels(table: Table, name: str, average: str) -> None:
+    """`labels=` of classes: what is predicted is the best of all of them, whichever are asked about."""
+    rng = np.random.default_rng(table.samples)
+    classes = np.arange(table.samples) % table.labels
+    table.truth, table.score = np.eye(table.labels, dtype=int)[classes], rng.random(table.truth.shape)
+    said = table.score.argmax(axis=1)
+    theirs = getattr(sk, f"{name}_score")
+    for some in ([0], [1, 0], [table.labels - 1, 1]):
+        given = {"labels": some, "sample_weight": table.weight, "zero_division": 0}
+        ours = {"threshold": "argmax", "labels": [chr(ord("A") + c) for c in some], "undefined": 0.0}
+        value = theirs(classes, said, average=average, **given)
+        agree(table.both(mlm.CATALOGUE[name](average=average, **ours)), value)
+        # The labels that are left, one by one.
+        metric, weight = mlm.CATALOGUE[name](**ours), {} if table.weight is None else {"weight": "weight"}
+        of_label = dict(mlm.evaluate(table.frame, metric, per="label", **weight).rows())
+        for label, one in zip(ours["labels"], theirs(classes, said, average=None, **given), strict=True):
+            agree(of_label[label], one)
+
+
 OF_NUMBERS = {
     "mse": sk.mean_squared_error,
     "rmse": sk.root_mean_squared_error,

@@ -1,6 +1,7 @@
 """`check_metric` lets good metrics pass and says what is wrong with others."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.data.roles import Door
 from polars_mlmetrics.testing import check_metric
 from tests import references
 
@@ -166,3 +168,53 @@ def test_what_cannot_be_checked(metric: Any, message: str) -> None:
 
 def test_an_example_is_documented() -> None:
     assert ">>> check_metric(" in inspect.getdoc(check_metric)
+
+
+def with_a_slash(u: mlm.Unit) -> pl.Expr:
+    """The share of the amounts that true rows have."""
+    amount = pl.col("amount")
+    return u.sum("true_amount", pl.when(u.truth).then(amount)) / u.sum("amount", amount)
+
+
+def no_choice(u: mlm.Unit) -> pl.Expr:
+    """The share of true rows, of nothing but true ones."""
+    return (u.positives() - u.rows()) / u.negatives() + 1
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        (with_a_slash, "with nothing but 0 in column 'amount', the table 'one row' gives NaN. Divide by mlm.ratio"),
+        (no_choice, "gives NaN, and no row is broken. Divide by mlm.ratio, which gives null for 0/0."),
+    ],
+)
+def test_a_division_that_is_nan_without_a_broken_row(formula: Callable[..., pl.Expr], said: str) -> None:
+    with pytest.raises(AssertionError, match=re.escape(said)):
+        check_metric(declared(formula))
+
+
+def test_nulls_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law sees it where a null counts as 0: as it would if such columns did not have to be known."""
+
+    def mean_amount(u: mlm.Unit) -> pl.Expr:
+        """The mean amount, of amounts below 1 too little to be told from 0."""
+        return mlm.ratio(u.sum("amount", pl.col("amount").clip(0, 1)), u.rows())
+
+    metric = declared(mean_amount)
+    check_metric(metric)
+    needed = Door.needed_keys
+    monkeypatch.setattr(Door, "needed_keys", lambda door, grain: [k for k in needed(door, grain) if k != "amount"])
+    with pytest.raises(AssertionError, match=re.escape("with rows whose column 'amount' is null, the table")):
+        check_metric(metric)
+
+
+def test_nan_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dear(u: mlm.Unit) -> pl.Expr:
+        """The share of rows with an amount above 0.7: so is NaN, to Polars."""
+        return mlm.ratio(u.sum("dear", pl.col("amount") > 0.7), u.rows())
+
+    metric = declared(dear)
+    check_metric(metric)
+    monkeypatch.setattr(Door, "guard_column", lambda door, name: None)
+    with pytest.raises(AssertionError, match=re.escape("with a NaN as column 'amount', the table")):
+        check_metric(metric)

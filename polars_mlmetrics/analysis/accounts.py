@@ -93,7 +93,8 @@ class Account:
 
     def _n_samples(self) -> Measure:
         measure = self._first
-        known = [pl.col(key).is_not_null() for key in measure.table.keys(measure.grain) if measure.grain == "label"]
+        keys = measure.table.keys(measure.grain) if measure.grain == "label" else []
+        known = [pl.col(key).is_not_null() for key in (*keys, *measure.own_columns.to_be_known)]
         return _counting(n_samples(), measure, known)
 
     def _too_few(self) -> pl.Expr:
@@ -174,7 +175,7 @@ TIDY = ["metric", "value", "low", "high", "n_rows", "n_samples", "n_excluded", "
 
 def _counting_used(measure: Measure, known: Sequence[pl.Expr]) -> Measure:
     """A count of the rows that a measure uses: of those that it reads, all that have the key of a unit."""
-    if measure.grain == "group" or measure.probe.reads - {measure.grain}:
+    if measure.grain == "group" or measure.probe.reads - {measure.grain} or measure.own_columns.to_be_known:
         return _counting(n_rows(), measure, known)
     # The units are told from each other anyway, and then the rows that have no key are apart.
     counted = _counting(n_rows(), measure)

@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.fitness import check_listed, check_unit_key
 from polars_mlmetrics.analysis.question import Keys, Question
 from polars_mlmetrics.analysis.slices import stacked
 from polars_mlmetrics.analysis.splitting import passes_of
-from polars_mlmetrics.data.roles import Grain, Roles
+from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
 from polars_mlmetrics.engine.folds import beside, fold
 from polars_mlmetrics.engine.lane import Columns
 from polars_mlmetrics.engine.measure import Measure
@@ -205,10 +205,12 @@ def _with_absent_labels(
 
 
 def _unit_value(measure: Measure, columns: Columns) -> pl.Expr:
-    """The value of a unit; an absent label of the vocabulary is undefined."""
+    """The value of a unit; an absent label of the vocabulary is undefined, and what counts its rows is 0."""
     value = pl.col(columns.value)
+    if measure.declaration.counts:
+        return value.fill_null(0)
     if measure.labels is None or measure.undefined is None or measure.grain != "label":
         return value
     # A label may be there for another metric alone: where all rows that this one reads are excluded.
-    absent = ~pl.col(columns.present).fill_null(False) & pl.col(measure.table.label).is_in(list(measure.labels))
+    absent = ~pl.col(columns.present).fill_null(False) & is_one_of(pl.col(measure.table.label), measure.labels)
     return pl.when(absent).then(measure.undefined).otherwise(value)

@@ -5,11 +5,12 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.listed import LISTED, RETURNED, Listed
-from polars_mlmetrics.data.roles import check_columns, check_role
+from polars_mlmetrics.data.roles import check_columns, check_key_types, check_role, is_one_of
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.statistics import Cut
-from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
 
 
 def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
@@ -19,8 +20,11 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
     """
     table, probe = measure.table, measure.probe
     guards = set(probe.door.guards)
-    check_role("score", table.score, schema, any_type=guards.isdisjoint({"score", "probability", "logit"}))
-    check_role("truth", table.truth, schema, any_type=guards.isdisjoint({"truth", "soft_truth", "gain", "real"}))
+    of_numbers = {"score", "probability", "logit"}, {"truth", "soft_truth", "gain", "real"}
+    score = check_role("score", table.score, schema, any_type=guards.isdisjoint(of_numbers[0]))
+    truth = check_role("truth", table.truth, schema, any_type=guards.isdisjoint(of_numbers[1]))
+    if guards.issuperset({"prediction", "actual"}):
+        check_classes(measure.output_name, score, truth)
     if table.weight is not None:
         check_role("weight", table.weight, schema, any_type=False)
     for predicate in measure.predicates:
@@ -98,6 +102,7 @@ def check_unit_key(measure: Measure, role: str, columns: Sequence[str], schema: 
         check_columns(columns, schema, what=f"{role} column")
     except ColumnError as error:
         raise ColumnError(f"{measure.output_name} needs a {role}: {error}") from None
+    check_key_types(columns, schema)
 
 
 def _check_vocabulary(measure: Measure, dtype: pl.DataType) -> None:
@@ -110,12 +115,16 @@ def _check_vocabulary(measure: Measure, dtype: pl.DataType) -> None:
 def _check_names(measure: Measure, role: str, names: Iterable[Any], dtype: pl.DataType) -> None:
     for name in names:
         if not _can_hold(dtype, name):
-            kind = type(name).__name__
-            raise ColumnError(f"{measure.output_name}: {role} {name!r} is {kind}, and the {role} column is {dtype}.")
+            of = f"{measure.output_name}: {role}"
+            if isinstance(dtype, pl.Enum) and isinstance(name, str):
+                raise ColumnError(unknown(of, name, dtype.categories, of=f"a category of the {role} column"))
+            raise ColumnError(f"{of} {name!r} is {type(name).__name__}, and the {role} column is {dtype}.")
 
 
 def _can_hold(dtype: pl.DataType, label: Any) -> bool:
-    if dtype in (pl.String, pl.Categorical, pl.Enum):
+    if isinstance(dtype, pl.Enum):
+        return label in dtype.categories
+    if dtype in (pl.String, pl.Categorical):
         return isinstance(label, str)
     if label is None or isinstance(label, bool) != (dtype == pl.Boolean):
         return False
@@ -133,10 +142,13 @@ def _label_thresholds(measure: Measure) -> Mapping[Any, float] | None:
 
 def check_thresholds(measure: Measure, frame: pl.DataFrame) -> None:
     """Refuse thresholds that leave out a label of the data: known only where the data are at hand."""
-    thresholds = _label_thresholds(measure)
+    thresholds, average = _label_thresholds(measure), measure.parameters.get("average")
     if thresholds is None or None in thresholds:
         return
-    labels = frame.lazy().filter(measure.door().included("label")).select(pl.col(measure.table.label).unique())
+    label = pl.col(measure.table.label)
+    # Nobody asks about a label that the average does not name.
+    named = is_one_of(label, average) if isinstance(average, Mapping) else pl.lit(True)
+    labels = frame.lazy().filter(measure.door().included("label"), named).select(label.unique())
     missing = [label for label in labels.collect().to_series().sort() if label not in thresholds]
     if missing:
         more = f" and {len(missing) - 1} more" if missing[1:] else ""

@@ -12,7 +12,15 @@ import polars as pl
 from polars_mlmetrics.analysis.fitness import check_measure, check_thresholds
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.listed import check_type
-from polars_mlmetrics.data.roles import Table, check_columns, check_free, checked_roles, is_pattern, is_row_wise
+from polars_mlmetrics.data.roles import (
+    Table,
+    check_columns,
+    check_free,
+    check_key_types,
+    checked_roles,
+    is_pattern,
+    is_row_wise,
+)
 from polars_mlmetrics.engine.declaration import CATALOGUE
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError, shown_type
@@ -170,11 +178,13 @@ class KeyReader:
     def _column(self, key: Any) -> KeyColumn:
         if isinstance(key, str):
             check_columns([key], self._known, of=self._of)
+            check_key_types([key], self._known)
             _check_key([key])
             return KeyColumn(key, key) if self._keeps_names else self._added(key, pl.col(key))
         if not isinstance(key, pl.Expr):
             raise ParameterError(f"a key is a column name or an expression, not {key!r}.")
         check_columns(_one_output(key).meta.root_names(), self._known, of=self._of)
+        check_key_types(key.meta.root_names(), self._known)
         name = key.meta.output_name()
         _check_key([name, *key.meta.root_names()])
         if key.meta.is_column() and self._keeps_names:

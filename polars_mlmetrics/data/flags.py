@@ -7,7 +7,8 @@ def unflagged(frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
     """The rows of a frame. Polars takes a flag at its word, so a DataFrame loses its own; a LazyFrame shows none."""
     if isinstance(frame, pl.LazyFrame):
         return frame
-    flagged = [column for column in frame if any(column.flags.values())]
+    # A column of Python objects fits into no struct.
+    flagged = [column for column in frame if any(column.flags.values()) and column.dtype != pl.Object]
     if flagged:
         # The fields of a struct have none.
         fields = pl.DataFrame({column.name: column for column in flagged}).to_struct().struct.unnest()

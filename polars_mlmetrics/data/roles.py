@@ -10,13 +10,16 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import reduce
+from numbers import Real
 from operator import and_, or_
 from typing import Any, Literal, TypedDict, get_args
 
 import polars as pl
 
+from polars_mlmetrics.data.classes import is_nan
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError, unknown
 
 Grain = Literal["group", "label", "sample"]
@@ -97,12 +100,18 @@ def is_pattern(name: str) -> bool:
 
 
 Types = Mapping[str, pl.DataType]
-"""The types of roles, by role."""
+"""The types of readings, by their names."""
 
 
-def types_of(rows: pl.LazyFrame, table: Table) -> Types:
-    """The types in which the score and the truth of a table come."""
-    return rows.select(table.score.alias("score"), table.truth.alias("truth")).collect_schema()
+def types_of(rows: pl.LazyFrame, table: Table, columns: Iterable[str] = ()) -> Types:
+    """The types in which the score and the truth of a table come, and some of its columns."""
+    own = [pl.col(name).alias(own_reading(name)) for name in columns]
+    return rows.select(table.score.alias("score"), table.truth.alias("truth"), *own).collect_schema()
+
+
+def own_reading(column: str) -> str:
+    """The name of the reading of a column that plays no role."""
+    return f"column {column!r}"
 
 
 def is_row_wise(expression: pl.Expr) -> bool:
@@ -194,18 +203,32 @@ def text_of(expression: pl.Expr) -> str:
 class Door:
     """Reads the roles of a table for one metric: which rows are included, and what each reading gives.
 
-    `scope` are the rows the metric is asked about at all (its filters, its labels). Inside the scope, a row with
+    `predicates` and `labels` say which rows the metric is asked about at all, its scope. Inside the scope, a row with
     a null in a role is unknown: not included, and counted as excluded.
     """
 
     table: Table
-    scope: tuple[pl.Expr, ...] = ()
+    predicates: tuple[pl.Expr, ...] = ()
+    labels: tuple[Any, ...] | None = None
+    """The labels it is restricted to; None where it is to none."""
     reads: frozenset[Grain] = frozenset()
     """The keys a formula reads beyond its unit's: the sample where it looks at the sample's other rows, say."""
+    columns: tuple[str, ...] = ()
+    """The columns a formula reads beside roles and keys, which must be known too."""
     types: Types = field(default_factory=dict)
-    """The types of score and truth, where they are known: then what they rule out need not be looked for."""
+    """The types of what is read, where they are known: then what they rule out need not be looked for."""
     guards: dict[str, pl.Expr | None] = field(default_factory=dict)
     """The readings that were asked for, each with the rows that are broken for it; None where no row can be."""
+
+    @property
+    def scope(self) -> tuple[pl.Expr, ...]:
+        """The conditions of a row that the metric is asked about."""
+        named = [] if self.labels is None else [is_one_of(pl.col(self.table.label), self.labels)]
+        return (*named, *self.predicates)
+
+    def of_any_label(self) -> Door:
+        """The same door, to rows of all labels."""
+        return replace(self, labels=None)
 
     def in_scope(self) -> pl.Expr:
         return all_of([pl.lit(True), *(predicate.fill_null(False) for predicate in self.scope)])
@@ -217,9 +240,10 @@ class Door:
         return all_of([*self.scope, *(role.is_not_null() for role in known if role is not None)])
 
     def needed_keys(self, grain: Grain) -> list[str]:
-        """The key columns that must be known for a row to count."""
+        """The columns beside the roles of values that must be known for a row to count."""
         grains = [grain, *sorted(self.reads - {grain})]
-        return [key for needed in grains for key in self.table.keys(needed)]
+        keys = [key for needed in grains for key in self.table.keys(needed)]
+        return list(dict.fromkeys([*keys, *self.columns]))
 
     @property
     def raw_score(self) -> pl.Expr:
@@ -265,11 +289,11 @@ class Door:
         return self._number_truth()
 
     def prediction(self) -> pl.Expr:
-        self.guards["prediction"] = _is_nan_of_any_type(self.table.score)
+        self.guards["prediction"] = is_nan(self.table.score, self.types.get("score"))
         return self.table.score
 
     def actual(self) -> pl.Expr:
-        self.guards["actual"] = _is_nan_of_any_type(self.table.truth)
+        self.guards["actual"] = is_nan(self.table.truth, self.types.get("truth"))
         return self.table.truth
 
     def weight(self) -> pl.Expr:
@@ -279,6 +303,10 @@ class Door:
         weight = _number(self.table.weight).cast(pl.Float64)
         self.guards["weight"] = ~weight.is_between(0, LARGEST)
         return weight
+
+    def guard_column(self, name: str) -> None:
+        """Say that a column which plays no role is read: NaN is broken."""
+        self.guards[own_reading(name)] = is_nan(pl.col(name), self.types.get(own_reading(name)))
 
     def _number_truth(self) -> pl.Expr:
         number = self.table.truth if "truth" in self.types else _number(self.table.truth)
@@ -290,9 +318,13 @@ def _number(value: pl.Expr) -> pl.Expr:
     return value - 0.0
 
 
-def _is_nan_of_any_type(value: pl.Expr) -> pl.Expr:
-    # `is_nan` raises on text, and the type is not known here. A text "NaN" is a NaN that was written down.
-    return value.cast(pl.String) == "NaN"
+def is_one_of(key: pl.Expr, names: Iterable[Any]) -> pl.Expr:
+    """Whether a key is one of some names."""
+    names = list(names)
+    if names and all(isinstance(name, Real | Decimal) for name in names):
+        # `is_in` takes numbers of the key's own type alone; equal are they whatever their types.
+        return pl.any_horizontal(key == name for name in names)
+    return key.is_in(names)
 
 
 def all_of(conditions: Sequence[pl.Expr]) -> pl.Expr:
@@ -305,16 +337,15 @@ def any_of(conditions: Sequence[pl.Expr]) -> pl.Expr:
     return reduce(or_, conditions)
 
 
-def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: bool) -> None:
-    """Refuse a role that the table lacks, or whose type cannot be read as a number where one is needed."""
+def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: bool) -> pl.DataType:
+    """The type of a role; refused where the table lacks it, or it cannot be read as a number where one is needed."""
     check_columns(expression.meta.root_names(), schema, what=f"{role} column")
-    if any_type:
-        return
     dtype = pl.LazyFrame(schema=schema).select(expression.alias(role)).collect_schema()[role]
-    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+    if not (any_type or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
         raise ColumnError(
             f"{role} is {dtype}: it must be Boolean or a number. Cast or map {_text(expression)!r} first."
         )
+    return dtype
 
 
 def check_columns(
@@ -324,3 +355,10 @@ def check_columns(
     for name in names:
         if name not in schema:
             raise ColumnError(unknown(what, name, schema, of=of))
+
+
+def check_key_types(columns: Iterable[str], schema: Mapping[str, pl.DataType]) -> None:
+    """Refuse keys of Python objects, which Polars can neither sort nor match."""
+    for column in columns:
+        if schema[column] == pl.Object:
+            raise ColumnError(f"{column!r} is Object, and Python objects cannot be keys. Cast the column first.")

@@ -225,8 +225,11 @@ class Lane:
         told = _told_of_units(recorder, columns)
         # A unit without a weight is a label that an average by label does not name.
         known = [pl.col(key).is_not_null() for key in (*self.keys, *(told.keys() & {columns.weight}))]
+        # Of a unit without a row that counts there is still a count: of the rows that were left out, say.
+        is_count = recorder.measure.declaration.counts
+        shown = all_of(known) if is_count else all_of([pl.col(columns.present), *known])
         present = all_of([pl.col(columns.present), *known])
-        return [*(pl.when(present).then(pl.col(name)).alias(name) for name in told), present.alias(columns.present)]
+        return [*(pl.when(shown).then(pl.col(name)).alias(name) for name in told), present.alias(columns.present)]
 
     def _ranked(self, units: pl.LazyFrame) -> pl.LazyFrame:
         names = [*self.fold.statistics, *(name for ranking in self.rankings.values() for name in ranking.statistics)]

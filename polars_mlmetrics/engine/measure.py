@@ -12,6 +12,7 @@ import polars as pl
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, text_of
 from polars_mlmetrics.engine.inline import ProbeReading
 from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.own_columns import OwnColumns, own_columns
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.settle import Best, Settlement, grain_of
 from polars_mlmetrics.engine.statistics import Cut
@@ -90,9 +91,14 @@ class Measure(Metric):
     @cached_property
     def probe(self) -> Unit:
         """A unit that the formula was read on once, to learn what it reads."""
-        unit = Unit(Door(self.table, self._scope()), self.grain, ProbeReading(self))
+        unit = Unit(Door(self.table, self.predicates, self.labels), self.grain, ProbeReading(self))
         self.read(unit)
         return unit
+
+    @cached_property
+    def own_columns(self) -> OwnColumns:
+        """The columns that its formula reads beside roles."""
+        return own_columns(self.probe)
 
     @property
     def looks_across(self) -> bool:
@@ -126,11 +132,11 @@ class Measure(Metric):
 
     def door(self, types: Types | None = None) -> Door:
         """A door to the rows it is about; where their types are known it need not ask the values."""
-        return Door(self.table, self._scope(), frozenset(self.probe.reads), types or {})
-
-    def _scope(self) -> tuple[pl.Expr, ...]:
-        vocabulary = [] if self.labels is None else [pl.col(self.table.label).is_in(list(self.labels))]
-        return (*vocabulary, *self.predicates)
+        own = self.own_columns
+        door = Door(self.table, self.predicates, self.labels, frozenset(self.probe.reads), own.to_be_known, types or {})
+        for name in own.to_be_numbers:
+            door.guard_column(name)
+        return door
 
     def read(self, unit: Unit) -> Answer:
         """What the formula answers of one unit: null where undefined or unknown, NaN where a row is broken."""

@@ -1,7 +1,7 @@
 """The values that a metric's parameters may take, judged by their annotations when the metric is made."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Real
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypedDict, Union, get_args, get_orig
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import is_row_wise
+from polars_mlmetrics.data.roles import is_one_of, is_row_wise
 from polars_mlmetrics.engine.arithmetic import ROUNDING
 from polars_mlmetrics.engine.statistics import Cut, Threshold
 from polars_mlmetrics.errors import ParameterError
@@ -86,6 +86,15 @@ def check_labels(metric: str, labels: Any) -> None:
     """Refuse a label vocabulary that is not a list of labels."""
     if isinstance(labels, str) or not isinstance(labels, Sequence | pl.Series) or len(labels) == 0:
         raise ParameterError(f"{metric}: labels takes a list of labels, not {labels!r}.")
+    _check_of_one_kind(metric, labels)
+
+
+def _check_of_one_kind(metric: str, labels: Iterable[Any]) -> None:
+    names = [label for label in labels if label is not None]
+    try:
+        is_one_of(pl.lit(None), names)
+    except TypeError:
+        raise ParameterError(f"{metric}: labels must be of one type, and {names!r} are of several.") from None
 
 
 def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> None:
@@ -97,8 +106,10 @@ def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> Non
         raise ParameterError(f"{metric}: {name} must be {allowed}, not {value!r}.{hint}")
     if isinstance(value, pl.Expr) and not is_row_wise(value):
         raise ParameterError(f"{metric}: {name} must be worked out row by row, and {value} is not.")
-    if isinstance(value, Mapping) and not (value and all(map(_is_number, value.values()))):
-        raise ParameterError(f"{metric}: {name} takes {{label: number}}, not {dict(value)!r}.")
+    if isinstance(value, Mapping):
+        if not (value and all(map(_is_number, value.values()))):
+            raise ParameterError(f"{metric}: {name} takes {{label: number}}, not {dict(value)!r}.")
+        _check_of_one_kind(metric, value)
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
@@ -152,10 +163,13 @@ def _check_threshold(metric: str, threshold: Threshold) -> None:
         raise ParameterError(
             f"{metric}: threshold must be a number, {{label: number}}, an expression or 'argmax', not {threshold!r}."
         )
+    else:
+        _check_of_one_kind(metric, threshold)
 
 
 def _check_label_weights(metric: str, weights: Mapping[Any, float]) -> None:
     if not weights or not all(_is_number(weight) and math.isfinite(weight) for weight in weights.values()):
         raise ParameterError(f"{metric}: an average by label takes {{label: weight}}, not {weights!r}.")
+    _check_of_one_kind(metric, weights)
     if abs(math.fsum(weights.values())) <= ROUNDING * math.fsum(map(abs, weights.values())):
         raise ParameterError(f"{metric}: the weights of an average must not sum to 0: {dict(weights)!r}.")

@@ -210,6 +210,8 @@ def _suffix(measure: Measure, roles: Table) -> str:
     reads = measure.probe.reads - {"group"}
     if reads:
         words.append(f"reads {' and '.join(sorted(reads))}, per {measure.grain}")
+    if measure.own_columns.to_be_known:
+        words.append(f"with {' and '.join(measure.own_columns.to_be_known)} known")
     if measure.labels is not None:
         words.append(f"labels={list(measure.labels)}")
     words += [f"where {text_of(predicate)}" for predicate in measure.predicates]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Grain
+from polars_mlmetrics.data.roles import Grain, is_one_of
 from polars_mlmetrics.engine.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.engine.unit import Unit
 
@@ -53,7 +53,7 @@ class Settlement:
         """The weight that a mapping gives a label; null where it does not name it."""
         weights = self.average if isinstance(self.average, Mapping) else {}
         named = [label.eq_missing(name).cast(pl.Float64) * float(weight) for name, weight in weights.items()]
-        return pl.when(label.is_in(list(weights))).then(pl.sum_horizontal(named))
+        return pl.when(is_one_of(label, weights)).then(pl.sum_horizontal(named))
 
     def value(self, value: pl.Expr, weight: pl.Expr | None, units: pl.Expr, unknown: pl.Expr | None = None) -> pl.Expr:
         """The group's value, from its units' values and weights, and from how many they are.

@@ -200,21 +200,21 @@ class Plan:
                 yield
 
     def _recorder(self, measure: Measure, *, in_runs: bool) -> Recorder:
-        roles = identity(measure.roles)
-        if roles not in self._types:
-            self._types[roles] = types_of(self.rows, measure.table)
+        read = (identity(measure.roles), *measure.own_columns.names)
+        if read not in self._types:
+            self._types[read] = types_of(self.rows, measure.table, measure.own_columns.names)
         by = [CODE] if self._is_coded(measure) else self.by
         recorder = Recorder(
             measure,
             by,
             self.roles,
-            self._types[roles],
+            self._types[read],
             in_runs=in_runs,
             ranks=not in_runs and self._has_codes(measure),
         )
         if recorder.stands_apart:
             return recorder
-        return Recorder(measure, by, self.roles, self._types[roles], in_runs=in_runs, ranks=False)
+        return Recorder(measure, by, self.roles, self._types[read], in_runs=in_runs, ranks=False)
 
     def _has_codes(self, measure: Measure) -> bool:
         """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""

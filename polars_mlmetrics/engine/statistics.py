@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, any_of, text_of
+from polars_mlmetrics.data.roles import Door, Grain, any_of, is_one_of, text_of
 from polars_mlmetrics.engine.arithmetic import by_float_type, share
 
 NOT_RETURNED = float("-inf")
@@ -77,13 +77,8 @@ class SharedStatistics(ABC):
     @abstractmethod
     def standing(self, name: Literal["rank", "above", "true_rank", "true_above"], grain: Grain) -> pl.Expr: ...
 
-    @property
     @abstractmethod
-    def rank(self) -> pl.Expr: ...
-
-    @property
-    @abstractmethod
-    def above(self) -> pl.Expr: ...
+    def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]: ...
 
     @abstractmethod
     def needs_known(self, name: str, rows: pl.Expr) -> None: ...
@@ -152,8 +147,9 @@ class SharedStatistics(ABC):
         self.reads_score()
         cut, score = Cut.of(threshold), self.door.raw_score
         if cut.is_argmax:
-            is_best = (self.above == 0) & (score > NOT_RETURNED)
-            return pl.when(is_best).then(share(pl.lit(1.0), self.rank)).otherwise(0.0)
+            above, rank = self.standing_of_any_label()
+            is_best = (above == 0) & (score > NOT_RETURNED)
+            return pl.when(is_best).then(share(pl.lit(1.0), rank)).otherwise(0.0)
         if isinstance(cut.threshold, Mapping):
             return self._decision_by_label(cut, cut.threshold)
         if isinstance(cut.threshold, pl.Expr):
@@ -166,7 +162,7 @@ class SharedStatistics(ABC):
         label, score = pl.col(self.door.table.label), self.door.raw_score
         named = [name for name in bounds if name is not None]
         self.reads_label()
-        unnamed = ~label.is_in(named)
+        unnamed = ~is_one_of(label, named)
         decisions = [(label == name) & cut.over(score, bounds[name]) for name in named]
         if None in bounds:
             decisions.append(unnamed & cut.over(score, bounds[None]))

@@ -24,11 +24,13 @@ class Unit(SharedStatistics):
         self.included = door.included(grain)
         self.mask = reading.mask(door, grain)
         self.unknown: dict[str, pl.Expr] = {}
+        self.rows_read: list[pl.Expr] = []
         self.columns_read: list[str] = []
         self.numbers_read: dict[str, pl.Expr] = {}
         self._reading = reading
         self.reads: set[Grain] = set()
         self.looks_into: set[Grain] = set()
+        self._looks_at_any_label = False
 
     # -- readings of a row -------------------------------------------------------------------------------------
 
@@ -124,6 +126,20 @@ class Unit(SharedStatistics):
         rank = self._ranked(grain, score, "max") if name.endswith("rank") else self._ranked(grain, score, "min") - 1
         return self._stands(name, rank, grain)
 
+    def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]:
+        """How many rows of the row's sample score higher, and at least as high, whichever labels are asked about."""
+        if self.door.labels is None:
+            return self.above, self.rank
+        # Rows of other labels decide, be the unit the sample itself.
+        self._looks_at_any_label = True
+        self.reads.add("sample")
+        self.looks_into.add("sample")
+        above, rank = (self._ranked("sample", self.score, ties, any_label=True) for ties in ("min", "max"))
+        return (
+            self._within("above_of_any_label", above - 1, "sample"),
+            self._within("rank_of_any_label", rank, "sample"),
+        )
+
     def place(self, name: str, key: pl.Expr) -> pl.Expr:
         """The place of a row in its sample, lowest key first; of equal keys each has a place of its own, any."""
         return self._within(name, self._ranked("sample", key, "ordinal", descending=False), "sample")
@@ -143,9 +159,15 @@ class Unit(SharedStatistics):
         return self._reading.shares(name, share, mean, "sample")
 
     def _ranked(
-        self, grain: Grain, key: pl.Expr, ties: Literal["min", "max", "ordinal"], *, descending: bool = True
+        self,
+        grain: Grain,
+        key: pl.Expr,
+        ties: Literal["min", "max", "ordinal"],
+        *,
+        descending: bool = True,
+        any_label: bool = False,
     ) -> pl.Expr:
-        return self._of(grain, key).rank(ties, descending=descending).cast(pl.Int64)
+        return self._of(grain, key, any_label=any_label).rank(ties, descending=descending).cast(pl.Int64)
 
     def within(self, name: str, row: pl.Expr, monoid: Monoid, grain: Grain = "sample") -> pl.Expr:
         """A fold over another unit, back on the rows: the highest negative of my sample.
@@ -172,9 +194,10 @@ class Unit(SharedStatistics):
         rank = share(0.5 * (before + upto.gather(last) - upto.max()), upto.max())
         return self._within(f"midrank_{name}", rank, self.grain)
 
-    def _of(self, grain: Grain, row: pl.Expr) -> pl.Expr:
+    def _of(self, grain: Grain, row: pl.Expr, *, any_label: bool = False) -> pl.Expr:
         self._note_columns(row)
-        return pl.when(self.door.included(grain) & self.included).then(row)
+        door = self.door.of_any_label() if any_label else self.door
+        return pl.when(door.included(grain) & door.included(self.grain)).then(row)
 
     def _within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         self._look_into(grain)
@@ -317,6 +340,7 @@ class Unit(SharedStatistics):
         return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid, row, only, moment=moment))
 
     def _note_columns(self, *rows: pl.Expr) -> None:
+        self.rows_read += rows
         self.columns_read += [column for row in rows for column in row.meta.root_names()]
 
     # -- what the engine asks ----------------------------------------------------------------------------------
@@ -377,7 +401,8 @@ class Unit(SharedStatistics):
             return self.count(f"broken_{name}", rows)
         # Where a formula looks into other units, a row broken there breaks all rows of that unit.
         grains = sorted(self.looks_into)
-        reach = [self._within(f"broken_{name}", self._of(grain, rows).any(), grain) for grain in grains]
+        others = {grain: self._of(grain, rows, any_label=self._looks_at_any_label) for grain in grains}
+        reach = [self._within(f"broken_{name}", row.any(), grain) for grain, row in others.items()]
         return self.count(f"broken_{name}_in_{'_or_'.join(grains)}", any_of([rows, *reach]))
 
     def unknown_rows(self) -> pl.Expr | None:

@@ -1,5 +1,6 @@
 """What goes wrong by the caller's hand, each said from facts: what was given, what is known, what to do."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -33,6 +34,20 @@ class TableError(MetricError):
 
 class NameCollisionError(MetricError):
     """Two different things would carry one name."""
+
+
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:/{1,3})([^/?#\s'\"]*@)?([^?#\s'\"]*)([?#][^\s'\"]*)?")
+"""The parts of a URL: how it begins, who asks, where it leads, and what else is said there."""
+
+
+def without_secrets(text: str) -> str:
+    """A text in which URLs lack what may be a password or a signed key: who asks, and all after the path."""
+
+    def shown(url: re.Match[str]) -> str:
+        begins, asks, leads, more = url.groups()
+        return f"{begins}{'…@' if asks else ''}{leads}{'?…' if more else ''}"
+
+    return URL.sub(shown, text)
 
 
 def shown_type(value: object) -> str:

@@ -1,21 +1,15 @@
-"""Which files a source stands for, and that a file is written whole or not at all."""
+"""Which files a source stands for, and what is refused: names that are remote or odd, tables of other engines."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.files import check_writable, files_of, write_whole
+from polars_mlmetrics.data.files import found_files
 
-REPOSITORY = Path(__file__).parents[1]
 ODD_NAMES = [
     "a[1].parquet", "[a].parquet", "a].parquet", "*.parquet", "a?.parquet", "**.parquet", "[!a].parquet",
     "a#1.parquet", "a%20b.parquet", "100%.parquet", " a b .parquet", "ä ß 日本.parquet", "~.parquet", "$HOME.parquet",
@@ -36,8 +30,8 @@ def make(*names: str) -> None:
         Path(name).write_bytes(b"something")
 
 
-def names_here() -> list[str]:
-    return sorted(path.name for path in Path().iterdir())
+def files_of(source: Any, **options: Any) -> list[Path]:
+    return [file.path for file in found_files(source, instead="Polars reads it.", **options)]
 
 
 def names_of(source: Any) -> list[str]:
@@ -72,7 +66,7 @@ def test_a_path_is_its_file(source: Any) -> None:
 def test_a_path_may_have_any_suffix_and_a_folder_is_asked_for_its_own() -> None:
     make("logs/a.parquet", "logs/b.txt", "logs/c")
     assert names_of(["logs/b.txt", "logs/c"]) == ["logs/b.txt", "logs/c"]
-    assert [file.name for file in files_of("logs", suffix=".txt")] == ["b.txt"]
+    assert [file.name for file in files_of("logs", suffixes=[".txt"])] == ["b.txt"]
 
 
 def test_a_whole_path_is_given_back_whole(folder: Path) -> None:
@@ -237,185 +231,3 @@ def test_an_empty_path_is_not_the_folder_one_is_in(source: Any) -> None:
     make("a.parquet", "b.parquet")
     with pytest.raises(mlm.MetricError):
         files_of(source)
-
-
-# -- where a file can be written ---------------------------------------------------------------------------------------
-
-
-def refused(path: str, said: str, *, overwrite: bool) -> None:
-    with pytest.raises(mlm.FileError, match=said):
-        check_writable(Path(path), overwrite=overwrite)
-
-
-def test_a_new_file_can_be_written_and_an_old_one_where_that_is_said(folder: Path) -> None:
-    make("old.parquet")
-    for path in (Path("new.parquet"), folder / "new.parquet"):
-        check_writable(path, overwrite=False)
-        check_writable(path, overwrite=True)
-    check_writable(Path("old.parquet"), overwrite=True)
-    refused("old.parquet", r"^old\.parquet is there already: overwrite=True", overwrite=False)
-    assert names_here() == ["old.parquet"]  # nothing is tried out
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("path", ["no/a.parquet", "no/deeper/a.parquet", "file/a.parquet", "nowhere/a.parquet"])
-def test_the_folder_must_be_there(path: str, overwrite: bool) -> None:
-    make("file")
-    Path("nowhere").symlink_to("no")
-    refused(path, f"^there is no folder {Path(path).parent} ", overwrite=overwrite)
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("name", ["a folder", "a link to a file", "a link to a folder", "a link to nothing", "a pipe"])
-def test_only_a_plain_file_is_written_over(name: str, overwrite: bool) -> None:
-    make("a folder/a.parquet", "a file")
-    Path("a link to a file").symlink_to("a file")
-    Path("a link to a folder").symlink_to("a folder")
-    Path("a link to nothing").symlink_to("nothing")
-    os.mkfifo("a pipe")
-    refused(name, f"^{name} is no plain file", overwrite=overwrite)
-
-
-def test_a_folder_that_is_closed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("closed").mkdir()
-    monkeypatch.setattr(os, "access", lambda path, mode: (str(path), mode) != ("closed", os.W_OK))
-    refused("closed/a.parquet", "^the folder closed cannot be written to", overwrite=False)
-
-
-def test_a_folder_that_the_system_keeps_closed_is_said_to_be() -> None:
-    Path("closed").mkdir(mode=0o555)
-    if os.access("closed", os.W_OK):
-        pytest.skip("this user may write everywhere")
-    refused("closed/a.parquet", "^the folder closed cannot be written to", overwrite=True)
-
-
-# -- whole or not at all -----------------------------------------------------------------------------------------------
-
-
-def writer(content: bytes, then: Callable[[], Any] = lambda: None) -> Callable[[Path], None]:
-    """Writes half of what it has to write, does something, and writes the rest."""
-
-    def write(draft: Path) -> None:
-        half = len(content) // 2
-        draft.write_bytes(content[:half])
-        then()
-        with draft.open("ab") as file:
-            file.write(content[half:])
-
-    return write
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "no suffix", *ODD_NAMES])
-def test_a_file_is_written_and_nothing_beside_it(name: str, folder: Path) -> None:
-    for path in (Path(name), folder / name):
-        for content in (b"old" * 1000, b"new"):
-            write_whole(path, writer(content))
-            assert path.read_bytes() == content
-            assert names_here() == [name]
-
-
-def test_the_old_file_is_there_until_the_new_one_is_whole() -> None:
-    path = Path("a.parquet")
-    path.write_bytes(b"old")
-    seen: list[bytes] = []
-    write_whole(path, writer(b"new", then=lambda: seen.append(path.read_bytes())))
-    assert (seen, path.read_bytes()) == ([b"old"], b"new")
-
-
-def test_a_new_file_has_no_name_until_it_is_whole() -> None:
-    path = Path("a.parquet")
-    write_whole(path, writer(b"new", then=lambda: is_not_there(path)))
-    assert path.exists()
-
-
-def is_not_there(path: Path) -> None:
-    assert not path.exists()
-
-
-@pytest.mark.parametrize("error", [RuntimeError, OSError, KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("old", [b"old", None])
-def test_a_writer_that_fails_midway_leaves_all_as_it_was(error: type[BaseException], old: bytes | None) -> None:
-    def fail() -> NoReturn:
-        raise error("midway")
-
-    path = Path("a.parquet")
-    if old is not None:
-        path.write_bytes(old)
-    with pytest.raises(error, match="midway"):
-        write_whole(path, writer(b"new", then=fail))
-    assert names_here() == ([] if old is None else ["a.parquet"])
-    assert old is None or path.read_bytes() == old
-
-
-def test_a_draft_lies_in_the_same_folder_and_is_no_file_of_it() -> None:
-    make("logs/old.parquet")
-    drafts: list[Path] = []
-
-    def write(draft: Path) -> None:
-        draft.write_bytes(b"new")
-        drafts.append(draft)
-        assert names_of("logs") == ["logs/old.parquet"]
-        assert names_of("logs/*.parquet") == ["logs/old.parquet"]
-
-    write_whole(Path("logs/new.parquet"), write)
-    assert [draft.parent for draft in drafts] == [Path("logs")]
-    assert names_of("logs") == ["logs/new.parquet", "logs/old.parquet"]
-
-
-def test_who_reads_meanwhile_sees_the_old_file_or_the_new_one() -> None:
-    path, contents, ended, seen = Path("a.parquet").absolute(), [b"a" * 20_000, b"b" * 30_000], Event(), set[bytes]()
-    path.write_bytes(contents[0])
-
-    def read() -> None:
-        while not ended.is_set():
-            seen.add(path.read_bytes())
-
-    reader = Thread(target=read)
-    reader.start()
-    for turn in range(100):
-        write_whole(path, writer(contents[turn % 2]))
-    ended.set()
-    reader.join()
-    assert seen
-    assert seen <= set(contents)
-
-
-def test_the_bytes_are_on_the_disk_before_they_get_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
-
-    def told(what: str, do: Callable[..., Any]) -> Callable[..., Any]:
-        def doing(*given: Any) -> Any:
-            done.append(what)
-            return do(*given)
-
-        return doing
-
-    monkeypatch.setattr(os, "fsync", told("fsync", os.fsync))
-    monkeypatch.setattr(Path, "replace", told("replace", Path.replace))
-    write_whole(Path("a.parquet"), writer(b"new"))
-    assert done == ["fsync", "replace", "fsync"]  # and the name itself after
-
-
-KILLED = """
-import os, signal
-from pathlib import Path
-from polars_mlmetrics.data.files import write_whole
-
-def write(draft):
-    draft.write_bytes(b"ne")
-    os.kill(os.getpid(), signal.SIGKILL)
-
-write_whole(Path("a.parquet"), write)
-"""
-
-
-def test_a_process_that_is_killed_midway_leaves_the_old_file() -> None:
-    path = Path("a.parquet")
-    path.write_bytes(b"old")
-    told = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    ended = subprocess.run([sys.executable, "-c", KILLED], env=told, check=False)
-    assert ended.returncode == -signal.SIGKILL
-    assert path.read_bytes() == b"old"
-    assert names_of(".") == ["a.parquet"]
-    write_whole(path, writer(b"new"))
-    assert path.read_bytes() == b"new"

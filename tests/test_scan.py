@@ -3,8 +3,6 @@
 import os
 import re
 import sys
-from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -112,16 +110,26 @@ def test_what_is_no_source_is_refused(source: Any) -> None:
         scan(source)
 
 
-@pytest.mark.parametrize("options", [{"format": "parquet"}, {"hive": True}, {"hive": False}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"format": "parquet"}, {"hive": True}, {"hive": False}, {"schema": {"x": pl.Int8}}, {"missing": "null"}],
+    ids=str,
+)
 @pytest.mark.parametrize("table", [LOG, LOG.lazy(), Stream(LOG)], ids=["DataFrame", "LazyFrame", "stream"])
 def test_what_is_said_of_files_is_not_said_of_tables(table: Any, options: dict[str, Any]) -> None:
-    with pytest.raises(mlm.ParameterError, match="this source is none"):
+    with pytest.raises(mlm.ParameterError, match="this source is a table"):
         scan(table, **options)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"format": "parket"}, "Did you mean 'parquet'"), ({"format": 1}, "format 1"), ({"hive": "yes"}, "not 'yes'")],
+    [
+        ({"format": "parket"}, "Did you mean 'parquet'"),
+        ({"format": 1}, "format 1"),
+        ({"hive": "yes"}, "not 'yes'"),
+        ({"missing": "fill"}, "not 'fill'"),
+        *(({"schema": it}, "schema is a dict") for it in ({}, ["x"], {"x": int}, {1: pl.Int8}, {"x": "Int8"})),
+    ],
     ids=str,
 )
 def test_an_option_of_another_value_is_refused(options: dict[str, Any], said: str) -> None:
@@ -294,22 +302,6 @@ def test_a_folder_that_cannot_be_looked_through_is_named(monkeypatch: pytest.Mon
     refused("logs", "the folder logs/closed cannot be looked through: Permission denied.")
 
 
-REMOTE = [
-    "s3://logs/a.parquet",
-    "http://x.org/a.csv",
-    "https://x.org/*.csv",
-    "file:///tmp/a.parquet",
-    "hf://d/a.parquet",
-]
-
-
-@pytest.mark.parametrize("url", REMOTE)
-@pytest.mark.parametrize("given", [str, lambda url: [url], Path], ids=["str", "list", "Path"])
-def test_what_is_remote_is_for_polars_to_read(url: str, given: Callable[[str], Any]) -> None:
-    with pytest.raises(mlm.FileError, match=r"no file of this machine\. pl\.scan_parquet .* goes everywhere\.$"):
-        scan(given(url))
-
-
 @every_format
 def test_a_folder_may_be_called_as_a_url_begins(kind: str, folder: Path) -> None:
     write(f"s3:/a.{kind}", x=[1])
@@ -406,292 +398,6 @@ def test_a_file_that_makes_polars_panic_is_named(monkeypatch: pytest.MonkeyPatch
     refused("a.parquet", "a.parquet cannot be read as parquet: called unwrap on None")
 
 
-# -- columns and types -------------------------------------------------------------------------------------------------
-
-
-@every_format
-def test_a_column_that_is_missing_is_named(kind: str) -> None:
-    write(f"a.{kind}", x=[1], score=[0.5])
-    write(f"b.{kind}", x=[1])
-    refused(".", f"b.{kind} has no column 'score', which is Float64 in a.{kind}.")
-
-
-@every_format
-def test_a_column_that_is_too_much_is_named(kind: str) -> None:
-    write(f"a.{kind}", x=[1])
-    write(f"b.{kind}", x=[1])
-    write(f"c.{kind}", score=[0.5], x=[1])
-    refused(".", f"c.{kind} has a column 'score', which is Float64 there and is not in a.{kind}.")
-
-
-@pytest.mark.parametrize("kind", ["parquet", "ipc"])
-@pytest.mark.parametrize(
-    "other",
-    [pl.Int32, pl.Float64, pl.String, pl.UInt64, pl.Null, pl.Boolean, pl.Decimal(5, 2), pl.Categorical],
-    ids=str,
-)
-def test_a_column_of_another_type_is_named(kind: str, other: Any) -> None:
-    write(f"a.{kind}", x=[1])
-    write(f"b.{kind}", x=pl.Series([None], dtype=other))
-    refused(".", f"column 'x' is {other} in b.{kind} and Int64 in a.{kind}.")
-
-
-@pytest.mark.parametrize("kind", ["csv", "ndjson"])
-def test_types_that_are_guessed_apart_can_be_said(kind: str) -> None:
-    write(f"a.{kind}", x=[1])
-    write(f"b.{kind}", x=[1.5])
-    refused(
-        ".",
-        f"column 'x' is Float64 in b.{kind} and Int64 in a.{kind}. Their types are guessed: say them by "
-        f"pl.scan_{kind}(..., schema_overrides=...), and pass its LazyFrame.",
-    )
-    read = getattr(pl, f"scan_{kind}")
-    assert total(read([f"a.{kind}", f"b.{kind}"], schema_overrides={"x": pl.Float64})) == 2.5
-
-
-def test_a_csv_without_rows_has_no_types_to_agree_on() -> None:
-    write("a.csv", x=[1])
-    Path("b.csv").write_text("x\n")
-    with pytest.raises(mlm.FileError, match=r"^column 'x' is String in b\.csv and Int64 in a\.csv\. .*overrides"):
-        scan(".")
-
-
-@pytest.mark.parametrize("kind", ["parquet", "ipc", "ndjson"])
-def test_columns_in_another_order_are_read_by_name(kind: str) -> None:
-    write(f"a.{kind}", x=[1], y=[10], z=["a"])
-    write(f"b.{kind}", z=["b"], y=[20], x=[2])
-    frame = scan(".")
-    expected = pl.DataFrame({"x": [1, 2], "y": [10, 20], "z": ["a", "b"]})
-    assert_frame_equal(frame.collect(), expected)
-    assert_frame_equal(frame.select("y").collect(), expected.select("y"))
-    assert_frame_equal(frame.filter(pl.col("x") == 2).collect(), expected[1:])
-    assert_frame_equal(frame.collect(engine="in-memory"), expected)
-
-
-def test_columns_of_csv_in_another_order_are_refused() -> None:
-    write("a.csv", x=[1], y=[10])
-    write("b.csv", y=[20], x=[2])
-    with pytest.raises(mlm.FileError, match=r"^b\.csv has .* another order than a\.csv: y, x and x, y\. .*pl\.concat"):
-        scan(".")
-
-
-def test_a_csv_without_its_header_is_refused() -> None:
-    write("a.csv", x=[1], y=[10])
-    Path("b.csv").write_text("2,20\n3,30\n")
-    refused(".", "b.csv has no column 'x', which is Int64 in a.csv.")
-
-
-def test_csv_files_of_any_ending_and_mark_are_read() -> None:
-    Path("a.csv").write_bytes(b"x,y\n1,10")
-    Path("b.csv").write_bytes(b"\xef\xbb\xbfx,y\r\n2,20\r\n")
-    Path("c.csv").write_bytes(b'"x",y\n4,40\n')
-    assert rows(".") == [(1, 10), (2, 20), (4, 40)]
-
-
-@every_format
-def test_many_files_are_read_once_each(kind: str) -> None:
-    for i in range(15):
-        write(f"{i}.{kind}", x=[2**i])
-    assert total(".") == 2**15 - 1
-
-
-# -- folders that say what is in them ----------------------------------------------------------------------------------
-
-
-def write_days(kind: str = "parquet") -> None:
-    for i, (day, country) in enumerate([("2026-11-20", "DE"), ("2026-11-20", "FR"), ("2026-11-21", "DE")]):
-        write(f"logs/day={day}/country={country}/a.{kind}", x=[10**i])
-
-
-@every_format
-def test_folders_are_columns(kind: str) -> None:
-    write_days(kind)
-    frame = scan("logs")
-    assert frame.collect_schema() == {"x": pl.Int64, "day": pl.Date, "country": pl.String}
-    expected = [(1, date(2026, 11, 20), "DE"), (10, date(2026, 11, 20), "FR"), (100, date(2026, 11, 21), "DE")]
-    assert rows("logs") == rows("logs", hive=True) == rows("logs/**/*") == expected
-    assert rows("logs", hive=False) == [(1,), (10,), (100,)]
-
-
-@every_format
-@pytest.mark.parametrize("engine", ["streaming", "in-memory"])
-def test_folders_can_be_filtered_and_grouped_by(kind: str, engine: Any) -> None:
-    write_days(kind)
-    frame = scan("logs")
-    de = frame.filter(pl.col("country") == "DE").select(pl.col("x").sum())
-    later = frame.filter(pl.col("day") > date(2026, 11, 20), pl.col("x") > 0).select("x", "country")
-    days = frame.group_by("day").agg(pl.col("x").sum()).sort("day")
-    assert de.collect(engine=engine).item() == 101
-    assert later.collect(engine=engine).rows() == [(100, "DE")]
-    assert days.collect(engine=engine)["x"].to_list() == [11, 100]
-    assert frame.select("day").unique().collect(engine=engine).height == 2
-
-
-@pytest.mark.parametrize("kind", ["parquet", "ipc"])
-def test_a_filter_spares_the_files_of_other_folders(kind: str) -> None:
-    for day in (1, 2):
-        write(f"logs/day={day}/a.{kind}", x=[day])
-    frame = scan("logs")
-    Path(f"logs/day=2/a.{kind}").write_bytes(b"spoilt")
-    assert frame.filter(pl.col("day") == 1).select("x").collect().item() == 1
-    with pytest.raises(pl.exceptions.PolarsError):  # so that the file is seen to be spoilt
-        frame.filter(pl.col("day") == 2).collect()
-
-
-@pytest.mark.parametrize(
-    ("source", "keys"),
-    [
-        ("run=3/logs", ["day", "country"]),
-        ("run=3/logs/day=1", ["country"]),
-        ("run=3/logs/day=*/country=DE/*.parquet", ["day", "country"]),
-        ("run=3/logs/day=1/*/*.parquet", ["country"]),
-        ("run=3/logs/day=1/country=DE/*.parquet", []),
-        ("run=3/logs/day=1/country=DE/a.parquet", []),
-        ("run=3", ["day", "country"]),
-        (".", ["run", "day", "country"]),
-        ("**/*.parquet", ["run", "day", "country"]),
-        (["run=3/logs/day=1", "run=3/logs/day=2"], ["country"]),
-    ],
-    ids=str,
-)
-def test_only_folders_below_the_one_given_count(source: Any, keys: list[str], folder: Path) -> None:
-    values = {"run": 3, "day": 1, "country": "DE"}
-    write("run=3/logs/day=1/country=DE/a.parquet", x=[1])
-    if isinstance(source, list):
-        write("run=3/logs/day=2/country=DE/a.parquet", x=[1])
-    absolute = [folder / one for one in source] if isinstance(source, list) else folder / source
-    for given in (source, absolute):
-        frame = scan(given).collect()
-        assert frame.columns == ["x", *keys]
-        assert frame.row(0) == (1, *(values[key] for key in keys))
-
-
-@every_format
-def test_a_folder_above_may_say_the_same_key(kind: str) -> None:
-    write(f"day=1/logs/day=2/a.{kind}", x=[1])
-    write(f"day=1/logs/day=3/a.{kind}", x=[10])
-    assert rows("day=1/logs") == [(1, 2), (10, 3)]
-    assert rows("day=1/logs/day=2") == [(1,)]
-
-
-VALUES: dict[str, tuple[list[str], list[Any]]] = {
-    "whole numbers": (["1", "-5", "007", "0", "9223372036854775807"], [1, -5, 7, 0, 2**63 - 1]),
-    "numbers and null": (["1", "__HIVE_DEFAULT_PARTITION__"], [1, None]),
-    "numbers too large": (["1", "9223372036854775808"], ["1", "9223372036854775808"]),
-    "numbers and none": (["1", ""], ["1", ""]),
-    "floats": (["1", "0.5"], ["1", "0.5"]),
-    "dates": (["2026-11-20", "1969-01-01", "0001-01-01"], [date(2026, 11, 20), date(1969, 1, 1), date(1, 1, 1)]),
-    "dates and null": (["2026-11-20", "__HIVE_DEFAULT_PARTITION__"], [date(2026, 11, 20), None]),
-    "dates and more": (["2026-11-20", "today"], ["2026-11-20", "today"]),
-    "no dates": (["2026-11-20", "2026-02-30"], ["2026-11-20", "2026-02-30"]),
-    "short dates": (["2026-11-2", "2026-1-1"], ["2026-11-2", "2026-1-1"]),
-    "date and number": (["2026-11-20", "1"], ["2026-11-20", "1"]),
-    "nulls": (["__HIVE_DEFAULT_PARTITION__"], [None]),
-    "null in words": (["null", "None", "NaN", "true"], ["null", "None", "NaN", "true"]),
-    "signs": (["+1", "1_000", " 1", "１"], ["+1", "1_000", " 1", "１"]),
-    "encoded": (["x%2Fy", "100%25", "%C3%A4", "a%20b", "a%2520"], ["x/y", "100%", "ä", "a b", "a%20"]),
-    "not encoded": (["100%", "a%zz", "x+y", "ä", "a b"], ["100%", "a%zz", "x+y", "ä", "a b"]),
-    "equals": (["a=b", "=", "c"], ["a=b", "=", "c"]),
-    "encoded equals": (["a%3Db"], ["a=b"]),
-    "patterns": (["*", "[a]", "a?", "{a,b}"], ["*", "[a]", "a?", "{a,b}"]),
-    "lines": (["a\nb", "a'\"b", "a\\b", "#"], ["a\nb", "a'\"b", "a\\b", "#"]),
-}
-
-
-@every_format
-@pytest.mark.parametrize(("texts", "values"), VALUES.values(), ids=VALUES)
-def test_values_of_folders_are_right(texts: list[str], values: list[Any], kind: str) -> None:
-    for i, text in enumerate(texts):
-        write(f"logs/k={text}/a.{kind}", x=[i])
-    frame = scan("logs")
-    assert frame.sort("x").collect()["k"].to_list() == values
-    for i, value in enumerate(values):  # and a filter by each finds its row
-        assert frame.filter(pl.col("k").eq_missing(value)).collect()["x"].to_list() == [i]
-
-
-@every_format
-def test_rows_come_in_the_order_of_the_files(kind: str) -> None:
-    for i in range(9):
-        write(f"logs/k={8 - i}/a.{kind}", x=[i] * 1000)
-    found = scan([f"logs/k={8 - i}/a.{kind}" for i in range(9)]).collect()["x"]
-    assert found.to_list() == [i for i in range(9) for _ in range(1000)]
-    assert scan("logs").collect()["k"].to_list() == [i for i in range(9) for _ in range(1000)]
-
-
-def test_nulls_alone_are_text() -> None:
-    write("logs/k=__HIVE_DEFAULT_PARTITION__/a.parquet", x=[1])
-    assert scan("logs").collect_schema()["k"] == pl.String
-
-
-@every_format
-def test_keys_are_decoded_and_may_be_in_any_order(kind: str) -> None:
-    write(f"logs/a%20b=1/c=2/f.{kind}", x=[1])
-    write(f"logs/c=4/plain/a%20b=3/f.{kind}", x=[10])
-    assert scan("logs").select("a b", "c").collect().rows() == [(1, 2), (3, 4)]
-
-
-@pytest.mark.parametrize("kind", ["parquet", "ipc"])
-def test_plain_keys_may_be_in_any_order(kind: str) -> None:
-    write(f"logs/a=1/c=2/f.{kind}", x=[1])
-    write(f"logs/c=4/plain/a=3/f.{kind}", x=[10])
-    assert scan("logs").select("x", "a", "c").collect().rows() == [(1, 1, 2), (10, 3, 4)]
-
-
-@pytest.mark.parametrize("kind", ["parquet", "ipc", "ndjson"])
-def test_columns_in_another_order_go_with_folders(kind: str) -> None:
-    write(f"logs/k=1/f.{kind}", x=[1], y=[10])
-    write(f"logs/k=2/f.{kind}", y=[20], x=[2])
-    assert rows("logs") == [(1, 10, 1), (2, 20, 2)]
-
-
-@pytest.mark.parametrize("name", ["day=1.parquet", "=1/a.parquet", "day/a.parquet"])
-def test_what_says_no_key_is_no_column(name: str) -> None:
-    write(f"logs/{name}", x=[1])
-    assert rows("logs") == [(1,)]
-    with pytest.raises(mlm.FileError, match=rf"^hive=True: logs/{name} lies in no folder such as .* below logs\.$"):
-        scan("logs", hive=True)
-
-
-def test_a_folder_of_a_value_without_a_key_says_nothing_beside_one_that_does() -> None:
-    write("logs/k=1/=5/a.parquet", x=[1])
-    assert rows("logs") == [(1, 1)]
-
-
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        ("logs/l=2/a.csv", "logs/l=2/a.csv lies in folders of l, and logs/k=1/a.csv in folders of k."),
-        ("logs/k=2/l=2/a.csv", "logs/k=2/l=2/a.csv lies in folders of k, l, and logs/k=1/a.csv in folders of k."),
-        ("logs/l/a.csv", "logs/l/a.csv lies in folders of no key, and logs/k=1/a.csv in folders of k."),
-        ("logs/a.csv", "logs/k=1/a.csv lies in folders of k, and logs/a.csv in folders of no key."),
-    ],
-)
-def test_all_files_have_the_same_keys(other: str, said: str) -> None:
-    write("logs/k=1/a.csv", x=[1])
-    write(other, x=[10])
-    refused("logs", f"{said} hive=False leaves them alone.")
-    assert total("logs", hive=False) == 11
-
-
-def test_a_key_that_is_there_twice_is_an_error() -> None:
-    write("logs/k=1/k=2/a.parquet", x=[1])
-    refused("logs", "logs/k=1/k=2/a.parquet lies in two folders of the key 'k'.")
-
-
-def test_a_value_that_cannot_be_decoded_is_an_error() -> None:
-    write("logs/k=%FF/a.parquet", x=[1])
-    refused("logs", "logs/k=%FF/a.parquet: the percent signs in k=%FF are no UTF-8.")
-
-
-@every_format
-def test_a_key_that_is_a_column_too_is_an_error(kind: str) -> None:
-    write(f"logs/x=5/a.{kind}", x=[1])
-    refused(
-        "logs", f"logs/x=5/a.{kind} has a column 'x', and lies in a folder of that key. hive=False takes the column."
-    )
-    assert total("logs", hive=False) == 1
-
-
 # -- what comes of it --------------------------------------------------------------------------------------------------
 
 
@@ -718,11 +424,12 @@ def test_files_can_be_evaluated_one_by_one(capsys: pytest.CaptureFixture[str]) -
     assert "pass 2 of 2" in capsys.readouterr().err
 
 
-def test_files_that_folders_say_more_of_cannot_be_evaluated_one_by_one() -> None:
+def test_files_that_folders_say_more_of_can_be_evaluated_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     write("logs/k=1/a.parquet", sample=[1, 2], score=[0.9, 0.2], truth=[1, 0])
-    with pytest.raises(mlm.ParameterError, match="one by one"):
-        mlm.evaluate(scan("logs"), mlm.accuracy(), passes="files").collect()
-    assert mlm.evaluate(scan("logs"), mlm.accuracy(), by="k").collect().rows() == [(1, 1.0)]
+    write("logs/k=2/b.parquet", sample=[3], score=[0.9], truth=[0])
+    table = mlm.evaluate(scan("logs"), mlm.accuracy(), mlm.n_samples(), by="k", passes="files").collect()
+    assert table.rows() == [(1, 1.0, 2), (2, 0.0, 1)]
+    assert "pass 2 of 2" in capsys.readouterr().err
 
 
 # -- what pandas has ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.analysis.question import Question
-from polars_mlmetrics.data.files import by_file
+from polars_mlmetrics.data.source import FileByFile
 from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
@@ -41,7 +41,7 @@ def passes_over(
     whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
     if not (whole or count in ("auto", "files")):
         raise ParameterError(f"passes is a number of 1 or more, 'auto' or 'files', not {count!r}.")
-    files = None if count != "files" else [prepared(file) for file in by_file(frame)]
+    files = FileByFile(frame, prepared) if count == "files" else None
     return Passes(prepared(frame), sample, count, files, memory_budget(memory), progress)
 
 

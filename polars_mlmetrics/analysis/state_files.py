@@ -7,16 +7,21 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.analysis.question import Frame, check_frame
-from polars_mlmetrics.data.files import Source, check_writable, files_of, write_whole
+from polars_mlmetrics.data.files import Source, found_files, place_of, readable
+from polars_mlmetrics.data.writing import check_writable, write_whole
 from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.version import VERSION
+
+REMOTE_READ = "Polars reads it: pl.scan_parquet(url).mlm.finish(...). It does not check it as scan_states does."
+REMOTE_WRITE = "Polars writes it: state.lazy().sink_parquet(url), for pl.scan_parquet(url).mlm.finish(...)."
 
 METADATA = "polars_mlmetrics"
 """The key of the parquet file's metadata under which all of ours stands."""
@@ -38,8 +43,12 @@ class StateFile:
 
     @classmethod
     def read(cls, path: Path) -> StateFile:
+        """Read what a file says of itself, as `of` does."""
+        return cls.of(path, _bytes_of(path))
+
+    @classmethod
+    def of(cls, path: Path, data: bytes) -> StateFile:
         """Read what a file says of itself, if its bytes are those that were written: others are not even parsed."""
-        data = path.read_bytes()
         if len(data) < len(2 * MAGIC) or not (data.startswith(MAGIC) and data.endswith(MAGIC)):
             raise StateError(f"{path} is no parquet file, or one that is cut off.")
         at = data.rfind(DIGEST)
@@ -49,9 +58,9 @@ class StateFile:
         if digest != _digest(data, at):
             raise StateError(f"{path} is damaged: its bytes are not those that were written.")
         try:
-            told = json.loads(_metadata(path)[METADATA])
+            told = json.loads(pl.read_parquet_metadata(BytesIO(data))[METADATA])
             Contents.read(told["contents"])
-            schema = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
+            schema = pl.scan_parquet(data).collect_schema()
             Contents.of(schema)
         except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
             raise StateError(f"{path}: {error}") from None
@@ -69,7 +78,7 @@ def write_state(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool =
     >>> mlm.scan_states("monday.parquet").mlm.finish(mlm.accuracy()).collect().item()
     0.6666666666666666
     """
-    store(frame, Path(path), overwrite=overwrite)
+    store(frame, place_of(path, instead=REMOTE_WRITE), overwrite=overwrite)
 
 
 def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] | None = None) -> None:
@@ -95,12 +104,12 @@ def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] |
         at = data.rfind(BLANK)
         draft.write_bytes(data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :])
 
-    write_whole(path, write)
+    write_whole(path, write, overwrite=overwrite)
 
 
-def _metadata(path: Path) -> dict[str, str]:
-    with path.open("rb") as file:
-        return pl.read_parquet_metadata(file)
+def _bytes_of(path: Path) -> bytes:
+    with readable():
+        return path.read_bytes()
 
 
 def contents_of(schema: pl.Schema) -> str:
@@ -135,7 +144,7 @@ def scan_states(source: Source) -> pl.LazyFrame:
     """States from files, one under the other: a path, a folder, a pattern or a list of them.
 
     Every file is checked before: that it is a state, whole, unchanged, there once, and of the same metrics, keys, roles
-    and buckets as the others.
+    and buckets as the others. Its bytes are held from then on: a state that is replaced later changes nothing.
 
     Examples
     --------
@@ -146,10 +155,12 @@ def scan_states(source: Source) -> pl.LazyFrame:
     >>> mlm.scan_states("*.parquet").filter(pl.col("day") == "tue").mlm.finish(mlm.accuracy()).collect().item()
     0.5
     """
-    files = [StateFile.read(path) for path in files_of(source)]
+    paths = [file.path for file in found_files(source, instead=REMOTE_READ, in_tables=True)]
+    # What was checked is what is read, whatever becomes of the files meanwhile.
+    held = {path: _bytes_of(path) for path in paths}
+    files = [StateFile.of(path, data) for path, data in held.items()]
     _check_together(files)
-    paths = [file.path for file in files]
-    return pl.scan_parquet(paths, glob=False, hive_partitioning=False).select(Contents.of(files[0].schema).names())
+    return pl.scan_parquet(list(held.values())).select(Contents.of(files[0].schema).names())
 
 
 def _check_together(files: Sequence[StateFile]) -> None:

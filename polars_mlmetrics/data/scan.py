@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from glob import escape
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol, get_args
 from urllib.parse import unquote
 
 import polars as pl
-from polars.exceptions import PanicException, PolarsError
+from polars.exceptions import PolarsError
 
+from polars_mlmetrics.data.agreement import Missing, common_schema, overrides, read_as, schema_of
 from polars_mlmetrics.data.files import Found, Source, found_files
 from polars_mlmetrics.data.flags import unflagged
+from polars_mlmetrics.data.formats import FORMATS, SUFFIXES, Format, format_of, scanned
 from polars_mlmetrics.data.listed import LISTED, WORDS
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, unknown
 
-Format = Literal["parquet", "ipc", "csv", "ndjson"]
-FORMATS: tuple[Format, ...] = get_args(Format)
-SUFFIXES: dict[str, Format] = {
-    ".parquet": "parquet", ".pq": "parquet",
-    ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc",
-    ".csv": "csv",
-    ".ndjson": "ndjson", ".jsonl": "ndjson",
-}  # fmt: skip
+INSTEAD = "Polars reads it: pl.scan_parquet(url).mlm.evaluate(...), as every verb takes the LazyFrame of any scan."
 PATH = f"{INTERNAL}path"
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called where the key is null."""
@@ -46,6 +41,8 @@ def scan(
     *,
     format: Format | None = None,  # noqa: A002  (it is what everyone calls it)
     hive: bool | None = None,
+    schema: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
+    missing: Missing = "raise",
 ) -> pl.LazyFrame:
     """A prediction log from anywhere, as a lazy frame. Every file is checked before a row is read.
 
@@ -68,6 +65,13 @@ def scan(
         Whether folders such as day=2026-11-20, below the folder or the plain part of the pattern given, are columns:
         true demands them, false leaves them alone, and None takes them where there are some. A column is Int64 where
         all its values are whole numbers, Date where all are ISO dates, and String otherwise.
+    schema
+        The columns to read and their types, where files differ: each file is read as these, and what else it holds is
+        left out. A type that would change values, such as Int64 for Float64, is an error, and so is a value that cannot
+        be read as its type. Columns of folders are those that `hive` says, in the type that is said here.
+    missing
+        "raise" has a file that lacks a column be an error; "null" fills it with nulls. Without `schema`, a column is
+        then one that any of the files has.
 
     Examples
     --------
@@ -95,26 +99,52 @@ def scan(
       ...
     polars_mlmetrics.errors.FileError: column 'score' is Float32 in tue.parquet and Float64 in mon.parquet.
     """
-    _check_options(format, hive)
+    _check_options(format, hive, schema, missing)
     if not isinstance(source, str | os.PathLike | Sequence) or hasattr(source, "__arrow_c_stream__"):
-        if format is not None or hive is not None:
-            raise ParameterError("format and hive are said of files, and this source is none.")
+        if not (format is None and hive is None and schema is None and missing == "raise"):
+            raise ParameterError("format=, hive=, schema= and missing= are for files, and this source is a table.")
         return _table(source)
-    _refuse_remote(source)
     suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if format is None else None
-    files = found_files(source, suffixes, deep=True)
-    kind = _format_of([file.path for file in files]) if format is None else format
-    schema = _common_schema([file.path for file in files], kind)
-    if kind == "ndjson" and LISTED in schema:
-        _check_misses([file.path for file in files])
-    return _joined(files, kind, _partitions(files, schema, hive))
+    files = found_files(source, suffixes, instead=INSTEAD, deep=True)
+    paths = [file.path for file in files]
+    kind = format_of(paths) if format is None else format
+    partitions = _partitions(files, hive)
+    types = _types_of(partitions, schema or {})
+    wanted = None if schema is None else pl.Schema({name: schema[name] for name in schema if name not in types})
+    schemas = {path: schema_of(path, kind, wanted) for path in paths}
+    _check_keys(types, schemas)
+    if kind == "ndjson":
+        _check_misses([path for path in paths if LISTED in schemas[path]])
+    common = common_schema(schemas, kind, wanted, missing)
+    parts = []
+    for _, group in groupby(zip(files, partitions, strict=True), lambda pair: _columns(schemas[pair[0].path], kind)):
+        held = dict(group)
+        found = schemas[next(iter(held)).path]
+        rows = _joined(held, kind, types, overrides(found, kind, wanted))
+        parts.append(rows if found == common else read_as(rows, found, common, list(types)))
+    return parts[0] if len(parts) == 1 else pl.concat(parts)
 
 
-def _check_options(given: Any, hive: Any) -> None:
+def _columns(schema: pl.Schema, kind: Format) -> object:
+    """What must be equal in files for one scan to read them: Polars reads csv by position, and the others by name."""
+    return list(schema.items()) if kind == "csv" else dict(schema)
+
+
+def _check_options(given: Any, hive: Any, schema: Any, missing: Any) -> None:
     if given is not None and given not in FORMATS:
         raise ParameterError(unknown("format", given, FORMATS, of="one that is read"))
     if not (hive is None or isinstance(hive, bool)):
         raise ParameterError(f"hive is None, True or False, not {hive!r}.")
+    if missing not in get_args(Missing):
+        raise ParameterError(f"missing is 'raise' or 'null', not {missing!r}.")
+    if schema is not None and not (isinstance(schema, Mapping) and schema and all(map(_is_column, schema.items()))):
+        raise ParameterError(f"schema is a dict of names and types, such as {{'score': pl.Float64}}, not {schema!r}.")
+
+
+def _is_column(item: tuple[Any, Any]) -> bool:
+    name, dtype = item
+    kind = dtype if isinstance(dtype, type) else type(dtype)
+    return isinstance(name, str) and issubclass(kind, pl.DataType)
 
 
 def _table(source: Any) -> pl.LazyFrame:
@@ -136,43 +166,10 @@ def _table(source: Any) -> pl.LazyFrame:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _refuse_remote(source: Source) -> None:
-    for one in [source] if isinstance(source, str | os.PathLike) else source:
-        if not isinstance(one, str | os.PathLike):
-            continue  # found_files says what is wrong with it
-        text = os.fspath(one)
-        # A Path keeps one slash of two. One letter before the colon is a drive.
-        if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text) and not Path(text).exists():
-            raise FileError(
-                f"{text} is no file of this machine. pl.scan_parquet and its like read such, and the LazyFrame that "
-                "they give goes everywhere."
-            )
-
-
-def _format_of(paths: Sequence[Path]) -> Format:
-    first, *others = paths
-    kinds = [_format_of_one(path) for path in paths]
-    for path, kind in zip(others, kinds[1:], strict=True):
-        if kind != kinds[0]:
-            raise FileError(
-                f"{first} is {kinds[0]} and {path} is {kind}, and a log is of one format: name the files of one, or "
-                "say format= where the suffix is wrong."
-            )
-    return kinds[0]
-
-
-def _format_of_one(path: Path) -> Format:
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        known = unknown("suffix", path.suffix, SUFFIXES, of="one of a known format")
-        raise FileError(f"{path}: {known} Or say format='parquet', 'ipc', 'csv' or 'ndjson'.")
-    return kind
-
-
 def _check_misses(paths: Sequence[Path]) -> None:
     """Refuse files in which what was not returned has lost its score of -inf."""
     for path in paths:
-        first = _scanned([path.as_posix()], "ndjson").select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1)
+        first = scanned([path.as_posix()], "ndjson").select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1)
         if not set(first.collect().to_series()).isdisjoint(WORDS):
             raise FileError(
                 f"{path} is of with_truths, and NDJSON has no -inf: what was not returned has a null score there, and "
@@ -180,63 +177,10 @@ def _check_misses(paths: Sequence[Path]) -> None:
             )
 
 
-def _common_schema(paths: Sequence[Path], kind: Format) -> pl.Schema:
-    """The schema of all files, or an error that names the first one that has another."""
-    first, *others = paths
-    expected = _schema_of(first, kind)
-    for path in others:
-        _check_schema(path, _schema_of(path, kind), first, expected, kind)
-    return expected
-
-
-def _schema_of(path: Path, kind: Format) -> pl.Schema:
-    if re.search(r"[\udc80-\udcff]", str(path)):  # how Python has bytes that are no text
-        raise FileError(f"{str(path)!r} is no UTF-8, and Polars opens no such name: rename it.")
-    try:
-        return _scanned([path.as_posix()], kind).collect_schema()
-    except (OSError, PolarsError, PanicException) as error:
-        why = next(iter(str(error).splitlines()), type(error).__name__)
-        raise FileError(f"{path} cannot be read as {kind}: {why}") from None
-
-
-def _check_schema(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema, kind: Format) -> None:
-    for name, dtype in expected.items():
-        if name not in schema:
-            raise FileError(f"{path} has no column {name!r}, which is {dtype} in {first}.")
-        if schema[name] != dtype:
-            raise FileError(f"column {name!r} is {schema[name]} in {path} and {dtype} in {first}.{_hint(kind)}")
-    for name, dtype in schema.items():
-        if name not in expected:
-            raise FileError(f"{path} has a column {name!r}, which is {dtype} there and is not in {first}.")
-    # Polars reads the others by name, and csv by position.
-    if kind == "csv" and schema.names() != expected.names():
-        raise FileError(
-            f"{path} has its columns in another order than {first}: {', '.join(schema)} and {', '.join(expected)}. "
-            "Read each by pl.scan_csv, and put them in one order by .select(...) and pl.concat."
-        )
-
-
-def _hint(kind: Format) -> str:
-    if kind in ("parquet", "ipc"):
-        return ""
-    return f" Their types are guessed: say them by pl.scan_{kind}(..., schema_overrides=...), and pass its LazyFrame."
-
-
-def _scanned(paths: Sequence[str], kind: Format, **options: Any) -> pl.LazyFrame:
-    if kind == "ndjson":  # whose scan takes every path for a pattern
-        return pl.scan_ndjson([escape(path) for path in paths], **options)
-    if kind == "csv":
-        return pl.scan_csv(list(paths), glob=False, **options)
-    options = {"hive_partitioning": False, **options}
-    if kind == "ipc":
-        return pl.scan_ipc(list(paths), glob=False, **options)
-    return pl.scan_parquet(list(paths), glob=False, **options)
-
-
 # -- folders that say what is in them ----------------------------------------------------------------------------------
 
 
-def _partitions(files: Sequence[Found], schema: pl.Schema, hive: bool | None) -> list[Partition]:
+def _partitions(files: Sequence[Found], hive: bool | None) -> list[Partition]:
     """What the folders of each file say, where that is to be columns."""
     if hive is False:
         return [{} for _ in files]
@@ -250,12 +194,16 @@ def _partitions(files: Sequence[Found], schema: pl.Schema, hive: bool | None) ->
                 f"{file.path} lies in folders of {_listed(partition)}, and {files[0].path} in folders of "
                 f"{_listed(first)}. hive=False leaves them alone."
             )
-    for key in first:
-        if key in schema:
-            raise FileError(
-                f"{files[0].path} has a column {key!r}, and lies in a folder of that key. hive=False takes the column."
-            )
     return partitions
+
+
+def _check_keys(keys: Iterable[str], schemas: Mapping[Path, pl.Schema]) -> None:
+    for path, schema in schemas.items():
+        for key in keys:
+            if key in schema:
+                raise FileError(
+                    f"{path} has a column {key!r}, and lies in a folder of that key. hive=False takes the column."
+                )
 
 
 def _listed(keys: Mapping[str, Any]) -> str:
@@ -280,19 +228,19 @@ def _partition(file: Found) -> Partition:
     return partition
 
 
-def _joined(files: Sequence[Found], kind: Format, partitions: Sequence[Partition]) -> pl.LazyFrame:
-    """One scan of all files, with what their folders say."""
+def _joined(
+    files: Mapping[Found, Partition], kind: Format, types: Mapping[str, Any], told: dict[str, Any]
+) -> pl.LazyFrame:
+    """One scan of files of the same columns, with what their folders say."""
     paths = [file.path.as_posix() for file in files]  # as Polars says them, wherever it runs
-    values = {key: [partition[key] for partition in partitions] for key in partitions[0]}
-    if not values:
-        return _scanned(paths, kind)
-    types = {key: _type_of(texts) for key, texts in values.items()}
+    if not types:
+        return scanned(paths, kind, **told)
     if kind in ("parquet", "ipc") and all(map(_is_plain, files)):  # then a filter spares whole files
-        return _scanned(paths, kind, hive_partitioning=True, hive_schema=types)
-    said = pl.LazyFrame({PATH: paths, **{key: _read(texts, types[key]) for key, texts in values.items()}})
+        return scanned(paths, kind, hive_partitioning=True, hive_schema=types)
+    said = {key: _read([partition[key] for partition in files.values()], dtype) for key, dtype in types.items()}
     # A join is native in the streaming engine, and `replace_strict` is not.
-    rows = _scanned(paths, kind, include_file_paths=PATH)
-    return rows.join(said, on=PATH, how="left", maintain_order="left").drop(PATH)
+    rows = scanned(paths, kind, include_file_paths=PATH, **told)
+    return rows.join(pl.LazyFrame({PATH: paths, **said}), on=PATH, how="left", maintain_order="left").drop(PATH)
 
 
 def _is_plain(file: Found) -> bool:
@@ -302,6 +250,17 @@ def _is_plain(file: Found) -> bool:
     """
     seen = [part for part in file.path.parts[:-1] if "=" in part]
     return seen == _folders(file) and all(re.fullmatch(r"[^=*%]+=[^=*]*", part) for part in seen)
+
+
+def _types_of(partitions: Sequence[Partition], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The types of the keys of folders: as wanted, or the narrowest in which all values can be read."""
+    types = {key: _type_of([partition[key] for partition in partitions]) for key in partitions[0]}
+    for key, dtype in types.items():
+        if wanted.get(key, dtype) not in (dtype, pl.String):
+            raise FileError(
+                f"the folders of {key!r} are {dtype()}: they are read as that or as String, not {wanted[key]}."
+            )
+    return {key: wanted.get(key, dtype) for key, dtype in types.items()}
 
 
 def _type_of(texts: Sequence[str | None]) -> type[pl.DataType]:
@@ -326,5 +285,5 @@ def _is_date(text: str) -> bool:
 
 
 def _read(texts: Sequence[str | None], dtype: type[pl.DataType]) -> pl.Series:
-    read: Any = {pl.Int64: int, pl.Date: date.fromisoformat, pl.String: str}[dtype]
+    read: Any = int if dtype == pl.Int64 else date.fromisoformat if dtype == pl.Date else str
     return pl.Series([None if text is None else read(text) for text in texts], dtype=dtype)

@@ -10,6 +10,7 @@ from typing import Literal
 
 import polars as pl
 
+from polars_mlmetrics.data.source import FileByFile
 from polars_mlmetrics.engine.arithmetic import cuts, modulo, whole_times
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
@@ -35,8 +36,8 @@ class Passes:
     rows: pl.LazyFrame
     sample: Sequence[str]
     count: int | Literal["auto", "files"]
-    files: list[pl.LazyFrame] | None
-    """The parts, where they are files."""
+    files: FileByFile | None
+    """What gives the parts, where they are files."""
     memory: int
     progress: bool
 
@@ -45,12 +46,15 @@ class Passes:
 
         How many rows there are is counted where it is not known.
         """
-        parts = self.files
         if n_rows is not None:
             self._n_rows = n_rows
-        if parts is None:
+        if self.files is None:
             parts = [self.rows.filter(of_part) for of_part in self._conditions(self._how_many(bytes_a_row))]
-        return tracked(parts, "pass", show=self.progress)
+        else:
+            parts = self.files.parts()
+        yield from tracked(parts, "pass", show=self.progress)
+        if self.files is not None:
+            self.files.check_unchanged()
 
     def _how_many(self, bytes_a_row: int) -> int:
         if isinstance(self.count, int):

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from polars_mlmetrics.data.files import is_at_hand
 from polars_mlmetrics.data.roles import Table, Types, same_expression, types_of
+from polars_mlmetrics.data.source import is_at_hand
 from polars_mlmetrics.engine.arithmetic import even
 from polars_mlmetrics.engine.folds import CODE, beside, fold, share
 from polars_mlmetrics.engine.lane import Columns, Held, Lane, held_sums

@@ -1,0 +1,77 @@
+"""What a lazy frame reads: whether it is at hand, and each file of a scan by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.files import REMOTE
+from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
+
+HINT = "Steps row by row go into roles, by and filters; or use passes='auto', which takes any lazy frame."
+
+
+def is_at_hand(frame: pl.LazyFrame) -> bool:
+    """Whether a frame is no more than rows in memory, or a scan of files that are quick to read once more."""
+    return _last_step(frame).startswith(("DF [", "Parquet SCAN [", "Ipc SCAN ["))
+
+
+def _last_step(frame: pl.LazyFrame) -> str:
+    """The last step of a query, as Polars prints it.
+
+    The plan itself is not visited unless this says that it is a scan of parquet files: for a table of Delta or Iceberg
+    Polars would then ask Python for the files, while it keeps Python from answering, and wait for ever.
+    """
+    return next(iter(frame.explain(optimized=False).splitlines()), "")
+
+
+class FileByFile:
+    """A scan of parquet files, one file after the other: its own rows by their places in it.
+
+    They are rows of the scan that was given, so its options hold for them: keys in the names of folders, types to cast
+    to, columns that may be missing.
+    """
+
+    def __init__(self, scan: pl.LazyFrame, prepared: Callable[[pl.LazyFrame], pl.LazyFrame]) -> None:
+        self._scan = scan
+        self._prepared = prepared
+        self._heights = self._rows_by_file()
+        if sum(self._heights.values()) != _n_rows(scan):
+            raise ParameterError(f"passes='files': the files do not hold, one by one, what this scan gives. {HINT}")
+
+    def parts(self) -> list[pl.LazyFrame]:
+        """The rows of each file. When they were read, `check_unchanged` says whether they were those."""
+        parts, start = [], 0
+        for height in self._heights.values():
+            parts.append(self._prepared(self._scan.slice(start, height)))
+            start += height
+        return parts
+
+    def check_unchanged(self) -> None:
+        """Refuse rows that were cut apart in other places than where a file ends."""
+        now = self._rows_by_file()
+        for path in {**self._heights, **now}:
+            if self._heights.get(path) != now.get(path):
+                raise FileError(f"{path} has changed since passes='files' looked at it: ask again.")
+
+    def _rows_by_file(self) -> dict[str, int]:
+        if not _last_step(self._scan).startswith("Parquet SCAN ["):
+            raise ParameterError(f"passes='files' takes a scan of parquet files, with nothing done to it. {HINT}")
+        paths = [str(path) for path in self._node().paths]
+        for path in paths:
+            if REMOTE.match(path) and not path.startswith("file:"):
+                raise ParameterError(
+                    f"passes='files' takes files of this machine, and {without_secrets(path)} is remote: use "
+                    "passes='auto', which reads them as the scan does."
+                )
+        return {path: _n_rows(pl.scan_parquet(path, glob=False, hive_partitioning=False)) for path in paths}
+
+    def _node(self) -> Any:
+        return self._scan._ldf.visit().view_current_node()
+
+
+def _n_rows(frame: pl.LazyFrame) -> int:
+    n_rows: int = frame.select(pl.len()).collect().item()
+    return n_rows

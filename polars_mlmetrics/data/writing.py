@@ -1,0 +1,114 @@
+"""Writing a file so that nobody ever sees half of it, and nobody loses another's."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from polars.exceptions import PolarsError
+
+from polars_mlmetrics.errors import FileError
+
+DRAFT = ".draft"
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+"""What file systems say that have no hard links; the last is how Windows does."""
+
+
+def check_writable(path: Path, *, overwrite: bool) -> None:
+    """Refuse a place that cannot be written to, before anything is worked out for it."""
+    with writable(path):
+        if not path.parent.is_dir():
+            raise FileError(f"there is no folder {path.parent} to write {path.name} to.")
+        if not os.access(path.parent, os.W_OK):
+            raise FileError(f"the folder {path.parent} cannot be written to.")
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise FileError(f"{path} is no plain file, and is not written over.")
+        if path.exists() and not overwrite:
+            raise _is_there(path)
+
+
+def write_whole(path: Path, write: Callable[[Path], None], *, overwrite: bool) -> None:
+    """Write a file so that at any moment there is the old one or the new one under its name, and never half of one.
+
+    Of several that write at once without `overwrite` one wins, and the others are told that the file is there.
+    """
+    with writable(path):
+        draft = _new_draft(path)
+        try:
+            write(draft)
+            with draft.open("rb+") as written:
+                os.fsync(written.fileno())
+            if overwrite:
+                draft.replace(path)
+            else:
+                _name_new(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+        _keep_names(path.parent)
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Say which file could not be written, and why, where the system or Polars fails at it."""
+    try:
+        yield
+    except (OSError, PolarsError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"{path} cannot be written: {why}.") from error
+
+
+def drafts_of(path: Path) -> Iterator[Path]:
+    """What is left of writers of this file that were killed. That no one is at work, the caller must know."""
+    return path.parent.glob(f"{beginning_of(path)}*{DRAFT}")
+
+
+def _new_draft(path: Path) -> Path:
+    """A file that is no one else's, whatever process or thread, on this machine or another, writes beside us."""
+    draft = path.with_name(f"{beginning_of(path)}{secrets.token_hex(8)}{DRAFT}")
+    draft.touch(exist_ok=False)
+    return draft
+
+
+def beginning_of(path: Path) -> str:
+    """How the names of drafts begin. A file's own name may be as long as a name can be."""
+    return f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}."
+
+
+def _name_new(draft: Path, path: Path) -> None:
+    """Give a draft its name, if nobody has that name."""
+    try:
+        _link(draft, path)
+    except FileExistsError:
+        raise _is_there(path) from None
+
+
+def _link(draft: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(draft)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        # Who makes the empty file has the name. Here alone a reader may come upon it, and is told that it is empty.
+        path.touch(exist_ok=False)
+        draft.replace(path)
+
+
+def _is_there(path: Path) -> FileError:
+    return FileError(f"{path} is there already: overwrite=True replaces it.")
+
+
+def _keep_names(folder: Path) -> None:
+    """Have the names in a folder on the disk too."""
+    if sys.platform == "win32":  # which opens no folders
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

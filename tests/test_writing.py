@@ -1,0 +1,461 @@
+"""A file is written whole or not at all, and of several writers none harms another."""
+
+import errno
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Barrier, Event, Thread
+from typing import Any, NoReturn
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.data import writing
+from polars_mlmetrics.data.writing import check_writable
+from tests.test_files import ODD_NAMES, make, names_of
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test works."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names_here() -> list[str]:
+    return sorted(path.name for path in Path().iterdir())
+
+
+def write_whole(path: Path, write: Callable[[Path], None], *, overwrite: bool = True) -> None:
+    writing.write_whole(path, write, overwrite=overwrite)
+
+
+# -- where a file can be written ---------------------------------------------------------------------------------------
+
+
+def refused(path: str, said: str, *, overwrite: bool) -> None:
+    with pytest.raises(mlm.FileError, match=said):
+        check_writable(Path(path), overwrite=overwrite)
+
+
+def test_a_new_file_can_be_written_and_an_old_one_where_that_is_said(folder: Path) -> None:
+    make("old.parquet")
+    for path in (Path("new.parquet"), folder / "new.parquet"):
+        check_writable(path, overwrite=False)
+        check_writable(path, overwrite=True)
+    check_writable(Path("old.parquet"), overwrite=True)
+    refused("old.parquet", r"^old\.parquet is there already: overwrite=True", overwrite=False)
+    assert names_here() == ["old.parquet"]  # nothing is tried out
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("path", ["no/a.parquet", "no/deeper/a.parquet", "file/a.parquet", "nowhere/a.parquet"])
+def test_the_folder_must_be_there(path: str, overwrite: bool) -> None:
+    make("file")
+    Path("nowhere").symlink_to("no")
+    refused(path, f"^there is no folder {Path(path).parent} ", overwrite=overwrite)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", ["a folder", "a link to a file", "a link to a folder", "a link to nothing", "a pipe"])
+def test_only_a_plain_file_is_written_over(name: str, overwrite: bool) -> None:
+    make("a folder/a.parquet", "a file")
+    Path("a link to a file").symlink_to("a file")
+    Path("a link to a folder").symlink_to("a folder")
+    Path("a link to nothing").symlink_to("nothing")
+    os.mkfifo("a pipe")
+    refused(name, f"^{name} is no plain file", overwrite=overwrite)
+
+
+def test_a_folder_that_is_closed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("closed").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: (str(path), mode) != ("closed", os.W_OK))
+    refused("closed/a.parquet", "^the folder closed cannot be written to", overwrite=False)
+
+
+def test_a_folder_that_the_system_keeps_closed_is_said_to_be() -> None:
+    Path("closed").mkdir(mode=0o555)
+    if os.access("closed", os.W_OK):
+        pytest.skip("this user may write everywhere")
+    refused("closed/a.parquet", "^the folder closed cannot be written to", overwrite=True)
+
+
+# -- whole or not at all -----------------------------------------------------------------------------------------------
+
+
+def writer(content: bytes, then: Callable[[], Any] = lambda: None) -> Callable[[Path], None]:
+    """Writes half of what it has to write, does something, and writes the rest."""
+
+    def write(draft: Path) -> None:
+        half = len(content) // 2
+        draft.write_bytes(content[:half])
+        then()
+        with draft.open("ab") as file:
+            file.write(content[half:])
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "no suffix", *ODD_NAMES])
+def test_a_file_is_written_and_nothing_beside_it(name: str, folder: Path) -> None:
+    for path in (Path(name), folder / name):
+        for content in (b"old" * 1000, b"new"):
+            write_whole(path, writer(content))
+            assert path.read_bytes() == content
+            assert names_here() == [name]
+
+
+def test_the_old_file_is_there_until_the_new_one_is_whole() -> None:
+    path = Path("a.parquet")
+    path.write_bytes(b"old")
+    seen: list[bytes] = []
+    write_whole(path, writer(b"new", then=lambda: seen.append(path.read_bytes())))
+    assert (seen, path.read_bytes()) == ([b"old"], b"new")
+
+
+def test_a_new_file_has_no_name_until_it_is_whole() -> None:
+    path = Path("a.parquet")
+    write_whole(path, writer(b"new", then=lambda: is_not_there(path)))
+    assert path.exists()
+
+
+def is_not_there(path: Path) -> None:
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, OSError, pl.exceptions.ComputeError])
+@pytest.mark.parametrize("old", [b"old", None])
+def test_a_writer_that_fails_midway_leaves_all_as_it_was(error: type[BaseException], old: bytes | None) -> None:
+    def fail() -> NoReturn:
+        raise error("midway")
+
+    path = Path("a.parquet")
+    if old is not None:
+        path.write_bytes(old)
+    named = error in (OSError, pl.exceptions.ComputeError)
+    with pytest.raises(mlm.FileError if named else error, match="midway") as caught:
+        write_whole(path, writer(b"new", then=fail))
+    assert not named or str(caught.value) == "a.parquet cannot be written: midway."
+    assert names_here() == ([] if old is None else ["a.parquet"])
+    assert old is None or path.read_bytes() == old
+
+
+def test_a_draft_lies_in_the_same_folder_and_is_no_file_of_it() -> None:
+    make("logs/old.parquet")
+    drafts: list[Path] = []
+
+    def write(draft: Path) -> None:
+        draft.write_bytes(b"new")
+        drafts.append(draft)
+        assert names_of("logs") == ["logs/old.parquet"]
+        assert names_of("logs/*.parquet") == ["logs/old.parquet"]
+
+    write_whole(Path("logs/new.parquet"), write)
+    assert [draft.parent for draft in drafts] == [Path("logs")]
+    assert names_of("logs") == ["logs/new.parquet", "logs/old.parquet"]
+
+
+def test_who_reads_meanwhile_sees_the_old_file_or_the_new_one() -> None:
+    path, contents, ended, seen = Path("a.parquet").absolute(), [b"a" * 20_000, b"b" * 30_000], Event(), set[bytes]()
+    path.write_bytes(contents[0])
+
+    def read() -> None:
+        while not ended.is_set():
+            seen.add(path.read_bytes())
+
+    reader = Thread(target=read)
+    reader.start()
+    for turn in range(100):
+        write_whole(path, writer(contents[turn % 2]))
+    ended.set()
+    reader.join()
+    assert seen
+    assert seen <= set(contents)
+
+
+def test_the_bytes_are_on_the_disk_before_they_get_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def told(what: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        def doing(*given: Any) -> Any:
+            done.append(what)
+            return do(*given)
+
+        return doing
+
+    monkeypatch.setattr(os, "fsync", told("fsync", os.fsync))
+    monkeypatch.setattr(Path, "replace", told("replace", Path.replace))
+    write_whole(Path("a.parquet"), writer(b"new"))
+    assert done == ["fsync", "replace", "fsync"]  # and the name itself after
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from polars_mlmetrics.data.writing import write_whole
+
+def write(draft):
+    draft.write_bytes(b"ne")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write_whole(Path("a.parquet"), write, overwrite=True)
+"""
+
+
+def test_a_process_that_is_killed_midway_leaves_the_old_file() -> None:
+    path = Path("a.parquet")
+    path.write_bytes(b"old")
+    told = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    ended = subprocess.run([sys.executable, "-c", KILLED], env=told, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+    assert names_of(".") == ["a.parquet"]
+    write_whole(path, writer(b"new"))
+    assert path.read_bytes() == b"new"
+
+
+# -- several at once ---------------------------------------------------------------------------------------------------
+
+
+def test_no_two_drafts_of_a_file_have_one_name() -> None:
+    """Not in one process, and not where processes have the same number, as in two containers."""
+    drafts: list[Path] = []
+
+    def write(draft: Path) -> None:
+        drafts.append(draft)
+        if len(drafts) < 3:
+            write_whole(Path("a.parquet"), write)
+        draft.write_bytes(b"whole")
+
+    write_whole(Path("a.parquet"), write)
+    assert len(set(drafts)) == 3
+    assert names_here() == ["a.parquet"]
+
+
+def at_once(work: Callable[[int], Any], count: int) -> list[Any]:
+    """What comes of work in as many threads, or the error of each."""
+    barrier, told = Barrier(count), [None] * count
+
+    def run(turn: int) -> None:
+        barrier.wait()
+        try:
+            told[turn] = work(turn)
+        except mlm.FileError as error:
+            told[turn] = error  # type: ignore[call-overload]
+
+    threads = [Thread(target=run, args=(turn,)) for turn in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def slowly(content: bytes) -> Callable[[Path], None]:
+    return writer(content, then=lambda: time.sleep(0.001))
+
+
+def test_threads_that_write_one_file_never_show_half_of_it() -> None:
+    path, contents, seen, ended = Path("a.parquet"), [bytes([turn]) * 5000 for turn in range(4)], set[bytes](), Event()
+    path.write_bytes(contents[0])
+
+    def read() -> None:
+        while not ended.is_set():
+            seen.add(path.read_bytes())
+
+    reader = Thread(target=read)
+    reader.start()
+    for _ in range(25):
+        assert at_once(lambda turn: write_whole(path, slowly(contents[turn])), 4) == [None] * 4
+    ended.set()
+    reader.join()
+    assert seen <= set(contents)
+    assert names_here() == ["a.parquet"]
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_of_threads_that_write_a_new_file_one_wins(links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not links:
+        monkeypatch.setattr(Path, "hardlink_to", no_links)
+    contents = [bytes([turn]) * 5000 for turn in range(4)]
+    for turn in range(25):
+        path = Path(f"{turn}.parquet")
+
+        def write(turn: int, path: Path = path) -> None:
+            write_whole(path, slowly(contents[turn]), overwrite=False)
+
+        told = at_once(write, 4)
+        (winner,) = [turn for turn, error in enumerate(told) if error is None]
+        assert path.read_bytes() == contents[winner]
+        assert {str(error) for error in told if error} == {f"{path} is there already: overwrite=True replaces it."}
+    assert len(names_here()) == 25
+
+
+def no_links(*_: Any) -> NoReturn:
+    raise OSError(errno.EPERM, "Operation not permitted")
+
+
+RACER = """
+import sys
+import polars as pl
+import polars_mlmetrics as mlm
+
+number = int(sys.argv[1])
+rows = 10 ** (number + 1)
+state = mlm.state(pl.DataFrame({"score": [0.9] * rows, "truth": [1] * rows}), mlm.n_rows())
+print("ready", flush=True)
+for turn in range(20):
+    sys.stdin.readline()
+    try:
+        mlm.write_state(state, f"{turn}.parquet")
+        print("written", flush=True)
+    except mlm.FileError as error:
+        print(error, flush=True)
+"""
+
+
+def test_of_processes_that_write_a_new_state_one_wins() -> None:
+    pipe = subprocess.PIPE
+    told = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    start = [sys.executable, "-c", RACER]
+    racers = [subprocess.Popen([*start, f"{n}"], env=told, stdin=pipe, stdout=pipe, text=True) for n in range(3)]
+    said = [[line_of(racer) for racer in racers] for _ in [None]]
+    assert said == [["ready"] * 3]
+    for turn in range(20):
+        for racer in racers:
+            assert racer.stdin is not None
+            racer.stdin.write("\n")
+            racer.stdin.flush()
+        lines = [line_of(racer) for racer in racers]
+        winner = lines.index("written")
+        lost = f"{turn}.parquet is there already: overwrite=True replaces it."
+        assert sorted(lines) == sorted(["written", lost, lost])
+        finished = mlm.scan_states(f"{turn}.parquet").mlm.finish(mlm.n_rows()).collect()
+        assert finished.item() == 10 ** (winner + 1)
+    for racer in racers:
+        racer.communicate(timeout=60)
+    assert names_here() == sorted(f"{turn}.parquet" for turn in range(20))
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+# -- a disk that is full, a folder that is closed ----------------------------------------------------------------------
+
+FULL = """
+import resource
+import polars as pl
+import polars_mlmetrics as mlm
+
+log = pl.read_parquet("log.parquet")
+state = mlm.state(log, mlm.accuracy(), by="key")
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+for write in (
+    lambda: mlm.write_state(state, "new.parquet"),
+    lambda: mlm.write_state(state, "old.parquet", overwrite=True),
+    lambda: mlm.update_states("log.parquet", "states", mlm.accuracy(), by="key"),
+):
+    try:
+        write()
+    except mlm.FileError as error:
+        print(error)
+"""
+CLOSED = """
+import os
+import polars as pl
+import polars_mlmetrics as mlm
+
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+log = pl.read_parquet("log.parquet")
+for write in (
+    lambda: mlm.write_state(mlm.state(log, mlm.accuracy()), "closed/new.parquet"),
+    lambda: mlm.update_states("log.parquet", "closed", mlm.accuracy()),
+    lambda: mlm.update_states("log.parquet", "closed/states", mlm.accuracy()),
+    lambda: mlm.scan("secret"),
+    lambda: mlm.scan("secret/log.parquet"),
+    lambda: mlm.scan("secret.parquet"),
+    lambda: mlm.update_states("secret", "closed", mlm.accuracy()),
+    lambda: mlm.update_states("secret.parquet", "closed", mlm.accuracy()),
+    lambda: mlm.scan_states("secret"),
+    lambda: mlm.scan_states("secret.parquet"),
+):
+    try:
+        write()
+    except mlm.FileError as error:
+        print(error)
+"""
+
+
+def lines_of(code: str) -> list[str]:
+    told = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    ended = subprocess.run([sys.executable, "-c", code], env=told, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()
+
+
+def made_log() -> pl.DataFrame:
+    """Its state by key is of many bytes."""
+    rows = 20_000
+    return pl.DataFrame({"key": range(rows), "score": [0.9] * rows, "truth": [1] * rows})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such limit")
+def test_a_full_disk_is_told_of_the_state_and_leaves_nothing_of_it() -> None:
+    made_log().write_parquet("log.parquet")
+    mlm.write_state(mlm.state(made_log(), mlm.accuracy()), "old.parquet")
+    old = Path("old.parquet").read_bytes()
+    new, replaced, folded = lines_of(FULL)
+    for line, name in ((new, "new"), (replaced, "old"), (folded, "states/log-")):
+        assert re.match(rf"\S*{name}\S*\.parquet cannot be written: .*File too large", line), line
+    assert Path("old.parquet").read_bytes() == old
+    assert names_here() == ["log.parquet", "old.parquet", "states"]
+    assert [path.name for path in Path("states").iterdir()] == [".lock"]
+
+
+REFUSED = """\
+the folder closed cannot be written to.
+closed/.lock cannot be written: Permission denied.
+closed/states cannot be written: Permission denied.
+the folder secret cannot be looked through: Permission denied.
+secret/log.parquet cannot be read: Permission denied.
+secret.parquet cannot be read as parquet: Permission denied (os error 13): secret.parquet
+secret cannot be read: Permission denied.
+{here}/secret.parquet cannot be read as parquet: Permission denied (os error 13): {here}/secret.parquet
+secret cannot be read: Permission denied.
+secret.parquet cannot be read: Permission denied.
+"""
+
+
+@pytest.fixture
+def open_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that other users get to, as they do not to those of pytest."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        monkeypatch.chdir(name)
+        yield Path(name).resolve()
+        Path("secret").chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has other rights")
+def test_a_place_without_the_right_is_told(open_folder: Path) -> None:
+    made_log().write_parquet("log.parquet")
+    made_log().write_parquet("secret.parquet")
+    Path("secret.parquet").chmod(0)
+    Path("closed").mkdir(mode=0o555)
+    Path("secret").mkdir(mode=0)
+    assert lines_of(CLOSED) == REFUSED.format(here=open_folder).splitlines()
+    assert list(Path("closed").iterdir()) == []

@@ -1,6 +1,7 @@
 """`passes="files"`: each file of a scan by itself gives what all of them give, or is refused."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,92 @@ def test_scans_that_are_no_files_or_more(scan: Scan, said: str, folder: Path) ->
     with pytest.raises(mlm.ParameterError) as caught:
         mlm.evaluate(scan(folder), METRICS, passes="files").collect()
     assert str(caught.value) == said
+
+
+# -- the scan that was given is the one that is read -------------------------------------------------------------------
+
+
+def test_the_options_of_a_scan_hold_for_each_file(tmp_path: Path) -> None:
+    """Types that are cast, columns that may be missing, and a key of a folder that goes over a column of that name."""
+    for i in range(3):
+        part = LOG.filter(pl.col("sample").fill_null(0) % 3 == i).with_columns(part=pl.lit("in the file"))
+        if i:
+            part = part.cast({"score": pl.Float32}).drop("weight")
+        part.write_parquet(tmp_path / f"part={i}" / "rows.parquet", mkdir=True)
+    frame = pl.scan_parquet(
+        tmp_path, missing_columns="insert", cast_options=pl.ScanCastOptions(float_cast="upcast"), hive_partitioning=True
+    )
+    assert frame.select(pl.col("part").unique().sort()).collect()["part"].to_list() == ["0", "1", "2"]
+    for options in ({"by": "part"}, {"by": ["part", "model"], "weight": "weight"}):
+        assert not differing(asked(frame, METRICS, passes="files", **options), asked(frame, METRICS, **options))
+
+
+def test_a_key_of_folders_can_be_asked_for(folder: Path) -> None:
+    frame = pl.scan_parquet(folder / "hive")
+    days = [pl.read_parquet(folder / f"{day}.parquet").with_columns(day=pl.lit(day, pl.Int64)) for day in range(3)]
+    told = asked(frame, METRICS, passes="files", by="day")
+    assert not differing(told, asked(pl.concat(days), METRICS, by="day"))
+
+
+def test_state_and_check_read_file_by_file_too(folder: Path) -> None:
+    frame = pl.scan_parquet(folder / "hive")
+    finished = mlm.finish(mlm.state(frame, mlm.ndcg(), by="day", passes="files", progress=False), mlm.ndcg(), by="day")
+    assert not differing(finished.collect(), mlm.evaluate(frame, mlm.ndcg(), by="day").collect())
+    found = [mlm.check(frame, passes=passes, progress=False).drop("examples") for passes in ("files", None)]
+    assert found[0].equals(found[1])  # of many examples a few are shown, from the part that has them first
+
+
+def test_files_without_rows_are_parts_too(tmp_path: Path) -> None:
+    for i, rows in enumerate([LOG.head(0), LOG, LOG.head(0)]):
+        rows.write_parquet(tmp_path / f"{i}.parquet")
+    frame = pl.scan_parquet(tmp_path)
+    assert not differing(asked(frame, METRICS, passes="files"), asked(LOG, METRICS))
+
+
+CHANGES: dict[str, Callable[[Path], Any]] = {
+    "more rows": lambda folder: LOG.head(50).write_parquet(folder / "1.parquet"),
+    "fewer rows": lambda folder: LOG.head(5).write_parquet(folder / "0.parquet"),
+    "rows that moved": lambda folder: (folder / "0.parquet").rename(folder / "9.parquet"),
+    "a new file": lambda folder: LOG.head(7).write_parquet(folder / "00.parquet"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_files_that_change_meanwhile_are_an_error_or_not_seen(change: Callable[[Path], Any], tmp_path: Path) -> None:
+    """Never rows that were cut apart where no file ends."""
+    for i in range(3):
+        LOG.filter(pl.col("sample") % 3 == i).write_parquet(tmp_path / f"{i}.parquet")
+    frame = pl.scan_parquet(tmp_path)
+    before = asked(frame, METRICS)
+    table = mlm.evaluate(frame, METRICS, passes="files", progress=False)
+    change(tmp_path)
+    with suppress(mlm.FileError, FileNotFoundError):
+        assert not differing(table.collect(), before)
+
+
+def test_a_file_of_more_rows_than_there_were_is_named(tmp_path: Path) -> None:
+    def write(name: int, rows: int) -> None:
+        pl.DataFrame({"sample": [name] * rows, "score": [0.5] * rows, "truth": [1] * rows}).write_parquet(
+            tmp_path / f"{name}.parquet"
+        )
+
+    for name in range(3):
+        write(name, 20)
+    table = mlm.evaluate(pl.scan_parquet(tmp_path), mlm.n_samples(), passes="files", progress=False)
+    assert table.collect().item() == 3
+    write(1, 21)
+    with pytest.raises(mlm.FileError, match=r"1\.parquet has changed since passes='files' looked at it: ask again\.$"):
+        table.collect()
+
+
+URL = "http://user:word@127.0.0.1:1/log.parquet?sig=secret"
+
+
+def test_remote_files_are_refused_by_name_and_not_asked_for_in_another_way() -> None:
+    frame = pl.scan_parquet(URL, schema=LOG.schema, glob=False, storage_options={"max_retries": 0})
+    with pytest.raises(mlm.ParameterError) as caught:
+        mlm.evaluate(frame, mlm.f1(), passes="files")
+    assert str(caught.value) == (
+        "passes='files' takes files of this machine, and http://…@127.0.0.1:1/log.parquet?… is remote: use "
+        "passes='auto', which reads them as the scan does."
+    )

@@ -1,5 +1,6 @@
 """Files whose columns differ: named where they do, and read as one where `schema` and `missing` say how."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.scan import scan
+from tests.test_plan import fallbacks
 from tests.test_scan import every_format, refused, rows, total, write
 
 REMEDY = "schema= gives the columns and types to read all files as."
@@ -107,3 +109,98 @@ def test_many_files_are_read_once_each(kind: str) -> None:
     for i in range(15):
         write(f"{i}.{kind}", x=[2**i])
     assert total(".") == 2**15 - 1
+
+
+# -- read as one -------------------------------------------------------------------------------------------------------
+
+SCHEMA = {"x": pl.Int64, "score": pl.Float64, "label": pl.String}
+
+
+@every_format
+@pytest.mark.parametrize("engine", ["streaming", "in-memory"])
+def test_files_that_drifted_are_read_as_one(kind: str, engine: Any) -> None:
+    """In the order of the files, whatever the order of their columns and what else they hold."""
+    write(f"a.{kind}", x=[1], score=[1], label=["a"])
+    write(f"b.{kind}", label=["b"], more=[1], x=[2], score=[0.5])
+    write(f"c.{kind}", x=[4], score=[0.25], label=["c"])
+    frame = scan(".", schema=SCHEMA)
+    assert frame.collect_schema() == pl.Schema(SCHEMA)
+    expected = pl.DataFrame({"x": [1, 2, 4], "score": [1.0, 0.5, 0.25], "label": ["a", "b", "c"]})
+    assert_frame_equal(frame.collect(engine=engine), expected)
+    assert_frame_equal(frame.filter(pl.col("score") < 1).select("x").collect(), expected[1:].select("x"))
+    assert fallbacks(frame) == []
+
+
+@every_format
+def test_a_column_that_a_file_lacks_is_null_there_where_that_is_said(kind: str) -> None:
+    write(f"a.{kind}", x=[1], label=["a"])
+    write(f"b.{kind}", x=[2], score=[0.5])
+    refused(".", f"a.{kind} has no column 'score'. missing='null' fills it with nulls.", schema=SCHEMA)
+    expected = pl.DataFrame({"x": [1, 2], "score": [None, 0.5], "label": ["a", None]})
+    assert_frame_equal(scan(".", schema=SCHEMA, missing="null").collect(), expected)
+    assert_frame_equal(scan(".", missing="null").collect(), expected.select("x", "label", "score"))
+
+
+@every_format
+def test_without_a_schema_a_column_is_of_one_type(kind: str) -> None:
+    write(f"a.{kind}", x=[1])
+    write(f"b.{kind}", y=[1])
+    write(f"c.{kind}", x=[0.5])
+    guessed = f" The types of {kind} are guessed." if kind in ("csv", "ndjson") else ""
+    refused(".", f"column 'x' is Float64 in c.{kind} and Int64 in a.{kind}.{guessed} {REMEDY}", missing="null")
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+def test_a_text_is_read_as_the_type_that_is_said_and_not_guessed_first(kind: str) -> None:
+    texts = {"csv": "x\n001\n1\n", "ndjson": '{"x": "001"}\n{"x": "1"}\n'}
+    Path(f"a.{kind}").write_text(texts[kind])
+    assert scan(".", schema={"x": pl.String}).collect()["x"].to_list() == ["001", "1"]
+
+
+LOSSES: dict[str, tuple[pl.Series, Any]] = {
+    "a fraction": (pl.Series([0.5]), pl.Int64),
+    "a fraction that would be true": (pl.Series([0.5]), pl.Boolean),
+    "a decimal": (pl.Series(["0.5"]).cast(pl.Decimal(5, 2)), pl.Int64),
+    "a grade that would be true": (pl.Series([2]), pl.Boolean),
+    "a time of the day": (pl.Series([datetime(2026, 1, 1, 12)]), pl.Date),
+    "nanoseconds": (pl.Series([1], dtype=pl.Datetime("ns")), pl.Datetime("us")),
+    "a list": (pl.Series([[1]]), pl.Float64),
+    "a number that would be a time": (pl.Series([0.5]), pl.Date),
+}
+
+
+@pytest.mark.parametrize(("column", "dtype"), LOSSES.values(), ids=LOSSES)
+def test_a_type_that_would_change_values_is_refused(column: pl.Series, dtype: Any) -> None:
+    write("a.parquet", x=column)
+    said = f"column 'x' is {column.dtype} in a.parquet, and cannot be read as {pl.Schema({'x': dtype})['x']} as it is."
+    refused(".", said, schema={"x": dtype})
+
+
+@pytest.mark.parametrize("column", [pl.Series([300]), pl.Series(["many"])], ids=["too large", "no number"])
+def test_a_value_that_does_not_fit_is_an_error_and_no_null(column: pl.Series) -> None:
+    write("a.parquet", x=column)
+    with pytest.raises(pl.exceptions.InvalidOperationError):
+        scan(".", schema={"x": pl.Int8}).collect()
+
+
+@every_format
+@pytest.mark.parametrize("place", ["", "é="], ids=["plain", "odd"])
+def test_keys_of_folders_go_with_files_that_drifted(kind: str, place: str) -> None:
+    write(f"k=1/{place}/a.{kind}", x=[1], score=[1])
+    write(f"k=02/{place}/b.{kind}", x=[2], score=[0.5])
+    for dtype, values in ((None, [2, 1]), (pl.Int64, [2, 1]), (pl.String, ["02", "1"])):
+        schema = {"x": pl.Int64, "score": pl.Float64, **({} if dtype is None else {"k": dtype})}
+        frame = scan(".", schema=schema).select("x", "score", "k").collect()
+        assert frame.to_dict(as_series=False) == {"x": [2, 1], "score": [0.5, 1.0], "k": values}
+    refused(
+        ".",
+        "the folders of 'k' are Int64: they are read as that or as String, not Float64.",
+        schema={"x": pl.Int64, "k": pl.Float64},
+    )
+
+
+@pytest.mark.parametrize("name", ["^x$", "*", "a b", "x"])
+def test_columns_of_any_name_are_read_as_one(name: str) -> None:
+    write("a.parquet", **{name: [1], "y": [1]})
+    write("b.parquet", **{name: [2.5], "y": [1]})
+    assert scan(".", schema={name: pl.Float64}).collect().to_dict(as_series=False) == {name: [1.0, 2.5]}

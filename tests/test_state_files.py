@@ -583,7 +583,7 @@ def test_a_disk_that_fails_leaves_the_old_file(good: Path, monkeypatch: pytest.M
 
     old = good.read_bytes()
     monkeypatch.setattr(pl.DataFrame, "write_parquet", half)
-    with pytest.raises(OSError, match="no space is left"):
+    with pytest.raises(mlm.FileError, match=rf"^{re.escape(str(good))} cannot be written: no space is left\.$"):
         mlm.write_state(of_day(DAYS[0]), good, overwrite=True)
     assert (good.read_bytes(), names_in(good.parent)) == (old, [good.name])
 

@@ -59,7 +59,7 @@ def update_states(
         As in `state`: the same at every call for one folder.
     prepare
         A function from LazyFrame to LazyFrame, for files whose columns or types have changed over time: what is done to
-        each file before it is folded. A file to which it does something else than before is folded again.
+        each file before it is folded. The states do not know what it did: delete those for which it changes.
     gone
         What becomes of the state of a file that is gone: "keep" leaves it, and it counts; "drop" deletes it; "raise" is
         an error before anything is folded.
@@ -119,7 +119,7 @@ def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], 
     lost = [file for path, file in known.items() if path not in there and _is_gone(file)]
     if lost and gone == "raise":
         first = lost[0]
-        more = f", and so are the files of {len(lost) - 1} others" if lost[1:] else ""
+        more = f" (and so are those of {len(lost) - 1} more)" if lost[1:] else ""
         raise FileError(
             f"{first.told['source']['path']} is gone, of which {first.path} is the state{more}. gone='drop' deletes "
             "such states, and gone='keep' lets them count."
@@ -163,7 +163,6 @@ class _Log(NamedTuple):
         name = f"{path.stem[:60]}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.parquet"
         told = {"path": str(path), "size": seen.st_size, "mtime_ns": seen.st_mtime_ns, "rows": rows}
         if prepare is not None:
-            told["prepared"] = _digest_of(prepare, scan.collect_schema())
             scan = _prepared(prepare, scan)
         return cls(path, folder.joinpath(name), told, scan)
 
@@ -177,12 +176,6 @@ class _Log(NamedTuple):
     def is_told_by(self, file: StateFile | None) -> bool:
         """Whether a state was made of this file as it is now."""
         return file is not None and file.told["source"] == self.told
-
-
-def _digest_of(prepare: Prepare, schema: pl.Schema) -> str:
-    """What a function does to files of a schema, so that another one, or this one changed, is seen."""
-    steps = _prepared(prepare, pl.LazyFrame(schema=schema))
-    return hashlib.sha256(steps.serialize()).hexdigest()
 
 
 def _prepared(prepare: Prepare, rows: pl.LazyFrame) -> pl.LazyFrame:

@@ -77,12 +77,14 @@ def _check_wanted(path: Path, schema: pl.Schema, wanted: pl.Schema, missing: Mis
 
 def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
     """Whether a cast keeps every value or is refused, and does not make another of it."""
+    if dtype == wanted or dtype.is_nested() or wanted.is_nested():
+        return dtype == wanted
     whole = wanted.is_integer() or wanted == pl.Boolean
     if (dtype.is_float() or dtype.is_decimal()) and (whole or wanted.is_temporal()):
         return False  # it would lose what is behind the point
     if dtype.is_integer() and wanted == pl.Boolean:
         return False  # 2 would be true
-    if dtype.is_temporal() and wanted.is_temporal() and dtype != wanted:
+    if dtype.is_temporal() and wanted.is_temporal():
         return False  # it would lose the time of the day, or nanoseconds, or a zone
     try:
         pl.Series(dtype=dtype).cast(wanted)

@@ -97,8 +97,12 @@ def scan(
     >>> mlm.scan("*.parquet")
     Traceback (most recent call last):
       ...
-    polars_mlmetrics.errors.FileError: column 'score' is Float32 in tue.parquet and Float64 in mon.parquet.
-    """
+    polars_mlmetrics.errors.FileError: column 'score' is Float32 in tue.parquet and Float64 in mon.parquet. schema= gives the columns and types to read all files as.
+
+    >>> as_one = {"sample": pl.Int64, "score": pl.Float64, "truth": pl.Int64}
+    >>> mlm.scan("*.parquet", schema=as_one).select(mlm.accuracy()).collect().item()
+    0.5
+    """  # noqa: E501
     _check_options(format, hive, schema, missing)
     if not isinstance(source, str | os.PathLike | Sequence) or hasattr(source, "__arrow_c_stream__"):
         if not (format is None and hive is None and schema is None and missing == "raise"):

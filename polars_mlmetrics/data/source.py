@@ -42,7 +42,7 @@ class FileByFile:
             raise ParameterError(f"passes='files': the files do not hold, one by one, what this scan gives. {HINT}")
 
     def parts(self) -> list[pl.LazyFrame]:
-        """The rows of each file. When they were read, `check_unchanged` says whether they were those."""
+        """The rows of each file. `check_unchanged` says, before and after they are read, whether they are those."""
         parts, start = [], 0
         for height in self._heights.values():
             parts.append(self._prepared(self._scan.slice(start, height)))

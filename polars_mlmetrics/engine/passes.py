@@ -51,6 +51,7 @@ class Passes:
         if self.files is None:
             parts = [self.rows.filter(of_part) for of_part in self._conditions(self._how_many(bytes_a_row))]
         else:
+            self.files.check_unchanged()
             parts = self.files.parts()
         yield from tracked(parts, "pass", show=self.progress)
         if self.files is not None:

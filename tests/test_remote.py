@@ -1,0 +1,111 @@
+"""Paths of other machines are refused by name in every verb that takes a path, and none of them shows a secret."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.errors import without_secrets
+
+LOG = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
+STATE = mlm.state(LOG, mlm.accuracy())
+REFUSED = "is remote, and only paths of this machine are taken here."
+URLS = {
+    "s3://bucket/a.parquet": "s3://bucket/a.parquet",
+    "https://x.org/*.csv?sig=secret": "https://x.org/*.csv?…",
+    "http://user:secret@x.org/a.csv": "http://…@x.org/a.csv",
+    "abfss://secret@x.org/a.parquet": "abfss://…@x.org/a.parquet",
+    "hf://d/a.parquet#secret": "hf://d/a.parquet?…",
+    "GS://bucket/logs": "GS://bucket/logs",
+}
+READERS: dict[str, Callable[[Any], Any]] = {
+    "scan": mlm.scan,
+    "scan_states": mlm.scan_states,
+    "update_states of": lambda source: mlm.update_states(source, "states", mlm.accuracy()),
+}
+WRITERS: dict[str, Callable[[Any], Any]] = {
+    "write_state": lambda path: mlm.write_state(STATE, path),
+    "overwrite": lambda path: mlm.write_state(STATE, path, overwrite=True),
+    "update_states into": lambda folder: mlm.update_states("log.parquet", folder, mlm.accuracy()),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a log, in which the test works."""
+    monkeypatch.chdir(tmp_path)
+    LOG.write_parquet("log.parquet")
+    return tmp_path
+
+
+def said_of(verb: Callable[[Any], Any], given: Any) -> str:
+    with pytest.raises(mlm.FileError) as caught:
+        verb(given)
+    assert "secret" not in str(caught.value)
+    assert [path.name for path in Path().iterdir()] == ["log.parquet"]  # nothing is made
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given", [str, lambda url: [url], lambda url: ["log.parquet", url]], ids=["str", "list", "mixed"]
+)
+@pytest.mark.parametrize(("url", "shown"), URLS.items(), ids=URLS)
+@pytest.mark.parametrize("verb", READERS.values(), ids=READERS)
+def test_who_reads_says_what_reads_it(verb: Callable[[Any], Any], url: str, shown: str, given: Any) -> None:
+    said = said_of(verb, given(url))
+    assert said.startswith(f"{shown} {REFUSED} ")
+    assert "pl.scan_parquet(url)" in said
+
+
+@pytest.mark.parametrize(("url", "shown"), URLS.items(), ids=URLS)
+@pytest.mark.parametrize("verb", WRITERS.values(), ids=WRITERS)
+def test_who_writes_says_what_writes_it(verb: Callable[[Any], Any], url: str, shown: str) -> None:
+    said = said_of(verb, url)
+    assert said.startswith(f"{shown} {REFUSED} ")
+    assert "sink_parquet(url)" in said
+
+
+@pytest.mark.parametrize("verb", [*READERS.values(), *WRITERS.values()], ids=[*READERS, *WRITERS])
+def test_a_path_keeps_one_slash_of_two(verb: Callable[[Any], Any]) -> None:
+    assert said_of(verb, Path("s3://bucket/a.parquet")).startswith(f"s3:/bucket/a.parquet {REFUSED} ")
+
+
+@pytest.mark.parametrize("verb", [*READERS.values(), *WRITERS.values()], ids=[*READERS, *WRITERS])
+def test_a_url_of_this_machine_is_a_path_with_something_before_it(verb: Callable[[Any], Any]) -> None:
+    said = said_of(verb, "file:///tmp/a.parquet")
+    assert said == "file:///tmp/a.parquet is a URL: give the path alone, without file://."
+
+
+def test_what_the_errors_say_to_write_works(folder: Path) -> None:
+    """A URL of this machine stands for a remote one."""
+    url = f"file://{folder}/state.parquet"
+    STATE.lazy().sink_parquet(url)
+    assert pl.scan_parquet(url).mlm.finish(mlm.accuracy()).collect().item() == 2 / 3
+    url = f"file://{folder}/log.parquet"
+    assert pl.scan_parquet(url).mlm.evaluate(mlm.accuracy()).collect().item() == 2 / 3
+    assert mlm.state(pl.scan_parquet(url), mlm.accuracy()).mlm.finish(mlm.accuracy()).collect().item() == 2 / 3
+
+
+@pytest.mark.parametrize(
+    "given", [{"http://u:secret@x.org/a"}, {"s3://b/a?secret": 1}, b"http://secret@x.org", [b"s3://secret@b"]], ids=repr
+)
+@pytest.mark.parametrize("verb", READERS.values(), ids=READERS)
+def test_what_is_no_path_is_shown_without_secrets(verb: Callable[[Any], Any], given: Any) -> None:
+    with pytest.raises(mlm.ParameterError) as caught:
+        verb(given)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("no URL here: a@b?c#d, C:/x@y?z", "no URL here: a@b?c#d, C:/x@y?z"),
+        ("of https://u:p@x.org/a?k=v and s3://b/c.", "of https://…@x.org/a?… and s3://b/c."),
+        ("'https://u:p@ss@x.org:80/a@b#f' twice https://x.org", "'https://…@x.org:80/a@b?…' twice https://x.org"),
+    ],
+)
+def test_a_text_is_shown_without_secrets(text: str, shown: str) -> None:
+    assert without_secrets(text) == shown

@@ -36,7 +36,7 @@ class NameCollisionError(MetricError):
     """Two different things would carry one name."""
 
 
-URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:/{1,3})([^/?#\s'\"]*@)?([^?#\s'\"]*)([?#][^\s'\"]*)?")
+URL = r"([A-Za-z][A-Za-z0-9+.-]+:/{1,3})([^/?#\s'\"]*@)?([^?#\s'\"]*)([?#][^\s'\"]*)?"
 """The parts of a URL: how it begins, who asks, where it leads, and what else is said there."""
 
 
@@ -47,7 +47,12 @@ def without_secrets(text: str) -> str:
         begins, asks, leads, more = url.groups()
         return f"{begins}{'…@' if asks else ''}{leads}{'?…' if more else ''}"
 
-    return URL.sub(shown, text)
+    return re.sub(URL, shown, text)
+
+
+def shown_value(value: object, *, redact: bool) -> str:
+    """A value of the table in an error: as it is, or left out where nobody is to read it."""
+    return "…" if redact else repr(value)
 
 
 def shown_type(value: object) -> str:

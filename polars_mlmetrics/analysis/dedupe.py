@@ -20,7 +20,13 @@ INDEX, ALONE = f"{INTERNAL}index", f"{INTERNAL}alone"
 
 
 def dedupe(
-    frame: AnyFrame, keep: Keep = "error", *, by: Keys | None = None, order: Keys | None = None, **roles: Unpack[Roles]
+    frame: AnyFrame,
+    keep: Keep = "error",
+    *,
+    by: Keys | None = None,
+    order: Keys | None = None,
+    redact: bool = False,
+    **roles: Unpack[Roles],
 ) -> AnyFrame:
     """Keep one row of those that have the same sample and label.
 
@@ -39,6 +45,8 @@ def dedupe(
     order
         The columns (or row-wise expressions) that say which row is the first and which the last, such as the time of
         writing: null is neither, where another row has a value. None is the order of the table.
+    redact
+        Whether the error leaves out the values of keys.
     **roles
         Which columns are the sample and the label. Without a label column there is one row a sample.
 
@@ -58,7 +66,7 @@ def dedupe(
     └────────┴───────┴───────┴─────────┘
     """
     given = rows_of(frame)
-    bound = checked_roles(roles, beside=("keep", "by", "order"))
+    bound = checked_roles(roles, beside=("keep", "by", "order", "redact"))
     if keep not in get_args(Keep):
         raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
     if keep == "error" and order is not None:
@@ -75,18 +83,18 @@ def dedupe(
     places: list[KeyColumn] = [] if order is None else reader.read(order)
     names = {key.column: key.name for key in groups} | {name: name for name in pair}
     if keep == "error":
-        _refuse_copies(reader.rows(), pair, names)
+        _refuse_copies(reader.rows(), pair, names, redact=redact)
         return frame
     one = _one_of_each(reader.rows(), pair, list(names), [key.column for key in places], keep)
     one = one.drop(INDEX, ALONE, *(column.meta.output_name() for column in reader.added))
     return one.collect() if isinstance(frame, pl.DataFrame) else one
 
 
-def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, str]) -> None:
+def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, str], *, redact: bool) -> None:
     copied = repeated(rows.drop_nulls(pair), list(names))
     if not copied.is_empty():
         shown = list(names.values())
-        (place,) = in_words(shown, copied.select(list(names)).sort(list(names)).head(1))
+        (place,) = in_words(shown, copied.select(list(names)).sort(list(names)).head(1), redact=redact)
         copies = int(copied[N_ROWS].sum()) - copied.height
         raise TableError(
             f"{'1 row is a copy' if copies == 1 else f'{copies:,} rows are copies'} by {' and '.join(shown)}, such as "

@@ -25,6 +25,7 @@ def from_arrays(
     labels: ArrayLike | None = None,
     sample: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    redact: bool = False,
 ) -> pl.DataFrame:
     """The long table of arrays: a row for each cell of `score`, by sample and then by label.
 
@@ -48,6 +49,8 @@ def from_arrays(
         What tells the samples apart. None numbers them from 0.
     sample_weight
         The weight of each sample, for a column `weight`.
+    redact
+        Whether an error leaves out the names of classes.
 
     Examples
     --------
@@ -95,7 +98,9 @@ def from_arrays(
         columns["label"] = names.gather(np.tile(np.arange(k), n))
     columns["score"] = _numbers("score", scores)
     is_class = truths.ndim < scores.ndim
-    columns["truth"] = _is_true(truths, names, is_given=labels is not None) if is_class else _numbers("truth", truths)
+    columns["truth"] = (
+        _is_true(truths, names, is_given=labels is not None, redact=redact) if is_class else _numbers("truth", truths)
+    )
     if sample_weight is not None:
         weights = _array("sample_weight", sample_weight)
         weight = _of_each("sample_weight", _numbers("sample_weight", weights), n, weights.shape)
@@ -237,7 +242,7 @@ def _labels(labels: Any, k: int) -> pl.Series:
     return distinct("labels", series.to_list(), series.dtype) if k else series
 
 
-def _is_true(truths: Array, labels: pl.Series, *, is_given: bool) -> pl.Series:
+def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) -> pl.Series:
     """For each sample and label, whether it is the sample's class."""
     import numpy as np
 
@@ -249,6 +254,8 @@ def _is_true(truths: Array, labels: pl.Series, *, is_given: bool) -> pl.Series:
     place = classes.replace_strict(known, places, default=None, return_dtype=pl.Int64)
     for other in classes.filter(classes.is_not_null() & place.is_null()).head(1):
         hint = "" if is_given else " Name the classes in labels, in the order of the columns of score."
+        if redact:
+            raise ParameterError(f"truth holds a class that is not one of the {len(labels)} labels.{hint}")
         raise ParameterError(unknown("the class", other, labels, of="one of the labels") + hint)
     is_true = place.fill_null(-1).to_numpy()[:, None] == np.arange(len(labels))
     flags = pl.Series("truth", is_true.reshape(-1))

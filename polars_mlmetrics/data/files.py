@@ -88,19 +88,20 @@ def check_text(path: Path) -> None:
 def place_of(given: Any, *, instead: str) -> Path:
     """A path to write to, on this machine; `instead` says what writes to others."""
     text = _text_of(given)
-    if REMOTE.match(text):
+    if is_url(text):
         raise _remote(text, instead)
     check_text(Path(text))
     return Path(text)
 
 
-REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-"""How a URL begins. A Path keeps one slash of two, and one letter before the colon is a drive."""
+def is_url(text: str) -> bool:
+    """Whether a text begins as a URL does. A Path keeps one slash of two; one letter before the colon is a drive."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text) is not None
 
 
 def _path(given: Any, instead: str) -> Path:
     text = _text_of(given)
-    if REMOTE.match(text) and ("://" in text or not Path(text).exists()):
+    if is_url(text) and ("://" in text or not Path(text).exists()):
         raise _remote(text, instead)
     path = Path(text)
     # Polars takes a leading ~ for the home folder.

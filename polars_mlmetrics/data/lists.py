@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.beside import Beside, array_of, check_no_pattern, check_one, distinct, is_number, is_text
 from polars_mlmetrics.data.roles import any_of
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, unknown
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, shown_value, unknown
 
 LABELS, SCORES, TRUTHS, NAMES, SIZE, KNOWN, MISSED, UNSURE, PLACE = (
     f"{INTERNAL}{name}"
@@ -58,12 +58,12 @@ class Lists:
     def _sizes(self) -> dict[str, pl.Expr]:
         return {SHOWN[column]: pl.col(column).list.len() for column in self.aligned}
 
-    def check_lengths(self, rows: pl.LazyFrame, sample: Mapping[str, pl.Expr]) -> None:
+    def check_lengths(self, rows: pl.LazyFrame, sample: Mapping[str, pl.Expr], *, redact: bool) -> None:
         """Refuse a row whose lists are of different lengths."""
         wrong = rows.with_row_index(PLACE).filter(any_of([size != pl.col(SIZE) for size in self._sizes.values()]))
         sizes = [size.alias(f"{INTERNAL}{what}") for what, size in self._sizes.items()]
         for row in wrong.head(1).select(PLACE, *sizes, **sample).collect().rows(named=True):
-            shown = ", ".join(f"{name} {row[name]!r}" for name in sample)
+            shown = ", ".join(f"{name} {shown_value(row[name], redact=redact)}" for name in sample)
             lengths = {what: row[f"{INTERNAL}{what}"] for what in self._sizes}
             raise ColumnError(f"row {row[PLACE]} ({shown}): {_unequal(lengths)}")
 

@@ -115,6 +115,7 @@ def from_lists(
     label: str | Sequence[Any] | None = None,
     sample: Names = None,
     keep: Names = None,
+    redact: bool = False,
 ) -> AnyFrame:
     """The long table of one that has all labels of a sample in one row, as lists, arrays or structs.
 
@@ -148,6 +149,8 @@ def from_lists(
         numbers the rows.
     keep
         The other columns to keep, on every row of their sample. None keeps all that are not named here.
+    redact
+        Whether errors leave out what stands in the table: the ids of samples.
 
     Examples
     --------
@@ -196,7 +199,7 @@ def from_lists(
     beside = Beside.of(frame, sample, keep, used=used)
     rows = lists.read(beside.rows)
     if isinstance(frame, pl.DataFrame):
-        lists.check_lengths(rows, beside.sample)
+        lists.check_lengths(rows, beside.sample, redact=redact)
     return as_given(frame, lists.long(rows, beside))
 
 

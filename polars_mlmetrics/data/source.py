@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.files import REMOTE
+from polars_mlmetrics.data.files import is_url
 from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
 
 HINT = "Steps row by row go into roles, by and filters; or use passes='auto', which takes any lazy frame."
@@ -61,7 +61,7 @@ class FileByFile:
             raise ParameterError(f"passes='files' takes a scan of parquet files, with nothing done to it. {HINT}")
         paths = [str(path) for path in self._node().paths]
         for path in paths:
-            if REMOTE.match(path) and not path.startswith("file:"):
+            if is_url(path) and not path.startswith("file:"):
                 raise ParameterError(
                     f"passes='files' takes files of this machine, and {without_secrets(path)} is remote: use "
                     "passes='auto', which reads them as the scan does."

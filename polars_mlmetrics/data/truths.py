@@ -12,13 +12,13 @@ from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.listed import LISTED, check_n_labels
 from polars_mlmetrics.data.returned import KNOWN, Columns, Join, N, are_known
 from polars_mlmetrics.data.roles import Roles, check_columns, check_free, check_role, checked_roles, is_row_wise
-from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError
+from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError, shown_value
 
 Frame = pl.DataFrame | pl.LazyFrame
 Known = str | pl.Expr | Frame
 """Whose truths are in: a condition on the rows that were returned, or a table of samples."""
 
-KEYWORDS = ("by", "of_sample", "known", "asked", "n_labels")
+KEYWORDS = ("by", "of_sample", "known", "asked", "n_labels", "redact")
 
 
 @overload
@@ -31,6 +31,7 @@ def with_truths(
     known: str | pl.Expr | pl.DataFrame | None = ...,
     asked: pl.DataFrame | None = ...,
     n_labels: int | None = ...,
+    redact: bool = ...,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame: ...
 
@@ -45,6 +46,7 @@ def with_truths(
     known: Known | None = ...,
     asked: Frame | None = ...,
     n_labels: int | None = ...,
+    redact: bool = ...,
     **roles: Unpack[Roles],
 ) -> pl.LazyFrame: ...
 
@@ -59,6 +61,7 @@ def with_truths(
     known: Known | None = ...,
     asked: Frame | None = ...,
     n_labels: int | None = ...,
+    redact: bool = ...,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame | pl.LazyFrame: ...
 
@@ -72,6 +75,7 @@ def with_truths(
     known: Known | None = None,
     asked: Frame | None = None,
     n_labels: int | None = None,
+    redact: bool = False,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame | pl.LazyFrame:
     """The returned labels with their truths, and a row for every true label that was not returned.
@@ -115,6 +119,8 @@ def with_truths(
     n_labels
         How many labels each sample could have been given. Each list is then filled up to as many rows, with negatives
         that have no label. A list that has more is an error; of a LazyFrame it is Polars' own, when it is collected.
+    redact
+        Whether errors leave out the values of keys.
     **roles
         Which columns are the sample and the label, in both tables; the score in `returned`; the truth in `truths`, and
         in the result.
@@ -168,13 +174,13 @@ def with_truths(
     both = all(isinstance(table, pl.DataFrame) for table in tables.values())
     join = Join.of(columns, {name: unflagged(table) for name, table in tables.items()}, condition, in_order=both)
     if isinstance(returned, pl.DataFrame):
-        _check_once(returned, columns)
+        _check_once(returned, columns, redact=redact)
     if n_labels is None:
         return join.rows().collect() if both else join.rows()
     if not both:
         return join.filled(join.rows(), n_labels)
     rows = join.rows().collect().lazy()
-    _check_lengths(join.lengths(rows).collect(), columns, n_labels)
+    _check_lengths(join.lengths(rows).collect(), columns, n_labels, redact=redact)
     return join.filled(rows, n_labels).collect()
 
 
@@ -221,24 +227,24 @@ def _check_condition(condition: pl.Expr, schema: pl.Schema) -> None:
         raise ColumnError(f"known is {dtype}: it must be Boolean, such as pl.col('day') < today.")
 
 
-def _check_once(returned: pl.DataFrame, columns: Columns) -> None:
+def _check_once(returned: pl.DataFrame, columns: Columns, *, redact: bool) -> None:
     """Refuse a label that one list has twice."""
     of_row = columns.of_row
     labels = returned.lazy().filter(are_known(columns.key)).group_by(of_row).agg(pl.len().alias(N))
     for row in labels.filter(pl.col(N) > 1).sort(of_row).head(1).collect().iter_rows(named=True):
+        place = _words(row, of_row, redact=redact)
         raise ParameterError(
-            f"returned has {row[N]} rows of {_words(row, of_row)}. Name in by what tells the lists of a sample "
-            "apart (model, fold), or keep one of the rows."
+            f"returned has {row[N]} rows of {place}. Name in by what tells the lists of a sample apart (model, fold), or "
+            "keep one of the rows."
         )
 
 
-def _check_lengths(lists: pl.DataFrame, columns: Columns, n_labels: int) -> None:
+def _check_lengths(lists: pl.DataFrame, columns: Columns, n_labels: int, *, redact: bool) -> None:
     """Refuse a list that has more labels than there are."""
     for row in lists.filter(pl.col(N) > n_labels).head(1).iter_rows(named=True):
-        raise ParameterError(
-            f"n_labels is {n_labels}, and {row[N]} labels are returned or true for {_words(row, columns.of_list)}."
-        )
+        place = _words(row, columns.of_list, redact=redact)
+        raise ParameterError(f"n_labels is {n_labels}, and {row[N]} labels are returned or true for {place}.")
 
 
-def _words(row: Mapping[str, Any], columns: Sequence[str]) -> str:
-    return ", ".join(f"{column}={row[column]!r}" for column in columns)
+def _words(row: Mapping[str, Any], columns: Sequence[str], *, redact: bool) -> str:
+    return ", ".join(f"{column}={shown_value(row[column], redact=redact)}" for column in columns)

@@ -234,8 +234,8 @@ def _check_once(returned: pl.DataFrame, columns: Columns, *, redact: bool) -> No
     for row in labels.filter(pl.col(N) > 1).sort(of_row).head(1).collect().iter_rows(named=True):
         place = _words(row, of_row, redact=redact)
         raise ParameterError(
-            f"returned has {row[N]} rows of {place}. Name in by what tells the lists of a sample apart (model, fold), or "
-            "keep one of the rows."
+            f"returned has {row[N]} rows of {place}. Name in by what tells the lists of a sample apart (model, fold), "
+            "or keep one of the rows."
         )
 
 

@@ -8,10 +8,11 @@ import polars as pl
 from polars_mlmetrics.data.roles import Door, Grain, any_of
 from polars_mlmetrics.engine.arithmetic import has_squares, ratio, share
 from polars_mlmetrics.engine.reading import Moment, Monoid, OfPlace, Reading, Share, Statistic, folded, only_rows_of
+from polars_mlmetrics.engine.row import Row
 from polars_mlmetrics.engine.statistics import OfRow, SharedStatistics
 
 
-class Unit(SharedStatistics):
+class Unit(Row, SharedStatistics):
     """The rows a formula is written for.
 
     Read the rows by `score`, `probability`, `truth`, `soft_truth`, `gain`, `real`, or `prediction` and `actual`;
@@ -32,63 +33,7 @@ class Unit(SharedStatistics):
         self.looks_into: set[Grain] = set()
         self._looks_at_any_label = False
 
-    # -- readings of a row -------------------------------------------------------------------------------------
-
-    @property
-    def score(self) -> pl.Expr:
-        """The score as Float64; NaN is broken."""
-        return self.door.score()
-
-    @property
-    def probability(self) -> pl.Expr:
-        """The score as a probability; outside [0, 1] is broken."""
-        return self.door.probability()
-
-    @property
-    def logit(self) -> pl.Expr:
-        """The score as a logit; what is not finite is broken."""
-        return self.door.logit()
-
-    @property
-    def prediction(self) -> pl.Expr:
-        """The score as it is: a class name, an id, any type."""
-        return self.door.prediction()
-
-    @property
-    def truth(self) -> pl.Expr:
-        """The truth as a Boolean; a number that is neither 0 nor 1 is broken."""
-        return self.door.truth()
-
-    @property
-    def soft_truth(self) -> pl.Expr:
-        """The truth as a number in [0, 1]."""
-        return self.door.soft_truth()
-
-    @property
-    def has_boolean_truth(self) -> bool:
-        """Whether the truth is known to be Boolean. False says nothing: an expression does not know its table."""
-        return self.door.has_boolean_truth
-
-    @property
-    def gain(self) -> pl.Expr:
-        """The truth as a grade, 0 or more."""
-        return self.door.gain()
-
-    @property
-    def has_gain(self) -> pl.Expr:
-        """Whether the grade of a row is above 0: the truth itself, where that is known to be Boolean."""
-        gain = self.gain
-        return self.door.table.truth if self.has_boolean_truth else gain > 0
-
-    @property
-    def real(self) -> pl.Expr:
-        """The truth as any real number."""
-        return self.door.real()
-
-    @property
-    def actual(self) -> pl.Expr:
-        """The truth as it is: a class name, an id, any type."""
-        return self.door.actual()
+    # -- what a row is in its unit -----------------------------------------------------------------------------
 
     @property
     def weight(self) -> pl.Expr:

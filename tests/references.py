@@ -104,10 +104,8 @@ def is_argmax(threshold: Threshold) -> bool:
 
 def predicted(row: Row, threshold: Threshold, inclusive: bool) -> float:
     """The share to which the row's label is predicted: 0 or 1, a fraction only for "argmax"; not returned, never."""
-    if row.score == -math.inf:
-        return 0.0
     if is_argmax(threshold):
-        return row.top_share
+        return row.top_share if row.score > -math.inf else 0.0
     limit = row.limit
     if isinstance(threshold, Mapping):
         limit = threshold[row.label] if row.label in threshold else threshold.get(None)
@@ -116,7 +114,7 @@ def predicted(row: Row, threshold: Threshold, inclusive: bool) -> float:
     if limit is None:
         raise UnknownLimitError(row.label)
     limit = float(row.float_type(limit))
-    return float(row.score >= limit if inclusive else row.score > limit)
+    return float(row.score > -math.inf and (row.score >= limit if inclusive else row.score > limit))
 
 
 @dataclass(frozen=True)
@@ -304,7 +302,7 @@ def subset_accuracy(rows: Sequence[Row], *, threshold: Threshold = 0.5, inclusiv
         return None
     if is_argmax(threshold):  # one of the best labels is drawn: the chance that it is the true label and the only one
         true = [row for row in rows if row.truth == 1]
-        return true[0].top_share if len(true) == 1 else 0.0
+        return predicted(true[0], threshold, inclusive) if len(true) == 1 else 0.0
     each = [right(row, threshold, inclusive) for row in rows]  # of every row, so that an unknown threshold is seen
     return float(all(value == 1 for value in each))
 

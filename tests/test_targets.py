@@ -164,12 +164,9 @@ def test_it_is_a_metric_like_others() -> None:
     assert mlm.average_score({"x": mlm.mae(), "y": mlm.r2()}, [1, -0.5]).best == "min"
     assert mlm.average_score({"x": mlm.mae(), "y": mlm.r2()}).best is None
     assert mlm.average_score({"x": mlm.mae(), "y": mlm.mae()}, [-1, -2]).best == "min"  # the sum is negative too
-    assert (
-        repr(mlm.average_score({"x": mlm.mae()}))
-        == "mean_of([mae(labels=('x',))], weights=[1.0]).alias('average_score')"
-    )
-    shown = "average_score(n_rows(), weights=None, target='t')"
-    assert repr(mlm.average_score(mlm.n_rows(), target="t")) == shown
+    assert repr(mlm.average_score({"x": mlm.mae()})) == "average_score({'x': mae()})"
+    shown = "average_score(n_rows(), weights={'a': 2}, target='t').alias('m')"
+    assert repr(mlm.average_score(mlm.n_rows(), {"a": 2}, target="t").alias("m")) == shown
 
 
 SUM_TO_0 = "the weights of an average must not sum to 0: {'x': 1, 'y': -1}."

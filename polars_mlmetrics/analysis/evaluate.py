@@ -7,20 +7,21 @@ from typing import Any, Literal, TypeVar, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.accounts import TIDY, Account, plain_row
-from polars_mlmetrics.analysis.fitness import check_listed, check_unit_key
-from polars_mlmetrics.analysis.question import Keys, Question
+from polars_mlmetrics.analysis.accounts import TIDY, Account, Plain, check_samples
+from polars_mlmetrics.analysis.fitness import check_listed, check_measure, check_unit_key
+from polars_mlmetrics.analysis.question import Keys, Question, check_reached
 from polars_mlmetrics.analysis.slices import stacked
 from polars_mlmetrics.analysis.splitting import passes_of
 from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
 from polars_mlmetrics.engine.folds import beside, fold
 from polars_mlmetrics.engine.lane import Columns
 from polars_mlmetrics.engine.measure import Measure
-from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.metric import Metric, Planned
 from polars_mlmetrics.engine.parameters import Count, check_parameter
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.staged import Plan
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
+from polars_mlmetrics.metrics.decisions import n_samples
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
@@ -90,6 +91,7 @@ def evaluate(
     └───────┴──────────┴──────────┘
     """
     question = Question.read(frame, metrics, by, slices, roles)
+    check_reached(question.plain, question.bound)
     split = passes_of(question, passes, memory, progress=progress)
 
     def plan_of(split: Passes | None) -> PlanBy:
@@ -117,27 +119,33 @@ def settled(question: Question, plan_by: PlanBy, min_samples: int | None, *, tid
 
     def table_of(by: list[str]) -> pl.LazyFrame:
         plan = plan_by(by)
-        accounts = [Account(metric, plan, min_samples, tidy=tidy) for metric in question.metrics]
-        tables = [plan.groups()] if accounts else []
-        if question.plain:
+        accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in question.metrics}
+        samples = _samples(question, plan) if question.plain and min_samples is not None else None
+        plain = {name: Plain(name, samples, min_samples) for name in question.plain_names}
+        tables = [plan.groups()] if accounts or samples is not None else []
+        if plain:
             tables.append(fold(question.rows, by, question.plain))
-        table = beside(tables, by)
-        if tidy:
-            return _tidy(table, by, accounts, question)
-        return table.select(*by, *(account.value().alias(account.name) for account in accounts), *question.plain_names)
+        columns: dict[str, Account | Plain] = {**accounts, **plain}
+        return (_tidy if tidy else _wide)(beside(tables, by), by, [columns[name] for name in question.order])
 
     return stacked(question, table_of, results, in_order=True)
 
 
-def _tidy(table: pl.LazyFrame, by: list[str], accounts: list[Account], question: Question) -> pl.LazyFrame:
-    rows = {account.name: account.row() for account in accounts}
-    rows |= {name: plain_row(name) for name in question.plain_names}
-    column = f"{INTERNAL}tidy"
-    return (
-        table.select(*by, pl.concat_list(rows[name] for name in question.order).alias(column))
-        .explode(column)
-        .unnest(column)
-    )
+def _samples(question: Question, plan: Plan) -> pl.Expr:
+    """How many samples there are, by the roles that the verb was given."""
+    (measure,) = n_samples().on_the_rest(question.bound).measures()
+    check_samples([measure], question.schema)
+    check_measure(measure, question.schema)
+    return plan.value(measure)
+
+
+def _wide(table: pl.LazyFrame, by: list[str], columns: Sequence[Account | Plain]) -> pl.LazyFrame:
+    return table.select(*by, *(column.value.alias(column.name) for column in columns))
+
+
+def _tidy(table: pl.LazyFrame, by: list[str], columns: Sequence[Account | Plain]) -> pl.LazyFrame:
+    rows = f"{INTERNAL}tidy"
+    return table.select(*by, pl.concat_list(column.row() for column in columns).alias(rows)).explode(rows).unnest(rows)
 
 
 def unsettled(question: Question, plan_by: PlanBy, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
@@ -156,15 +164,14 @@ def unsettled(question: Question, plan_by: PlanBy, per: Grain, min_samples: int 
 
     def table_of(by: list[str]) -> pl.LazyFrame:
         plan = plan_by(by)
-        columns = {measure.key: plan.add(measure) for metric in metrics for measure in metric.measures()}
+        values = [
+            metric.combined(lambda part: _unit_value(part, plan.add(part))).alias(metric.output_name)
+            for metric in metrics
+        ]
         table = plan.units()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}
         if per == "label" and vocabulary:
             table = _with_absent_labels(table, question, by, keys[0], list(vocabulary))
-        values = [
-            metric.combined(lambda measure: _unit_value(measure, columns[measure.key])).alias(name)
-            for metric, name in zip(metrics, names, strict=True)
-        ]
         return table.select(*by, *keys, *values)
 
     return stacked(question, table_of, [*keys, *names], in_order=False)
@@ -204,9 +211,11 @@ def _with_absent_labels(
     return expected.join(units, on=[*by, label], how="full", coalesce=True, nulls_equal=True)
 
 
-def _unit_value(measure: Measure, columns: Columns) -> pl.Expr:
+def _unit_value(measure: Planned, columns: Columns) -> pl.Expr:
     """The value of a unit; an absent label of the vocabulary is undefined, and what counts its rows is 0."""
     value = pl.col(columns.value)
+    if not isinstance(measure, Measure):
+        return value
     if measure.declaration.counts:
         return value.fill_null(0)
     if measure.labels is None or measure.undefined is None or measure.grain != "label":

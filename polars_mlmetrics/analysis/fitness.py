@@ -9,7 +9,9 @@ from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.listed import LISTED, RETURNED, Listed
 from polars_mlmetrics.data.roles import check_columns, check_key_types, check_role, is_one_of
 from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.statistics import Cut
+from polars_mlmetrics.engine.targets import EachTarget, OverTargets
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
 
 
@@ -40,10 +42,18 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
     if "sample" in (measure.grain, *probe.looks_into):
         check_unit_key(measure, "sample", table.sample, schema)
     check_columns(probe.columns_read, schema)
-    if measure.targets is not None:
-        check_columns([measure.targets.column], schema, what="target column")
-        _check_names(measure, "target", measure.targets.weights or (), schema[measure.targets.column])
     check_listed(measure, schema, keys)
+
+
+def check_targets(metric: Metric, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
+    """Refuse a mean over targets that the table does not have, or not as they are named."""
+    for mean in metric.tree():
+        if isinstance(mean, OverTargets | EachTarget):
+            for column in mean.columns:
+                check_columns([column], schema, what="target column")
+                _check_names(mean, "target", mean.named, schema[column])
+            for measure in mean.measures():
+                check_listed(measure, schema, [*keys, *mean.columns])
 
 
 def check_listed(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
@@ -112,10 +122,10 @@ def _check_vocabulary(measure: Measure, dtype: pl.DataType) -> None:
     _check_names(measure, "label", named, dtype)
 
 
-def _check_names(measure: Measure, role: str, names: Iterable[Any], dtype: pl.DataType) -> None:
+def _check_names(metric: Metric, role: str, names: Iterable[Any], dtype: pl.DataType) -> None:
     for name in names:
         if not _can_hold(dtype, name):
-            of = f"{measure.output_name}: {role}"
+            of = f"{metric.output_name}: {role}"
             if isinstance(dtype, pl.Enum) and isinstance(name, str):
                 raise ColumnError(unknown(of, name, dtype.categories, of=f"a category of the {role} column"))
             raise ColumnError(f"{of} {name!r} is {type(name).__name__}, and the {role} column is {dtype}.")

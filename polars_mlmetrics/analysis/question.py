@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.fitness import check_measure, check_thresholds
+from polars_mlmetrics.analysis.fitness import check_measure, check_targets, check_thresholds
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.listed import check_type
 from polars_mlmetrics.data.roles import (
@@ -22,7 +22,8 @@ from polars_mlmetrics.data.roles import (
     is_row_wise,
 )
 from polars_mlmetrics.engine.declaration import CATALOGUE
-from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.measure import on_shown
+from polars_mlmetrics.engine.metric import Metric, metrics_in
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError, shown_type
 
 KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "passes", "memory", "progress")
@@ -52,7 +53,8 @@ class Question:
     order: list[str]
     by: list[KeyColumn]
     slices: list[list[KeyColumn]] | None
-    roles: Table
+    bound: Mapping[str, Any]
+    """The roles as they were given."""
 
     @classmethod
     def read(
@@ -80,9 +82,14 @@ class Question:
         schema = reader.rows().collect_schema()
         if log is not None:
             schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
-        question = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, Table.of(bound))
+        question = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound)
         question._check(frame)
         return question
+
+    @cached_property
+    def roles(self) -> Table:
+        """The roles, settled."""
+        return Table.of(self.bound)
 
     @cached_property
     def rows(self) -> pl.LazyFrame:
@@ -120,15 +127,7 @@ class Question:
 
     def check_names(self, results: Sequence[str]) -> None:
         """Refuse a result in which two columns would have one name."""
-        names = [*self.key_names(), *results]
-        for name in names:
-            if is_pattern(name) or name.startswith(INTERNAL):
-                kind = "is a pattern" if is_pattern(name) else f"begins with {INTERNAL!r}, which is kept for plans"
-                raise ParameterError(f"no column of the result can be called {name!r}: it {kind}. Use .alias(...).")
-            if names.count(name) > 1:
-                raise NameCollisionError(
-                    f"two columns of the result would be called {name!r}: give one an .alias(...)."
-                )
+        check_names([*self.key_names(), *results])
 
     def _check(self, frame: Frame) -> None:
         self._check_slices()
@@ -138,6 +137,8 @@ class Question:
             self.check_names(self.order)
         for expression in self.plain:
             check_columns(expression.meta.root_names(), self.schema)
+        for metric in self.metrics:
+            check_targets(metric, self.schema, self.columns_of_keys)
         for measure in (measure for metric in self.metrics for measure in metric.measures()):
             check_measure(measure, self.schema, self.columns_of_keys)
             if isinstance(frame, pl.DataFrame):
@@ -152,6 +153,16 @@ class Question:
                     raise ParameterError(f"{key.name!r} is in by already, and cannot be a slice too.")
                 if self.schema[key.column].is_nested():
                     raise ColumnError(f"{key.name!r} is {self.schema[key.column]}: a slice must have a plain value.")
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that the columns of a result cannot have together."""
+    for name in names:
+        if is_pattern(name) or name.startswith(INTERNAL):
+            kind = "is a pattern" if is_pattern(name) else f"begins with {INTERNAL!r}, which is kept for plans"
+            raise ParameterError(f"no column of the result can be called {name!r}: it {kind}. Use .alias(...).")
+        if names.count(name) > 1:
+            raise NameCollisionError(f"two columns of the result would be called {name!r}: give one an .alias(...).")
 
 
 class KeyReader:
@@ -260,6 +271,18 @@ def _sorted_out(given: Iterable[Any], roles: Mapping[str, Any]) -> tuple[list[Me
     if not order:
         raise ParameterError("no metric is given: name at least one, such as f1().")
     return metrics, plain, order
+
+
+def check_reached(plain: Sequence[pl.Expr], roles: Mapping[str, Any]) -> None:
+    """Refuse a plain expression of a metric, which roles that are given do not reach."""
+    for expression in plain:
+        for metric, bound in metrics_in(expression):
+            free = {role: column for role, column in roles.items() if role not in bound}
+            if free:
+                raise MetricError(
+                    f"{expression.meta.output_name()!r} is an expression of a metric, and roles given to evaluate do "
+                    f"not reach it: bind them first, {metric}{on_shown(free)}."
+                )
 
 
 def _flat(given: Iterable[Any]) -> Iterable[Any]:

@@ -108,8 +108,7 @@ def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | 
     by = [key.column for key in question.by]
     plan = StatePlan(question.rows, [*by, *([BUCKET] if buckets else [])], question.roles, passes)
     for metric in question.metrics:
-        for measure in metric.measures():
-            plan.add(measure)
+        plan.value(metric)
     # Samples are counted where they are folded anyway, which all metrics together decide.
     for metric in question.metrics:
         Account(metric, plan, tidy=True)

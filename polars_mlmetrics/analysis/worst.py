@@ -5,13 +5,16 @@ from typing import TypeVar, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.question import Keys, not_a_metric, rows_of
+from polars_mlmetrics.analysis.question import Keys, check_names, not_a_metric, rows_of
 from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import Count, check_parameter
 from polars_mlmetrics.errors import MetricError, ParameterError
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
+
+COUNTS = ("n_undefined", "n_broken")
+"""The columns beside the value: how many units have no place in the order."""
 
 
 def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:
@@ -46,16 +49,15 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     (measure, *_) = metric.on_the_rest(checked_roles(roles)).measures()
     units: list[str] = measure.table.keys(per)
     *keys, name = values.collect_schema().names()
+    check_names([*keys, name, *COUNTS])
     groups: list[str] = keys[: -len(units)]
-    value = pl.col(name)
-    apart = [
-        value.is_null().sum().cast(pl.Int64).alias("n_undefined"),
-        value.is_nan().sum().cast(pl.Int64).alias("n_broken"),
-    ]
+    value = pl.col(name).cast(pl.Float64)
+    undefined, broken = value.is_null().sum(), value.is_nan().sum()
+    apart = [count.cast(pl.Int64).alias(column) for count, column in zip((undefined, broken), COUNTS, strict=True)]
     counted = values.with_columns(count.over(groups) if groups else count for count in apart)
     worst_first = {name: metric.best == "min"}
     order = [*groups, name, *units]
     ordered = counted.filter(value.is_not_nan()).sort(order, descending=[worst_first.get(key, False) for key in order])
     table = ordered.group_by(groups, maintain_order=True).head(k) if groups else ordered.head(k)
-    table = table.select(*keys, name, "n_undefined", "n_broken")
+    table = table.select(*keys, name, *COUNTS)
     return table.collect() if isinstance(frame, pl.DataFrame) else table

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 def inline(measure: Measure) -> pl.Expr:
     """The measure as one expression over the rows of a group."""
-    if measure.targets is not None:
-        # Windows of the measure's own work inside that of a target, as they should: its units lie within a target.
-        target = pl.col(measure.targets.column)
-        first = target.is_first_distinct()
-        of_target = inline(measure.of_one_target()).over(target)
-        return measure.targets.value(of_target.filter(first), target.filter(first))
     if measure.grain == "group":
         return measure.read(Unit(measure.door(), "group", GroupReading(measure))).value
     value, weight, unknown = _sorted_units(measure) if measure.looks_across else _window_units(measure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, text_of
-from polars_mlmetrics.engine.inline import ProbeReading
-from polars_mlmetrics.engine.metric import Metric
+from polars_mlmetrics.engine.inline import ProbeReading, inline
+from polars_mlmetrics.engine.metric import Metric, Planned, alias_shown
 from polars_mlmetrics.engine.own_columns import OwnColumns, own_columns
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.settle import Best, Settlement, grain_of
@@ -33,22 +33,8 @@ class Answer(NamedTuple):
     """How many rows keep the value from being known; None where none can."""
 
 
-@dataclass(frozen=True)
-class Targets:
-    """One more average: each value of a column is settled by itself, and then they are."""
-
-    column: str
-    weights: Mapping[Any, float] | None = None
-
-    def value(self, value: pl.Expr, target: pl.Expr) -> pl.Expr:
-        """The group's value, from those of its targets."""
-        settlement = Settlement(self.weights or "macro")
-        weight = None if self.weights is None else settlement.weight_of(target)
-        return settlement.value(pl.when(target.is_not_null()).then(value), weight, value.len().cast(pl.Int64))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Measure(Metric):
+class Measure(Planned):
     """One declared metric with its parameters, its roles and the rows it is restricted to."""
 
     declaration: Declaration
@@ -60,8 +46,6 @@ class Measure(Metric):
     given_name: str | None = None
     per: Grain | None = None
     """The grain it stops at, where it is not settled."""
-    targets: Targets | None = None
-    """The targets it is averaged over in the end."""
 
     @property
     def output_name(self) -> str:
@@ -118,7 +102,6 @@ class Measure(Metric):
         rows += [cut.threshold] if isinstance(cut, Cut) and isinstance(cut.threshold, pl.Expr) else []
         keys = [key for grain in (self.grain, *probe.reads) for key in table.keys(grain)]
         keys += [] if self.labels is None else [table.label]
-        keys += [] if self.targets is None else [self.targets.column]
         return frozenset([*keys, *probe.columns_read, *(name for row in rows for name in row.meta.root_names())])
 
     @property
@@ -167,11 +150,14 @@ class Measure(Metric):
 
     def unsettled(self, per: Grain) -> Measure:
         """The same measure, stopped at its units."""
-        return replace(self, per=per, targets=None)
+        return replace(self, per=per)
 
-    def of_one_target(self) -> Measure:
-        """The same measure, not averaged over targets."""
-        return replace(self, targets=None)
+    @property
+    def parts(self) -> tuple[Metric, ...]:
+        return ()
+
+    def with_parts(self, parts: Sequence[Metric]) -> Metric:
+        return self
 
     def measures(self) -> Iterator[Measure]:
         yield self
@@ -179,8 +165,8 @@ class Measure(Metric):
     def each(self, change: Callable[[Measure], Measure]) -> Metric:
         return change(self)
 
-    def combined(self, values: Callable[[Measure], pl.Expr]) -> pl.Expr:
-        return values(self)
+    def inline(self) -> pl.Expr:
+        return inline(self)
 
     def alias(self, name: str) -> Metric:
         return replace(self, given_name=name)
@@ -192,10 +178,9 @@ class Measure(Metric):
             parameters = tuple(item for item in parameters if item[0] != "average")
         roles = tuple((role, identity(column)) for role, column in sorted(self.roles.items()))
         scope = (identity(self.labels), *map(identity, self.predicates))
-        targets = None if self.targets is None else (self.targets.column, identity(self.targets.weights))
         # The formula, not its name: a metric may be declared once more, as a cell of a notebook that is run again.
         formula = (self.declaration.formula, self.declaration.grain, self.declaration.counts)
-        return (*formula, parameters, self.undefined, roles, scope, self.given_name, self.per, targets)
+        return (*formula, parameters, self.undefined, roles, scope, self.given_name, self.per)
 
     @property
     def call(self) -> str:
@@ -206,12 +191,10 @@ class Measure(Metric):
     def __repr__(self) -> str:
         call = self.call
         if self.roles:
-            call += f".on({', '.join(f'{role}={_shown(column)}' for role, column in self.roles.items())})"
+            call += on_shown(self.roles)
         if self.predicates:
             call += f".filter({', '.join(map(text_of, self.predicates))})"
-        if self.targets is not None:
-            return f"average_score({call}, weights={self.targets.weights!r}, target={self.targets.column!r})"
-        return call + (f".alias({self.given_name!r})" if self.given_name else "")
+        return call + alias_shown(self.given_name)
 
     def __reduce__(self) -> Any:
         stated = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -220,6 +203,11 @@ class Measure(Metric):
 
 def _measure(stated: dict[str, Any]) -> Measure:
     return Measure(**stated)
+
+
+def on_shown(roles: Mapping[str, Any]) -> str:
+    """How the binding of roles is written."""
+    return f".on({', '.join(f'{role}={_shown(column)}' for role, column in roles.items())})"
 
 
 def _shown(column: Any) -> str:

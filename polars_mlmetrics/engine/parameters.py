@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from numbers import Real
+from numbers import Integral, Real
 from types import UnionType
 from typing import Annotated, Any, Literal, TypedDict, Union, get_args, get_origin
 
@@ -147,6 +147,13 @@ def _described(member: Any) -> str:
         str: "a column name", pl.Expr: "an expression",
     }  # fmt: skip
     return names.get(get_origin(member) or member, str(member))
+
+
+def as_number(value: Any) -> int | float | None:
+    """A number of any kind as one of Python's own; None of NaN, of a Boolean, and of what is none."""
+    if not _is_number(value):
+        return None
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -125,7 +125,10 @@ class Settlement:
         return pl.min_horizontal(both) if self.average == "min" else pl.max_horizontal(both)
 
     def _absent(self, units: pl.Expr) -> pl.Expr:
-        return pl.lit(0, dtype=pl.Int64) if self.labels is None else len(set(self.labels)) - units
+        if self.labels is None:
+            return pl.lit(0, dtype=pl.Int64)
+        expected = set(self.labels)
+        return len(expected & set(self.average) if isinstance(self.average, Mapping) else expected) - units
 
     def _absent_weight(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         if self.average == "macro":

@@ -20,12 +20,14 @@ from polars_mlmetrics.data.source import is_at_hand
 from polars_mlmetrics.engine.arithmetic import even
 from polars_mlmetrics.engine.folds import CODE, beside, fold, share
 from polars_mlmetrics.engine.lane import Columns, Held, Lane, held_sums
-from polars_mlmetrics.engine.measure import Measure, Targets
+from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.engine.metric import Metric, Planned
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.small import NUMBER, split_by_id
+from polars_mlmetrics.engine.targets import OverTargets, mean_of
 from polars_mlmetrics.errors import StateError
 
 FEW = 200
@@ -61,17 +63,20 @@ class Plan:
         self._settled: dict[tuple[object, ...], Columns] = {}
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
 
-    def add(self, measure: Measure) -> Columns:
-        """The columns that will hold a measure's value. Equal measures share them."""
+    def value(self, metric: Metric) -> pl.Expr:
+        """The value of a metric, from the columns of the plan."""
+        return metric.combined(lambda part: pl.col(self.add(part).value))
+
+    def add(self, planned: Planned) -> Columns:
+        """The columns that will hold the value of a measure, or of a mean over targets. Equal ones share them."""
         # Under whatever name it is asked for.
-        key = replace(measure, given_name=None).key
+        key = replace(planned, given_name=None).key  # type: ignore[type-var]
         if key not in self._settled:
-            columns = Columns.numbered(len(self._settled))
-            if measure.targets is None:
-                self._add_units(measure, columns)
-            else:
-                self._add_targets(measure, measure.targets, columns)
-            self._settled[key] = columns
+            self._settled[key] = columns = Columns.numbered(len(self._settled))
+            if isinstance(planned, OverTargets):
+                self._add_targets(planned, columns)
+            elif isinstance(planned, Measure):
+                self._add_units(planned, columns)
         return self._settled[key]
 
     def _add_units(self, measure: Measure, columns: Columns) -> None:
@@ -82,19 +87,17 @@ class Plan:
         # A formula over runs reads its other statistics as sums over them, so it is read again as one.
         lane.add(recorder if lane.run is None else self._recorder(measure, in_runs=True), columns)
 
-    def _add_targets(self, measure: Measure, targets: Targets, columns: Columns) -> None:
-        """Plan a measure of each target, and the mean of the targets."""
-        if self.state is not None and targets.column not in self.state.rows.collect_schema():
-            raise StateError(f"{measure.output_name}: this state does not tell one {targets.column!r} from another.")
-        by = list(dict.fromkeys([*self.by, targets.column]))
+    def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
+        """Plan the metric of each target, and the mean of the targets."""
+        if self.state is not None and mean.column not in self.state.rows.collect_schema():
+            raise StateError(f"{mean.output_name}: this state does not tell one {mean.column!r} from another.")
+        by = list(dict.fromkeys([*self.by, mean.column]))
         plan, settled = self._targets.setdefault(
-            targets.column, (Plan(self.rows, by, self.roles, self.passes, self.state), [])
+            mean.column, (Plan(self.rows, by, self.roles, self.passes, self.state), [])
         )
-        value, target = pl.col(plan.add(measure.of_one_target()).value), pl.col(targets.column)
-        settled += [
-            targets.value(value, target).alias(columns.value),
-            (target.is_not_null() & value.is_null()).sum().cast(pl.Int64).alias(columns.undefined_units),
-        ]
+        terms = mean.terms(lambda part: pl.col(plan.add(part).value), pl.col(mean.column))
+        sums = {name: term.sum() for name, term in terms.items()}
+        settled += [mean_of(sums).alias(columns.value), sums["undefined"].alias(columns.undefined_units)]
 
     def can_tell(self, measure: Measure) -> bool:
         """Whether a measure can be added: where there is a state, whether that holds what it needs."""

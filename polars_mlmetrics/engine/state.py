@@ -21,12 +21,14 @@ from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.engine.arithmetic import modulo, splitmix
 from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, compacted, share, two_of_one_name
 from polars_mlmetrics.engine.lane import Columns, Held, Lane, held_sums
-from polars_mlmetrics.engine.measure import Measure, Targets
+from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.engine.metric import Planned
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.reading import Moment, Monoid, Statistic
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.staged import FEW, Plan, check_merges
+from polars_mlmetrics.engine.targets import OverTargets
 from polars_mlmetrics.errors import INTERNAL, StateError
 
 BUCKET = f"{INTERNAL}bucket"
@@ -162,13 +164,22 @@ class StatePlan(Plan):
         if by_label:
             self._labels.add(measure.table.label)
 
-    def _add_targets(self, measure: Measure, targets: Targets, columns: Columns) -> None:
-        is_label = targets.column == measure.table.label and measure.grain == "group"
-        if not is_label and targets.column not in self.by:
-            raise StateError(
-                f"{measure.output_name}: a state tells targets apart by a key. Add {targets.column!r} to by."
-            )
-        self._need(measure.of_one_target(), columns, by_label=is_label)
+    def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
+        is_label = all(
+            measure.table.label == mean.column and measure.grain == "group" and not measure.looks_across
+            for measure in mean.measures()
+        )
+        if not is_label and mean.column not in self.by:
+            raise StateError(f"{mean.output_name}: a state tells targets apart by a key. Add {mean.column!r} to by.")
+
+        def added(part: Planned) -> pl.Expr:
+            if is_label and isinstance(part, Measure):
+                self._need(part, columns, by_label=True)
+            else:
+                self.add(part)
+            return pl.col(columns.value)
+
+        mean.terms(added, pl.col(mean.column))
 
     @property
     def label(self) -> str | None:

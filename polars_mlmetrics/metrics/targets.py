@@ -1,18 +1,15 @@
 """Scores of several targets: the mean of one score of each, and all targets pooled."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import polars as pl
-
-from polars_mlmetrics.engine.measure import Measure, Targets
-from polars_mlmetrics.engine.metric import MeanOf, Metric
+from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import check_parameter
 from polars_mlmetrics.engine.settle import Average
+from polars_mlmetrics.engine.targets import NAME, EachTarget, OverTargets
 from polars_mlmetrics.errors import ParameterError
-
-NAME = "average_score"
 
 
 def average_score(
@@ -23,9 +20,10 @@ def average_score(
 ) -> Metric:
     """The mean of the scores of several targets: Σ w·v / Σ w, of one metric for all of them or of one for each.
 
-    A target is a label, where the metrics have averages over labels. Where they are metrics of samples
-    (`multiclass_log_loss`, whose labels are the classes of a target) it is the column `target`. `target=` names the
-    column itself. What is undefined is left out of both sums.
+    It is the mean over targets of what `evaluate` gives on the rows of each alone. A target is a label, where the
+    metrics have averages over labels. Where they are metrics of samples (`multiclass_log_loss`, whose labels are the
+    classes of a target) it is the column `target`. `target=` names the column itself. What is undefined is left out of
+    both sums, and so is a target of which no row counts, whatever `undefined=` says.
 
     Parameters
     ----------
@@ -47,13 +45,17 @@ def average_score(
     >>> log.select(mlm.average_score(each, weights=[1, 3])).item()
     0.875
     """
+    given = list(metric.values()) if isinstance(metric, Mapping) else [metric]
+    for inner in map(_checked, given):
+        if any(isinstance(part, OverTargets | EachTarget) for part in inner.tree()):
+            raise ParameterError(f"{NAME}: {inner!r} is a mean over targets already, and cannot be averaged over more.")
     if isinstance(metric, Mapping):
-        return _one_each(metric, weights, target)
+        return EachTarget(dict(metric), _target_of(given, target), _weights_of(metric, weights))
     if weights is not None and not isinstance(weights, Mapping):
         raise ParameterError(f"{NAME}: a list of weights needs {{target: metric}} to say of which targets they are.")
     if weights is not None:
         check_parameter(NAME, "average", weights, Average)
-    return _checked(metric).each(lambda measure: _over_targets(measure, weights, target))
+    return _over_targets(metric, weights, _target_of(given, target))
 
 
 def flattened(metric: Metric) -> Metric:
@@ -66,45 +68,47 @@ def flattened(metric: Metric) -> Metric:
     >>> log.select(mlm.flattened(mlm.mae(average="macro"))).item()
     1.0
     """
-    return _checked(metric, "flattened").each(_pooled)
+    metric = _checked(metric, "flattened")
+    if isinstance(metric, Measure):
+        return _pooled(metric)
+    if isinstance(metric, OverTargets):
+        return flattened(metric.metric)
+    return metric.with_parts([flattened(part) for part in metric.parts])
 
 
 def _pooled(measure: Measure) -> Measure:
-    parameters = dict(measure.parameters)
-    if measure.declaration.grain is None and "average" in parameters:
-        parameters["average"] = "micro"
-    return replace(measure, parameters=parameters, targets=None)
+    if not _has_label_averages(measure):
+        return measure
+    name = None if measure.given_name == NAME else measure.given_name
+    return replace(measure, parameters={**measure.parameters, "average": "micro"}, given_name=name)
 
 
-def _over_targets(measure: Measure, weights: Mapping[Any, float] | None, target: str | None) -> Measure:
-    named = measure.given_name or NAME
-    if target is not None or not _has_label_averages(measure):
-        return replace(measure, targets=Targets(target or "target", weights), given_name=named)
-    if measure.parameters["average"] != "micro":
-        raise ParameterError(f"{NAME}: {measure!r} is an average of labels already. Name the column of the targets.")
-    return replace(measure, parameters={**measure.parameters, "average": weights or "macro"}, given_name=named)
+def _over_targets(metric: Metric, weights: Mapping[Any, float] | None, target: str | None) -> Metric:
+    if target is not None:
+        return OverTargets(metric, target, weights, metric.given_name)
+    for measure in metric.measures():
+        if measure.parameters["average"] != "micro":
+            raise ParameterError(
+                f"{NAME}: {measure!r} is an average of labels already. Name the column of the targets."
+            )
+    if isinstance(metric, Measure) and metric.undefined is None and not metric.looks_across:
+        # The metric has that average itself. Its undefined= is for labels of which no row counts, too.
+        average = {**metric.parameters, "average": weights or "macro"}
+        return replace(metric, parameters=average, given_name=metric.given_name or NAME)
+    return OverTargets(metric, None, weights, metric.given_name)
 
 
-def _one_each(
-    metrics: Mapping[Any, Metric], weights: Mapping[Any, float] | Sequence[float] | None, target: str | None
-) -> Metric:
-    if not metrics:
-        raise ParameterError(f"{NAME}: {{target: metric}} names no target.")
-    measures = [measure for metric in metrics.values() for measure in _checked(metric).measures()]
-    by_label = target is None and all(map(_has_label_averages, measures))
-
-    def rows_of(name: Any) -> Callable[[Measure], Measure]:
-        if by_label:
-            return lambda measure: replace(measure, labels=(name,))
-        return lambda measure: measure.restrict(pl.col(target or "target") == name)
-
-    parts = tuple(metric.each(rows_of(name)) for name, metric in metrics.items())
-    return MeanOf(parts, _weights_of(metrics, weights), NAME)
+def _target_of(metrics: Sequence[Metric], target: str | None) -> str | None:
+    """The column of the targets; None for that of the labels, where all metrics have averages over them."""
+    measures = (measure for metric in metrics for measure in metric.measures())
+    return target or (None if all(map(_has_label_averages, measures)) else "target")
 
 
 def _weights_of(
     metrics: Mapping[Any, Metric], weights: Mapping[Any, float] | Sequence[float] | None
 ) -> tuple[float, ...]:
+    if not metrics:
+        raise ParameterError(f"{NAME}: {{target: metric}} names no target.")
     if weights is None:
         return (1.0,) * len(metrics)
     if len(weights) != len(metrics) or (isinstance(weights, Mapping) and weights.keys() != metrics.keys()):

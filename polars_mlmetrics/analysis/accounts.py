@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import check_columns
+from polars_mlmetrics.data.roles import Table, check_columns
 from polars_mlmetrics.engine.counts import counting, known_keys, unknown_rows, used_rows
 from polars_mlmetrics.engine.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Metric, Planned
+from polars_mlmetrics.engine.recorder import suffix_of
 from polars_mlmetrics.engine.staged import Plan
 from polars_mlmetrics.engine.targets import EachTarget, OverTargets
 from polars_mlmetrics.engine.unit import Unit
@@ -58,7 +59,7 @@ class Account:
         self._plan = plan
         counts = all(measure.declaration.counts for measure in metric.measures())
         self._min_samples = None if counts else min_samples
-        self._names = names_of_parts(metric) if tidy else {}
+        self._names = names_of_parts(metric, plan.roles) if tidy else {}
         value = plan.value(metric)
         if self._min_samples is not None:
             check_samples(metric.measures(), plan.schema)
@@ -221,7 +222,7 @@ def _by_target(metric: Metric, target: str = "") -> Iterator[tuple[str, Planned]
             yield from _by_target(part, target)
 
 
-def names_of_parts(metric: Metric) -> dict[tuple[Any, ...], str]:
+def names_of_parts(metric: Metric, roles: Table) -> dict[tuple[Any, ...], str]:
     """How a reason begins that is of one part of a metric: with its name, where there are several."""
     parts = {part.key: (target, part) for target, part in _by_target(metric)}
     texts = {key: f"{target}{part.output_name}: " for key, (target, part) in parts.items()}
@@ -230,8 +231,8 @@ def names_of_parts(metric: Metric) -> dict[tuple[Any, ...], str]:
         alone = sum(other == target for other, _ in parts.values()) == 1
         if alone:
             texts[key] = target if len(parts) > 1 else ""
-        elif shown.count(texts[key]) > 1:
-            texts[key] = f"{target}{part!r}: "
+        elif shown.count(texts[key]) > 1 and isinstance(part, Measure):
+            texts[key] = f"{target}{part.call}{suffix_of(part, roles)}: "
     return texts
 
 

@@ -71,8 +71,9 @@ def of_value(plain: Callable[Concatenate[pl.Expr, P], pl.Expr]) -> Callable[Conc
 def _of_plan(name: str, value: Any) -> Any:
     """An argument that says all by itself; None of any other, such as an expression."""
     if name == "dtype":
-        is_type = isinstance(value, pl.DataType) or (isinstance(value, type) and issubclass(value, pl.DataType))
-        return value if value is int or value is float or (is_type and value.is_numeric()) else None
+        dtype = pl.DataType.from_python(value) if value is int or value is float else value
+        is_type = isinstance(dtype, pl.DataType) or (isinstance(dtype, type) and issubclass(dtype, pl.DataType))
+        return dtype if is_type and dtype.is_numeric() else None
     return value if name in ("mode", "strict", "wrap_numerical") else as_number(value)
 
 

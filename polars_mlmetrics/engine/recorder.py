@@ -46,7 +46,7 @@ class Recorder:
         self.cells: int | None = None
         """How many runs there can be; None where that is not known."""
         self.by = by
-        self.suffix = _suffix(measure, roles)
+        self.suffix = suffix_of(measure, roles)
         self._in_runs = in_runs
         self._ranks = ranks
         self._types = types
@@ -205,7 +205,8 @@ def _reads(expression: pl.Expr, columns: set[str]) -> bool:
     return not columns.isdisjoint(expression.meta.root_names())
 
 
-def _suffix(measure: Measure, roles: Table) -> str:
+def suffix_of(measure: Measure, roles: Table) -> str:
+    """What tells the statistics of a measure from those of others, beyond their names."""
     words = measure.table.differences(roles)
     reads = measure.probe.reads - {"group"}
     if reads:

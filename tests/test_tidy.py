@@ -1,0 +1,377 @@
+"""The tidy table and `min_samples`: how many rows, samples and units stand behind a value, and why it is null."""
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+
+# champion: sample 1 right, sample 2 wrong. challenger: all right.
+LOG = pl.DataFrame(
+    {
+        "model": ["champion"] * 4 + ["challenger"] * 4,
+        "country": ["DE", "DE", None, None] * 2,
+        "device": ["ios", "ios", "web", "web"] * 2,
+        "sample": [1, 1, 2, 2] * 2,
+        "label": ["x", "y"] * 4,
+        "score": [0.9, 0.2, 0.4, 0.8, 0.9, 0.2, 0.6, 0.1],
+        "truth": [1, 0] * 4,
+    }
+)
+CHAMPION = LOG.filter(pl.col("model") == "champion").drop("model")
+
+
+def rows(table: pl.DataFrame, *columns: str) -> list[tuple]:
+    return table.select(columns).rows()
+
+
+# -- min_samples -------------------------------------------------------------------------------------------------------
+
+
+def test_values_of_small_slices_are_null_and_their_rows_stay() -> None:
+    log = CHAMPION.filter((pl.col("device") == "ios") | (pl.col("label") == "x"))
+    big = pl.concat([log, log.with_columns(pl.col("sample") + 2, device=pl.lit("ios"))])
+    table = mlm.evaluate(big, mlm.accuracy(), mlm.n_samples(), mlm.n_rows(), slices=["device"], min_samples=3)
+    assert rows(table, "slice", "accuracy", "n_samples", "n_rows") == [
+        ("", 4 / 6, 4, 6),
+        ("device=ios", 0.8, 3, 5),
+        ("device=web", None, 1, 1),
+    ]
+
+
+def test_min_samples_says_why() -> None:
+    table = mlm.evaluate(CHAMPION, mlm.accuracy(), slices=["device"], min_samples=2, tidy=True)
+    assert rows(table, "value", "n_samples", "reason") == [
+        (0.5, 2, None),
+        (None, 1, "fewer than 2 samples"),
+        (None, 1, "fewer than 2 samples"),
+    ]
+
+
+def test_min_samples_counts_the_samples_that_a_metric_uses() -> None:
+    log = CHAMPION.with_columns(p=pl.when(pl.col("sample") == 1).then("score"))
+    table = mlm.evaluate(log, mlm.accuracy(), mlm.accuracy().on(score="p").alias("of_p"), min_samples=2)
+    assert table.row(0) == (0.5, None)
+
+
+# Six samples of label x and two of label y; one of x lacks its score.
+PARTS = pl.DataFrame(
+    {
+        "sample": [1, 2, 3, 4, 5, 6, 1, 2],
+        "label": ["x"] * 6 + ["y"] * 2,
+        "score": [0.9, 0.8, 0.1, 0.7, 0.2, None, 0.9, 0.3],
+        "truth": [1, 1, 0, 0, 1, 1, 1, 0],
+    }
+)
+OF_X, OF_Y = mlm.accuracy().filter(label="x"), mlm.accuracy().filter(label="y")
+
+
+@pytest.mark.parametrize("tidy", [False, True])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        OF_X - OF_Y,
+        OF_Y - OF_X,
+        (OF_X - OF_Y).round(1),
+        (1 - OF_Y) / 2,
+        mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()}),
+        mlm.average_score({"y": mlm.accuracy(), "x": mlm.accuracy()}),
+        mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()}) * 2,
+    ],
+    ids=repr,
+)
+def test_every_part_of_a_metric_needs_its_samples(metric: mlm.Metric, tidy: bool) -> None:
+    for least, is_null in ((2, False), (3, True)):
+        table = mlm.evaluate(PARTS, metric.alias("value"), min_samples=least, tidy=tidy)
+        assert (table["value"].item() is None) is is_null
+        state = mlm.state(PARTS, metric.alias("value"), mlm.n_samples())
+        held = mlm.finish(state, metric.alias("value"), min_samples=least, tidy=tidy)
+        assert_frame_equal(held, table)
+
+
+def test_the_part_that_has_too_few_samples_is_named() -> None:
+    derived = mlm.evaluate(PARTS, OF_X - OF_Y.alias("of_y"), min_samples=3, tidy=True)
+    assert derived["reason"].item() == "of_y: fewer than 3 samples"
+    each = mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()})
+    assert mlm.evaluate(PARTS, each, min_samples=3, tidy=True)["reason"].item() == "target 'y': fewer than 3 samples"
+
+
+def test_a_sample_without_a_used_row_does_not_count() -> None:
+    log = PARTS.with_columns(label=pl.when(pl.col("sample") < 3).then("label"))
+    by_label = mlm.recall(threshold={"x": 0.5, None: 0.5}).alias("by_label")
+    metrics = [mlm.accuracy(average="macro"), by_label, mlm.accuracy()]
+    table = mlm.evaluate(log, metrics, tidy=True)
+    assert rows(table, "n_rows", "n_samples") == [(4, 2), (4, 2), (7, 5)]
+    few = mlm.evaluate(log, metrics, min_samples=3)
+    assert few.row(0) == (None, None, 5 / 7)
+
+
+def test_plain_expressions_of_too_few_samples_are_null() -> None:
+    plain = [pl.len(), pl.col("score").mean().alias("mean"), (mlm.accuracy() > 0.1).alias("some")]
+    table = mlm.evaluate(PARTS, plain, by="label", min_samples=3)
+    assert table.rows() == [("x", 6, 0.54, True), ("y", None, None, None)]
+    table = mlm.evaluate(PARTS, plain, mlm.accuracy(), slices=["label"], min_samples=6, tidy=True)
+    assert rows(table.filter(metric="len"), "slice", "value", "n_samples", "reason") == [
+        ("", None, 5, "fewer than 6 samples"),
+        ("label=x", None, 5, "fewer than 6 samples"),
+        ("label=y", None, 2, "fewer than 6 samples"),
+    ]
+    assert table.schema["reason"] == pl.String
+
+
+def test_plain_expressions_are_counted_by_the_roles_of_the_verb() -> None:
+    log = PARTS.rename({"sample": "doc"})
+    assert mlm.evaluate(log, pl.len(), min_samples=6, sample="doc").item() is None
+    assert mlm.evaluate(log, pl.len(), min_samples=5, sample="doc").item() == 8
+    with pytest.raises(
+        mlm.ColumnError, match=r"^min_samples counts samples: sample column 'sample' is not in the table"
+    ):
+        mlm.evaluate(log, pl.len(), min_samples=5)
+
+
+@pytest.mark.parametrize("tidy", [False, True])
+def test_min_samples_of_a_table_without_samples_is_an_error(tidy: bool) -> None:
+    with pytest.raises(
+        mlm.ColumnError, match=r"^min_samples counts samples: sample column 'sample' is not in the table"
+    ):
+        mlm.evaluate(PARTS.drop("sample"), mlm.accuracy(), min_samples=2, tidy=tidy)
+
+
+# -- tidy --------------------------------------------------------------------------------------------------------------
+
+TIDY = {
+    "metric": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n_rows": pl.Int64,
+    "n_samples": pl.Int64,
+    "n_excluded": pl.Int64,
+    "support": pl.Float64,
+    "n_undefined": pl.Int64,
+    "reason": pl.String,
+}
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        [mlm.f1()],
+        [mlm.n_rows()],
+        [mlm.one_error()],
+        [mlm.roc_auc(average="macro")],
+        [1 - mlm.f1()],
+        [pl.len()],
+        [pl.len(), mlm.rmse(), mlm.n_samples()],
+    ],
+)
+@pytest.mark.parametrize("log", [CHAMPION, CHAMPION.clear()], ids=["rows", "no rows"])
+def test_tidy_columns(metrics: list[pl.Expr], log: pl.DataFrame) -> None:
+    table = mlm.evaluate(log, metrics, tidy=True)
+    assert table.schema == TIDY
+    assert table["metric"].to_list() == [metric.meta.output_name() for metric in metrics]
+
+
+def test_tidy_comes_after_the_keys() -> None:
+    table = mlm.evaluate(LOG, mlm.f1(), by="model", slices=["device"], tidy=True)
+    assert table.columns == ["model", "sliced_by", "slice", "device", *TIDY]
+
+
+def test_tidy_rows_stand_in_the_order_given_within_each_slice() -> None:
+    table = mlm.evaluate(LOG, mlm.recall(), pl.len(), mlm.f1(), by="model", slices=["device"], tidy=True)
+    assert table["metric"].to_list() == ["recall", "len", "f1"] * 6
+    assert table["slice"].to_list() == [s for s in ("", "device=ios", "device=web") for _ in range(3)] * 2
+
+
+def test_tidy_values_are_the_wide_ones() -> None:
+    metrics = [mlm.f1(), mlm.recall(average="macro"), mlm.one_error(), mlm.roc_auc(), mlm.n_rows(), pl.len()]
+    wide = mlm.evaluate(LOG, metrics, by="model", slices=["country"])
+    tidy = mlm.evaluate(LOG, metrics, by="model", slices=["country"], tidy=True)
+    index = ["model", "sliced_by", "slice", "country"]
+    names = [metric.meta.output_name() for metric in metrics]
+    again = tidy.pivot("metric", index=index, values="value", maintain_order=True)
+    assert_frame_equal(again, wide.with_columns(pl.col(names).cast(pl.Float64)))
+
+
+def test_tidy_counts() -> None:
+    log = CHAMPION.with_columns(score=pl.when(pl.col("score") != 0.2).then("score"), w=pl.lit(2.0))
+    table = mlm.evaluate(log, mlm.recall(), mlm.recall(average="macro"), mlm.one_error(), weight="w", tidy=True)
+    counts = rows(table, "metric", "n_rows", "n_samples", "n_excluded", "support", "n_undefined")
+    assert counts == [
+        ("recall", 3, 2, 1, 4.0, 0),
+        ("recall_macro", 3, 2, 1, 4.0, 1),
+        ("one_error", 3, 2, 1, 4.0, 0),
+    ]
+
+
+def test_tidy_counts_are_of_the_rows_a_metric_reads() -> None:
+    table = mlm.evaluate(
+        CHAMPION,
+        mlm.recall().filter(label="x").alias("filtered"),
+        mlm.recall(labels=["y"]).alias("of_y"),
+        tidy=True,
+    )
+    counts = rows(table, "metric", "n_rows", "n_excluded", "support", "reason")
+    assert counts == [("filtered", 2, 0, 2.0, None), ("of_y", 2, 0, 0.0, "no positives")]
+
+
+def test_a_row_without_the_key_of_its_unit_is_excluded_from_that_metric() -> None:
+    log = CHAMPION.with_columns(label=pl.when(pl.col("score") != 0.2).then("label"))
+    table = mlm.evaluate(log, mlm.accuracy(), mlm.accuracy(average="macro"), tidy=True)
+    assert rows(table, "metric", "n_rows", "n_excluded") == [("accuracy", 4, 0), ("accuracy_macro", 3, 1)]
+
+
+def one(score: object, truth: object, **columns: object) -> pl.DataFrame:
+    return pl.DataFrame({"score": score, "truth": truth, **columns})
+
+
+@pytest.mark.parametrize(
+    ("log", "metric", "reason"),
+    [
+        (one([0.9], [1]), mlm.recall(), None),
+        (one([0.9], [0]), mlm.recall(), "no positives"),
+        (one([0.1], [1]), mlm.precision(), "nothing predicted"),
+        (one([0.1], [1]), mlm.specificity(), "no negatives"),
+        (one([0.9], [1]), mlm.negative_predictive_value(), "everything predicted"),
+        (one([0.1], [0]), mlm.f1(), "no positive and no predicted label"),
+        (one([0.1, 0.2], [1, 1]), mlm.roc_auc(), "one class only"),
+        (one([], []).cast(pl.Float64), mlm.recall(), "no rows"),
+        (one([None], [1]).cast({"score": pl.Float64}), mlm.recall(), "no rows: all 1 are excluded for a null"),
+        (one([0.9, None], [1, None]), mlm.recall(), None),
+        (one([0.9], [1]), mlm.recall().filter(pl.col("score") > 1), "no rows"),
+        (one([float("nan")], [1]), mlm.recall(), "broken rows: a NaN, or a value out of range"),
+        (one([0.9], [2]), mlm.recall(), "broken rows: a NaN, or a value out of range"),
+        (one([1.5], [1]), mlm.log_loss(), "broken rows: a NaN, or a value out of range"),
+        (one([0.9], [0]), mlm.recall(undefined=0.0), None),
+        (one([0.9], [1]), mlm.recall() / (mlm.recall() - mlm.precision()), "division by 0"),
+        (one([0.9], [0]), mlm.precision() + mlm.recall(), "recall: no positives"),
+        (one([0.9], [0]), mlm.recall() - mlm.recall(threshold=0.1), "recall(): no positives"),
+        (one([0.9], [0]), mlm.recall() - mlm.recall(), "no positives"),
+        (one([0.9], [0]), mlm.recall().round(2), "no positives"),
+        (one([0.9], [0]), mlm.recall().fill_null(0.5), None),
+        (
+            one([0.9, 1.5], [1, 0]),
+            mlm.recall() / mlm.log_loss(),
+            "log_loss: broken rows: a NaN, or a value out of range",
+        ),
+        (one([0.9], [1]), (mlm.recall() - 2).sqrt(), "no number, such as inf - inf or the root of -1"),
+        (one([0.9], [1]), mlm.n_rows().filter(pl.col("score") > 1) / mlm.recall(), None),
+        (one([0.9], [1]), mlm.recall().filter(pl.col("score") > 1) / mlm.n_rows(), "recall: no rows"),
+        (
+            one([0.9, 0.9], [0, 0], label=["x", "y"]),
+            mlm.recall(average="macro"),
+            "undefined in 2 labels: no positives",
+        ),
+        (
+            one([0.9, 0.9], [0, 0], sample=[1, 2]),
+            mlm.recall(average="samples"),
+            "undefined in 2 samples: no positives",
+        ),
+        (
+            one([0.9], [1], label=["x"]),
+            mlm.recall(average="macro", labels=["z"]),
+            "no rows",
+        ),
+        (
+            one([0.9], [1], sample=[1], w=[0.0]),
+            mlm.one_error().on(weight="w"),
+            "the weights of the samples sum to 0",
+        ),
+    ],
+    ids=str,
+)
+def test_tidy_says_why_a_value_is_null_or_nan(log: pl.DataFrame, metric: mlm.Metric, reason: str | None) -> None:
+    table = mlm.evaluate(log, metric, tidy=True)
+    assert table["reason"].item() == reason
+    value = table["value"].item()
+    assert (reason is None) == (value is not None and value == value)
+
+
+def test_a_plain_expression_has_a_value_and_no_account() -> None:
+    table = mlm.evaluate(CHAMPION, pl.len(), tidy=True)
+    assert table.rows() == [("len", 4.0, *[None] * 8)]
+
+
+# -- counts of several parts -------------------------------------------------------------------------------------------
+
+COUNTS = ("n_rows", "n_samples", "n_excluded", "support", "n_undefined")
+
+
+def counts(frame: pl.DataFrame, metric: mlm.Metric, **roles: str) -> tuple:
+    return mlm.evaluate(frame, metric, tidy=True, **roles).select(COUNTS).row(0)
+
+
+def test_parts_of_the_same_rows_count_once() -> None:
+    assert counts(PARTS, mlm.recall() - mlm.precision()) == counts(PARTS, mlm.recall()) == (7, 5, 1, 4.0, 0)
+    assert counts(PARTS, mlm.recall() - mlm.recall(threshold=0.95)) == (7, 5, 1, 4.0, 0)
+    assert counts(PARTS, (1 - mlm.recall()).round(2)) == (7, 5, 1, 4.0, 0)
+
+
+def test_arithmetic_counts_what_its_smallest_part_has() -> None:
+    assert counts(PARTS, OF_X - OF_Y) == (2, 2, 1, 1.0, 0)
+    assert counts(PARTS, OF_Y - OF_X) == (2, 2, 1, 1.0, 0)
+    assert counts(PARTS, mlm.n_rows() / mlm.recall().filter(label="y")) == (2, 2, 1, 1.0, 0)
+
+
+def test_a_metric_for_each_target_counts_all_of_them() -> None:
+    each = {"x": mlm.accuracy(), "y": mlm.recall() - mlm.accuracy()}
+    assert counts(PARTS, mlm.average_score(each)) == (7, 2, 1, 4.0, 0)
+    assert counts(PARTS, mlm.average_score({"x": mlm.accuracy(), "y": mlm.r2()})) == (7, 2, 1, 3.0, 0)
+
+
+def test_undefined_units_are_those_of_all_parts() -> None:
+    log = PARTS.filter(pl.col("truth") == 0)
+    macro = mlm.recall(average="macro")
+    assert counts(log, macro + mlm.recall())[-1] == 3
+    assert counts(log, macro + macro)[-1] == 2
+    assert counts(log, macro - mlm.accuracy())[-1] == 2
+    assert counts(log, mlm.average_score({"x": mlm.recall(), "y": mlm.recall()}))[-1] == 2
+
+
+@pytest.mark.parametrize("target", [None, "label"])
+def test_a_label_that_is_not_averaged_is_not_undefined(target: str | None) -> None:
+    log = PARTS.with_columns(truth=pl.when(pl.col("label") == "x").then("truth").otherwise(0))
+    assert counts(log, mlm.recall(average={"x": 1}))[-1] == 0
+    assert counts(log, mlm.recall(average={"x": 1}, labels=["x", "y"]))[-1] == 0
+    assert counts(log, mlm.recall(average={"x": 1, "q": 2}, labels=["x", "y", "q"]))[-1] == 1
+    assert counts(log, mlm.average_score(mlm.recall(), {"x": 1}, target=target))[-1] == 0
+    assert counts(log, mlm.average_score(mlm.recall(), target=target))[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        (mlm.average_score({"x": mlm.recall(), "y": mlm.r2()}), None),
+        (
+            mlm.average_score({"x": mlm.recall(threshold={"y": 0.5}), "y": mlm.r2()}),
+            "target 'x': rows without a threshold: 5",
+        ),
+        (mlm.average_score({"q": mlm.recall(), "y": mlm.recall()}).filter(truth=0), "target 'q': no rows"),
+        (mlm.average_score({"q": mlm.recall(undefined=0.0)}), "no rows"),
+        (
+            mlm.average_score({"x": mlm.recall(), "y": mlm.recall()}, [2, -1]).filter(truth=0),
+            "target 'x': no positives",
+        ),
+        (mlm.average_score(mlm.recall(threshold={"y": 0.5}), target="label"), "rows without a threshold: 5"),
+        (mlm.average_score(mlm.recall(), target="label").filter(truth=0), "undefined in 2 targets: no positives"),
+        (mlm.average_score(mlm.recall() - mlm.r2()).filter(truth=0), "undefined in 2 targets"),
+        (mlm.average_score(mlm.recall(), target="label").filter(label="q"), "no rows"),
+        (
+            mlm.average_score(mlm.recall(), {"x": 1, "y": -1, "q": 3}, target="label"),
+            "the weights of the targets sum to 0",
+        ),
+        (
+            mlm.average_score({"x": mlm.recall(), "y": mlm.recall(), "q": mlm.recall()}, [1, -1, 3]),
+            "the weights of the targets sum to 0",
+        ),
+        (
+            mlm.recall(threshold={"y": 0.5}) - mlm.average_score({"y": mlm.recall()}).alias("of_y"),
+            "rows without a threshold: 5",
+        ),
+    ],
+    ids=repr,
+)
+def test_why_a_mean_over_targets_is_null(metric: mlm.Metric, reason: str | None) -> None:
+    table = mlm.evaluate(PARTS.lazy(), metric, tidy=True).collect()
+    assert table["reason"].item() == reason
+    assert (table["value"].item() is None) == (reason is not None)

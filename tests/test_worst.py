@@ -135,3 +135,14 @@ def test_namespace_and_pipe() -> None:
 
 def test_no_rows() -> None:
     assert mlm.worst(LOG.clear(), mlm.log_loss(), by="model").rows() == []
+
+
+@pytest.mark.parametrize("name", ["n_undefined", "n_broken", "sample"])
+def test_a_name_that_the_table_has_already_is_an_error(name: str) -> None:
+    with pytest.raises(mlm.NameCollisionError, match=f"two columns of the result would be called '{name}'"):
+        mlm.worst(LOG, mlm.log_loss().alias(name))
+
+
+def test_a_key_that_the_table_has_already_is_an_error() -> None:
+    with pytest.raises(mlm.NameCollisionError, match="two columns of the result would be called 'n_broken'"):
+        mlm.worst(LOG, mlm.log_loss(), by=pl.col("model").alias("n_broken"))

@@ -109,7 +109,7 @@ def weighted_mean(total: pl.Expr, weight: pl.Expr, size: pl.Expr) -> pl.Expr:
 
     `size` is the sum of the weights without their signs.
     """
-    return ratio(total, pl.when(weight.abs() > size * ROUNDING).then(weight))
+    return total / pl.when(weight.abs() > size * ROUNDING).then(weight)
 
 
 def whole_times(size: int, amount: int) -> int:

@@ -14,10 +14,10 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import weighted_mean
+from polars_mlmetrics.engine.arithmetic import ratio, weighted_mean
 from polars_mlmetrics.engine.counts import unknown_rows, used_rows
 from polars_mlmetrics.engine.measure import Measure
-from polars_mlmetrics.engine.metric import Metric, Planned, alias_shown, other_end
+from polars_mlmetrics.engine.metric import Applied, Metric, Planned, alias_shown, other_end
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.settle import Best, Settlement
 from polars_mlmetrics.errors import MetricError
@@ -77,9 +77,9 @@ class OverTargets(Planned):
 
     def terms(self, values: Values, target: pl.Expr) -> dict[str, pl.Expr]:
         """What each target adds to the mean."""
-        weight = pl.lit(1.0) if self.weights is None else Settlement(self.weights).weight_of(target)
-        is_named = target.is_not_null() & weight.is_not_null()
-        return terms_of(self.metric, values, weight, is_named)
+        weights = {} if self.weights is None else self.weights
+        weight = Settlement(weights).weight_of(target) if weights else pl.when(target.is_not_null()).then(1.0)
+        return terms_of(self.metric, values, weight, least=min(weights.values(), default=1.0))
 
     def inline(self) -> pl.Expr:
         # Windows of the metric's own work inside that of a target, as they should: its units lie within a target.
@@ -156,8 +156,9 @@ class EachTarget(Metric):
 
     def combined(self, values: Values) -> pl.Expr:
         weighted = zip(self.of_rows.values(), self.weights, strict=True)
-        terms = [terms_of(metric, values, pl.lit(weight), pl.lit(True)) for metric, weight in weighted]
-        return mean_of({name: pl.sum_horizontal(of[name] for of in terms) for name in terms[0]})
+        terms = [terms_of(metric, values, pl.lit(weight), least=min(self.weights)) for metric, weight in weighted]
+        names = dict.fromkeys(name for of in terms for name in of)
+        return mean_of({name: pl.sum_horizontal(of[name] for of in terms if name in of) for name in names})
 
     def alias(self, name: str) -> Metric:
         return replace(self, given_name=name)
@@ -181,31 +182,50 @@ class EachTarget(Metric):
         return EachTarget, (self.metrics, self.target, self.weights, self.given_name)
 
 
-def terms_of(metric: Metric, values: Values, weight: pl.Expr, is_named: pl.Expr) -> dict[str, pl.Expr]:
-    """What a target adds to the mean of targets, where it has a row that counts and is named."""
-    used = _each_once(used_rows(measure) for measure in metric.measures())
-    is_there = is_named & pl.any_horizontal(values(rows) > 0 for rows in used)
-    value = pl.when(is_there).then(metric.combined(values).cast(pl.Float64))
+def terms_of(metric: Metric, values: Values, weight: pl.Expr, *, least: float) -> dict[str, pl.Expr]:
+    """What a target adds to the mean of targets; its weight is null where it has no part in it.
+
+    `least` is the lowest weight there is. The value is written no more often than it takes: as an expression it would
+    be worked out each time.
+    """
+    measures = list(metric.measures())
+    is_there = pl.any_horizontal(values(rows) > 0 for rows in _each_once(map(used_rows, measures)))
+    value = metric.combined(values).cast(pl.Float64)
+    if _has_value_without_rows(metric):
+        value = pl.when(is_there).then(value)
+    is_undefined = weight.is_not_null() & value.is_null()
     known_weight = pl.when(value.is_not_null()).then(weight)
-    unknown = _each_once(rows for measure in metric.measures() if (rows := unknown_rows(measure)) is not None)
-    is_unknown = pl.any_horizontal(pl.lit(False), *(values(rows) > 0 for rows in unknown))
-    is_null = is_there & value.is_null()
-    return {
-        # A target of weight 0 is taken out, since 0 times infinity would be NaN.
-        "total": pl.when(weight != 0).then(value * weight),
+    terms = {
+        "total": value * weight,
         "weight": known_weight,
-        "size": known_weight.abs(),
-        "broken": value.is_nan().cast(pl.Int64),
-        "unknown": (is_null & is_unknown).cast(pl.Int64),
-        "undefined": is_null.cast(pl.Int64),
+        "undefined": (is_there & is_undefined).cast(pl.Int64),
     }
+    if least <= 0:
+        # A target of weight 0 is taken out, since 0 times infinity would be NaN.
+        terms["total"] = pl.when(weight != 0).then(value * weight)
+        terms["size"] = known_weight.abs()
+        terms["broken"] = (weight.is_not_null() & value.is_nan()).cast(pl.Int64)
+    unknown = _each_once(rows for rows in map(unknown_rows, measures) if rows is not None)
+    if unknown:
+        is_unknown = pl.any_horizontal(values(rows) > 0 for rows in unknown)
+        terms["unknown"] = (is_undefined & is_unknown).cast(pl.Int64)
+    return terms
 
 
 def mean_of(sums: Mapping[str, pl.Expr]) -> pl.Expr:
     """The mean over targets, from the sums of what they add to it."""
-    mean = weighted_mean(sums["total"], sums["weight"], sums["size"])
-    known = pl.when(sums["unknown"] == 0).then(mean)
-    return pl.when(sums["broken"] > 0).then(float("nan")).otherwise(known)
+    if "size" in sums:
+        mean = weighted_mean(sums["total"], sums["weight"], sums["size"])
+        mean = pl.when(sums["broken"] > 0).then(float("nan")).otherwise(mean)
+    else:
+        mean = ratio(sums["total"], sums["weight"])
+    return pl.when((sums["unknown"] == 0) | mean.is_nan()).then(mean) if "unknown" in sums else mean
+
+
+def _has_value_without_rows(metric: Metric) -> bool:
+    """Whether there may be a value where no row counts."""
+    fills = (isinstance(part, Applied) and part.function == "fill_null" for part in metric.tree())
+    return any(fills) or any(m.undefined is not None or m.declaration.counts for m in metric.measures())
 
 
 def _columns(target: str | None, measures: Iterable[Measure]) -> list[str]:

@@ -104,14 +104,6 @@ def by_float_type(value: pl.Expr, *, half: pl.Expr, single: pl.Expr, double: pl.
     return pl.when(one + 1e-5 == one).then(half).when(one + 1e-12 == one).then(single).otherwise(double)
 
 
-def weighted_mean(total: pl.Expr, weight: pl.Expr, size: pl.Expr) -> pl.Expr:
-    """A sum by weights that may be negative; null where they cancel, heeding that their sum is rounded.
-
-    `size` is the sum of the weights without their signs.
-    """
-    return total / pl.when(weight.abs() > size * ROUNDING).then(weight)
-
-
 def whole_times(size: int, amount: int) -> int:
     """How many times a size it takes to hold an amount: 1 at least."""
     return max(1, -(-amount // size))

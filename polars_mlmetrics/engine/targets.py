@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import ratio, weighted_mean
+from polars_mlmetrics.engine.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.engine.counts import unknown_rows, used_rows
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Applied, Metric, Planned, alias_shown, other_end
@@ -215,7 +215,7 @@ def terms_of(metric: Metric, values: Values, weight: pl.Expr, *, least: float) -
 def mean_of(sums: Mapping[str, pl.Expr]) -> pl.Expr:
     """The mean over targets, from the sums of what they add to it."""
     if "size" in sums:
-        mean = weighted_mean(sums["total"], sums["weight"], sums["size"])
+        mean = ratio(sums["total"], unless_rounding(sums["weight"], sums["size"]))
         mean = pl.when(sums["broken"] > 0).then(float("nan")).otherwise(mean)
     else:
         mean = ratio(sums["total"], sums["weight"])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Table, check_columns
-from polars_mlmetrics.engine.counts import counting, known_keys, unknown_rows, used_rows
+from polars_mlmetrics.engine.counts import counting, known_keys, samples_used, unknown_rows, used_rows
 from polars_mlmetrics.engine.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Metric, Planned
@@ -126,8 +126,7 @@ class Account:
         return self._plan.value(in_roles) + self._plan.value(of_group) - self._used(measure, known)
 
     def _samples(self, measure: Measure, known: Known) -> pl.Expr | None:
-        keys = [key for key in measure.door().needed_keys(measure.grain) if key not in measure.table.sample]
-        counted = counting(CATALOGUE["n_samples"], measure, [*(pl.col(key).is_not_null() for key in keys), *known])
+        counted = samples_used(measure, known)
         is_there = all(column in self._plan.schema for column in measure.table.sample)
         # Where samples are asked for, the lack of them is an error.
         if self._min_samples is None and not (is_there and self._plan.can_tell(counted)):
@@ -171,6 +170,9 @@ class Account:
         name, is_null = self._names[part.key], self._plan.value(part).is_null()
         is_small = pl.lit(False) if self._min_samples is None else self._too_few(part)
         yield Cause((is_null | is_small) & (self._n_rows(part) == 0), self._none_left(part, name))
+        counted = [samples_used(measure) for measure in part.measures() if self._min_samples is not None]
+        for reason in self._plan.reasons_of(self._plan.add(each) for each in (part, *counted)):
+            yield Cause(pl.col(reason).is_not_null(), pl.lit(name) + pl.col(reason), of_whole=True)
         yield Cause(is_small, pl.lit(f"{name}fewer than {self._min_samples} samples"), of_whole=True)
         for measure in part.measures():
             unknown = unknown_rows(measure)

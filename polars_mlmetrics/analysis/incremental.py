@@ -14,11 +14,12 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 import polars as pl
 
 from polars_mlmetrics.analysis.question import Keys
-from polars_mlmetrics.analysis.state_files import REMOTE_WRITE, StateFile, check_alike, contents_of, store
+from polars_mlmetrics.analysis.state_files import REMOTE_WRITE, StateFile, check_alike, store
 from polars_mlmetrics.analysis.states import state
 from polars_mlmetrics.data.files import Source, check_text, found_files, place_of
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.data.writing import drafts_of, writable
+from polars_mlmetrics.engine.contents import text_in
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, shown_type
 
@@ -214,7 +215,7 @@ def _check_alike(states: Mapping[Path, pl.LazyFrame], known: Sequence[StateFile]
 
 def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
     """Whether two states are of one question, so that only the files can differ."""
-    left, right = (json.loads(contents_of(schema)) for schema in (one, other))
+    left, right = (json.loads(text_in(schema)) for schema in (one, other))
     return all(left[name] == right[name] for name in ("by", "metrics", "roles", "buckets"))
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from polars_mlmetrics.analysis.question import Frame, check_frame
 from polars_mlmetrics.data.files import Source, found_files, place_of, readable
 from polars_mlmetrics.data.writing import check_writable, write_whole
-from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.contents import Contents, fits, parsed, text_in
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.version import VERSION
 
@@ -30,6 +30,16 @@ MAGIC = b"PAR1"
 DIGEST = b"sha256:"
 BLANK = DIGEST + b"0" * 64
 """What the digest is taken with, in its own place."""
+
+SHAPE = {
+    "contents": str,
+    "digest": str,
+    "library": str,
+    "polars": str,
+    "rows": int,
+    "source": (None, {"path": str, "size": int, "mtime_ns": int, "rows": int}),
+}
+"""What the metadata say."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +68,22 @@ class StateFile:
         if digest != _digest(data, at):
             raise StateError(f"{path} is damaged: its bytes are not those that were written.")
         try:
-            told = json.loads(pl.read_parquet_metadata(BytesIO(data))[METADATA])
-            Contents.read(told["contents"])
-            schema = pl.scan_parquet(data).collect_schema()
-            Contents.of(schema)
-        except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            told = parsed(pl.read_parquet_metadata(BytesIO(data))[METADATA])
+            scan = pl.scan_parquet(data)
+            schema, rows = scan.collect_schema(), scan.select(pl.len()).collect().item()
+        except (KeyError, ValueError, pl.exceptions.PolarsError) as error:
             raise StateError(f"{path}: {error}") from None
+        if not fits(told, SHAPE):
+            raise StateError(f"{path} is no state: its metadata {METADATA!r} are not those that `write_state` writes.")
+        try:
+            Contents.read(told["contents"])
+            Contents.of(schema)
+        except StateError as error:
+            raise StateError(f"{path}: {error}") from None
+        if told["contents"] != text_in(schema):
+            raise StateError(f"{path}: its metadata and its column 'state' say different things of what it holds.")
+        if told["rows"] != rows:
+            raise StateError(f"{path} has {rows} rows, and its metadata say {told['rows']}.")
         return cls(path, digest, told, schema)
 
 
@@ -89,7 +109,7 @@ def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] |
     state = frame.lazy().select(contents.names()).collect()
     _check_rows(state, contents)
     told = {
-        "contents": contents_of(state.schema),
+        "contents": text_in(state.schema),
         "library": VERSION,
         "polars": pl.__version__,
         "rows": state.height,
@@ -112,23 +132,13 @@ def _bytes_of(path: Path) -> bytes:
         return path.read_bytes()
 
 
-def contents_of(schema: pl.Schema) -> str:
-    """The text by which a state says what it holds."""
-    dtype = schema["state"]
-    assert isinstance(dtype, pl.Enum)
-    return str(dtype.categories[0])
-
-
 def _check_rows(state: pl.DataFrame, contents: Contents) -> None:
     keys = contents.keys()
     if state.select(keys).is_duplicated().any() if keys else state.height > 1:
         raise StateError("several rows of this state have the same keys: merge them first, by `.mlm.compact()`.")
-    for statistic in contents.monoids():
-        dtype = state.schema[statistic.name]
-        if dtype not in (pl.Int64, pl.Float64):
-            raise StateError(f"the statistic {statistic.name!r} is {dtype}, and a state holds Int64 and Float64.")
-        if statistic.is_count and (dtype != pl.Int64 or (state[statistic.name] < 0).any()):
-            raise StateError(f"the statistic {statistic.name!r} is a count, and is not a whole number of 0 or more.")
+    for statistic in contents.merged():
+        if statistic.is_count and (state[statistic.name] < 0).any():
+            raise StateError(f"the statistic {statistic.name!r} is a count, and is below 0 in this state.")
 
 
 def _digest(data: bytes, at: int) -> str:
@@ -180,7 +190,7 @@ def _check_together(files: Sequence[StateFile]) -> None:
 
 def check_alike(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema) -> None:
     """Refuse two states that cannot go one under the other."""
-    contents, wanted = contents_of(schema), contents_of(expected)
+    contents, wanted = text_in(schema), text_in(expected)
     if contents != wanted:
         raise StateError(f"{path} and {first} do not go together: {difference(contents, wanted)}.")
     for name in expected:
@@ -190,11 +200,21 @@ def check_alike(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema)
             )
 
 
+ORDER = ("by", "expressions", "metrics", "declared", "roles", "columns", "buckets", "label", "statistics")
+
+
 def difference(one: str, other: str) -> str:
     """The first thing in which the contents of two states differ, in words."""
-    left, right = json.loads(one), json.loads(other)
-    name = next(name for name in ("by", "metrics", "roles", "columns", "buckets", *left) if left[name] != right[name])
+    left, right = parsed(one), parsed(other)
+    name = next(name for name in (*ORDER, *left) if left[name] != right[name])
     if name == "metrics":
-        there, here = (sorted(set(a) - set(b)) for a, b in ((left[name], right[name]), (right[name], left[name])))
-        return f"their metrics differ by {', '.join([*there, *here])}"
-    return f"their {name} are {left[name]} and {right[name]}"
+        return f"their metrics differ by {', '.join(sorted({*left[name]} ^ {*right[name]}))}"
+    if name not in ("expressions", "declared", "statistics"):
+        return f"their {name} are {left[name]} and {right[name]}"
+    differing = sorted(key for key in {**left[name], **right[name]} if left[name].get(key) != right[name].get(key))
+    if name == "expressions":
+        ways = (said[name].get(differing[0], "a column of that name") for said in (left, right))
+        return f"their by column {differing[0]!r} is {' and '.join(ways)}"
+    if name == "declared":
+        return f"a metric was declared differently for each: {', '.join(map(repr, differing))} means other rows"
+    return f"their statistics differ by {', '.join(map(repr, differing))}"

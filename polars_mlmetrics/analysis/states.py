@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar, Unpack
 
 import polars as pl
@@ -13,10 +14,12 @@ from polars_mlmetrics.analysis.question import Keys, Question, check_frame
 from polars_mlmetrics.analysis.splitting import passes_of
 from polars_mlmetrics.data.listed import Listed
 from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles, text_of
-from polars_mlmetrics.engine.folds import BIN, compacted
+from polars_mlmetrics.engine.contents import RESERVED, Contents, spec
+from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
+from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.staged import Plan
-from polars_mlmetrics.engine.state import BUCKET, RESERVED, Contents, StatePlan, bucket_of, spec
+from polars_mlmetrics.engine.state import StatePlan, bucket_of
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, StateError
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
@@ -105,8 +108,8 @@ def _buckets(schema: pl.Schema, sample: Sequence[str], buckets: int) -> tuple[pl
 
 
 def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | None) -> pl.LazyFrame:
-    by = [key.column for key in question.by]
-    plan = StatePlan(question.rows, [*by, *([BUCKET] if buckets else [])], question.roles, passes)
+    named = {key.column: key.name for key in question.by} | ({BUCKET: "bucket"} if buckets else {})
+    plan = StatePlan(question.rows, named, question.roles, passes)
     for metric in question.metrics:
         plan.value(metric)
     # Samples are counted where they are folded anyway, which all metrics together decide.
@@ -115,21 +118,36 @@ def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | 
     log = Listed.of(question.schema)
     contents = Contents(
         by=[key.name for key in question.by],
+        expressions=_expressions(question),
         label=plan.label,
         bins=plan.has_bins,
         buckets=buckets,
         roles=_told(question.roles),
         columns=_columns_read(question),
-        metrics=sorted({repr(metric) for metric in question.metrics}),
+        metrics=sorted({_without_name(measure) for metric in question.metrics for measure in metric.measures()}),
         listed=None if log is None else log.dtype.categories.to_list(),
-        statistics={s.name: spec(s) for s in sorted(plan.statistics(), key=lambda statistic: statistic.name)},
+        statistics={
+            held.statistic.name: {"merge": spec(held.statistic), "label": held.by_label, "bin": held.by_bin}
+            for held in sorted(plan.statistics(), key=lambda held: held.statistic.name)
+        },
+        declared=plan.declared,
     )
     _check_names(contents)
-    named = {key.column: key.name for key in question.by}
-    named |= {BUCKET: "bucket", BIN: "bin"} | ({} if plan.label is None else {plan.label: "label"})
+    named |= {BIN: "bin"} | ({} if plan.label is None else {plan.label: "label"})
     table = plan.table()
     table = table.rename({column: name for column, name in named.items() if column in table.collect_schema()})
     return _in_order(table, contents)
+
+
+def _expressions(question: Question) -> dict[str, str]:
+    """The by columns that are expressions, and what they are."""
+    added = {expression.meta.output_name(): expression for expression in question.added}
+    return {key.name: text_of(added[key.column].meta.undo_aliases()) for key in question.by if key.column in added}
+
+
+def _without_name(measure: Measure) -> str:
+    """A measure as it is called, under whatever name: that is for `finish` to say."""
+    return repr(replace(measure, given_name=None))
 
 
 def _in_order(table: pl.LazyFrame, contents: Contents) -> pl.LazyFrame:
@@ -219,15 +237,16 @@ def finish(
     if per == "sample":
         raise StateError("a state knows groups and labels, and no samples: ask `evaluate` for values per sample.")
     by_columns = {name: schema[name] for name in contents.by}
+    # Of labels the very type is known.
     labels = {} if contents.label is None else {contents.label: schema["label"]}
-    log = pl.Schema({**by_columns, **labels, **contents.log()})
+    log = pl.Schema({**by_columns, **contents.log(), **labels})
     held = contents.held(frame.lazy())
     question = Question.read(held.rows, metrics, by, slices, contents.roles, log=log, keys=contents.by)
     if question.plain:
         raise StateError(f"{question.plain_names[0]!r} is a plain expression: a state has no rows to work it out of.")
 
     def plan(by: list[str]) -> Plan:
-        return Plan(pl.LazyFrame(schema=question.schema), by, question.roles, state=held._replace(added=question.added))
+        return Plan(pl.LazyFrame(schema=question.schema), by, question.roles, state=replace(held, added=question.added))
 
     if per is None:
         table = settled(question, plan, min_samples, tidy=tidy)
@@ -249,5 +268,5 @@ def compact(frame: AnyFrame) -> AnyFrame:
     """
     check_frame(frame)
     contents = Contents.of(frame.lazy().collect_schema())
-    table = _in_order(compacted(frame.lazy(), contents.keys(), contents.monoids()), contents)
+    table = _in_order(compacted(frame.lazy(), contents.keys(), contents.merged()), contents)
     return table.collect() if isinstance(frame, pl.DataFrame) else table

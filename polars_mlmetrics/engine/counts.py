@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from polars_mlmetrics.engine.declaration import Declaration
+from polars_mlmetrics.engine.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.unit import Unit
 
@@ -46,6 +46,12 @@ def used_rows(measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure:
         return counting(USED, measure, [*known_keys(measure), *known])
     # The units are told from each other anyway, and then the rows that have no key are apart.
     return counting(replace(USED, grain=measure.grain), measure)
+
+
+def samples_used(measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure:
+    """How many samples have a row that a measure uses."""
+    keys = [key for key in measure.door().needed_keys(measure.grain) if key not in measure.table.sample]
+    return counting(CATALOGUE["n_samples"], measure, [*(pl.col(key).is_not_null() for key in keys), *known])
 
 
 def unknown_rows(measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure | None:

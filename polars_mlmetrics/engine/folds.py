@@ -19,6 +19,9 @@ CODE = f"{INTERNAL}code"
 BIN = f"{INTERNAL}bin"
 """The runs of a state, of all measures that have such."""
 
+BUCKET = f"{INTERNAL}bucket"
+"""The key of a state that parts the samples."""
+
 _PAIR = f"{INTERNAL}pair"
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain, all_of, same_expression
 from polars_mlmetrics.engine.arithmetic import number_of_group, small_of_code
-from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, compacted, fold, fold_rows, two_of_one_name
+from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, fold, fold_rows, two_of_one_name
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.ranking import UNIT, Ranking, take_share
 from polars_mlmetrics.engine.reading import Statistic
@@ -26,31 +26,12 @@ class Columns(NamedTuple):
     present: str
     unknown: str
     undefined_units: str
+    several: str
+    """Why it is not known in a group of a state; null where it is."""
 
     @classmethod
     def numbered(cls, number: int) -> Columns:
         return cls(*(f"{INTERNAL}{part}_{number}" for part in cls._fields))
-
-
-class Held(NamedTuple):
-    """A state, as a plan reads it."""
-
-    rows: pl.LazyFrame
-    by: list[str]
-    finer: list[str]
-    """The keys of its rows that are finer than groups: label and bin, where it has such."""
-    statistics: list[Statistic]
-    added: Sequence[pl.Expr] = ()
-    """Keys of the question, made of its by columns."""
-
-    def merged(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
-        """Some statistics at keys of the question, all grains in one table."""
-        needed = [statistic for statistic in self.statistics if statistic.name in statistics]
-        read = {name for key in self.added for name in key.meta.root_names()}
-        by = [name for name in self.by if name in read or name in keys]
-        # First as they are, since fewer rows are left then for which a key must be worked out.
-        rows = compacted(self.rows, [*by, *self.finer], needed).with_columns(self.added)
-        return compacted(rows, list(dict.fromkeys([*keys, *self.finer])), needed)
 
 
 class Lane:
@@ -312,6 +293,12 @@ def held_sums(recorder: Recorder, columns: Columns) -> dict[str, str]:
     """The names under which a state holds the sums over samples, and the plan's own for them."""
     sums = _sums(recorder, columns)
     return {f"{recorder.title}: {name}": column.meta.output_name() for name, column in sums.items()}
+
+
+def sums_of(recorder: Recorder) -> list[Statistic]:
+    """The sums over samples, as a state merges them."""
+    names = held_sums(recorder, Columns.numbered(0))
+    return [Statistic(n, pl.col(n), "sum", is_count=n.endswith((": units", ": defined"))) for n in names]
 
 
 def _sums(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:

@@ -47,6 +47,8 @@ class Recorder:
         """How many runs there can be; None where that is not known."""
         self.by = by
         self.suffix = suffix_of(measure, roles)
+        self.title = title_of(measure, roles)
+        """What tells its sums over samples from those of other measures."""
         self._in_runs = in_runs
         self._ranks = ranks
         self._types = types
@@ -104,11 +106,6 @@ class Recorder:
         return pl.col(INTERNAL + name + self.suffix)
 
     # -- what was asked for ------------------------------------------------------------------------------------
-
-    @property
-    def title(self) -> str:
-        """What tells its sums over samples from those of other measures."""
-        return self.measure.call + self.suffix
 
     @property
     def merges(self) -> bool:
@@ -205,12 +202,19 @@ def _reads(expression: pl.Expr, columns: set[str]) -> bool:
     return not columns.isdisjoint(expression.meta.root_names())
 
 
+def title_of(measure: Measure, roles: Table) -> str:
+    """What tells the sums over samples of a measure from those of others."""
+    return measure.call + suffix_of(measure, roles)
+
+
 def suffix_of(measure: Measure, roles: Table) -> str:
-    """What tells the statistics of a measure from those of others, beyond their names."""
+    """What tells the statistics of a measure from those that are named alike, of other columns or fewer rows."""
     words = measure.table.differences(roles)
     reads = measure.probe.reads - {"group"}
     if reads:
-        words.append(f"reads {' and '.join(sorted(reads))}, per {measure.grain}")
+        # Of units that it reads in any case, a row without a key counts nowhere.
+        of_units = "" if measure.grain in {"group", *reads} else f", per {measure.grain}"
+        words.append(f"reads {' and '.join(sorted(reads))}{of_units}")
     if measure.own_columns.to_be_known:
         words.append(f"with {' and '.join(measure.own_columns.to_be_known)} known")
     if measure.labels is not None:

@@ -9,9 +9,10 @@ all excluded is still there.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Protocol
 
 import polars as pl
 
@@ -19,13 +20,15 @@ from polars_mlmetrics.data.roles import Table, Types, same_expression, types_of
 from polars_mlmetrics.data.source import is_at_hand
 from polars_mlmetrics.engine.arithmetic import even
 from polars_mlmetrics.engine.folds import CODE, beside, fold, share
-from polars_mlmetrics.engine.lane import Columns, Held, Lane, held_sums
+from polars_mlmetrics.engine.held import Held
+from polars_mlmetrics.engine.lane import Columns, Lane
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Metric, Planned
 from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.several import Counts
 from polars_mlmetrics.engine.small import NUMBER, split_by_id
 from polars_mlmetrics.engine.targets import OverTargets, mean_of
 from polars_mlmetrics.errors import StateError
@@ -35,6 +38,21 @@ FEW = 200
 
 IDS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 """The types of ids that may be small whole numbers."""
+
+
+class InPasses(Protocol):
+    """What is worked out from whole samples, and can be from a part of them after the other."""
+
+    by: list[str]
+
+    @property
+    def bytes_a_row(self) -> int: ...
+
+    def read(self, rows: pl.LazyFrame) -> None: ...
+
+    def part(self) -> pl.LazyFrame: ...
+
+    def merge(self, parts: Sequence[pl.DataFrame]) -> None: ...
 
 
 class Plan:
@@ -62,6 +80,7 @@ class Plan:
         self._types: dict[object, Types] = {}
         self._settled: dict[tuple[object, ...], Columns] = {}
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
+        self._several: dict[str, Counts] = {}
 
     def value(self, metric: Metric) -> pl.Expr:
         """The value of a metric, from the columns of the plan."""
@@ -82,44 +101,43 @@ class Plan:
     def _add_units(self, measure: Measure, columns: Columns) -> None:
         recorder = self._recorder(measure, in_runs=False)
         if self.state is not None:
-            self._check_held(recorder, self.state)
+            check_merges(recorder)
+            self.state.check(recorder, self.by, self.roles)
+            counts = self.state.counts(recorder, self.roles)
+            if counts:
+                self._several[columns.several] = counts
         lane = self._lane_of(recorder)
         # A formula over runs reads its other statistics as sums over them, so it is read again as one.
         lane.add(recorder if lane.run is None else self._recorder(measure, in_runs=True), columns)
 
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
         """Plan the metric of each target, and the mean of the targets."""
-        if self.state is not None and mean.column not in self.state.rows.collect_schema():
+        if self.state is not None and not self.state.has_target(mean.column):
             raise StateError(f"{mean.output_name}: this state does not tell one {mean.column!r} from another.")
         by = list(dict.fromkeys([*self.by, mean.column]))
         plan, settled = self._targets.setdefault(
             mean.column, (Plan(self.rows, by, self.roles, self.passes, self.state), [])
         )
-        terms = mean.terms(lambda part: pl.col(plan.add(part).value), pl.col(mean.column))
-        sums = {name: term.sum() for name, term in terms.items()}
+        added: list[Columns] = []
+
+        def value(part: Planned) -> pl.Expr:
+            added.append(plan.add(part))
+            return pl.col(added[-1].value)
+
+        sums = {name: term.sum() for name, term in mean.terms(value, pl.col(mean.column)).items()}
         settled += [mean_of(sums).alias(columns.value), sums["undefined"].alias(columns.undefined_units)]
+        reasons = [pl.col(reason).min() for reason in plan.reasons_of(added)]
+        if reasons:
+            settled.append(pl.coalesce(reasons).alias(columns.several))
+            self._several[columns.several] = {}
+
+    def reasons_of(self, planned: Iterable[Columns]) -> list[str]:
+        """The columns that say why one of these values is not known in a group of a state."""
+        return [columns.several for columns in planned if columns.several in self._several]
 
     def can_tell(self, measure: Measure) -> bool:
         """Whether a measure can be added: where there is a state, whether that holds what it needs."""
-        return self.state is None or not self._lacking(self._recorder(measure, in_runs=False), self.state)
-
-    def _lacking(self, recorder: Recorder, state: Held) -> list[str]:
-        """What a measure needs and a state does not hold."""
-        measure = recorder.measure
-        of_rows = [*measure.table.keys(measure.grain), *(s.name for s in (*recorder.folded, *recorder.run_rows))]
-        needed = held_sums(recorder, Columns.numbered(0)) if measure.grain == "sample" else of_rows
-        held = state.rows.collect_schema()
-        return [name for name in dict.fromkeys(needed) if name not in held]
-
-    def _check_held(self, recorder: Recorder, state: Held) -> None:
-        check_merges(recorder)
-        lacking = self._lacking(recorder, state)
-        if lacking:
-            more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
-            raise StateError(
-                f"{recorder.measure.output_name} needs {lacking[0]!r}{more}, which this state does not hold: it was "
-                f"made for other metrics, or for these on other rows or roles."
-            )
+        return self.state is None or not self.state.lacks(self._recorder(measure, in_runs=False), self.by, self.roles)
 
     def groups(self) -> pl.LazyFrame:
         """One row a group, with the columns of every measure."""
@@ -132,8 +150,32 @@ class Plan:
         plain += [fold(plan.groups(), self.by, settled) for plan, settled in self._targets.values()]
         coded = [lane.groups() for lane in others if lane.by != self.by]
         if not coded:
-            return beside(plain, self.by)
+            return self._where_whole(beside(plain, self.by))
         return self._named(beside(plain, self.by) if plain else self._groups(), coded)
+
+    def _where_whole(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        """A table by group, with the values that are known: of a state some are not, where samples are not whole."""
+        whole = [
+            pl.when(pl.col(columns.several).is_null()).then(pl.col(name)).alias(name)
+            for columns in self._settled.values()
+            if columns.several in self._several
+            for name in (columns.value, columns.undefined_units)
+        ]
+        table = self._with_reasons(table)
+        there = table.collect_schema()
+        return table.with_columns(column for column in whole if column.meta.output_name() in there)
+
+    def _with_reasons(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        """A table by group, and why samples are not whole in one where there is a state."""
+        counts = {reason: counts for reason, counts in self._several.items() if counts}
+        if self.state is None or not counts:
+            return table
+        # Samples are counted by group, whatever labels they have.
+        keys = [key for key in self.by if key not in self.state.finer]
+        reasons = self.state.reasons(keys, counts)
+        if not keys:
+            return table.join(reasons, how="cross")
+        return table.join(reasons, on=keys, how="left", nulls_equal=True)
 
     def _groups(self) -> pl.LazyFrame:
         return self.rows.select(self.by).unique()
@@ -175,7 +217,7 @@ class Plan:
             return pl.concat([self._units_of(lanes).collect() for _ in passes]).lazy()
 
     def _units_of(self, lanes: list[Lane]) -> pl.LazyFrame:
-        units = beside([lane.units() for lane in lanes], lanes[0].unit_keys)
+        units = self._where_whole(beside([lane.units() for lane in lanes], lanes[0].unit_keys))
         return units.filter(pl.any_horizontal(columns.present for columns in self._settled.values()))
 
     def _fold_in_parts(self) -> None:
@@ -184,7 +226,7 @@ class Plan:
             merged = self.state.merged(self.by, {name for lane in self._lanes.values() for name in lane.needed()})
             for lane in self._lanes.values():
                 lane.take_from(merged)
-        lanes = [lane for lane in self._lanes.values() if lane.in_passes]
+        lanes = self._in_passes()
         if self.passes is None or not lanes:
             return
         with closing(self._passes(lanes, self.passes)) as passes:
@@ -193,7 +235,10 @@ class Plan:
             lane.read(self._coded(lane.by, self.rows))
             lane.merge(parts)
 
-    def _passes(self, lanes: list[Lane], passes: Passes) -> Generator[None]:
+    def _in_passes(self) -> list[InPasses]:
+        return [lane for lane in self._lanes.values() if lane.in_passes]
+
+    def _passes(self, lanes: Sequence[InPasses], passes: Passes) -> Generator[None]:
         """Have lanes read one part of the rows after the other."""
         # Closed at once where a pass fails, not when the error is forgotten: till then a bar would stay on the screen.
         with closing(passes.parts(sum(lane.bytes_a_row for lane in lanes))) as parts:

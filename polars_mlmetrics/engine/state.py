@@ -8,123 +8,27 @@ questions are of different types, and do not go one under the other.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.listed import LISTED
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.engine.arithmetic import modulo, splitmix
-from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, compacted, share, two_of_one_name
-from polars_mlmetrics.engine.lane import Columns, Held, Lane, held_sums
+from polars_mlmetrics.engine.declared import digests_of, is_from_elsewhere
+from polars_mlmetrics.engine.folds import BIN, BUCKET, CODE, Fold, beside, compacted, share, two_of_one_name
+from polars_mlmetrics.engine.lane import Columns, Lane, held_sums, sums_of
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Planned
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.reading import Moment, Monoid, Statistic
+from polars_mlmetrics.engine.reading import Statistic
 from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.staged import FEW, Plan, check_merges
+from polars_mlmetrics.engine.several import SeveralValues, counts_of
+from polars_mlmetrics.engine.staged import FEW, InPasses, Plan, check_merges
 from polars_mlmetrics.engine.targets import OverTargets
-from polars_mlmetrics.errors import INTERNAL, StateError
-
-BUCKET = f"{INTERNAL}bucket"
-
-FORMAT = 1
-RESERVED = ("state", "bucket", "label", "bin")
-"""The columns of a state that are neither by columns nor statistics."""
-
-KINDS: dict[str, pl.DataType] = {
-    kind.__name__: kind()
-    for kind in (
-        pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64,
-        pl.UInt128, pl.Float16, pl.Float32, pl.Float64, pl.Decimal, pl.String, pl.Date, pl.Datetime, pl.Duration,
-        pl.Time, pl.Binary, pl.Null,
-    )
-}  # fmt: skip
-"""The kinds of columns that a metric may read as they are; of any other nothing but its name is known."""
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What a state holds, as its first column tells it."""
-
-    by: list[str]
-    label: str | None
-    """The log's name for the column of labels, where there is one."""
-    bins: bool
-    buckets: dict[str, Any] | None
-    roles: dict[str, Any]
-    columns: dict[str, str]
-    """The kinds of the log's columns that the metrics read."""
-    metrics: list[str]
-    statistics: dict[str, Any]
-    """How each statistic is merged: "count", "sum", "min", "max", or what it takes to move a mean."""
-    listed: list[str] | None = None
-    """The categories of the log's column `listed`, where it is a log of what was returned."""
-    format: int = FORMAT
-
-    def column(self) -> pl.Expr:
-        """The column that tells it."""
-        text = json.dumps(asdict(self), sort_keys=True)
-        return pl.lit(text, dtype=pl.Enum([text])).alias("state")
-
-    @classmethod
-    def of(cls, schema: Mapping[str, pl.DataType]) -> Contents:
-        """What a state of this schema holds; an error where it is none."""
-        dtype = schema.get("state")
-        if not isinstance(dtype, pl.Enum) or len(dtype.categories) != 1:
-            raise StateError("this is no state: it lacks the column 'state', which `state` writes and which says so.")
-        contents = cls.read(dtype.categories[0])
-        missing = [name for name in contents.names() if name not in schema]
-        if missing:
-            raise StateError(f"this state has lost its column {missing[0]!r}: filter its rows, and keep all columns.")
-        return contents
-
-    @classmethod
-    def read(cls, text: str) -> Contents:
-        """Contents from their text."""
-        try:
-            told = json.loads(text)
-            version = told["format"]
-        except (ValueError, TypeError, KeyError):
-            raise StateError("this is no state: its column 'state' does not say what it holds.") from None
-        if version != FORMAT:
-            raise StateError(f"this state has format {version!r}, and this version reads format {FORMAT}.")
-        try:
-            contents = cls(**told)
-            contents.monoids()
-        except (TypeError, KeyError, AttributeError):
-            raise StateError("this is no state: its column 'state' does not say what it holds.") from None
-        return contents
-
-    def keys(self) -> list[str]:
-        """The columns that tell one row from another."""
-        there = {"bucket": self.buckets, "label": self.label, "bin": self.bins}
-        return [*self.by, *(name for name, is_there in there.items() if is_there)]
-
-    def names(self) -> list[str]:
-        """All its columns."""
-        return ["state", *self.keys(), *self.statistics]
-
-    def monoids(self) -> list[Statistic]:
-        """Its statistics, as what is merged."""
-        return [_of_spec(name, told) for name, told in self.statistics.items()]
-
-    def log(self) -> dict[str, pl.DataType]:
-        """The schema of the log, as far as it is known."""
-        read = {name: KINDS.get(kind, pl.String()) for name, kind in self.columns.items()}
-        return read if self.listed is None else {**read, LISTED: pl.Enum(self.listed)}
-
-    def held(self, state: pl.LazyFrame) -> Held:
-        """A state under the names that a plan has for its columns."""
-        named = {"bucket": BUCKET, "label": self.label or "", "bin": BIN}
-        rows = state.drop("state").rename({name: named[name] for name in self.keys() if name in named})
-        finer = [named[name] for name in ("label", "bin") if name in self.keys()]
-        return Held(rows, self.by, finer, self.monoids())
+from polars_mlmetrics.errors import StateError
 
 
 class OfRows(NamedTuple):
@@ -135,14 +39,26 @@ class OfRows(NamedTuple):
     """Whether it must be told by label."""
 
 
+class AtGrain(NamedTuple):
+    """A statistic, and what tells it apart in a group."""
+
+    statistic: Statistic
+    by_label: bool = False
+    by_bin: bool = False
+
+
 class StatePlan(Plan):
     """What measures need of the rows of a frame, as a state."""
 
-    def __init__(self, rows: pl.LazyFrame, by: Sequence[str], roles: Table, passes: Passes | None = None) -> None:
-        super().__init__(rows, by, roles, passes)
+    def __init__(self, rows: pl.LazyFrame, by: Mapping[str, str], roles: Table, passes: Passes | None = None) -> None:
+        super().__init__(rows, list(by), roles, passes)
+        self._names = by
         self._of_rows: list[OfRows] = []
         self._of_samples: list[tuple[Recorder, Columns]] = []
+        self._of_several: dict[tuple[str, ...], SeveralValues] = {}
         self._labels: set[str] = set()
+        self.declared: dict[str, str] = {}
+        """What statistics mean that metrics from elsewhere ask for."""
 
     def can_tell(self, measure: Measure) -> bool:
         """Whether it takes no fold of its own: samples are many, and are folded only where a metric asks for them."""
@@ -154,6 +70,11 @@ class StatePlan(Plan):
     def _need(self, measure: Measure, columns: Columns, *, by_label: bool) -> None:
         recorder = self._recorder(measure, in_runs=False)
         check_merges(recorder)
+        for name, digest in digests_of(measure, self.roles).items():
+            if self.declared.setdefault(name, digest) != digest:
+                raise two_of_one_name(name)
+        if recorder.is_of_whole_samples:
+            self._count_several(measure.table.sample)
         if measure.grain == "sample":
             if any(recorder.title == other.title for other, _ in self._of_samples):
                 raise two_of_one_name(recorder.title)
@@ -163,6 +84,16 @@ class StatePlan(Plan):
             self._of_rows.append(OfRows(recorder, by_label))
         if by_label:
             self._labels.add(measure.table.label)
+
+    def _count_several(self, sample: tuple[str, ...]) -> None:
+        counts = counts_of(self._names, sample, self.roles.sample)
+        if counts and sample not in self._of_several:
+            self._of_several[sample] = SeveralValues(
+                self.rows, self.by, sample, counts, in_passes=self.passes is not None
+            )
+
+    def _in_passes(self) -> list[InPasses]:
+        return [*super()._in_passes(), *(several for several in self._of_several.values() if several.in_passes)]
 
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
         is_label = all(
@@ -193,14 +124,21 @@ class StatePlan(Plan):
         """Whether there are statistics of bins."""
         return any(recorder.run_rows for recorder, _ in self._of_rows)
 
-    def statistics(self) -> list[Statistic]:
-        """All that the state holds, as what is merged."""
-        of_rows = [s for recorder, _ in self._of_rows for s in (*recorder.folded, *recorder.run_rows)]
-        held = [name for recorder, columns in self._of_samples for name in held_sums(recorder, columns)]
-        of_samples = [
-            Statistic(name, pl.col(name), "sum", is_count=name.endswith((": units", ": defined"))) for name in held
-        ]
-        return list({statistic.name: statistic for statistic in (*of_rows, *of_samples)}.values())
+    def statistics(self) -> list[AtGrain]:
+        """All that the state holds, with the grain of each."""
+        for recorder, _ in self._of_rows:
+            if not is_from_elsewhere(recorder.measure):
+                for statistic in (*recorder.folded, *recorder.run_rows):
+                    if statistic.name in self.declared:
+                        raise two_of_one_name(statistic.name)
+        by_label = self.label is not None
+        held = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in recorder.folded]
+        for kind in self._kinds_of_bins():
+            by_label = any(needed.by_label for needed in kind)
+            held += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.recorder.run_rows]
+        held += [AtGrain(s) for recorder, _ in self._of_samples for s in sums_of(recorder)]
+        held += [AtGrain(s) for several in self._of_several.values() for s in several.statistics()]
+        return list({at_grain.statistic.name: at_grain for at_grain in held}.values())
 
     def table(self) -> pl.LazyFrame:
         """The state, under the plan's names for its keys."""
@@ -215,10 +153,25 @@ class StatePlan(Plan):
         # With buckets one fold at all keys would be long.
         if fewest <= FEW and BUCKET not in self.by and self.passes is None:
             share([*(lane.fold for lane in of_rows if not lane.looks_back), bins[0]])
-        rows = beside([lane.folded() for lane in of_rows], [*self.by, *label])
-        tables = [rows, *map(_table_of_bins, bins), *(self._sums_of(lane, rows) for lane in of_samples)]
-        keys = [*self.by, *label, *([BIN] if self.has_bins else [])]
-        return rows if len(tables) == 1 else compacted(pl.concat(tables, how="diagonal"), keys, self.statistics())
+        # The groups are taken from it too.
+        rows = beside([lane.folded() for lane in of_rows], [*self.by, *label]).cache()
+        of_groups, finer = [rows], []
+        if self.label is not None:
+            has_label = pl.col(self.label).is_not_null()
+            of_groups, finer = [rows.filter(~has_label)], [rows.filter(has_label)]
+        of_groups += [self._sums_of(lane, rows) for lane in of_samples]
+        of_groups += [several.table(rows.select(self.by).unique()) for several in self._of_several.values()]
+        if bins:
+            finer.append(self._merged(list(map(_table_of_bins, bins)), [*self.by, *label, BIN]))
+        return pl.concat([self._merged(of_groups, self.by), *finer], how="diagonal")
+
+    def _merged(self, tables: Sequence[pl.LazyFrame], keys: Sequence[str]) -> pl.LazyFrame:
+        """Tables of other statistics at the same keys, as one."""
+        if len(tables) == 1:
+            return tables[0]
+        table = pl.concat(tables, how="diagonal")
+        there = table.collect_schema()
+        return compacted(table, keys, [held.statistic for held in self.statistics() if held.statistic.name in there])
 
     def _by_passes(self) -> list[tuple[bool, list[Recorder]]]:
         """The formulas whose statistics can be folded at once, and those that in passes want whole samples."""
@@ -238,12 +191,8 @@ class StatePlan(Plan):
 
     def _bins(self, label: list[str]) -> list[Fold]:
         """The statistics of bins, the fewest first, each kind by itself: by label where some are of labels."""
-        kinds: dict[str, list[OfRows]] = {}
-        for needed in self._of_rows:
-            if needed.recorder.run_key is not None:
-                kinds.setdefault(needed.recorder.run_name, []).append(needed)
         told = []
-        for kind in sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0):
+        for kind in self._kinds_of_bins():
             recorders = [needed.recorder for needed in kind]
             run = recorders[0].run_key
             assert run is not None
@@ -258,6 +207,14 @@ class StatePlan(Plan):
                     bins.take(statistic)
             told.append(bins)
         return told
+
+    def _kinds_of_bins(self) -> list[list[OfRows]]:
+        """The formulas of bins, by the bins that they have, the fewest first."""
+        kinds: dict[str, list[OfRows]] = {}
+        for needed in self._of_rows:
+            if needed.recorder.run_key is not None:
+                kinds.setdefault(needed.recorder.run_name, []).append(needed)
+        return sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0)
 
     def _sums_of(self, lane: Lane, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The sums over samples, by group, under the names that a state has for them."""
@@ -284,20 +241,3 @@ def bucket_of(sample: Sequence[str], schema: Mapping[str, pl.DataType], buckets:
     for column in sample:
         code = splitmix(code + pl.col(column).fill_null(0).cast(pl.UInt64, wrap_numerical=True))
     return modulo(code, buckets).cast(pl.Int64), "splitmix64"
-
-
-def spec(statistic: Statistic) -> Any:
-    """How a statistic is merged, as a text holds it."""
-    if statistic.moment is not None:
-        return asdict(statistic.moment)
-    return "count" if statistic.is_count else statistic.monoid
-
-
-def _of_spec(name: str, told: Any) -> Statistic:
-    row = pl.col(name)
-    if told == "count":
-        return Statistic(name, row, "sum", is_count=True)
-    if isinstance(told, str):
-        return Statistic(name, row, cast(Monoid, told))
-    moment = Moment(told["weight"], tuple(told["shifts"]), tuple(told["deviations"]))
-    return Statistic(name, row, moment.monoid, moment=moment)

@@ -1,0 +1,245 @@
+"""What a state says of itself: the text of its first column, read strictly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+import polars as pl
+
+from polars_mlmetrics.data.listed import LISTED
+from polars_mlmetrics.data.roles import checked_roles, is_pattern
+from polars_mlmetrics.engine.folds import BIN, BUCKET
+from polars_mlmetrics.engine.held import Held
+from polars_mlmetrics.engine.reading import Moment, Monoid, Statistic
+from polars_mlmetrics.errors import INTERNAL, MetricError, StateError
+
+FORMAT = 2
+RESERVED = ("state", "bucket", "label", "bin")
+"""The columns of a state that are neither by columns nor statistics."""
+
+KINDS: dict[str, pl.DataType] = {
+    kind.__name__: kind()
+    for kind in (
+        pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64,
+        pl.UInt128, pl.Float16, pl.Float32, pl.Float64, pl.Decimal, pl.String, pl.Date, pl.Datetime, pl.Duration,
+        pl.Time, pl.Binary, pl.Null,
+    )
+}  # fmt: skip
+"""The kinds of columns that a metric may read as they are; of any other nothing but its name is known."""
+
+SAYS_NOTHING = "this is no state: its column 'state' does not say what it holds."
+
+
+def parsed(text: Any) -> Any:
+    """What a JSON text says; a ValueError where it is none, or says one thing twice."""
+    try:
+        return json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_number)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice")
+    return dict(pairs)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Whether a value of JSON is of this shape.
+
+    That is a type, a value, [the shape of every item], {str: the shape of every value}, {name: shape} for these names
+    and no others, or a tuple of shapes, one of which it has.
+    """
+    if isinstance(shape, tuple):
+        return any(fits(value, one) for one in shape)
+    if isinstance(shape, type):
+        return type(value) is shape
+    if type(value) is not type(shape):
+        return False
+    if isinstance(shape, list):
+        return all(fits(item, shape[0]) for item in value)
+    if not isinstance(shape, dict):
+        return bool(value == shape)
+    if str in shape:
+        return all(fits(item, shape[str]) for item in value.values())
+    return value.keys() == shape.keys() and all(fits(item, shape[name]) for name, item in value.items())
+
+
+ROLES = {"sample": [str], "label": str, "score": str, "truth": str}
+MOMENT = {"weight": str, "shifts": [str], "deviations": [str]}
+SHAPE = {
+    "format": FORMAT,
+    "by": [str],
+    "expressions": {str: str},
+    "label": (None, str),
+    "bins": bool,
+    "buckets": (None, {"count": int, "hash": ("splitmix64", "polars")}),
+    "roles": (ROLES, {**ROLES, "weight": str}),
+    "columns": {str: str},
+    "metrics": [str],
+    "listed": (None, [str]),
+    "statistics": {str: {"merge": ("count", "sum", "min", "max", MOMENT), "label": bool, "bin": bool}},
+    "declared": {str: str},
+}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a state holds, as its first column tells it."""
+
+    by: list[str]
+    expressions: dict[str, str]
+    """The by columns that were worked out from the columns of the log, and how."""
+    label: str | None
+    """The log's name for the column of labels, where there is one."""
+    bins: bool
+    buckets: dict[str, Any] | None
+    roles: dict[str, Any]
+    columns: dict[str, str]
+    """The kinds of the log's columns that the metrics read."""
+    metrics: list[str]
+    listed: list[str] | None
+    """The categories of the log's column `listed`, where it is a log of what was returned."""
+    statistics: dict[str, Any]
+    """How each statistic is merged ("count", "sum", "min", "max", or what it takes to move a shift), and at what grain
+    it is held."""
+    declared: dict[str, str]
+    """A digest of what each statistic means that comes from a metric declared elsewhere."""
+    format: int = FORMAT
+
+    def column(self) -> pl.Expr:
+        """The column that tells it."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return pl.lit(text, dtype=pl.Enum([text])).alias("state")
+
+    @classmethod
+    def of(cls, schema: Mapping[str, pl.DataType]) -> Contents:
+        """What a state of this schema holds; an error where it is none."""
+        contents = cls.read(text_in(schema))
+        missing = [name for name in contents.names() if name not in schema]
+        if missing:
+            raise StateError(f"this state has lost its column {missing[0]!r}: filter its rows, and keep all columns.")
+        for name, kinds in contents._kinds().items():
+            if schema[name] not in kinds:
+                shown = " or ".join(map(str, kinds))
+                raise StateError(f"the column {name!r} of this state is {schema[name]}: a state has {shown} there.")
+        return contents
+
+    @classmethod
+    def read(cls, text: str) -> Contents:
+        """Contents from their text."""
+        try:
+            said = parsed(text)
+        except ValueError:
+            raise StateError(SAYS_NOTHING) from None
+        if type(said) is not dict or "format" not in said:
+            raise StateError(SAYS_NOTHING)
+        if not fits(said["format"], FORMAT):
+            raise StateError(
+                f"this state has format {said['format']!r}, and this version reads format {FORMAT}: make it anew from "
+                f"its log, by `state` or `update_states`, or read it with the version that wrote it."
+            )
+        if not fits(said, SHAPE):
+            raise StateError(SAYS_NOTHING)
+        contents = cls(**said)
+        if not all(contents._sound()):
+            raise StateError(SAYS_NOTHING)
+        return contents
+
+    def _sound(self) -> Iterator[bool]:
+        """What holds of the contents of a state, beside that they are of the right shape."""
+        for names in (self.by, self.metrics, self.roles["sample"], self.listed or ()):
+            yield len(set(names)) == len(names)
+        yield {*self.by}.isdisjoint({*RESERVED, *self.statistics, self.label})
+        yield {*RESERVED}.isdisjoint(self.statistics)
+        yield {*self.expressions} <= {*self.by}
+        columns = [*self.by, *self.statistics, *([] if self.label is None else [self.label])]
+        yield not any(is_pattern(name) or name.startswith(INTERNAL) for name in columns)
+        yield self.buckets is None or self.buckets["count"] > 0
+        try:
+            yield checked_roles(self.roles) == {**self.roles, "sample": tuple(self.roles["sample"])}
+        except MetricError:
+            yield False
+        for held in self.statistics.values():
+            yield not held["label"] or self.label is not None
+            yield not held["bin"] or self.bins
+        for moment in (s.moment for s in self.merged() if s.moment is not None):
+            yield {moment.weight, *moment.shifts, *moment.deviations} <= {*self.statistics}
+            yield len(moment.shifts) in (1, 2) and len(moment.deviations) in (0, len(moment.shifts))
+
+    def _kinds(self) -> dict[str, tuple[pl.DataType, ...]]:
+        """The types that the columns have which are of the format's own."""
+        kinds: dict[str, tuple[pl.DataType, ...]] = {}
+        if self.buckets is not None:
+            kinds["bucket"] = (pl.Int64(),)
+        if self.bins:
+            kinds["bin"] = (pl.Float64(),)
+        for statistic in self.merged():
+            kinds[statistic.name] = (pl.Int64(),) if statistic.is_count else (pl.Int64(), pl.Float64())
+        return kinds
+
+    def keys(self) -> list[str]:
+        """The columns that tell one row from another."""
+        there = {"bucket": self.buckets, "label": self.label, "bin": self.bins}
+        return [*self.by, *(name for name, is_there in there.items() if is_there not in (None, False))]
+
+    def names(self) -> list[str]:
+        """All its columns."""
+        return ["state", *self.keys(), *self.statistics]
+
+    def merged(self) -> list[Statistic]:
+        """Its statistics, as what is merged."""
+        return [_of_spec(name, held["merge"]) for name, held in self.statistics.items()]
+
+    def log(self) -> dict[str, pl.DataType]:
+        """The schema of the log, as far as it is known."""
+        read = {name: KINDS.get(kind, pl.String()) for name, kind in self.columns.items()}
+        return read if self.listed is None else {**read, LISTED: pl.Enum(self.listed)}
+
+    def held(self, state: pl.LazyFrame) -> Held:
+        """A state under the names that a plan has for its columns."""
+        named = {"bucket": BUCKET, "bin": BIN} | ({} if self.label is None else {"label": self.label})
+        there = {name: named[name] for name in self.keys() if name in named}
+        return Held(
+            rows=state.select(self.names()[1:]).rename(there),
+            by=self.by,
+            has_buckets=self.buckets is not None,
+            label=self.label,
+            finer=[there[name] for name in ("label", "bin") if name in there],
+            statistics={statistic.name: statistic for statistic in self.merged()},
+            by_label=[name for name, held in self.statistics.items() if held["label"]],
+            expressions=list(self.expressions),
+            declared=self.declared,
+        )
+
+
+def text_in(schema: Mapping[str, pl.DataType]) -> str:
+    """The text by which a state says what it holds; an error where there is none."""
+    dtype = schema.get("state")
+    if not isinstance(dtype, pl.Enum) or len(dtype.categories) != 1:
+        raise StateError("this is no state: it lacks the column 'state', which `state` writes and which says so.")
+    return str(dtype.categories[0])
+
+
+def spec(statistic: Statistic) -> Any:
+    """How a statistic is merged, as a text holds it."""
+    if statistic.moment is not None:
+        return asdict(statistic.moment)
+    return "count" if statistic.is_count else statistic.monoid
+
+
+def _of_spec(name: str, held: Any) -> Statistic:
+    row = pl.col(name)
+    if held == "count":
+        return Statistic(name, row, "sum", is_count=True)
+    if isinstance(held, str):
+        return Statistic(name, row, cast(Monoid, held))
+    moment = Moment(held["weight"], tuple(held["shifts"]), tuple(held["deviations"]))
+    return Statistic(name, row, moment.monoid, moment=moment)

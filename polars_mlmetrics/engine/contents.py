@@ -170,9 +170,9 @@ class Contents:
         for held in self.statistics.values():
             yield not held["label"] or self.label is not None
             yield not held["bin"] or self.bins
-        for moment in (s.moment for s in self.merged() if s.moment is not None):
-            yield {moment.weight, *moment.shifts, *moment.deviations} <= {*self.statistics}
-            yield len(moment.shifts) in (1, 2) and len(moment.deviations) in (0, len(moment.shifts))
+        moments = {statistic.name: statistic.moment for statistic in self.merged()}
+        for name, moment in moments.items():
+            yield moment is None or _is_sound(name, moment, moments)
 
     def _kinds(self) -> dict[str, tuple[pl.DataType, ...]]:
         """The types that the columns have which are of the format's own."""
@@ -243,3 +243,14 @@ def _of_spec(name: str, held: Any) -> Statistic:
         return Statistic(name, row, cast(Monoid, held))
     moment = Moment(held["weight"], tuple(held["shifts"]), tuple(held["deviations"]))
     return Statistic(name, row, moment.monoid, moment=moment)
+
+
+def _is_sound(name: str, moment: Moment, held: Mapping[str, Moment | None]) -> bool:
+    """Whether all that a moment names is held, and is what it is named as."""
+    shifts, deviations = moment.shifts, moment.deviations
+    return (
+        held.get(moment.weight, moment) is None
+        and all(held.get(shift) == Moment(moment.weight, (shift,)) for shift in shifts)
+        and all(held.get(deviation) is not None for deviation in deviations)
+        and (len(shifts) in (1, 2) and len(deviations) == len(shifts) if deviations else shifts == (name,))
+    )

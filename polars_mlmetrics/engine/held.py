@@ -67,6 +67,8 @@ class Held:
     def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> None:
         """Refuse a measure that cannot be answered by these keys, or that means something else than it did."""
         measure = recorder.measure
+        if self.label in by:
+            check_label_as_target(recorder, measure.table.label)
         own = digests_of(measure, roles)
         if any(self.declared.get(name, digest) != digest for name, digest in own.items()):
             raise StateError(
@@ -93,8 +95,7 @@ class Held:
             *(statistic.name for statistic in asked if not self._is_held(statistic, by_label=by_label)),
             *(name for name in own if name not in self.declared),
             *(name for name in names if name in self.declared and name not in own),
-            *(name for name in self.counts(recorder, roles) if name not in self.statistics),
-        ]
+        ] or [name for name in self.counts(recorder, roles) if name not in self.statistics]
         return [
             f"{name!r} by label" if by_label and name in self.statistics else repr(name)
             for name in dict.fromkeys(lacking)
@@ -105,3 +106,12 @@ class Held:
         if held is None or (by_label and statistic.name not in self.by_label):
             return False
         return (held.monoid, held.moment) == (statistic.monoid, statistic.moment)
+
+
+def check_label_as_target(recorder: Recorder, label: str) -> None:
+    """Refuse a measure of each label as a target that looks into samples: it sees those of the label alone."""
+    if recorder.is_of_whole_samples:
+        raise StateError(
+            f"{recorder.measure.output_name} looks into samples, and with {label!r} as the target into the rows of one "
+            f"label: no state holds that. Ask `evaluate` for it."
+        )

@@ -60,7 +60,7 @@ class SeveralValues:
     def part(self) -> pl.LazyFrame:
         """The counts of the rows; no row for a group without such samples."""
         rows = self.rows.filter(pl.col(column).is_not_null() for column in self.sample)
-        codes = rows.select(*self.sample, self._code().alias(_CODE)).group_by(self.sample)
+        codes = rows.select(*self.sample, code_of(self.by).alias(_CODE)).group_by(self.sample)
         ends = codes.agg(pl.col(_CODE).min().alias(_LOWEST), pl.col(_CODE).max().alias(_HIGHEST))
         several = ends.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self.sample).cache()
         # As a rule there are none. Then a cross join does not begin to read the rows; a semi join would read them all.
@@ -68,44 +68,27 @@ class SeveralValues:
         keys = list(dict.fromkeys([*self.sample, *self.by]))
         places = rows.select(keys).join(there_are, how="cross").drop(_CODE).join(several, on=self.sample, how="semi")
         # Equal values as one number, so that the lowest and the highest of each sample tell whether there are several.
-        number = {column: f"{INTERNAL}number:{column}" for column in self._columns}
-        numbers = [pl.int_range(pl.len()).min().over(column).alias(name) for column, name in number.items()]
+        number = {column: f"{INTERNAL}number:{column}" for column, *_ in self.counts.values()}
+        numbers = [pl.col(_CODE).min().over(column).alias(name) for column, name in number.items()]
         counted = [
             _has_several(pl.col(number[column]), [*self.sample, *(number[other] for other in within)]).alias(name)
             for name, (column, *within) in self.counts.items()
         ]
-        return fold(
-            places.unique().with_columns(numbers).with_columns(counted),
-            self.by,
-            [pl.col(self._names).sum().cast(pl.Int64)],
-        )
-
-    def _code(self) -> pl.Expr:
-        return code_of(self._columns)
-
-    @property
-    def _columns(self) -> list[str]:
-        return list(dict.fromkeys(column for column, *_ in self.counts.values()))
-
-    @property
-    def _names(self) -> list[str]:
-        return list(self.counts)
+        places = places.unique().with_row_index(_CODE).with_columns(numbers).with_columns(counted)
+        return fold(places, self.by, [pl.col(list(self.counts)).sum().cast(pl.Int64)])
 
     def merge(self, parts: Sequence[pl.DataFrame]) -> None:
         """Take what parts of the rows gave, instead of the rows."""
         self._parts = pl.concat(parts).lazy()
 
     def table(self, groups: pl.LazyFrame) -> pl.LazyFrame:
-        """The counts of every group."""
-        counts = self.part() if self._parts is None else fold(self._parts, self.by, [pl.col(self._names).sum()])
-        # Two of one code would be an error here, never a sample that is not counted.
-        codes = groups.select(self._columns).unique().with_columns(self._code().alias(_CODE))
-        groups = groups.join(
-            codes.join(codes.select(_CODE).unique(), on=_CODE, validate="1:1"), on=self._columns, nulls_equal=True
-        ).drop(_CODE)
-        return groups.join(counts, on=self.by, how="left", nulls_equal=True).with_columns(
-            pl.col(self._names).fill_null(0)
-        )
+        """The counts: a row of zeros for every group, and one more for those with such samples."""
+        counts = self.part() if self._parts is None else self._parts
+        groups = groups.with_columns(code_of(self.by).alias(_CODE))
+        # Two groups of one code would be an error here, never a sample that is not counted.
+        groups = groups.join(groups.select(_CODE).unique(), on=_CODE, validate="1:1").drop(_CODE)
+        zeros = groups.with_columns(pl.lit(0, dtype=pl.Int64).alias(name) for name in self.counts)
+        return pl.concat([zeros, counts.select(zeros.collect_schema().names())])
 
     def statistics(self) -> list[Statistic]:
         """The counts, as what is merged."""

@@ -18,6 +18,7 @@ from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.engine.arithmetic import modulo, splitmix
 from polars_mlmetrics.engine.declared import digests_of, is_from_elsewhere
 from polars_mlmetrics.engine.folds import BIN, BUCKET, CODE, Fold, beside, compacted, share, two_of_one_name
+from polars_mlmetrics.engine.held import check_label_as_target
 from polars_mlmetrics.engine.lane import Columns, Lane, held_sums, sums_of
 from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.metric import Planned
@@ -76,14 +77,19 @@ class StatePlan(Plan):
         if recorder.is_of_whole_samples:
             self._count_several(measure.table.sample)
         if measure.grain == "sample":
-            if any(recorder.title == other.title for other, _ in self._of_samples):
-                raise two_of_one_name(recorder.title)
-            super()._add_units(measure, columns)
-            self._of_samples.append((recorder, columns))
+            self._need_of_samples(recorder, columns)
         else:
             self._of_rows.append(OfRows(recorder, by_label))
         if by_label:
             self._labels.add(measure.table.label)
+
+    def _need_of_samples(self, recorder: Recorder, columns: Columns) -> None:
+        known = next((other.measure for other, _ in self._of_samples if other.title == recorder.title), None)
+        if known is None:
+            super()._add_units(recorder.measure, columns)
+            self._of_samples.append((recorder, columns))
+        elif known.alias("").key != recorder.measure.alias("").key:
+            raise two_of_one_name(recorder.title)
 
     def _count_several(self, sample: tuple[str, ...]) -> None:
         counts = counts_of(self._names, sample, self.roles.sample)
@@ -96,15 +102,13 @@ class StatePlan(Plan):
         return [*super()._in_passes(), *(several for several in self._of_several.values() if several.in_passes)]
 
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
-        is_label = all(
-            measure.table.label == mean.column and measure.grain == "group" and not measure.looks_across
-            for measure in mean.measures()
-        )
+        is_label = all(m.table.label == mean.column and m.grain == "group" for m in mean.measures())
         if not is_label and mean.column not in self.by:
             raise StateError(f"{mean.output_name}: a state tells targets apart by a key. Add {mean.column!r} to by.")
 
         def added(part: Planned) -> pl.Expr:
             if is_label and isinstance(part, Measure):
+                check_label_as_target(self._recorder(part, in_runs=False), mean.column)
                 self._need(part, columns, by_label=True)
             else:
                 self.add(part)
@@ -158,7 +162,7 @@ class StatePlan(Plan):
         of_groups, finer = [rows], []
         if self.label is not None:
             has_label = pl.col(self.label).is_not_null()
-            of_groups, finer = [rows.filter(~has_label)], [rows.filter(has_label)]
+            of_groups, finer = [rows.filter(~has_label)], [self._merged([rows.filter(has_label)], [*self.by, *label])]
         of_groups += [self._sums_of(lane, rows) for lane in of_samples]
         of_groups += [several.table(rows.select(self.by).unique()) for several in self._of_several.values()]
         if bins:
@@ -167,11 +171,13 @@ class StatePlan(Plan):
 
     def _merged(self, tables: Sequence[pl.LazyFrame], keys: Sequence[str]) -> pl.LazyFrame:
         """Tables of other statistics at the same keys, as one."""
-        if len(tables) == 1:
-            return tables[0]
         table = pl.concat(tables, how="diagonal")
         there = table.collect_schema()
-        return compacted(table, keys, [held.statistic for held in self.statistics() if held.statistic.name in there])
+        statistics = [held.statistic for held in self.statistics() if held.statistic.name in there]
+        if len(tables) == 1 and all(statistic.moment is None for statistic in statistics):
+            return table
+        # Also one by itself, so that sums about a shift are as `compact` leaves them.
+        return compacted(table, [key for key in keys if key in there], statistics)
 
     def _by_passes(self) -> list[tuple[bool, list[Recorder]]]:
         """The formulas whose statistics can be folded at once, and those that in passes want whole samples."""

@@ -1279,33 +1279,13 @@ def test_a_weight_that_the_state_does_not_know_is_an_error() -> None:
         mlm.finish(HELD, F1.on(weight="w"))
 
 
-def told_as(text: str) -> pl.DataFrame:
-    """The state, with another text in the column that says what it holds."""
-    return HELD.with_columns(pl.lit(text, dtype=pl.Enum([text])).alias("state"))
-
-
-def told_with(**changes: Any) -> str:
-    return json.dumps({**contents(HELD), **changes})
-
-
 NO_STATE_AT_ALL = "this is no state: it lacks the column 'state', which `state` writes and which says so."
-SAYS_NOTHING = "this is no state: its column 'state' does not say what it holds."
-OTHER_FORMAT = "this state has format {!r}, and this version reads format 1."
 LOST = "this state has lost its column {!r}: filter its rows, and keep all columns."
 NO_STATES: list[tuple[pl.DataFrame, str]] = [
     (SMALL, NO_STATE_AT_ALL),
     (HELD.drop("state"), NO_STATE_AT_ALL),
     (HELD.with_columns(pl.col("state").cast(pl.String)), NO_STATE_AT_ALL),
     (HELD.with_columns(pl.lit("a", dtype=pl.Enum(["a", "b"])).alias("state")), NO_STATE_AT_ALL),
-    *(
-        (told_as(text), SAYS_NOTHING)
-        for text in ("", "no", "1", "[1]", "{}", '{"format": 1}', told_with(more=1), told_with(statistics=1))
-    ),
-    *(
-        (told_as(json.dumps({key: it for key, it in contents(HELD).items() if key != lost})), SAYS_NOTHING)
-        for lost in contents(HELD)
-    ),
-    *((told_as(told_with(format=version)), OTHER_FORMAT.format(version)) for version in (0, 2, "1", None)),
     *((HELD.drop(name), LOST.format(name)) for name in HELD.columns if name != "state"),
     (HELD.rename({"model": "m"}), LOST.format("model")),
 ]

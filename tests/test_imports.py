@@ -24,7 +24,7 @@ def loaded() -> set[str]:
     code = """
 import inspect, sys
 import polars as pl, polars_mlmetrics as mlm
-log = pl.DataFrame({"sample": [1], "label": ["x"], "score": [0.9], "truth": [1]})
+log = pl.DataFrame({"sample": [1], "label": ["x"], "score": [0.9], "truth": [1.0]})
 signatures = {metric: inspect.signature(metric).parameters.values() for metric in mlm.CATALOGUE.values()}
 log.mlm.evaluate([metric() for metric, given in signatures.items() if all(p.default is not p.empty for p in given)])
 print(*sys.modules)

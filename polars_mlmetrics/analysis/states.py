@@ -38,7 +38,7 @@ def state(
     """Fold a log into its statistics: a small table that answers for these metrics without the rows.
 
     States of different rows merge by going one under the other (`pl.concat`, or files in one folder), where no sample
-    has rows in two of them, or in two groups of one: such a sample counts as two. `finish` makes metrics of them.
+    has rows in two of them: it would count as two. `finish` makes metrics of them.
 
     Parameters
     ----------
@@ -208,7 +208,8 @@ def finish(
     *metrics
         Metrics whose statistics the state holds, one by one or in lists.
     by, slices
-        By columns of the state, or expressions of these. Each sample must be in one group of the state.
+        By columns of the state, or expressions of these. A metric that looks into samples is null where a group takes
+        together what samples have several values of.
     per
         "label" stops before averaging.
     min_samples, tidy

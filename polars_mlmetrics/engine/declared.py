@@ -41,11 +41,12 @@ def digests_of(measure: Measure, roles: Table) -> dict[str, str]:
     """
     if not is_from_elsewhere(measure):
         return {}
-    asking = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure)))
-    value = measure.declaration.formula(cast(Unit, asking), **measure.parameters)
+    asked: dict[str, str] = {}
+    unit = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure)), asked)
+    value = measure.declaration.formula(cast(Unit, unit), **measure.parameters)
     if measure.grain == "sample":
-        return {title_of(measure, roles): _digest(text_of(value), *sorted(asking.rows.values()))}
-    return {name + suffix_of(measure, roles): _digest(row) for name, row in asking.rows.items()}
+        return {title_of(measure, roles): _digest(text_of(value), *sorted(asked.values()))}
+    return {name + suffix_of(measure, roles): _digest(rows) for name, rows in asked.items()}
 
 
 def _digest(*texts: str) -> str:
@@ -55,9 +56,9 @@ def _digest(*texts: str) -> str:
 class _Asking:
     """A unit that notes which rows a formula asks for by name."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, asked: dict[str, str]) -> None:
         self._unit = unit
-        self.rows: dict[str, str] = {}
+        self._asked = asked
 
     def __getattr__(self, name: str) -> Any:
         asked = getattr(self._unit, name)
@@ -65,14 +66,14 @@ class _Asking:
 
     def _of_one_name(self, ask: Callable[[str, pl.Expr], Any], name: str, *row: pl.Expr, **named: pl.Expr) -> Any:
         [rows] = (*row, *named.values())
-        self.rows[name] = text_of(rows)
+        self._asked[name] = text_of(rows)
         return ask(name, rows)
 
     def covariation(self, name: str, one: tuple[str, pl.Expr], other: tuple[str, pl.Expr]) -> pl.Expr:
-        self.rows |= {value: text_of(row) for value, row in (one, other)}
+        self._asked |= {value: text_of(row) for value, row in (one, other)}
         return self._unit.covariation(name, one, other)
 
     def runs(self, key: pl.Expr, *rows: pl.Expr, cells: int | None = None) -> tuple[pl.Expr, ...]:
         by = key.meta.output_name()
-        self.rows |= {f"{row.meta.output_name()} by {by}": f"{text_of(row)} by {text_of(key)}" for row in rows}
+        self._asked |= {f"{row.meta.output_name()} by {by}": f"{text_of(row)} by {text_of(key)}" for row in rows}
         return self._unit.runs(key, *rows, cells=cells)

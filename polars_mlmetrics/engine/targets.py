@@ -204,22 +204,22 @@ def terms_of(metric: Metric, values: Values, weight: pl.Expr, *, least: float) -
         # A target of weight 0 is taken out, since 0 times infinity would be NaN.
         terms["total"] = pl.when(weight != 0).then(value * weight)
         terms["size"] = known_weight.abs()
-        terms["broken"] = (weight.is_not_null() & value.is_nan()).cast(pl.Int64)
     unknown = _each_once(rows for rows in map(unknown_rows, measures) if rows is not None)
     if unknown:
         is_unknown = pl.any_horizontal(values(rows) > 0 for rows in unknown)
         terms["unknown"] = (is_undefined & is_unknown).cast(pl.Int64)
+    if least <= 0 or unknown:
+        terms["broken"] = (weight.is_not_null() & value.is_nan()).cast(pl.Int64)
     return terms
 
 
 def mean_of(sums: Mapping[str, pl.Expr]) -> pl.Expr:
     """The mean over targets, from the sums of what they add to it."""
-    if "size" in sums:
-        mean = ratio(sums["total"], unless_rounding(sums["weight"], sums["size"]))
-        mean = pl.when(sums["broken"] > 0).then(float("nan")).otherwise(mean)
-    else:
-        mean = ratio(sums["total"], sums["weight"])
-    return pl.when((sums["unknown"] == 0) | mean.is_nan()).then(mean) if "unknown" in sums else mean
+    weight = unless_rounding(sums["weight"], sums["size"]) if "size" in sums else sums["weight"]
+    mean = ratio(sums["total"], weight)
+    if "unknown" in sums:
+        mean = pl.when(sums["unknown"] == 0).then(mean)
+    return pl.when(sums["broken"] > 0).then(float("nan")).otherwise(mean) if "broken" in sums else mean
 
 
 def _has_value_without_rows(metric: Metric) -> bool:

@@ -74,13 +74,13 @@ class Account:
 
     def _counted(self) -> dict[str, pl.Expr | None]:
         parts = {part.key: part for _, part in _by_target(self.metric)}
-        undefined = [pl.col(self._plan.add(part).undefined_units) for part in parts.values()]
+        undefined = dict.fromkeys(self._plan.add(part).undefined_units for part in parts.values())
         return {
             "n_rows": self._n_rows(self.metric),
             "n_samples": self._n_samples(self.metric),
             "n_excluded": self._n_excluded(self.metric),
             "support": self._over_parts(self.metric, self._support, pl.min_horizontal, pl.sum_horizontal),
-            "n_undefined": pl.sum_horizontal(undefined),
+            "n_undefined": pl.sum_horizontal(map(pl.col, undefined)),
             "reason": self._reason(parts.values()),
         }
 

@@ -70,3 +70,20 @@ def test_one_key_is_shared(largest: Any) -> None:
     metrics = [largest(0.15), largest(0.15, average="macro"), largest(0.15).alias("again")]
     assert mlm.evaluate(LOG, metrics).row(0) == (5.0, 2.5, 5.0)
     assert mlm.finish(mlm.state(LOG, metrics), metrics).row(0) == (5.0, 2.5, 5.0)
+
+
+def test_runs_do_not_go_with_a_second_look() -> None:
+    @mlm.metric(range=(0, float("inf")), best=None, undefined_when="no rows")
+    def spread_of_runs(u: mlm.Unit) -> pl.Expr:
+        """The largest sum of deviations of one score."""
+        (gaps,) = u.runs(u.score.alias("score"), u.deviation("score", u.score).abs().alias("gaps"), cells=9)
+        return gaps.max()
+
+    try:
+        for ask in (mlm.evaluate, mlm.state):
+            with pytest.raises(mlm.MetricError, match=r"spread_of_runs asks for runs and .* As an expression"):
+                ask(LOG.lazy(), spread_of_runs())
+        # Of a mean of 0.5 the score of 0.9 and that of 0.1 are the furthest.
+        assert LOG.select(spread_of_runs()).item() == pytest.approx(0.4)
+    finally:
+        del mlm.CATALOGUE["spread_of_runs"]

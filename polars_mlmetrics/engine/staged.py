@@ -31,7 +31,7 @@ from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.several import Counts
 from polars_mlmetrics.engine.small import NUMBER, split_by_id
 from polars_mlmetrics.engine.targets import OverTargets, mean_of
-from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.errors import MetricError, StateError
 
 FEW = 200
 """How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
@@ -260,6 +260,11 @@ class Plan:
             in_runs=in_runs,
             ranks=not in_runs and self._has_codes(measure),
         )
+        if recorder.run_key is not None and recorder.looks_back:
+            raise MetricError(
+                f"{measure.output_name} asks for runs and for a value of its unit on the rows (on_rows, or a deviation "
+                f"from a mean): a formula may ask for one of the two. As an expression, in select or agg, it works."
+            )
         if recorder.stands_apart:
             return recorder
         return Recorder(measure, by, self.roles, self._types[read], in_runs=in_runs, ranks=False)

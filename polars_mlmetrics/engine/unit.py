@@ -161,7 +161,7 @@ class Unit(Row, SharedStatistics):
         """A value of this unit, back on its rows.
 
         A statistic that reads it is folded by a second look at the rows, of those units alone in which it is not null:
-        at few units that is cheap.
+        at few units that is cheap. No row of the others counts: a sum is 0 there. It does not go with `runs`.
         """
         return self._reading.on_rows(name, value)
 

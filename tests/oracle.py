@@ -288,11 +288,11 @@ def grain_of_rows(name: str, per: str) -> str:
 
 
 def weighted_mean(pairs: list[tuple[float, float]]) -> Value:
-    """Pairs of weight and value. A NaN is never weighted away."""
-    weight = total(w for w, _ in pairs)
+    """Pairs of weight and value. A NaN is never weighted away; weights sum to 0 where only rounding says otherwise."""
+    weight, sizes = total(w for w, _ in pairs), total(abs(w) for w, _ in pairs)
     if any(math.isnan(value) for _, value in pairs):
         return math.nan
-    return None if weight == 0 else total(times(w, value) for w, value in pairs) / weight
+    return None if abs(weight) <= 1e-12 * sizes else total(times(w, value) for w, value in pairs) / weight
 
 
 def settle(units: list[Settled], name: str, params: Params) -> Value:
@@ -322,18 +322,31 @@ def that_count(units: list[Settled], params: Params) -> list[Settled]:
     return [unit for unit in units if unit.key in average] if isinstance(average, Mapping) else units
 
 
-def expected(name: str, frame: pl.DataFrame, params: Params | None = None, roles: Roles | None = None) -> Value:
-    """The value of the metric on the whole frame as one group. None is null."""
+@dataclass(frozen=True)
+class Outcome:
+    """The value of a metric on a group, and what an average over several groups must know of it."""
+
+    value: Value
+    included: int
+    unknown: bool = False
+
+
+def outcome(name: str, frame: pl.DataFrame, params: Params | None = None, roles: Roles | None = None) -> Outcome:
+    """The metric on the whole frame as one group. A value of None is null."""
     params = params or {}
     grain = grain_of(name, params)
-    units = units_of(name, rows_of(name, frame, params, roles or {}, grain), params, grain)
-    units = [filled(unit, params) for unit in that_count(units, params)]
+    rows = rows_of(name, frame, params, roles or {}, grain)
+    units = [filled(unit, params) for unit in that_count(units_of(name, rows, params, grain), params)]
     if any(unit.unknown for unit in units):  # broken beats unknown
-        return math.nan if any(is_nan(unit.value) for unit in units) else None
-    if grain == "group":
-        return units[0].value
-    value = settle(units, name, params)
-    return params.get("undefined") if value is None else value
+        broken = any(is_nan(unit.value) for unit in units)
+        return Outcome(math.nan if broken else None, len(rows.included), unknown=not broken)
+    value = units[0].value if grain == "group" else settle(units, name, params)
+    return Outcome(params.get("undefined") if value is None else value, len(rows.included))
+
+
+def expected(name: str, frame: pl.DataFrame, params: Params | None = None, roles: Roles | None = None) -> Value:
+    """The value of the metric on the whole frame as one group. None is null."""
+    return outcome(name, frame, params, roles).value
 
 
 def expected_units(

@@ -91,6 +91,13 @@ def test_a_spread_far_from_zero(average: str, offset: float, weight: str | None)
         assert both(far, metric) == pytest.approx(both(log, metric), rel=EXACT)
 
 
+@pytest.mark.parametrize("score", [5e-324, -5e-324, 1e-310, 3e-308])
+def test_an_error_of_subnormal_size_is_as_large_as_its_score(score: float) -> None:
+    frame = pl.DataFrame({"score": [score, 0.0], "truth": [0.0, 0.0]})
+    assert both(frame.head(1), mlm.smape()) == 2
+    assert both(frame, mlm.smape()) == 1
+
+
 @pytest.mark.parametrize("value", [0.1, 1e9 + 0.1, 1e-300, -7.7])
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_a_constant_has_no_spread(value: float, weight: str | None) -> None:

@@ -1267,6 +1267,17 @@ def test_what_finish_refuses(state: Any, error: Any, metrics: list[Any], asked: 
     assert said(error, mlm.finish, state, metrics, **asked) == message
 
 
+@pytest.mark.parametrize("metric", [mlm.ndcg(), mlm.f1(average="samples"), mlm.f1(average="macro"), mlm.f1()], ids=repr)
+@pytest.mark.parametrize(
+    "roles", [{"truth": "truth"}, {"truth": pl.col("truth")}, {"sample": ["sample"]}, {"label": "label"}], ids=str
+)
+def test_a_role_is_the_same_however_it_is_said(metric: mlm.Metric, roles: dict[str, Any]) -> None:
+    asked = [metric.on(**roles).alias("said"), metric.alias("not said")]
+    (values,) = mlm.finish(mlm.state(LOG, asked), asked).rows()
+    (expected,) = mlm.evaluate(LOG, metric).row(0)
+    assert all(same(value, expected) for value in values)
+
+
 def test_targets_that_are_no_key_of_the_state_are_an_error() -> None:
     metric = F1.filter(pl.col("model") != "q")
     state = mlm.state(SMALL, metric)

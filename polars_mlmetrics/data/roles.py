@@ -157,6 +157,10 @@ class Table:
         roles = {"score": self.score, "truth": self.truth, "weight": self.weight}
         return {role: column for role, column in roles.items() if column is not None}
 
+    def roles(self) -> dict[str, Any]:
+        """Every role, the ones that go by their own name too."""
+        return {"sample": list(self.sample), "label": self.label, **self.values()}
+
     def keys(self, grain: Grain) -> list[str]:
         """The columns that tell one unit of this grain from another, inside a group."""
         return {"group": [], "label": [self.label], "sample": list(self.sample)}[grain]

@@ -17,7 +17,7 @@ def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
     Unlike in `ratio` the whole is written once: inside `agg` Polars works a repeated expression out again.
     """
-    return part / whole.cast(pl.Float64).clip(lower_bound=sys.float_info.min)
+    return part / whole.cast(pl.Float64).clip(lower_bound=math.ulp(0.0))
 
 
 PARTS = 2.0**255

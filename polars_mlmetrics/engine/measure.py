@@ -144,6 +144,10 @@ class Measure(Planned):
         """The same measure of other columns."""
         return replace(self, roles=dict(roles))
 
+    def with_all_roles(self) -> Measure:
+        """The same measure with every role said, and in one way: `truth` and `pl.col("truth")` are one column."""
+        return self.bind(self.table.roles())
+
     def restrict(self, *predicates: pl.Expr) -> Measure:
         """The same measure of fewer rows."""
         return replace(self, predicates=(*self.predicates, *predicates))

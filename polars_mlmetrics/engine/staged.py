@@ -88,8 +88,9 @@ class Plan:
 
     def add(self, planned: Planned) -> Columns:
         """The columns that will hold the value of a measure, or of a mean over targets. Equal ones share them."""
-        # Under whatever name it is asked for.
-        key = replace(planned, given_name=None).key  # type: ignore[type-var]
+        # Under whatever name it is asked for, and however its columns are said.
+        in_full = planned.each(Measure.with_all_roles)
+        key = replace(in_full, given_name=None).key  # type: ignore[type-var]
         if key not in self._settled:
             self._settled[key] = columns = Columns.numbered(len(self._settled))
             if isinstance(planned, OverTargets):

@@ -287,6 +287,21 @@ def test_tidy_says_why_a_value_is_null_or_nan(log: pl.DataFrame, metric: mlm.Met
     assert (reason is None) == (value is not None and value == value)
 
 
+@pytest.mark.parametrize("passes", [None, 2])
+def test_a_count_of_no_rows_is_not_undefined(passes: int | None) -> None:
+    log = pl.DataFrame({"sample": [2], "score": [0.5], "truth": [None]}, schema_overrides={"truth": pl.Int64})
+    counts = [mlm.n_rows(), mlm.n_samples(), mlm.n_excluded()]
+    table = mlm.evaluate(log, counts, tidy=True, passes=passes, progress=False)
+    assert rows(table, "value", "n_undefined") == [(0.0, 0), (0.0, 0), (1.0, 0)]
+
+
+def test_the_support_of_targets_without_rows_is_none() -> None:
+    metric = mlm.average_score({"x": mlm.mae(), "y": mlm.recall()})
+    log = pl.DataFrame({"sample": [1, 2], "label": ["y", "z"], "score": [0.9, 0.9], "truth": [1.0, 1.0]})
+    assert rows(mlm.evaluate(log, metric, tidy=True), "n_rows", "support") == [(1, 1.0)]
+    assert rows(mlm.evaluate(log.filter(label="z"), metric, tidy=True), "n_rows", "support") == [(0, None)]
+
+
 def test_a_plain_expression_has_a_value_and_no_account() -> None:
     table = mlm.evaluate(CHAMPION, pl.len(), tidy=True)
     assert table.rows() == [("len", 4.0, *[None] * 8)]

@@ -79,7 +79,7 @@ class Account:
             "n_rows": self._n_rows(self.metric),
             "n_samples": self._n_samples(self.metric),
             "n_excluded": self._n_excluded(self.metric),
-            "support": self._over_parts(self.metric, self._support, pl.min_horizontal, pl.sum_horizontal),
+            "support": self._over_parts(self.metric, self._support, pl.min_horizontal, sum_of_known),
             "n_undefined": pl.sum_horizontal(map(pl.col, undefined)),
             "reason": self._reason(parts.values()),
         }
@@ -236,6 +236,12 @@ def names_of_parts(metric: Metric, roles: Table) -> dict[tuple[Any, ...], str]:
         elif shown.count(texts[key]) > 1 and isinstance(part, Measure):
             texts[key] = f"{target}{part.call}{suffix_of(part, roles)}: "
     return texts
+
+
+def sum_of_known(counts: Iterable[pl.Expr]) -> pl.Expr:
+    """The sum of those that are not null; null where all are."""
+    parts = list(counts)
+    return pl.when(pl.any_horizontal(part.is_not_null() for part in parts)).then(pl.sum_horizontal(parts))
 
 
 def first_that_holds(cases: Sequence[tuple[pl.Expr, pl.Expr]], otherwise: pl.Expr) -> pl.Expr:

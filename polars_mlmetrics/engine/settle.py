@@ -101,6 +101,8 @@ class Settlement:
 
     def undefined_units(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         """How many units are undefined, absent labels of the vocabulary among them."""
+        if self.average == "sum":  # a count is never undefined
+            return pl.lit(0, dtype=pl.Int64)
         absent = self._absent(sums["units"]) if self.undefined is None else 0
         return sums["units"] - sums["defined"] + absent
 

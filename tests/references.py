@@ -274,10 +274,11 @@ def cohen_kappa(rows: Sequence[Row], *, threshold: Threshold = 0.5, inclusive: b
     margins = (c.tp + c.fp, c.tp + c.fn, c.tn + c.fp, c.tn + c.fn)
     if 0 in margins:
         return None
-    everything = c.tp + c.fp + c.fn + c.tn
-    agreed = (c.tp + c.tn) / everything
-    by_chance = (margins[0] * margins[1] + margins[2] * margins[3]) / everything**2
-    return (agreed - by_chance) / (1 - by_chance)
+    tp, fp, fn, tn = exact([c.tp, c.fp, c.fn, c.tn])
+    everything = tp + fp + fn + tn
+    agreed = (tp + tn) / everything
+    by_chance = ((tp + fp) * (tp + fn) + (tn + fp) * (tn + fn)) / everything**2
+    return float((agreed - by_chance) / (1 - by_chance))
 
 
 @reference(units="group", reads="", score="any", truth="any")

@@ -1,7 +1,8 @@
-"""Random small frames, full of ties, nulls, NaN and weights of 0: both readings against the reference.
+"""Random small frames, full of ties, nulls, NaN and weights of 0: every reading against the reference.
 
 An example is one question, put to several frames at once: they are the groups of one table, each drawn by itself.
-Most of the time of a question goes into its plan, which all frames share.
+Most of the time of a question goes into its plan, which all frames share. Keys come in several types, weights in sizes
+far apart, and metrics beside themselves with other parameters.
 """
 
 from collections.abc import Callable
@@ -9,18 +10,20 @@ from random import Random
 from typing import Any
 
 import polars as pl
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+import pytest
 
 import polars_mlmetrics as mlm
 from tests.cases import CASES, Case
 from tests.frames import LABELS, SCHEMA
 from tests.oracle import same
+from tests.test_states import has_no_state
 
 NAN, INFINITY = float("nan"), float("inf")
 FRAMES = 10  # an example
-EXAMPLES = 250
+EXAMPLES = 8  # a seed
+SEEDS = 20
 METRICS = 8  # a question
+TWINS = 2  # of these, with other parameters
 
 # What the cells of a column are drawn from. Tied nearly always; next to the ends of what is allowed, too.
 # An edge of the grids with 64 bins is between 0.49 and 0.5.
@@ -45,6 +48,13 @@ BROKEN: dict[str, list[float]] = {
 }  # fmt: skip
 TRUTHS = ["truth", "soft", "real", "gain", "amount"]
 NULLS = [0.0, 0.0, 0.05, 0.4]  # the share of nulls in a frame
+SPREAD = 0.25  # the share of questions whose weights are of sizes far apart
+# Metrics of how rows lie about their mean, or of a rare class beside nothing else: a row of weight 1e-30 is all that
+# they speak of, beside one of 1e30, and no float holds it then.
+OF_MEANS = {
+    "r2", "explained_variance", "relative_squared_error", "relative_absolute_error", "pearson", "spearman",
+    "normalized_entropy",
+}  # fmt: skip
 BREAKS = 0.15  # the share of frames with a broken value
 
 
@@ -90,7 +100,7 @@ ARRANGED: list[Callable[[Random, list[tuple[Any, Any]]], list[float]]] = [
 ]
 
 
-def columns(random: Random, keys: list[tuple[Any, Any]]) -> dict[str, list[Any]]:
+def columns(random: Random, keys: list[tuple[Any, Any]], *, spread: bool) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {name: [random.choice(values) for _ in keys] for name, values in FINE.items()}
     found["truth"] = random.choice(ARRANGED)(random, keys)
     for name in random.choice([[], [], ["score", "margin", "estimate", "rate"], TRUTHS[1:]]):
@@ -98,16 +108,18 @@ def columns(random: Random, keys: list[tuple[Any, Any]]) -> dict[str, list[Any]]
     far = random.choice([0.0, 0.0, 0.0, 1e9, -1e3])
     for name in ("estimate", "real"):
         found[name] = [value + far for value in found[name]]
+    if spread:
+        found["weight"] = [random.uniform(1, 10) * 10.0 ** random.randint(-30, 29) for _ in keys]
     if random.random() < 0.5:  # the weight is of the sample
-        weight = {sample: random.choice(FINE["weight"]) for sample, _ in keys}
+        weight = {sample: heavy for (sample, _), heavy in zip(keys, found["weight"], strict=True)}
         found["weight"] = [weight[sample] for sample, _ in keys]
     return {"sample": [s for s, _ in keys], "label": [label for _, label in keys], **found,
             "answer": [random.choice("xy") for _ in keys], "solution": [random.choice("xy") for _ in keys]}  # fmt: skip
 
 
-def rows(random: Random) -> pl.DataFrame:
+def rows(random: Random, *, spread: bool = False) -> pl.DataFrame:
     keys = random.choice([grid, scattered])(random) or [(0, "a")]
-    cells = columns(random, keys)
+    cells = columns(random, keys, spread=spread)
     if random.random() < BREAKS:
         broken = random.choice(list(BROKEN))
         cells[broken][random.randrange(len(keys))] = random.choice(BROKEN[broken])
@@ -119,38 +131,80 @@ def rows(random: Random) -> pl.DataFrame:
     return pl.DataFrame(cells, schema={name: SCHEMA[name] for name in cells})
 
 
-def asked(random: Random) -> list[Case]:
-    """A few metrics, each with the parameters of two cases together."""
+def asked(random: Random, *, spread: bool) -> list[Case]:
+    """A few metrics, each with the parameters of two cases together; some of them twice."""
+    names = random.sample(sorted(mlm.CATALOGUE.keys() - (OF_MEANS if spread else set())), METRICS)
     cases = []
-    for name in random.sample(sorted(mlm.CATALOGUE), METRICS):
+    for name in names + names[:TWINS]:
         one, other = random.choices([case for case in CASES if case.name == name], k=2)
         cases.append(Case(name, {**other.params, **one.params}))
-    return cases
+    return list({str(case): case for case in cases}.values())
 
 
-# Hypothesis draws the seed alone: what it draws of a frame by itself are a few rows, nearly all the same.
-@settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
-@given(random=st.randoms(use_true_random=True))
-def test_random_frames(random: Random) -> None:
-    parts, cases = [rows(random) for _ in range(FRAMES)], asked(random)
-    weighted, engine = random.random() < 0.5, random.choice(["in-memory", "streaming"])
-    frame = pl.concat([part.with_columns(model=pl.lit(model)) for model, part in enumerate(parts)])
+def of_a_type(random: Random, values: pl.Series, names: list[str], *, ordered: bool = False) -> pl.Series:
+    """A key as text, as a Categorical or as an Enum, whose codes are in any order; `ordered` is that of the text."""
+    kind, order = random.choice(["text", "codes", "enum"]), random.sample(names, len(names))
+    if kind == "text":
+        return values
+    if kind == "enum":
+        return values.cast(pl.Enum(sorted(names) if ordered else order))
+    codes = pl.Categorical(pl.Categories.random())
+    pl.Series(order).cast(codes)  # codes are given as texts come
+    return values.cast(codes)
+
+
+def table_of(random: Random, parts: list[pl.DataFrame], cases: list[Case]) -> pl.DataFrame:
+    """The frames as the groups of one table, its rows in any order, its keys of any type."""
+    frame = pl.concat([part.with_columns(model=pl.lit(str(model))) for model, part in enumerate(parts)])
     frame = frame[random.sample(range(frame.height), frame.height)]
-    metrics = [case.metric(weighted=weighted) for case in cases]
+    samples = frame["sample"].cast(pl.String)
+    keys = [
+        of_a_type(random, frame["model"], [str(model) for model in range(FRAMES)]),
+        of_a_type(random, frame["label"], [*LABELS, "yy", "zz"], ordered=any(case.orders_labels for case in cases)),
+        random.choice([frame["sample"], of_a_type(random, samples, [str(sample) for sample in range(10)])]),
+    ]
+    return frame.with_columns(keys)
+
+
+def of_states(frame: pl.DataFrame, metrics: list[mlm.Metric]) -> pl.LazyFrame:
+    """The metrics of two states, each of the rows of some samples."""
+    first = pl.col("sample").cast(pl.String).is_in(["0", "2", "3"]).fill_null(True)
+    states = [mlm.state(frame.lazy().filter(rows), metrics, by="model") for rows in (first, ~first)]
+    return mlm.finish(pl.concat(states), metrics, by="model")
+
+
+def put(random: Random) -> None:
+    """One question to some frames, by every reading."""
+    spread = random.random() < SPREAD
+    parts, cases = [rows(random, spread=spread) for _ in range(FRAMES)], asked(random, spread=spread)
+    weighted, engine = random.random() < 0.5, random.choice(["in-memory", "streaming"])
+    frame = table_of(random, parts, cases)
+    metrics = {str(case): case.metric(weighted=weighted) for case in cases}
+    held = [metrics[str(case)] for case in cases if not has_no_state(case)]
     tables = {
-        "evaluate": mlm.evaluate(frame.lazy(), metrics, by="model"),
-        "expression": frame.lazy().group_by("model").agg(metrics),
+        "evaluate": mlm.evaluate(frame.lazy(), list(metrics.values()), by="model"),
+        "agg": frame.lazy().group_by("model").agg(metrics.values()),
+        "over": frame.lazy().select("model", *(metric.over("model") for metric in metrics.values())).unique("model"),
+        "states": of_states(frame, held),
     }
     expected = [{str(case): case.expected(part, weighted=weighted) for case in cases} for part in parts]
     for reading, lazy in tables.items():
         table = lazy.collect(engine=engine)
         assert table.schema == lazy.collect_schema()
-        assert sorted(table["model"]) == list(range(FRAMES))
+        assert sorted(table["model"].cast(pl.String)) == sorted(map(str, range(FRAMES)))
         for row in table.iter_rows(named=True):
-            for case in cases:
-                got, right = row[str(case)], expected[row["model"]][str(case)]
-                where = f"by {reading}, {engine}, {case.roles(weighted)}, of\n{parts[row['model']].rows(named=True)}"
-                assert same(got, right), f"{case}: {got!r}, expected {right!r} {where}"
+            model = int(row.pop("model"))
+            for name, got in row.items():
+                right = expected[model][name]
+                where = f"by {reading}, {engine}, {metrics[name]!r}, of\n{parts[model].rows(named=True)}"
+                assert same(got, right), f"{name}: {got!r}, expected {right!r} {where}"
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_frames(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(EXAMPLES):
+        put(random)
 
 
 def test_enough_values_are_numbers() -> None:

@@ -202,7 +202,11 @@ def test_numbers_of_numpy_are_numbers(metric: object, expected: mlm.Metric) -> N
     assert repr(metric).replace(".0", "") == repr(expected)
 
 
-@pytest.mark.parametrize("other", [True, np.True_, float("nan"), np.float64("nan"), pl.col("w").sum()], ids=repr)
+@pytest.mark.parametrize(
+    "other",
+    [True, np.True_, float("nan"), np.float64("nan"), pl.col("w").sum()],
+    ids=["bool", "bool of NumPy", "NaN", "NaN of NumPy", "expression"],
+)
 def test_what_is_no_number_makes_a_plain_expression(other: Any) -> None:
     for combined in (F1 * other, other * F1):
         assert isinstance(combined, pl.Expr)

@@ -1269,7 +1269,9 @@ def test_what_finish_refuses(state: Any, error: Any, metrics: list[Any], asked: 
 
 @pytest.mark.parametrize("metric", [mlm.ndcg(), mlm.f1(average="samples"), mlm.f1(average="macro"), mlm.f1()], ids=repr)
 @pytest.mark.parametrize(
-    "roles", [{"truth": "truth"}, {"truth": pl.col("truth")}, {"sample": ["sample"]}, {"label": "label"}], ids=str
+    "roles",
+    [{"truth": "truth"}, {"truth": pl.col("truth")}, {"sample": ["sample"]}, {"label": "label"}],
+    ids=["a name", "an expression", "a list", "a label"],
 )
 def test_a_role_is_the_same_however_it_is_said(metric: mlm.Metric, roles: dict[str, Any]) -> None:
     asked = [metric.on(**roles).alias("said"), metric.alias("not said")]

@@ -286,8 +286,7 @@ OF_LABELS = [
     mlm.specificity(average="macro"), mlm.specificity(average={"a": 1.0}), mlm.accuracy(labels=["a", "b"]),
     mlm.specificity(threshold={"a": 0.5, None: 0.2}), mlm.specificity(threshold={"a": 0.5, "b": 0.5, "c": 0.5}),
     mlm.specificity().filter(pl.col("label") != "a"), mlm.specificity(threshold=OF_A.cast(pl.Float64)),
-    mlm.specificity().on(score=pl.col("score") * OF_A), mlm.average_score(mlm.specificity(), target="label"),
-    mlm.specificity().on(weight=pl.col("label").str.len_chars()),
+    mlm.specificity().on(score=pl.col("score") * OF_A), mlm.specificity().on(weight=pl.col("label").str.len_chars()),
 ]  # fmt: skip
 
 
@@ -296,6 +295,11 @@ def test_what_reads_the_label_and_needs_negatives_is_refused(metric: mlm.Metric)
     log = judged(n_labels=6)
     for verb in (mlm.evaluate, mlm.state):
         assert "does not know the labels of some" in refusal(lambda verb=verb: verb(log, metric))
+
+
+def test_what_needs_negatives_has_no_targets_that_are_labels() -> None:
+    message = refusal(lambda: mlm.evaluate(judged(n_labels=6), mlm.average_score(mlm.specificity(), target="label")))
+    assert message.startswith("specificity by 'label': the rows that with_truths added do not have that column")
 
 
 @pytest.mark.parametrize("key", ["label", "kind", pl.col("label").str.to_uppercase().alias("upper")], ids=str)

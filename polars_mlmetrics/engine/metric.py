@@ -13,6 +13,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import ROLE_NAMES, checked_roles, is_row_wise
 from polars_mlmetrics.engine.arithmetic import ratio
+from polars_mlmetrics.engine.comparison import Comparison
 from polars_mlmetrics.engine.parameters import as_number, identity
 from polars_mlmetrics.engine.settle import Best
 from polars_mlmetrics.errors import INTERNAL, MetricError
@@ -39,17 +40,6 @@ INCREASING = ("round", "clip", "fill_null", "sqrt", "log", "log10", "log1p", "ex
 
 MARK = f"{INTERNAL}metric "
 """How the name begins under which an expression holds a metric. Polars drops it, but it can be looked for."""
-
-
-class Comparison(pl.Expr):
-    """What `==` and `!=` of a metric give: an expression, and as a truth value whether it is the same metric."""
-
-    def __init__(self, expression: pl.Expr, truth: bool) -> None:
-        self._pyexpr = expression._pyexpr
-        self._truth = truth
-
-    def __bool__(self) -> bool:  # type: ignore[override]
-        return self._truth
 
 
 def of_value(plain: Callable[Concatenate[pl.Expr, P], pl.Expr]) -> Callable[Concatenate[Metric, P], Metric]:

@@ -67,7 +67,7 @@ def test_of_a_null_group() -> None:
     assert table.select("model", "sample").rows() == [(None, 1), ("b", 3)]
 
 
-@pytest.mark.parametrize("average", ["macro", "weighted", "min", {"x": 1.0}])
+@pytest.mark.parametrize("average", ["macro", "weighted", "min", {"x": 1.0, "y": 2.0}])
 def test_a_metric_of_labels_gives_labels(average: object) -> None:
     table = mlm.worst(WHOLE, mlm.brier_score(average=average))
     assert table.columns == ["label", "brier_score", "n_undefined", "n_broken"]
@@ -146,3 +146,13 @@ def test_a_name_that_the_table_has_already_is_an_error(name: str) -> None:
 def test_a_key_that_the_table_has_already_is_an_error() -> None:
     with pytest.raises(mlm.NameCollisionError, match="two columns of the result would be called 'n_broken'"):
         mlm.worst(LOG, mlm.log_loss(), by=pl.col("model").alias("n_broken"))
+
+
+def test_labels_that_an_average_does_not_name_have_no_place_in_the_order() -> None:
+    log = pl.DataFrame(
+        {"label": ["a", "b", "c"] * 2, "score": [0.9, 0.2, 0.3, 0.4, 0.5, 0.6], "truth": [1, 1, 0, 0, 1, 1]}
+    )
+    of_two = mlm.recall(average={"a": 1.0, "b": 2.0})
+    assert mlm.worst(log, of_two).select("label", "recall").rows() == [("b", 0.0), ("a", 1.0)]
+    assert mlm.worst(log, of_two + mlm.recall(average={"c": 1.0}))["label"].to_list() == ["b", "a", "c"]
+    assert mlm.worst(log, mlm.recall(average="macro"))["label"].to_list() == ["b", "a", "c"]

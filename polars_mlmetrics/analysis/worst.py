@@ -1,12 +1,14 @@
 """`worst`: the samples, or the labels, that a metric says are worst."""
 
+from collections.abc import Mapping
+from itertools import chain
 from typing import TypeVar, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.question import Keys, check_names, not_a_metric, rows_of
-from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
+from polars_mlmetrics.data.roles import Grain, Roles, checked_roles, is_one_of
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.engine.parameters import Count, check_parameter
 from polars_mlmetrics.errors import MetricError, ParameterError
@@ -20,8 +22,9 @@ COUNTS = ("n_undefined", "n_broken")
 def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:
     """The k samples (or labels) of each group on which a metric is worst, the worst first.
 
-    A metric averaged over labels gives labels, any other gives samples. What is undefined (null) or broken (NaN) has
-    no place in the order: it is left out, and counted in `n_undefined` and `n_broken` of its group.
+    A metric averaged over labels gives labels, of {label: weight} those that it names; any other gives samples. What is
+    undefined (null) or broken (NaN) has no place in the order: it is left out, and counted in `n_undefined` and
+    `n_broken` of its group.
 
     Examples
     --------
@@ -46,8 +49,12 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
         raise MetricError(f"{metric.output_name} has no worst end: neither high nor low values of it are always bad.")
     per: Grain = "label" if next(metric.measures()).grain == "label" else "sample"
     values = evaluate(rows, metric, by=by, per=per, **roles)
-    (measure, *_) = metric.on_the_rest(checked_roles(roles)).measures()
-    units: list[str] = measure.table.keys(per)
+    measures = list(metric.on_the_rest(checked_roles(roles)).measures())
+    units: list[str] = measures[0].table.keys(per)
+    named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
+    if len(named) == len(measures):
+        # A label that an average by label does not name has no part in the metric.
+        values = values.filter(is_one_of(pl.col(units), dict.fromkeys(chain.from_iterable(named))))
     *keys, name = values.collect_schema().names()
     check_names([*keys, name, *COUNTS])
     groups: list[str] = keys[: -len(units)]

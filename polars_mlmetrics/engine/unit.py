@@ -347,8 +347,9 @@ class Unit(Row, SharedStatistics):
         # Where a formula looks into other units, a row broken there breaks all rows of that unit.
         grains = sorted(self.looks_into)
         others = {grain: self._of(grain, rows, any_label=self._looks_at_any_label) for grain in grains}
-        reach = [self._within(f"broken_{name}", row.any(), grain) for grain, row in others.items()]
-        return self.count(f"broken_{name}_in_{'_or_'.join(grains)}", any_of([rows, *reach]))
+        broken = f"broken_{name}_of_any_label" if self._looks_at_any_label else f"broken_{name}"
+        reach = [self._within(broken, row.any(), grain) for grain, row in others.items()]
+        return self.count(f"{broken}_in_{'_or_'.join(grains)}", any_of([rows, *reach]))
 
     def unknown_rows(self) -> pl.Expr | None:
         """How many included rows keep the value from being known; None where nothing can."""

@@ -41,12 +41,16 @@ def digests_of(measure: Measure, roles: Table) -> dict[str, str]:
     """
     if not is_from_elsewhere(measure):
         return {}
-    asked: dict[str, str] = {}
+    asked: dict[str, set[str]] = {}
     unit = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure)), asked)
     value = measure.declaration.formula(cast(Unit, unit), **measure.parameters)
     if measure.grain == "sample":
-        return {title_of(measure, roles): _digest(text_of(value), *sorted(asked.values()))}
-    return {name + suffix_of(measure, roles): _digest(rows) for name, rows in asked.items()}
+        return {
+            title_of(measure, roles): _digest(
+                text_of(value), *sorted(text for texts in asked.values() for text in texts)
+            )
+        }
+    return {name + suffix_of(measure, roles): _digest(*sorted(texts)) for name, texts in asked.items()}
 
 
 def _digest(*texts: str) -> str:
@@ -56,7 +60,7 @@ def _digest(*texts: str) -> str:
 class _Asking:
     """A unit that notes which rows a formula asks for by name."""
 
-    def __init__(self, unit: Unit, asked: dict[str, str]) -> None:
+    def __init__(self, unit: Unit, asked: dict[str, set[str]]) -> None:
         self._unit = unit
         self._asked = asked
 
@@ -66,14 +70,21 @@ class _Asking:
 
     def _of_one_name(self, ask: Callable[[str, pl.Expr], Any], name: str, *row: pl.Expr, **named: pl.Expr) -> Any:
         [rows] = (*row, *named.values())
-        self._asked[name] = text_of(rows)
+        self._note(name, rows)
         return ask(name, rows)
 
+    def _note(self, name: str, rows: pl.Expr) -> None:
+        # A name may be that of rows, and of a key of runs too.
+        self._asked.setdefault(name, set()).add(text_of(rows))
+
     def covariation(self, name: str, one: tuple[str, pl.Expr], other: tuple[str, pl.Expr]) -> pl.Expr:
-        self._asked |= {value: text_of(row) for value, row in (one, other)}
+        for value in (one, other):
+            self._note(*value)
         return self._unit.covariation(name, one, other)
 
     def runs(self, key: pl.Expr, *rows: pl.Expr, cells: int | None = None) -> tuple[pl.Expr, ...]:
         by = key.meta.output_name()
-        self._asked |= {f"{row.meta.output_name()} by {by}": f"{text_of(row)} by {text_of(key)}" for row in rows}
+        self._note(by, key)
+        for row in rows:
+            self._note(f"{row.meta.output_name()} by {by}", row)
         return self._unit.runs(key, *rows, cells=cells)

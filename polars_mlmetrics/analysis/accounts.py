@@ -74,13 +74,14 @@ class Account:
 
     def _counted(self) -> dict[str, pl.Expr | None]:
         parts = {part.key: part for _, part in _by_target(self.metric)}
-        undefined = dict.fromkeys(self._plan.add(part).undefined_units for part in parts.values())
+        added = [self._plan.add(part) for part in parts.values()]
+        undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
         return {
             "n_rows": self._n_rows(self.metric),
             "n_samples": self._n_samples(self.metric),
             "n_excluded": self._n_excluded(self.metric),
             "support": self._over_parts(self.metric, self._support, pl.min_horizontal, sum_of_known),
-            "n_undefined": pl.sum_horizontal(map(pl.col, undefined)),
+            "n_undefined": self._plan.where_whole(undefined, added),
             "reason": self._reason(parts.values()),
         }
 
@@ -118,7 +119,8 @@ class Account:
         return self._over_parts(metric, self._samples, pl.min_horizontal, pl.min_horizontal)
 
     def _used(self, measure: Measure, known: Known) -> pl.Expr:
-        return self._plan.value(used_rows(measure, known))
+        # Rows are counted whether or not their samples are whole.
+        return pl.col(self._plan.add(used_rows(measure, known)).value)
 
     def _excluded(self, measure: Measure, known: Known) -> pl.Expr:
         """The rows with a null in a role, and those without a key of the metric's own unit."""

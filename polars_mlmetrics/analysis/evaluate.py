@@ -164,10 +164,7 @@ def unsettled(question: Question, plan_by: PlanBy, per: Grain, min_samples: int 
 
     def table_of(by: list[str]) -> pl.LazyFrame:
         plan = plan_by(by)
-        values = [
-            metric.combined(lambda part: _unit_value(part, plan.add(part))).alias(metric.output_name)
-            for metric in metrics
-        ]
+        values = [plan.value(metric, _unit_value).alias(metric.output_name) for metric in metrics]
         table = plan.units()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}
         if per == "label" and vocabulary:

@@ -9,7 +9,7 @@ all excluded is still there.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Protocol
@@ -82,9 +82,26 @@ class Plan:
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
         self._several: dict[str, Counts] = {}
 
-    def value(self, metric: Metric) -> pl.Expr:
-        """The value of a metric, from the columns of the plan."""
-        return metric.combined(lambda part: pl.col(self.add(part).value))
+    def value(self, metric: Metric, read: Callable[[Planned, Columns], pl.Expr] | None = None) -> pl.Expr:
+        """The value of a metric, from the columns of the plan; null where one of its parts is not known.
+
+        `read` takes the value of a part from its columns, where it is more than one of them.
+        """
+        added: list[Columns] = []
+
+        def value(part: Planned) -> pl.Expr:
+            added.append(self.add(part))
+            return pl.col(added[-1].value) if read is None else read(part, added[-1])
+
+        combined = metric.combined(value)
+        return self.where_whole(combined, added)
+
+    def where_whole(self, value: pl.Expr, parts: Iterable[Columns]) -> pl.Expr:
+        """A value in the groups of a state in which all samples that its parts look into are whole."""
+        reasons = self.reasons_of(parts)
+        if not reasons:
+            return value
+        return pl.when(pl.all_horizontal(pl.col(reason).is_null() for reason in reasons)).then(value)
 
     def add(self, planned: Planned) -> Columns:
         """The columns that will hold the value of a measure, or of a mean over targets. Equal ones share them."""
@@ -151,20 +168,8 @@ class Plan:
         plain += [fold(plan.groups(), self.by, settled) for plan, settled in self._targets.values()]
         coded = [lane.groups() for lane in others if lane.by != self.by]
         if not coded:
-            return self._where_whole(beside(plain, self.by))
+            return self._with_reasons(beside(plain, self.by))
         return self._named(beside(plain, self.by) if plain else self._groups(), coded)
-
-    def _where_whole(self, table: pl.LazyFrame) -> pl.LazyFrame:
-        """A table by group, with the values that are known: of a state some are not, where samples are not whole."""
-        whole = [
-            pl.when(pl.col(columns.several).is_null()).then(pl.col(name)).alias(name)
-            for columns in self._settled.values()
-            if columns.several in self._several
-            for name in (columns.value, columns.undefined_units)
-        ]
-        table = self._with_reasons(table)
-        there = table.collect_schema()
-        return table.with_columns(column for column in whole if column.meta.output_name() in there)
 
     def _with_reasons(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """A table by group, and why samples are not whole in one where there is a state."""
@@ -218,7 +223,7 @@ class Plan:
             return pl.concat([self._units_of(lanes).collect() for _ in passes]).lazy()
 
     def _units_of(self, lanes: list[Lane]) -> pl.LazyFrame:
-        units = self._where_whole(beside([lane.units() for lane in lanes], lanes[0].unit_keys))
+        units = self._with_reasons(beside([lane.units() for lane in lanes], lanes[0].unit_keys))
         return units.filter(pl.any_horizontal(columns.present for columns in self._settled.values()))
 
     def _fold_in_parts(self) -> None:

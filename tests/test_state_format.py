@@ -78,9 +78,6 @@ Float64 log_loss@1e-15
 Float64 lowest_truth
 Int64 n_excluded
 Int64 n_rows
-Int64 n_rows(): defined
-Int64 n_rows(): total
-Int64 n_rows(): units
 Int64 n_rows[where label is known]
 Int64 n_rows[where sample is known]
 Int64 n_samples(): defined
@@ -102,6 +99,9 @@ Int64 positives[where label is known]
 Int64 positives[where sample is known]
 Float64 products_truth
 Int64 rows by bin@15
+Int64 rows_used(): defined
+Int64 rows_used(): total
+Int64 rows_used(): units
 Int64 samples with several 'day'
 Int64 samples with several 'day' in one 'model'
 Int64 samples with several 'model'

@@ -228,7 +228,7 @@ class Call:
         }
         if self.verb == "finish":
             found["n_samples"] = replace(found["n_samples"], or_null=True)
-        if self._lie_in_several(part, kept):
+        if value.unclear or self._lie_in_several(part, kept):
             found["n_undefined"] = UNCLEAR
         return found
 

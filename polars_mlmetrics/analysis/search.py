@@ -183,7 +183,8 @@ class Search:
             self._add(problem, count, counts[ROWS].item(), self._first(samples.filter(condition), keys, count))
         n_samples = spread[ROWS].item()
         self._add(SIZES["samples"], n_samples, n_samples)
-        self._looked_for |= {KEY_VARIES, IN_SEVERAL, NOT_IN_ALL, IN_COMMON} if self._between else set()
+        self._looked_for |= {IN_SEVERAL, NOT_IN_ALL, IN_COMMON} if self._between else set()
+        self._looked_for |= {KEY_VARIES} if self._between and look.needs("sample") else set()
         for key in self._between:
             counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
             for told, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):

@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.cases import CASES, Case
+from tests.cases import CASES, Case, parameters
 from tests.frames import LABELS, SCHEMA
 from tests.oracle import same
+from tests.own_cases import OwnCase
 from tests.test_states import has_no_state
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -55,6 +56,8 @@ OF_MEANS = {
     "r2", "explained_variance", "relative_squared_error", "relative_absolute_error", "pearson", "spearman",
     "normalized_entropy",
 }  # fmt: skip
+# Those that take a threshold too.
+OF_SOME_LABELS = [case for case in CASES if "labels" in case.params and "threshold" in parameters(case.name)]
 BREAKS = 0.15  # the share of frames with a broken value
 
 
@@ -131,14 +134,20 @@ def rows(random: Random, *, spread: bool = False) -> pl.DataFrame:
     return pl.DataFrame(cells, schema={name: SCHEMA[name] for name in cells})
 
 
-def asked(random: Random, *, spread: bool) -> list[Case]:
-    """A few metrics, each with the parameters of two cases together; some of them twice."""
+def asked(random: Random, *, spread: bool) -> list[Case | OwnCase]:
+    """A few metrics, each with the parameters of two cases together; some of them twice.
+
+    One of them decides by the best label of each sample and is of some labels only, and one reads a column of its own.
+    """
     names = random.sample(sorted(mlm.CATALOGUE.keys() - (OF_MEANS if spread else set())), METRICS)
     cases = []
     for name in names + names[:TWINS]:
         one, other = random.choices([case for case in CASES if case.name == name], k=2)
         cases.append(Case(name, {**other.params, **one.params}))
-    return list({str(case): case for case in cases}.values())
+    of_some = random.choice(OF_SOME_LABELS)
+    cases.append(Case(of_some.name, {**of_some.params, "threshold": "argmax"}))
+    own = random.choice([OwnCase("micro"), OwnCase("macro")])
+    return list({str(case): case for case in [*cases, own]}.values())
 
 
 def of_a_type(random: Random, values: pl.Series, names: list[str], *, ordered: bool = False) -> pl.Series:
@@ -153,7 +162,7 @@ def of_a_type(random: Random, values: pl.Series, names: list[str], *, ordered: b
     return values.cast(codes)
 
 
-def table_of(random: Random, parts: list[pl.DataFrame], cases: list[Case]) -> pl.DataFrame:
+def table_of(random: Random, parts: list[pl.DataFrame], cases: list[Case | OwnCase]) -> pl.DataFrame:
     """The frames as the groups of one table, its rows in any order, its keys of any type."""
     frame = pl.concat([part.with_columns(model=pl.lit(str(model))) for model, part in enumerate(parts)])
     frame = frame[random.sample(range(frame.height), frame.height)]
@@ -180,7 +189,7 @@ def put(random: Random) -> None:
     weighted, engine = random.random() < 0.5, random.choice(["in-memory", "streaming"])
     frame = table_of(random, parts, cases)
     metrics = {str(case): case.metric(weighted=weighted) for case in cases}
-    held = [metrics[str(case)] for case in cases if not has_no_state(case)]
+    held = [metrics[str(case)] for case in cases if isinstance(case, OwnCase) or not has_no_state(case)]
     tables = {
         "evaluate": mlm.evaluate(frame.lazy(), list(metrics.values()), by="model"),
         "agg": frame.lazy().group_by("model").agg(metrics.values()),

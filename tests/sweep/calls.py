@@ -147,21 +147,21 @@ class Call:
             else:
                 yield key, rows
 
-    def _setting(self, kept: tuple[str, ...]) -> Setting:
-        if self.verb == "finish":
-            return Setting(self.roles, lambda leaf, part, roles: self._of_state(leaf, part, roles, kept))
-        return Setting(self.roles, value_of)
+    def _setting(self, group: Part, kept: tuple[str, ...]) -> Setting:
+        """How a metric is answered of a group: a state counts the samples in several groups before any filter."""
+
+        def of_state(leaf: Leaf, part: Part, roles: Mapping[str, Any]) -> Answer:
+            found = value_of(leaf, part, roles)
+            return self._in_several(found, group, kept) if leaf.looks_into_samples else found
+
+        return Setting(self.roles, of_state if self.verb == "finish" else value_of)
 
     def _answer(self, node: Node, part: Part, kept: tuple[str, ...]) -> Answer:
-        answer = node.answer(part, self._setting(kept))
+        answer = node.answer(part, self._setting(part, kept))
         return self._if_enough(node, part, kept, answer)
 
-    def _of_state(self, leaf: Leaf, part: Part, roles: Mapping[str, Any], kept: tuple[str, ...]) -> Answer:
-        """What a state can say: of samples that lie in several of the groups that are made one it may know nothing."""
-        found = value_of(leaf, part, roles)
-        return self._in_several(found, part, kept) if leaf.looks_into_samples else found
-
     def _in_several(self, found: Answer, part: Part, kept: tuple[str, ...]) -> Answer:
+        """What a state can say: of samples that lie in several of the groups that are made one it may know nothing."""
         gone = [column for column in self.state_by if column not in kept]
         if not gone:
             return found
@@ -188,7 +188,7 @@ class Call:
     def _if_enough(self, node: Node, part: Part, kept: tuple[str, ...], answer: Answer) -> Answer:
         if self.min_samples is None or answer.unclear:
             return answer
-        setting = self._setting(kept)
+        setting = self._setting(part, kept)
         if isinstance(node, Plain):
             return self._plain_if_enough(part, answer)
         if all(leaf.name in COUNTS for leaf, _ in node.leaves(setting)):
@@ -214,7 +214,7 @@ class Call:
         """What a tidy row says beside the value."""
         if isinstance(node, Plain):
             return {}
-        setting = self._setting(kept)
+        setting = self._setting(part, kept)
         counts = node.counts(part, setting)
         told = value.value is None or oracle.is_nan(value.value)
         known = counts.support is not None and math.isfinite(counts.support)

@@ -41,7 +41,7 @@ class OwnCase:
         return sum(values) / len(values) if values else None
 
     def _is_known(self, row: Mapping[str, Any], weighted: bool) -> bool:
-        read = ["score", "truth", "amount", *(["weight"] if weighted else []), *(["label"] if self.average == "macro" else [])]
+        read = ["score", "truth", "amount"] + ["weight"] * weighted + ["label"] * (self.average == "macro")
         return all(row[name] is not None for name in read)
 
     def _by_label(self, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -18,11 +18,21 @@ def is_at_hand(frame: pl.LazyFrame) -> bool:
     return _last_step(frame).startswith(("DF [", "Parquet SCAN [", "Ipc SCAN ["))
 
 
+def scan_node(frame: pl.LazyFrame) -> Any:
+    """What Polars knows of a scan of csv or parquet files to which nothing was done; None of any other frame."""
+    if not _last_step(frame).startswith(("Csv SCAN [", "Parquet SCAN [")):
+        return None
+    try:
+        return frame._ldf.visit().view_current_node()
+    except NotImplementedError:  # of what is in memory, or an open file
+        return None
+
+
 def _last_step(frame: pl.LazyFrame) -> str:
     """The last step of a query, as Polars prints it.
 
-    The plan itself is not visited unless this says that it is a scan of parquet files: for a table of Delta or Iceberg
-    Polars would then ask Python for the files, while it keeps Python from answering, and wait for ever.
+    The plan itself is not visited unless this says that it is a scan of csv or parquet files: for a table of Delta or
+    Iceberg Polars would then ask Python for the files, while it keeps Python from answering, and wait for ever.
     """
     return next(iter(frame.explain(optimized=False).splitlines()), "")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
@@ -14,6 +14,7 @@ from polars_mlmetrics.analysis.question import Frame, KeyReader, Keys, columns_o
 from polars_mlmetrics.analysis.search import Found, Search
 from polars_mlmetrics.analysis.splitting import passes_over
 from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.data.spelled import NUMBER, Spelled
 from polars_mlmetrics.engine.arithmetic import ratio
 from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.errors import ParameterError, TableError, unknown
@@ -25,6 +26,9 @@ MEMORY = "1 GB"
 
 BYTES_A_ROW = 60
 """What is held of a row while samples are looked at: numbers to be sorted, and a sample among others."""
+
+BYTES_A_ID = 150
+"""What is held of a row while ids are looked at as text: two texts, a number and a count."""
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "severity": pl.Enum(get_args(Severity)),
@@ -73,8 +77,9 @@ def check(
         Whether to list the problems too that were not looked for, as the table lacks what they are about or no metric
         reads it: with the severity "skipped", and no count.
     thorough
-        Whether to look at samples too, for duplicates, contradictions and samples in several groups. Without, rows,
-        groups and labels are looked at, in one scan that holds a row a group and label, and one for examples.
+        Whether to look at samples too, for duplicates, contradictions and samples in several groups, and at ids as
+        their files spell them. Without, rows, groups and labels are looked at, in one scan that holds a row a group and
+        label, and one for examples.
     redact
         Whether to keep the examples, which are keys and values of rows, out of the answer.
     strict
@@ -126,6 +131,10 @@ def check(
     )
     search = Search(look, redact=redact)
     search.scan(rows)
+    for column, spelled in (_spelled(given, look) if thorough else {}).items():
+        search.expect_spelled(column, spelled.line(redact=redact))
+        for part in _parts_of_ids(spelled, search.n_rows, passes, memory, progress=progress):
+            search.scan_spelled(column, part)
     if thorough and look.sample:
         for part in [rows] if split is None else split.parts(BYTES_A_ROW, search.n_rows):
             search.scan_samples(part)
@@ -157,6 +166,26 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "erro
         return found
     many = "is 1 problem" if bad.height == 1 else f"are {bad.height} problems"
     raise TableError("\n".join([f"there {many} in the table.", *map(_line, bad.to_dicts())]))
+
+
+def _spelled(given: pl.LazyFrame, look: Look) -> dict[str, Spelled]:
+    """The keys that files hold as text, and that were read as numbers by a guess."""
+    read = {column: Spelled.of(given, column) for column in look.keys}
+    return {column: spelled for column, spelled in read.items() if spelled is not None}
+
+
+def _parts_of_ids(
+    spelled: Spelled, n_rows: int, passes: object, memory: int | str | None, *, progress: bool
+) -> Iterable[pl.LazyFrame]:
+    """Texts in parts that hold all those of a number; none where no two can be of one."""
+    if not spelled.has_odd_ones:
+        return []
+    if passes is None:
+        return [spelled.rows]
+    # Of files too, as the ids of one number may be in several.
+    budget = MEMORY if memory is None else memory
+    split = passes_over(spelled.rows, lambda part: part, [NUMBER], "auto", budget, progress=progress)
+    return [spelled.rows] if split is None else split.parts(BYTES_A_ID, n_rows)
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -195,7 +224,7 @@ def _table(
             "of": problem.of,
             "examples": each.examples,
             "meaning": problem.meaning.format(column=about),
-            "fix": look.line(problem.fix, about, each.seen),
+            "fix": look.line(problem.fix, about, each.seen, each.scan),
         }
         for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
     ]

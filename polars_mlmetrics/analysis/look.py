@@ -139,10 +139,17 @@ class Look:
             return None
         return (pl.col(TRUTH) != 0) & (pl.col(TRUTH) != 1)
 
-    def line(self, written: str, about: str, seen: Sequence[object] = ()) -> str:
+    @property
+    def keys(self) -> list[str]:
+        """The columns of the table that are a sample, a label or a key of groups."""
+        columns = dict.fromkeys([*self.sample, *([] if self.label is None else [self.label]), *self.by])
+        return [name for name in columns if not name.startswith(INTERNAL)]
+
+    def line(self, written: str, about: str, seen: Sequence[object] = (), scan: str = "") -> str:
         """A line of code in the columns of this table; `about` is the one that it is for, if it is for one.
 
-        What the line cannot know is `...`, with which it does not run. `seen` are values that may help to fill it.
+        What the line cannot know is `...`, with which it does not run. `seen` are values that may help to fill it, and
+        `scan` is what reads the files in another way.
         """
         table, by = self.table, [self.names[column] for column in self.by]
         sample, pair = list(table.sample), [*table.sample, *([] if self.label is None else [self.label])]
@@ -161,6 +168,7 @@ class Look:
             "label_role": "" if self.label in (None, "label") else f", label={self.label!r}",
             "roles": self._roles(),
             "pair": _listed(pair),
+            "scan": scan,
             "seen": f"  # seen: {', '.join(map(repr, seen))}" if seen else "",
         }
         line = written.format(column=about, **columns)

@@ -310,6 +310,15 @@ def _one_of_classes(look: Look) -> pl.Expr | None:
 
 # -- that take more than a condition -----------------------------------------------------------------------------------
 
+MADE_ONE = _declared(
+    Problem(
+        "ids_made_one",
+        "error",
+        "rows",
+        "{column!r} was read as a number, and ids that the files tell apart, such as 01 and 1, became one: read text.",
+        "log = {scan}",
+    )
+)
 DUPLICATE = _declared(
     Problem(
         "duplicate",

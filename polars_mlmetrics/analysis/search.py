@@ -16,6 +16,7 @@ from polars_mlmetrics.analysis.problems import (
     IN_SEVERAL,
     KEY_VARIES,
     LIGHTEST,
+    MADE_ONE,
     NOT_IN_ALL,
     PLAIN_LABEL,
     PROBLEMS,
@@ -30,6 +31,7 @@ from polars_mlmetrics.analysis.problems import (
 )
 from polars_mlmetrics.analysis.repeats import N_ROWS, contradicted, repeated
 from polars_mlmetrics.data.roles import all_of
+from polars_mlmetrics.data.spelled import NUMBER, SPELLED
 from polars_mlmetrics.engine.arithmetic import bits_of
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.ranking import code_of
@@ -53,6 +55,8 @@ class Found:
     examples: list[str] = field(default_factory=list)
     seen: list[object] = field(default_factory=list)
     """Values of the role that it is about, where its line needs them."""
+    scan: str = ""
+    """What reads the files in another way, where its line does."""
 
     def add(self, count: int, total: int, examples: Sequence[str]) -> None:
         """Add what was found in other rows."""
@@ -159,6 +163,21 @@ class Search:
         values = self._look.table.values()[role].alias(f"{_AS_IS}{role}")
         return rows.select(values.unique().sort().head(EXAMPLES)).collect().to_series().to_list()
 
+    # -- what files tell -----------------------------------------------------------------------------------------------
+
+    def expect_spelled(self, column: str, scan: str) -> None:
+        """Look at how a column is spelled in its files, which `scan` reads as text."""
+        self._looked_for.add(MADE_ONE)
+        self._found[MADE_ONE, column] = Found(total=self.n_rows, scan=scan)
+
+    def scan_spelled(self, column: str, rows: pl.LazyFrame) -> None:
+        """Look at rows that hold all spellings of a number."""
+        text = pl.col(SPELLED)
+        ways = rows.group_by(NUMBER).agg(text.min(), text.max().alias(_OTHER), pl.len().alias(ROWS))
+        several = ways.filter(text != pl.col(_OTHER)).sort(NUMBER).collect()
+        places = several.select(pl.concat_str(text, pl.col(_OTHER), separator=" and ").alias(column))
+        self._add_rows(MADE_ONE, int(several[ROWS].sum()), places, about=column)
+
     # -- what samples tell ---------------------------------------------------------------------------------------------
 
     def scan_samples(self, rows: pl.LazyFrame) -> None:
@@ -263,6 +282,7 @@ class Search:
 
 
 _AS_IS = f"{INTERNAL}as_is:"
+_OTHER = f"{INTERNAL}other"
 
 
 def _column(problem: Problem) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.declaration import Declaration
+from polars_mlmetrics.formula.declaration import Declaration
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 

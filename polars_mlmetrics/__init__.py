@@ -1,27 +1,18 @@
 """Machine-learning metrics as Polars expressions: every metric, on every slice, from one lazy scan."""
 
 from polars_mlmetrics import namespace as _namespace  # registers .mlm
-from polars_mlmetrics.analysis.check import check, raise_for
+from polars_mlmetrics.adapters.arrays import from_arrays
+from polars_mlmetrics.adapters.scan import scan
+from polars_mlmetrics.adapters.truths import with_truths
+from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wide
 from polars_mlmetrics.analysis.confusion import confusion
-from polars_mlmetrics.analysis.dedupe import dedupe
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.incremental import update_states
-from polars_mlmetrics.analysis.profile import profile
-from polars_mlmetrics.analysis.state_files import scan_states, write_state
-from polars_mlmetrics.analysis.states import compact, finish, state
 from polars_mlmetrics.analysis.worst import worst
-from polars_mlmetrics.data.arrays import from_arrays
-from polars_mlmetrics.data.listed import listed_type
-from polars_mlmetrics.data.reshape import from_lists, from_predictions, from_wide
+from polars_mlmetrics.checks.check import check, raise_for
+from polars_mlmetrics.checks.dedupe import dedupe
+from polars_mlmetrics.checks.profile import profile
+from polars_mlmetrics.data.returned import listed_type
 from polars_mlmetrics.data.roles import Roles
-from polars_mlmetrics.data.scan import scan
-from polars_mlmetrics.data.truths import with_truths
-from polars_mlmetrics.engine.arithmetic import ratio
-from polars_mlmetrics.engine.declaration import CATALOGUE, metric
-from polars_mlmetrics.engine.metric import Metric
-from polars_mlmetrics.engine.settle import Average
-from polars_mlmetrics.engine.statistics import Threshold
-from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import (
     ColumnError,
     FileError,
@@ -31,8 +22,17 @@ from polars_mlmetrics.errors import (
     StateError,
     TableError,
 )
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.declaration import CATALOGUE, metric
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.shared import Threshold
+from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.metrics import *
 from polars_mlmetrics.metrics.targets import average_score, flattened
+from polars_mlmetrics.states.files import scan_states, write_state
+from polars_mlmetrics.states.folder import update_states
+from polars_mlmetrics.states.state import compact, finish, state
 from polars_mlmetrics.version import VERSION
 
 __version__ = VERSION

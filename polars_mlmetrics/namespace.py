@@ -11,19 +11,19 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
-from polars_mlmetrics.analysis.check import check, raise_for
+from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.analysis.confusion import confusion
-from polars_mlmetrics.analysis.dedupe import dedupe
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.profile import profile
-from polars_mlmetrics.analysis.state_files import write_state
-from polars_mlmetrics.analysis.states import compact, finish, state
 from polars_mlmetrics.analysis.worst import worst
+from polars_mlmetrics.checks.check import check, raise_for
+from polars_mlmetrics.checks.dedupe import dedupe
+from polars_mlmetrics.checks.profile import profile
 from polars_mlmetrics.data.roles import ROLE_NAMES
-from polars_mlmetrics.data.truths import with_truths
-from polars_mlmetrics.engine.declaration import CATALOGUE, Declaration
-from polars_mlmetrics.engine.metric import Metric
 from polars_mlmetrics.errors import unknown
+from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.states.files import write_state
+from polars_mlmetrics.states.state import compact, finish, state
 
 
 @pl.api.register_expr_namespace("mlm")

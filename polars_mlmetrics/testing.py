@@ -14,10 +14,10 @@ from unittest import mock
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.engine.measure import Measure
-from polars_mlmetrics.engine.metric import Metric
-from polars_mlmetrics.engine.settle import AverageName
 from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.formula.averages import AverageName
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.metric import Metric
 
 Value = float | None
 Reference = Callable[[pl.DataFrame], Value]

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.truths import with_truths
+from polars_mlmetrics.adapters.truths import with_truths
 from tests.oracle import same
 from tests.test_errors import raised
 
@@ -133,7 +133,7 @@ def test_a_misspelt_column_inside_agg_is_an_error_of_polars(engine: Any) -> None
 
 
 def test_a_column_that_one_file_lacks_is_not_filled_with_nulls(tmp_path: Path) -> None:
-    from polars_mlmetrics.data.scan import scan
+    from polars_mlmetrics.adapters.scan import scan
 
     LOG.write_parquet(tmp_path / "1.parquet")
     LOG.drop("truth").write_parquet(tmp_path / "2.parquet")
@@ -546,7 +546,7 @@ def test_the_same_state_twice(tmp_path: Path) -> None:
 
 
 def test_the_same_file_twice(tmp_path: Path) -> None:
-    from polars_mlmetrics.data.scan import scan
+    from polars_mlmetrics.adapters.scan import scan
 
     file = tmp_path / "1.parquet"
     LOG.write_parquet(file)
@@ -745,7 +745,7 @@ OTHER_KEYS = {"Int32": pl.Int32, "Float64": pl.Float64, "String": pl.String}
 
 @pytest.mark.parametrize(("name", "dtype"), OTHER_KEYS.items(), ids=OTHER_KEYS)
 def test_a_key_of_another_type_in_one_file(name: str, dtype: Any, tmp_path: Path) -> None:
-    from polars_mlmetrics.data.scan import scan
+    from polars_mlmetrics.adapters.scan import scan
 
     one, two = tmp_path / "1.parquet", tmp_path / "2.parquet"
     LOG.write_parquet(one)

@@ -14,8 +14,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis import repeats
-from polars_mlmetrics.analysis.problems import PROBLEMS
+from polars_mlmetrics.checks import duplicates
+from polars_mlmetrics.checks.problems import PROBLEMS
 from tests.check_cases import (
     CASES,
     CLEAN,
@@ -553,8 +553,8 @@ CODES: dict[str, Callable[[pl.Expr], pl.Expr]] = {
 
 def recoded(monkeypatch: pytest.MonkeyPatch, codes: str) -> None:
     """Let keys have other codes than theirs."""
-    code_of = repeats.code_of
-    monkeypatch.setattr(repeats, "code_of", lambda columns: CODES[codes](code_of(columns)))
+    code_of = duplicates.code_of
+    monkeypatch.setattr(duplicates, "code_of", lambda columns: CODES[codes](code_of(columns)))
 
 
 @pytest.mark.parametrize("codes", CODES)

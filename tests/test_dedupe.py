@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis import repeats
+from polars_mlmetrics.checks import duplicates
 
 # Rows 0, 2 and 5 are of one sample and label, rows 3 and 4 of another.
 LOG = pl.DataFrame(
@@ -262,8 +262,8 @@ def test_a_long_key_is_cut() -> None:
 
 @pytest.mark.parametrize("codes", [1, 3])
 def test_keys_of_one_code_are_told_apart(codes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    code_of = repeats.code_of
-    monkeypatch.setattr(repeats, "code_of", lambda columns: code_of(columns) % codes)
+    code_of = duplicates.code_of
+    monkeypatch.setattr(duplicates, "code_of", lambda columns: code_of(columns) % codes)
     assert mlm.dedupe(NULLS.head(6)).height == 6
     with pytest.raises(mlm.TableError, match=r"^3 rows are copies"):
         mlm.dedupe(LOG)

@@ -13,7 +13,7 @@ from tests import references
 
 PACKAGE = Path(mlm.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-ARITHMETIC = PACKAGE / "engine" / "arithmetic.py"
+ARITHMETIC = PACKAGE / "formula" / "arithmetic.py"
 
 every_metric = pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))
 every_file = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(PACKAGE)) for file in FILES])

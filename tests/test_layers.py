@@ -80,8 +80,8 @@ def test_imports_point_one_way(file: Path) -> None:
         ("engine.unit", "if TYPE_CHECKING:\n    from polars_mlmetrics import f1", [""]),
         ("engine.unit", "from polars_mlmetrics import metrics", ["metrics"]),
         ("namespace", "from polars_mlmetrics.cli import main", ["cli"]),
-        ("engine.unit", "from polars_mlmetrics.engine.metric import Metric\nimport polars", []),
-        ("analysis.evaluate", "from polars_mlmetrics.engine.metric import Metric", []),
+        ("engine.unit", "from polars_mlmetrics.formula.metric import Metric\nimport polars", []),
+        ("analysis.evaluate", "from polars_mlmetrics.formula.metric import Metric", []),
         ("", "from polars_mlmetrics.namespace import FrameNamespace", []),
     ],
 )

@@ -12,8 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.listed import LISTED
-from polars_mlmetrics.data.truths import with_truths
+from polars_mlmetrics.adapters.truths import with_truths
+from polars_mlmetrics.data.returned import LISTED
 
 NEVER = float("-inf")
 

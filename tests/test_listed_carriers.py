@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.listed import LISTED
+from polars_mlmetrics.data.returned import LISTED
 from tests.test_listed import SHOP, judged, refusal
 
 Carrier = Callable[[pl.DataFrame, Path], Any]

@@ -13,7 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.declaration import declared
+from polars_mlmetrics.formula.declaration import declared
 
 ENGINES = ["in-memory", "streaming"]
 

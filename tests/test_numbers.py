@@ -11,7 +11,7 @@ import sklearn.metrics as sk
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.staged import Plan
+from polars_mlmetrics.engine.plan import Plan
 from tests.cases import CASES
 from tests.frames import worlds
 from tests.oracle import both

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.measure import Measure
+from polars_mlmetrics.formula.measure import Measure
 
 PRICE, OTHER = pl.col("price"), pl.col("other")
 

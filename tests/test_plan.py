@@ -13,7 +13,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.folds import CODE
-from polars_mlmetrics.engine.staged import Plan
+from polars_mlmetrics.engine.plan import Plan
 from tests.cases import variants
 
 LABEL_AVERAGES = ["macro", "weighted", "min", "max", {"x": 1.0, "y": 2.0}]

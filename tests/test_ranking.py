@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine import arithmetic, ranking, small, staged
+from polars_mlmetrics.engine import plan, ranking, ranking_by_id
+from polars_mlmetrics.formula import arithmetic
 from tests import oracle
 from tests.cases import CASES, Case
 from tests.oracle import same
@@ -300,7 +301,7 @@ CODED = [
     *((ranking, OF_SAMPLES, by) for by in (None, "model", ["model", "label"])),
     *((ranking, OF_GROUPS, by) for by in ("label", ["model", "label"])),
     *((ranking, OF_LABELS, by) for by in (None, "model")),
-    (staged, OF_SAMPLES, ["model", "label"]),
+    (plan, OF_SAMPLES, ["model", "label"]),
 ]
 
 
@@ -354,7 +355,7 @@ def test_groups_that_share_a_number(shared: int, by: Any, monkeypatch: pytest.Mo
     log = TIED.with_columns(pl.when(pl.col("label") == 5).then(None).otherwise("score").alias("score"))
     some = [mlm.ranking_loss(), mlm.ndcg(k=3).on(truth="gain"), mlm.recall_at(2), mlm.reciprocal_rank()]
     right = mlm.evaluate(log.with_columns(pl.col("sample") + FAR), some, by=by)
-    monkeypatch.setattr(small, "number_of_group", lambda code: pl.col("label").cast(pl.UInt64) % shared)
+    monkeypatch.setattr(ranking_by_id, "number_of_group", lambda code: pl.col("label").cast(pl.UInt64) % shared)
     for engine in ENGINES:
         for asked in (some, *([metric] for metric in some)):
             table = mlm.evaluate(log.lazy(), asked, by=by).collect(engine=engine)
@@ -427,9 +428,9 @@ def test_metrics_of_users(name: str) -> None:
     parts = TIED.partition_by("model", as_dict=True).items()
     told = {model: np.mean([value(standing(s)) for s in part.partition_by("sample")]) for (model,), part in parts}
     plans = [mlm.evaluate(TIED.lazy(), some, by="model") for some in (metric, [metric, *others])]
-    for plan in (*plans, TIED.lazy().group_by("model").agg(metric)):
+    for table in (*plans, TIED.lazy().group_by("model").agg(metric)):
         for engine in ENGINES:
-            got = dict(plan.collect(engine=engine).select("model", name).rows())
+            got = dict(table.collect(engine=engine).select("model", name).rows())
             assert all(same(got[model], told[model]) for model in told), (got, told)
 
 
@@ -465,8 +466,8 @@ def test_separation(dtype: Any) -> None:
     rows = pl.concat(parts).with_columns(pl.col("truth").cast(dtype))
     metrics = [mlm.roc_auc(), mlm.gini(), mlm.average_precision()]
     for engine in ENGINES:
-        for plan in (mlm.evaluate(rows, metrics, by="label"), mlm.evaluate(rows, metrics, per="label")):
-            got = {label: values for label, *values in plan.collect(engine=engine).rows()}
+        for table in (mlm.evaluate(rows, metrics, by="label"), mlm.evaluate(rows, metrics, per="label")):
+            got = {label: values for label, *values in table.collect(engine=engine).rows()}
             assert got.keys() == SEPARATED.keys()
             for label, values in got.items():
                 assert all(map(same, values, separated(*SEPARATED[label]))), (label, values)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.reshape import from_lists, from_predictions, from_wide
+from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wide
 from tests.test_plan import fallbacks
 
 INF = float("inf")

@@ -13,7 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.scan import scan
+from polars_mlmetrics.adapters.scan import scan
 from tests.test_plan import fallbacks
 
 FORMATS = ["parquet", "ipc", "csv", "ndjson"]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.scan import scan
+from polars_mlmetrics.adapters.scan import scan
 from tests.test_scan import every_format, refused, rows, total, write
 
 

@@ -21,9 +21,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis import incremental, state_files, states
 from polars_mlmetrics.data import files
 from polars_mlmetrics.engine import state as engine_state
+from polars_mlmetrics.states import files as state_files
+from polars_mlmetrics.states import folder, state
 from tests.oracle import READINGS
 from tests.test_passes import differing
 
@@ -632,7 +633,7 @@ def test_the_file_says_what_the_column_says(good: Path) -> None:
 RUNS_WHAT_IT_READS = re.compile(r"\b(pickle|cloudpickle|dill|marshal|joblib|shelve|deserialize|eval|exec)\b")
 
 
-@pytest.mark.parametrize("module", [files, engine_state, states, state_files, incremental], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("module", [files, engine_state, state, state_files, folder], ids=lambda it: it.__name__)
 def test_nothing_that_is_read_is_run(module: Any) -> None:
     assert RUNS_WHAT_IT_READS.findall(inspect.getsource(module)) == []
 

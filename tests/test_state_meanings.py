@@ -14,7 +14,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine import declared
+from polars_mlmetrics.engine import digests
 from tests.oracle import same
 from tests.test_passes import differing
 from tests.test_states import LOG, contents, evaluated
@@ -224,7 +224,7 @@ def test_metrics_of_the_catalogue_have_no_digest() -> None:
     for metric in (mlm.f1(), mlm.ndcg(), mlm.r2(), mlm.roc_auc(bins=8), mlm.information_score(prior={"a": 0.5})):
         assert contents(mlm.state(ROWS, metric))["declared"] == {}
         for measure in metric.measures():
-            assert declared.digests_of(measure, Table.of({})) == {}
+            assert digests.digests_of(measure, Table.of({})) == {}
 
 
 # -- by columns that are expressions -----------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 from sklearn.metrics import label_ranking_average_precision_score
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine import several
 from tests.oracle import same
 
 Row = dict[str, Any]
@@ -278,6 +277,6 @@ def test_these_counts_are_held() -> None:
 
 
 def test_two_groups_of_one_code_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(several, "code_of", lambda columns: pl.lit(7, dtype=pl.UInt64))
+    monkeypatch.setattr(split_samples, "code_of", lambda columns: pl.lit(7, dtype=pl.UInt64))
     with pytest.raises(pl.exceptions.PolarsError):
         mlm.state(SPLIT, BEST, by="half")

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from polars_mlmetrics.data.listed import LISTED
-from polars_mlmetrics.data.truths import with_truths
+from polars_mlmetrics.adapters.truths import with_truths
+from polars_mlmetrics.data.returned import LISTED
 
 NEVER = float("-inf")
 

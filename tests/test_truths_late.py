@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.truths import with_truths
+from polars_mlmetrics.adapters.truths import with_truths
 
 NEVER = float("-inf")
 LABELS = list("abcdef")

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.writing import beginning_of
+from polars_mlmetrics.states.writing import beginning_of
 from tests.test_passes import differing
 from tests.test_update_states import (
     ON_POSIX,

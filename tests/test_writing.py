@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data import writing
-from polars_mlmetrics.data.writing import check_writable
+from polars_mlmetrics.states import writing
+from polars_mlmetrics.states.writing import check_writable
 from tests.test_files import ODD_NAMES, make, names_of
 
 REPOSITORY = Path(__file__).parents[1]
@@ -201,7 +201,7 @@ def test_the_bytes_are_on_the_disk_before_they_get_the_name(monkeypatch: pytest.
 KILLED = """
 import os, signal
 from pathlib import Path
-from polars_mlmetrics.data.writing import write_whole
+from polars_mlmetrics.states.writing import write_whole
 
 def write(draft):
     draft.write_bytes(b"ne")

@@ -1,1 +1,1 @@
-"""What is asked of the rows, and of the numbers."""
+"""What is asked of the numbers."""

@@ -8,8 +8,6 @@ from typing import TypeVar, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.fitness import check_keys
-from polars_mlmetrics.analysis.question import KeyColumn, KeyReader, Keys, columns_of, rows_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.roles import (
     Door,
@@ -23,9 +21,9 @@ from polars_mlmetrics.data.roles import (
     checked_roles,
     types_of,
 )
-from polars_mlmetrics.engine.arithmetic import ratio
-from polars_mlmetrics.engine.statistics import NOT_RETURNED, Threshold
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, TableError
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
 from polars_mlmetrics.metrics.decisions import (
     false_negatives,
     false_positives,
@@ -33,6 +31,8 @@ from polars_mlmetrics.metrics.decisions import (
     true_negatives,
     true_positives,
 )
+from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, columns_of, rows_of
+from polars_mlmetrics.query.requirements import check_keys
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 

@@ -7,21 +7,21 @@ from typing import Any, Literal, TypeVar, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.accounts import TIDY, Account, Plain, check_samples
-from polars_mlmetrics.analysis.fitness import check_listed, check_measure, check_unit_key
-from polars_mlmetrics.analysis.question import Keys, Question, check_reached
-from polars_mlmetrics.analysis.slices import stacked
-from polars_mlmetrics.analysis.splitting import passes_of
 from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
 from polars_mlmetrics.engine.folds import beside, fold
 from polars_mlmetrics.engine.lane import Columns
-from polars_mlmetrics.engine.measure import Measure
-from polars_mlmetrics.engine.metric import Metric, Planned
-from polars_mlmetrics.engine.parameters import Count, check_parameter
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.staged import Plan
+from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.metric import Metric, Planned
+from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.metrics.decisions import n_samples
+from polars_mlmetrics.query.groupings import stacked
+from polars_mlmetrics.query.query import Keys, Question, check_reached
+from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
+from polars_mlmetrics.query.results import TIDY, Account, Plain, check_samples
+from polars_mlmetrics.query.source import passes_of
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 

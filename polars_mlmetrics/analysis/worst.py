@@ -7,11 +7,11 @@ from typing import TypeVar, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.question import Keys, check_names, not_a_metric, rows_of
 from polars_mlmetrics.data.roles import Grain, Roles, checked_roles, is_one_of
-from polars_mlmetrics.engine.metric import Metric
-from polars_mlmetrics.engine.parameters import Count, check_parameter
 from polars_mlmetrics.errors import MetricError, ParameterError
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.parameters import Count, check_parameter
+from polars_mlmetrics.query.query import Keys, check_names, not_a_metric, rows_of
 
 AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 

@@ -1,262 +1,128 @@
-"""What becomes of lists of returned labels and a table of truths: the joins behind `with_truths`."""
+"""The column `listed` of a log of returned lists: its type says what the log lacks, and which columns its rows have."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import polars as pl
-import polars.selectors as cs
 
-from polars_mlmetrics.data.beside import Names, column_names, is_text
-from polars_mlmetrics.data.listed import FILLED, LISTED, MISSED, RETURNED, Listed
-from polars_mlmetrics.data.roles import Table, all_of, is_pattern
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
+from polars_mlmetrics.adapters.columns import Names, column_names, is_text
+from polars_mlmetrics.data.roles import Roles, Table, checked_roles
+from polars_mlmetrics.errors import ColumnError, ParameterError
 
-SAID, MATCHED, N, KNOWN = (f"{INTERNAL}{name}" for name in ("said", "matched", "n", "known"))
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What the columns are called: those that tell rows apart, those that are read or written, those of the sample."""
-
-    sample: list[str]
-    label: str
-    score: str
-    truth: str
-    by: list[str]
-    of_sample: list[str]
-
-    @classmethod
-    def of(cls, by: Names, of_sample: Names, roles: Mapping[str, Any]) -> Columns:
-        """The columns that are named; a name that cannot be one is an error."""
-        table = Table.of(roles)
-        for role, column in table.values().items():
-            if not column.meta.is_column():
-                raise ParameterError(
-                    f"{role} is {column}: with_truths takes the name of a column. Add it as one first."
-                )
-        score, truth = table.score.meta.output_name(), table.truth.meta.output_name()
-        named = {
-            "sample": list(table.sample), "label": [table.label], "score": [score], "truth": [truth],
-            "by": column_names("by", by), "of_sample": column_names("of_sample", of_sample),
-        }  # fmt: skip
-        _check_names(named)
-        return cls(named["sample"], table.label, score, truth, named["by"], named["of_sample"])
-
-    @property
-    def key(self) -> list[str]:
-        """What tells a label of a sample."""
-        return [*self.sample, self.label]
-
-    @property
-    def of_list(self) -> list[str]:
-        """What tells a list."""
-        return [*self.by, *self.sample]
-
-    @property
-    def of_row(self) -> list[str]:
-        """What tells a row."""
-        return [*self.by, *self.key]
-
-    @property
-    def known(self) -> list[str]:
-        """What is told of each list."""
-        return [*self.of_list, *self.of_sample]
-
-
-def _check_names(named: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a column that is two things at once, or whose name stands for many."""
-    taken: dict[str, str] = {}
-    for what, names in named.items():
-        for name in names:
-            if is_pattern(name):
-                raise ParameterError(f"{what} takes column names, and {name!r} is a pattern.")
-            if name in taken:
-                raise ParameterError(f"{what}: {name!r} is in {taken[name]} already.")
-            taken[name] = what
+LISTED = "listed"
+"""The column that tells the rows that were returned from those that are added."""
+RETURNED, MISSED, FILLED = WORDS = ("returned", "not returned", "filled in")
+"""What it says of a row."""
+EVERY_ROW, WITH_LABEL = "every row", "rows with a label"
+"""What its type calls the columns that are known in all rows, and those known wherever the label is."""
 
 
 @dataclass(frozen=True)
-class Join:
-    """The tables, with their common columns in one type, and what is made of them."""
+class Listed:
+    """What the type of a column `listed` says: it holds the words, and one more category that names columns.
 
-    columns: Columns
-    returned: pl.LazyFrame
-    said: pl.LazyFrame
-    """What the truths say of each label: one row for it, however often it is named."""
-    lists: pl.LazyFrame
-    """The lists of known samples, with the columns of the sample; and whether their truths are in, if that is asked."""
-    matched: list[str]
-    """The keys that the truths have."""
-    beside: list[str]
-    """The other columns that the truths have."""
-    score_type: pl.DataType
-    truth_type: pl.DataType
-    tells_known: bool
-    """Whether lists have it that their truths are in, or are not."""
-    in_order: bool
+    A type stays through filters, joins, parquet and IPC, and is known before a row is read.
+    """
 
-    @classmethod
-    def of(
-        cls, columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
-    ) -> Join:
-        """The tables that are given, of which those that are read are joined."""
-        tables = _in_common_types(_read(columns, given, condition))
-        returned, truths = tables["returned"], tables["truths"]
-        types, score_type = truths.collect_schema(), returned.collect_schema()[columns.score]
-        truth_type = pl.Boolean() if types[columns.truth] == pl.Null else types[columns.truth]
-        score_type = score_type if score_type.is_float() else pl.Float64()
-        matched = [name for name in columns.of_row if name in types]
-        return cls(
-            columns=columns,
-            returned=returned.with_columns(pl.col(columns.score).cast(score_type)),
-            said=_said(truths.cast({columns.truth: truth_type}), columns, matched, in_order=in_order),
-            lists=_lists(columns, tables, condition, in_order=in_order),
-            matched=matched,
-            beside=[name for name in returned.collect_schema() if name in types and name not in matched],
-            score_type=score_type,
-            truth_type=truth_type,
-            tells_known=condition is not None or "known" in tables,
-            in_order=in_order,
-        )
+    every_row: frozenset[str]
+    """The columns that are known in added rows too: keys, score and truth, what belongs to the sample."""
+    with_label: frozenset[str]
+    """Those that are known in added rows that have a label."""
+    is_filled: bool
+    """Whether there are all negatives, some of them without a label."""
 
     @property
-    def left(self) -> Literal["left", "none"]:
-        """The order that a join keeps."""
-        return "left" if self.in_order else "none"
+    def dtype(self) -> pl.Enum:
+        """The type that says so."""
+        named = {EVERY_ROW: sorted(self.every_row), WITH_LABEL: sorted(self.with_label)}
+        return pl.Enum([*(WORDS if self.is_filled else WORDS[:2]), json.dumps(named)])
 
-    def rows(self) -> pl.LazyFrame:
-        """All that was returned, and what should have been."""
-        columns, is_known = self.columns, are_known(self.columns.key)
-        truths = self.said.select(*self.matched, pl.col(columns.truth).alias(SAID), pl.lit(True).alias(MATCHED))
-        truth = pl.when(MATCHED).then(SAID).otherwise(pl.when(is_known).then(self._zero()))
-        # Nulls are equal in these joins for the sake of by, where null is a value like others.
-        found = self.returned.join(truths, on=self.matched, how="left", nulls_equal=True, maintain_order=self.left)
-        if self.tells_known:
-            in_time = self.lists.select(*columns.of_list, KNOWN)
-            found = found.join(in_time, on=columns.of_list, how="left", nulls_equal=True, maintain_order=self.left)
-        labels = self.returned.filter(is_known).select(columns.of_row)
-        missed = self._of_lists().join(
-            labels, on=columns.of_row, how="anti", nulls_equal=True, maintain_order=self.left
+    @classmethod
+    def of(cls, schema: Mapping[str, pl.DataType]) -> Listed | None:
+        """What the schema of a log says; None where it says nothing of lists."""
+        dtype = schema.get(LISTED)
+        if not isinstance(dtype, pl.Enum):
+            return None
+        categories: list[str] = dtype.categories.to_list()
+        words = tuple(categories[:-1])
+        if words not in (WORDS, WORDS[:2]):
+            return None
+        try:
+            named = json.loads(categories[-1])
+            every_row, with_label = (frozenset(named[key]) for key in (EVERY_ROW, WITH_LABEL))
+        except (ValueError, TypeError, KeyError):
+            return None
+        return cls(every_row, with_label, is_filled=FILLED in words)
+
+
+def listed_type(
+    *,
+    by: Names = None,
+    of_sample: Names = None,
+    of_label: Names = None,
+    n_labels: int | None = None,
+    **roles: Unpack[Roles],
+) -> pl.Enum:
+    """The type of the column `listed`, as `with_truths` makes it of the same keywords.
+
+    It is for a log that has lost it (in CSV, pandas or DuckDB, which make a text of it), and for one that got further
+    columns by a join: the type says which columns may slice.
+
+    Parameters
+    ----------
+    by, of_sample, n_labels, **roles
+        As in `with_truths`.
+    of_label
+        Further columns that are known wherever the label is.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> returned = pl.DataFrame({"sample": [1, 2], "label": ["a", "a"], "score": [0.9, 0.7]})
+    >>> truths = pl.DataFrame({"sample": [1, 2], "label": ["a", "b"]})
+    >>> countries = pl.DataFrame({"sample": [1, 2], "country": ["DE", "FR"]})
+    >>> log = mlm.with_truths(returned, truths).join(countries, on="sample")
+    >>> log = log.cast({"listed": mlm.listed_type(of_sample="country")})
+    >>> mlm.evaluate(log, mlm.recall_at(1), by="country").rows()
+    [('DE', 1.0), ('FR', 0.0)]
+    """
+    bound = checked_roles(roles, beside=("by", "of_sample", "of_label", "n_labels"))
+    table = Table.of(bound)
+    read = [name for column in (table.score, table.truth) for name in column.meta.root_names()]
+    every_row = [*table.sample, *column_names("by", by), *column_names("of_sample", of_sample), *read]
+    with_label = [table.label, *column_names("of_label", of_label)]
+    check_n_labels(n_labels)
+    return Listed(frozenset(every_row), frozenset(with_label), is_filled=n_labels is not None).dtype
+
+
+def check_n_labels(n_labels: Any) -> None:
+    """Refuse what is no number of labels."""
+    if n_labels is not None and (not isinstance(n_labels, int) or isinstance(n_labels, bool) or n_labels < 1):
+        raise ParameterError(f"n_labels is a number of 1 or more, not {n_labels!r}.")
+
+
+def check_type(frame: pl.DataFrame | pl.LazyFrame) -> None:
+    """Refuse a log of returned lists whose column `listed` has become a text: then nothing says what it lacks.
+
+    What the texts of a LazyFrame are is not known before it is read.
+    """
+    schema = frame.collect_schema()
+    dtype = schema.get(LISTED)
+    if dtype is None or not is_text(dtype) or Listed.of(schema) is not None:
+        return
+    if isinstance(dtype, pl.Enum):
+        texts: Iterable[str] = dtype.categories
+    elif isinstance(frame, pl.DataFrame):
+        texts = frame[LISTED].drop_nulls().unique().cast(pl.String)
+    else:
+        texts = [RETURNED]
+    if set(texts) and set(texts) <= set(WORDS):
+        raise ColumnError(
+            f"column {LISTED!r} is {type(dtype).__name__}, and what with_truths wrote there is lost: which columns its "
+            f"rows have. Say it: log.cast({{{LISTED!r}: mlm.listed_type(...)}}), with the keywords that with_truths "
+            f"was given. If {LISTED!r} is a column of your own, rename it."
         )
-        parts = [
-            found.with_columns(self._once_known(truth), self._listed(RETURNED)).drop(SAID, MATCHED),
-            missed.with_columns(self._once_known(pl.col(columns.truth)), self._not_scored(), self._listed(MISSED)),
-        ]
-        first = [*columns.of_row, columns.score, columns.truth]
-        rows = pl.concat(parts, how="diagonal").drop(KNOWN, strict=False)
-        return rows.select(*first, cs.exclude(*first, LISTED), LISTED)
-
-    def _of_lists(self) -> pl.LazyFrame:
-        """The labels of the truths, once for each list of their sample."""
-        shared = [name for name in self.columns.of_list if name in self.matched]
-        order: Literal["left_right", "none"] = "left_right" if self.in_order else "none"
-        return self.said.join(self.lists, on=shared, how="inner", nulls_equal=True, maintain_order=order)
-
-    def lengths(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The lists, with their numbers of rows."""
-        of_list = self.columns.of_list
-        lengths = rows.group_by(of_list).agg(pl.len().cast(pl.Int64).alias(N))
-        lists = self.lists.join(lengths, on=of_list, how="left", nulls_equal=True, maintain_order=self.left)
-        return lists.with_columns(pl.col(N).fill_null(0))
-
-    def filled(self, rows: pl.LazyFrame, n_labels: int) -> pl.LazyFrame:
-        """The rows, and the negatives that make each list one of `n_labels` rows."""
-        lacking = (n_labels - pl.col(N)).cast(pl.UInt32)  # a list that is too long raises here
-        truth = self._once_known(self._zero())
-        filled_in = self._listed(FILLED, is_filled=True)
-        negatives = self.lengths(rows).select(
-            *self.columns.known, self._not_scored().repeat_by(lacking), truth, filled_in
-        )
-        filling = negatives.explode(self.columns.score, empty_as_null=False)
-        return pl.concat([rows.cast({LISTED: self._type(is_filled=True)}), filling], how="diagonal")
-
-    def _once_known(self, truth: pl.Expr) -> pl.Expr:
-        """A truth; null where the truths of its list are not in."""
-        return (pl.when(KNOWN).then(truth) if self.tells_known else truth).alias(self.columns.truth)
-
-    def _zero(self) -> pl.Expr:
-        return pl.lit(False) if self.truth_type == pl.Boolean else pl.lit(0, dtype=self.truth_type)
-
-    def _not_scored(self) -> pl.Expr:
-        return pl.lit(float("-inf"), dtype=self.score_type).alias(self.columns.score)
-
-    def _listed(self, where: str, *, is_filled: bool = False) -> pl.Expr:
-        return pl.lit(where, dtype=self._type(is_filled=is_filled)).alias(LISTED)
-
-    def _type(self, *, is_filled: bool) -> pl.Enum:
-        every_row = {*self.columns.known, self.columns.score, self.columns.truth}
-        with_label = {self.columns.label, *self.beside}
-        return Listed(frozenset(every_row), frozenset(with_label), is_filled).dtype
-
-
-def _read(columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None) -> dict[str, pl.LazyFrame]:
-    """What is read of each table."""
-    names = {table: frame.collect_schema().names() for table, frame in given.items()}
-    of_list = {columns.score, *columns.of_sample}
-    roots = [] if condition is None else condition.meta.root_names()
-    read = {
-        "returned": names["returned"],
-        "truths": [name for name in names["truths"] if name == columns.truth or name in {*names["returned"]} - of_list],
-        "asked": list(dict.fromkeys([*columns.known, *roots])),
-        "known": [name for name in columns.of_list if name in names.get("known", ())],
-    }
-    tables = {table: frame.select(cs.by_name(read[table])) for table, frame in given.items()}
-    if columns.truth not in names["truths"]:
-        tables["truths"] = tables["truths"].with_columns(pl.lit(True).alias(columns.truth))
-    return tables
-
-
-def _said(truths: pl.LazyFrame, columns: Columns, matched: Sequence[str], *, in_order: bool) -> pl.LazyFrame:
-    values = cs.exclude(matched).drop_nulls()
-    # What has two values has none.
-    once = truths.group_by(matched, maintain_order=in_order).agg(pl.when(values.n_unique() == 1).then(values.first()))
-    return once.with_columns(pl.when(are_known(columns.key)).then(columns.truth).alias(columns.truth))
-
-
-def _lists(
-    columns: Columns, tables: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
-) -> pl.LazyFrame:
-    """The lists of known samples: what all their rows agree in, and whether their truths are in."""
-    told = [] if condition is None else [condition.fill_null(False).alias(KNOWN)]
-    rows = [tables[name].select(*columns.known, *told) for name in ("returned", "asked") if name in tables]
-    known = pl.concat(rows).filter(are_known(columns.sample))
-    agreed = [pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()) for name in columns.of_sample]
-    lists = known.group_by(columns.of_list, maintain_order=in_order).agg(
-        *agreed, *([pl.col(KNOWN).all()] if told else [])
-    )
-    if "known" not in tables:
-        return lists
-    on = tables["known"].collect_schema().names()
-    in_time = tables["known"].unique().with_columns(pl.lit(True).alias(KNOWN))
-    return lists.join(in_time, on=on, how="left", nulls_equal=True, maintain_order="left" if in_order else "none")
-
-
-def are_known(columns: Sequence[str]) -> pl.Expr:
-    """The rows that have all these columns."""
-    return all_of([pl.col(column).is_not_null() for column in columns])
-
-
-def _in_common_types(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
-    """The tables, with a column that several have in one type."""
-    types: dict[str, tuple[str, pl.DataType]] = {}
-    for table, frame in tables.items():
-        for name, dtype in frame.collect_schema().items():
-            types[name] = (table, _common_type(name, types.get(name, (table, dtype)), (table, dtype)))
-    return {
-        table: frame.with_columns(cs.by_name(name).cast(types[name][1]) for name in frame.collect_schema())
-        for table, frame in tables.items()
-    }
-
-
-def _common_type(name: str, one: tuple[str, pl.DataType], other: tuple[str, pl.DataType]) -> pl.DataType:
-    (table, dtype), (other_table, other_dtype) = one, other
-    if dtype == other_dtype or other_dtype == pl.Null:
-        return dtype
-    if dtype == pl.Null:
-        return other_dtype
-    if is_text(dtype) and is_text(other_dtype):
-        return pl.String()
-    raise ColumnError(f"column {name!r} is {dtype} in {table} and {other_dtype} in {other_table}: cast one of them.")

@@ -1,1 +1,1 @@
-"""How a declaration is run: as an expression, and as a plan."""
+"""How many metrics are run at once: statistics folded in one plan, in passes, and in states."""

@@ -9,9 +9,9 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.data.roles import same_expression
-from polars_mlmetrics.engine.arithmetic import first_of_pair, pair_of, ratio, second_of_pair
-from polars_mlmetrics.engine.reading import Statistic
 from polars_mlmetrics.errors import INTERNAL, NameCollisionError
+from polars_mlmetrics.formula.arithmetic import first_of_pair, pair_of, ratio, second_of_pair
+from polars_mlmetrics.formula.statistic import Statistic
 
 CODE = f"{INTERNAL}code"
 """The key that stands for several by columns: an even number."""

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain, all_of, same_expression
-from polars_mlmetrics.engine.arithmetic import number_of_group, small_of_code
 from polars_mlmetrics.engine.folds import BIN, CODE, Fold, beside, fold, fold_rows, two_of_one_name
-from polars_mlmetrics.engine.parameters import identity
 from polars_mlmetrics.engine.ranking import UNIT, Ranking, take_share
-from polars_mlmetrics.engine.reading import Statistic
+from polars_mlmetrics.engine.ranking_by_id import NUMBER
 from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.small import NUMBER
 from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import number_of_group, small_of_code
+from polars_mlmetrics.formula.parameters import identity
+from polars_mlmetrics.formula.statistic import Statistic
 
 
 class Columns(NamedTuple):

@@ -15,7 +15,9 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.data.roles import same_expression
-from polars_mlmetrics.engine.arithmetic import (
+from polars_mlmetrics.engine.folds import changes, fold, take, two_of_one_name
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import (
     as_fixed_point,
     code_in_key,
     counts_of,
@@ -29,9 +31,7 @@ from polars_mlmetrics.engine.arithmetic import (
     truth_in_key,
     two_counts,
 )
-from polars_mlmetrics.engine.folds import changes, fold, take, two_of_one_name
-from polars_mlmetrics.engine.reading import Share, Statistic, folded
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.statistic import Share, Statistic, folded
 
 STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
 """What the pass tells of a row: its place, and how many rows are above its tie, and down to the end of it; the same

@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, same_expression, text_of
-from polars_mlmetrics.engine.measure import Measure
 from polars_mlmetrics.engine.ranking import STANDINGS, Order, standing, take_share
-from polars_mlmetrics.engine.reading import Share, Statistic
-from polars_mlmetrics.engine.unit import Unit
 from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.statistic import Share, Statistic
+from polars_mlmetrics.formula.unit import Unit
 
 
 class Ranked(NamedTuple):

@@ -1,249 +1,256 @@
-"""The state: what measures need of a log's rows, folded into a small table that merges with others of its kind.
-
-One table holds all grains: by columns, bucket, label, bin, and a column for each statistic. A statistic stands in the
-rows of one grain and is null in the others, so that a count or a sum is merged by adding up any rows. What a state
-holds is told by the type of its first column, which stays with the rows through every filter: states of different
-questions are of different types, and do not go one under the other.
-"""
+"""What a state says of itself: the text of its first column, read strictly."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Grain, Table
-from polars_mlmetrics.engine.arithmetic import modulo, splitmix
-from polars_mlmetrics.engine.declared import digests_of, is_from_elsewhere
-from polars_mlmetrics.engine.folds import BIN, BUCKET, CODE, Fold, beside, compacted, share, two_of_one_name
-from polars_mlmetrics.engine.held import check_label_as_target
-from polars_mlmetrics.engine.lane import Columns, Lane, held_sums, sums_of
-from polars_mlmetrics.engine.measure import Measure
-from polars_mlmetrics.engine.metric import Planned
-from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.reading import Statistic
-from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.several import SeveralValues, counts_of
-from polars_mlmetrics.engine.staged import FEW, InPasses, Plan, check_merges
-from polars_mlmetrics.engine.targets import OverTargets
-from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.data.returned import LISTED
+from polars_mlmetrics.data.roles import checked_roles, is_pattern
+from polars_mlmetrics.engine.folds import BIN, BUCKET
+from polars_mlmetrics.engine.state_rows import Held
+from polars_mlmetrics.errors import INTERNAL, MetricError, StateError
+from polars_mlmetrics.formula.statistic import Moment, Monoid, Statistic
+
+FORMAT = 2
+RESERVED = ("state", "bucket", "label", "bin")
+"""The columns of a state that are neither by columns nor statistics."""
+
+KINDS: dict[str, pl.DataType] = {
+    kind.__name__: kind()
+    for kind in (
+        pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64,
+        pl.UInt128, pl.Float16, pl.Float32, pl.Float64, pl.Decimal, pl.String, pl.Date, pl.Datetime, pl.Duration,
+        pl.Time, pl.Binary, pl.Null,
+    )
+}  # fmt: skip
+"""The kinds of columns that a metric may read as they are; of any other nothing but its name is known."""
+
+SAYS_NOTHING = "this is no state: its column 'state' does not say what it holds."
 
 
-class OfRows(NamedTuple):
-    """A formula of groups or labels."""
-
-    recorder: Recorder
-    by_label: bool
-    """Whether it must be told by label."""
-
-
-class AtGrain(NamedTuple):
-    """A statistic, and what tells it apart in a group."""
-
-    statistic: Statistic
-    by_label: bool = False
-    by_bin: bool = False
+def parsed(text: Any) -> Any:
+    """What a JSON text says; a ValueError where it is none, or says one thing twice."""
+    try:
+        return json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_number)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
 
 
-class StatePlan(Plan):
-    """What measures need of the rows of a frame, as a state."""
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice")
+    return dict(pairs)
 
-    def __init__(self, rows: pl.LazyFrame, by: Mapping[str, str], roles: Table, passes: Passes | None = None) -> None:
-        super().__init__(rows, list(by), roles, passes)
-        self._names = by
-        self._of_rows: list[OfRows] = []
-        self._of_samples: list[tuple[Recorder, Columns]] = []
-        self._of_several: dict[tuple[str, ...], SeveralValues] = {}
-        self._labels: set[str] = set()
-        self.declared: dict[str, str] = {}
-        """What statistics mean that metrics from elsewhere ask for."""
 
-    def can_tell(self, measure: Measure) -> bool:
-        """Whether it takes no fold of its own: samples are many, and are folded only where a metric asks for them."""
-        return measure.grain != "sample" or bool(self._of_samples)
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
 
-    def _add_units(self, measure: Measure, columns: Columns) -> None:
-        self._need(measure, columns, by_label=measure.grain == "label")
 
-    def _need(self, measure: Measure, columns: Columns, *, by_label: bool) -> None:
-        recorder = self._recorder(measure, in_runs=False)
-        check_merges(recorder)
-        for name, digest in digests_of(measure, self.roles).items():
-            if self.declared.setdefault(name, digest) != digest:
-                raise two_of_one_name(name)
-        if recorder.is_of_whole_samples:
-            self._count_several(measure.table.sample)
-        if measure.grain == "sample":
-            self._need_of_samples(recorder, columns)
-        else:
-            self._of_rows.append(OfRows(recorder, by_label))
-        if by_label:
-            self._labels.add(measure.table.label)
+def fits(value: Any, shape: Any) -> bool:
+    """Whether a value of JSON is of this shape.
 
-    def _need_of_samples(self, recorder: Recorder, columns: Columns) -> None:
-        known = next((other.measure for other, _ in self._of_samples if other.title == recorder.title), None)
-        if known is None:
-            super()._add_units(recorder.measure, columns)
-            self._of_samples.append((recorder, columns))
-        elif known.alias("").key != recorder.measure.alias("").key:
-            raise two_of_one_name(recorder.title)
+    That is a type, a value, [the shape of every item], {str: the shape of every value}, {name: shape} for these names
+    and no others, or a tuple of shapes, one of which it has.
+    """
+    if isinstance(shape, tuple):
+        return any(fits(value, one) for one in shape)
+    if isinstance(shape, type):
+        return type(value) is shape
+    if type(value) is not type(shape):
+        return False
+    if isinstance(shape, list):
+        return all(fits(item, shape[0]) for item in value)
+    if not isinstance(shape, dict):
+        return bool(value == shape)
+    if str in shape:
+        return all(fits(item, shape[str]) for item in value.values())
+    return value.keys() == shape.keys() and all(fits(item, shape[name]) for name, item in value.items())
 
-    def _count_several(self, sample: tuple[str, ...]) -> None:
-        counts = counts_of(self._names, sample, self.roles.sample)
-        if counts and sample not in self._of_several:
-            self._of_several[sample] = SeveralValues(
-                self.rows, self.by, sample, counts, in_passes=self.passes is not None
+
+ROLES = {"sample": [str], "label": str, "score": str, "truth": str}
+MOMENT = {"weight": str, "shifts": [str], "deviations": [str]}
+SHAPE = {
+    "format": FORMAT,
+    "by": [str],
+    "expressions": {str: str},
+    "label": (None, str),
+    "bins": bool,
+    "buckets": (None, {"count": int, "hash": ("splitmix64", "polars")}),
+    "roles": (ROLES, {**ROLES, "weight": str}),
+    "columns": {str: str},
+    "metrics": [str],
+    "listed": (None, [str]),
+    "statistics": {str: {"merge": ("count", "sum", "min", "max", MOMENT), "label": bool, "bin": bool}},
+    "declared": {str: str},
+}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a state holds, as its first column tells it."""
+
+    by: list[str]
+    expressions: dict[str, str]
+    """The by columns that were worked out from the columns of the log, and how."""
+    label: str | None
+    """The log's name for the column of labels, where there is one."""
+    bins: bool
+    buckets: dict[str, Any] | None
+    roles: dict[str, Any]
+    columns: dict[str, str]
+    """The kinds of the log's columns that the metrics read."""
+    metrics: list[str]
+    listed: list[str] | None
+    """The categories of the log's column `listed`, where it is a log of what was returned."""
+    statistics: dict[str, Any]
+    """How each statistic is merged ("count", "sum", "min", "max", or what it takes to move a shift), and at what grain
+    it is held."""
+    declared: dict[str, str]
+    """A digest of what each statistic means that comes from a metric declared elsewhere."""
+    format: int = FORMAT
+
+    def column(self) -> pl.Expr:
+        """The column that tells it."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return pl.lit(text, dtype=pl.Enum([text])).alias("state")
+
+    @classmethod
+    def of(cls, schema: Mapping[str, pl.DataType]) -> Contents:
+        """What a state of this schema holds; an error where it is none."""
+        contents = cls.read(text_in(schema))
+        missing = [name for name in contents.names() if name not in schema]
+        if missing:
+            raise StateError(f"this state has lost its column {missing[0]!r}: filter its rows, and keep all columns.")
+        for name, kinds in contents._kinds().items():
+            if schema[name] not in kinds:
+                shown = " or ".join(map(str, kinds))
+                raise StateError(f"the column {name!r} of this state is {schema[name]}: a state has {shown} there.")
+        return contents
+
+    @classmethod
+    def read(cls, text: str) -> Contents:
+        """Contents from their text."""
+        try:
+            said = parsed(text)
+        except ValueError:
+            raise StateError(SAYS_NOTHING) from None
+        if type(said) is not dict or "format" not in said:
+            raise StateError(SAYS_NOTHING)
+        if not fits(said["format"], FORMAT):
+            raise StateError(
+                f"this state has format {said['format']!r}, and this version reads format {FORMAT}: make it anew from "
+                f"its log, by `state` or `update_states`, or read it with the version that wrote it."
             )
+        if not fits(said, SHAPE):
+            raise StateError(SAYS_NOTHING)
+        contents = cls(**said)
+        if not all(contents._sound()):
+            raise StateError(SAYS_NOTHING)
+        return contents
 
-    def _in_passes(self) -> list[InPasses]:
-        return [*super()._in_passes(), *(several for several in self._of_several.values() if several.in_passes)]
+    def _sound(self) -> Iterator[bool]:
+        """What holds of the contents of a state, beside that they are of the right shape."""
+        for names in (self.by, self.metrics, self.roles["sample"], self.listed or ()):
+            yield len(set(names)) == len(names)
+        yield {*self.by}.isdisjoint({*RESERVED, *self.statistics, self.label})
+        yield {*RESERVED}.isdisjoint(self.statistics)
+        yield {*self.expressions} <= {*self.by}
+        columns = [*self.by, *self.statistics, *([] if self.label is None else [self.label])]
+        yield not any(is_pattern(name) or name.startswith(INTERNAL) for name in columns)
+        yield self.buckets is None or self.buckets["count"] > 0
+        try:
+            yield checked_roles(self.roles) == {**self.roles, "sample": tuple(self.roles["sample"])}
+        except MetricError:
+            yield False
+        for held in self.statistics.values():
+            yield not held["label"] or self.label is not None
+            yield not held["bin"] or self.bins
+        moments = {statistic.name: statistic.moment for statistic in self.merged()}
+        for name, moment in moments.items():
+            yield moment is None or _is_sound(name, moment, moments)
 
-    def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
-        is_label = all(m.table.label == mean.column and m.grain == "group" for m in mean.measures())
-        if not is_label and mean.column not in self.by:
-            raise StateError(f"{mean.output_name}: a state tells targets apart by a key. Add {mean.column!r} to by.")
+    def _kinds(self) -> dict[str, tuple[pl.DataType, ...]]:
+        """The types that the columns have which are of the format's own."""
+        kinds: dict[str, tuple[pl.DataType, ...]] = {}
+        if self.buckets is not None:
+            kinds["bucket"] = (pl.Int64(),)
+        if self.bins:
+            kinds["bin"] = (pl.Float64(),)
+        for statistic in self.merged():
+            kinds[statistic.name] = (pl.Int64(),) if statistic.is_count else (pl.Int64(), pl.Float64())
+        return kinds
 
-        def added(part: Planned) -> pl.Expr:
-            if is_label and isinstance(part, Measure):
-                check_label_as_target(self._recorder(part, in_runs=False), mean.column)
-                self._need(part, columns, by_label=True)
-            else:
-                self.add(part)
-            return pl.col(columns.value)
+    def keys(self) -> list[str]:
+        """The columns that tell one row from another."""
+        there = {"bucket": self.buckets, "label": self.label, "bin": self.bins}
+        return [*self.by, *(name for name, is_there in there.items() if is_there not in (None, False))]
 
-        mean.terms(added, pl.col(mean.column))
+    def names(self) -> list[str]:
+        """All its columns."""
+        return ["state", *self.keys(), *self.statistics]
 
-    @property
-    def label(self) -> str | None:
-        """The column of labels, where statistics are told by label."""
-        if len(self._labels) > 1:
-            raise StateError(f"a state has one label column, and these metrics have {', '.join(sorted(self._labels))}.")
-        return next(iter(self._labels), None)
+    def merged(self) -> list[Statistic]:
+        """Its statistics, as what is merged."""
+        return [_of_spec(name, held["merge"]) for name, held in self.statistics.items()]
 
-    @property
-    def has_bins(self) -> bool:
-        """Whether there are statistics of bins."""
-        return any(recorder.run_rows for recorder, _ in self._of_rows)
+    def log(self) -> dict[str, pl.DataType]:
+        """The schema of the log, as far as it is known."""
+        read = {name: KINDS.get(kind, pl.String()) for name, kind in self.columns.items()}
+        return read if self.listed is None else {**read, LISTED: pl.Enum(self.listed)}
 
-    def statistics(self) -> list[AtGrain]:
-        """All that the state holds, with the grain of each."""
-        for recorder, _ in self._of_rows:
-            if not is_from_elsewhere(recorder.measure):
-                for statistic in (*recorder.folded, *recorder.run_rows):
-                    if statistic.name in self.declared:
-                        raise two_of_one_name(statistic.name)
-        by_label = self.label is not None
-        held = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in recorder.folded]
-        for kind in self._kinds_of_bins():
-            by_label = any(needed.by_label for needed in kind)
-            held += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.recorder.run_rows]
-        held += [AtGrain(s) for recorder, _ in self._of_samples for s in sums_of(recorder)]
-        held += [AtGrain(s) for several in self._of_several.values() for s in several.statistics()]
-        return list({at_grain.statistic.name: at_grain for at_grain in held}.values())
-
-    def table(self) -> pl.LazyFrame:
-        """The state, under the plan's names for its keys."""
-        label = [] if self.label is None else [self.label]
-        of_samples = list(self._lanes.values())
-        of_rows = [self._rows_lane(label, recorders, in_passes=whole) for whole, recorders in self._by_passes()]
-        for lane in of_rows:
-            self._lanes["rows", str(lane.in_passes)] = lane
-        self._fold_in_parts()
-        bins = self._bins(label)
-        fewest = min((recorder.cells for recorder, _ in self._of_rows if recorder.cells), default=math.inf)
-        # With buckets one fold at all keys would be long.
-        if fewest <= FEW and BUCKET not in self.by and self.passes is None:
-            share([*(lane.fold for lane in of_rows if not lane.looks_back), bins[0]])
-        # The groups are taken from it too.
-        rows = beside([lane.folded() for lane in of_rows], [*self.by, *label]).cache()
-        of_groups, finer = [rows], []
-        if self.label is not None:
-            has_label = pl.col(self.label).is_not_null()
-            of_groups, finer = [rows.filter(~has_label)], [self._merged([rows.filter(has_label)], [*self.by, *label])]
-        of_groups += [self._sums_of(lane, rows) for lane in of_samples]
-        of_groups += [several.table(rows.select(self.by).unique()) for several in self._of_several.values()]
-        if bins:
-            finer.append(self._merged(list(map(_table_of_bins, bins)), [*self.by, *label, BIN]))
-        return pl.concat([self._merged(of_groups, self.by), *finer], how="diagonal")
-
-    def _merged(self, tables: Sequence[pl.LazyFrame], keys: Sequence[str]) -> pl.LazyFrame:
-        """Tables of other statistics at the same keys, as one."""
-        table = pl.concat(tables, how="diagonal")
-        there = table.collect_schema()
-        statistics = [held.statistic for held in self.statistics() if held.statistic.name in there]
-        if len(tables) == 1 and all(statistic.moment is None for statistic in statistics):
-            return table
-        # Also one by itself, so that sums about a shift are as `compact` leaves them.
-        return compacted(table, [key for key in keys if key in there], statistics)
-
-    def _by_passes(self) -> list[tuple[bool, list[Recorder]]]:
-        """The formulas whose statistics can be folded at once, and those that in passes want whole samples."""
-        apart: dict[bool, list[Recorder]] = {}
-        for recorder, _ in self._of_rows:
-            in_passes = self.passes is not None and recorder.is_of_whole_samples
-            apart.setdefault(in_passes, []).append(recorder)
-        return list(apart.items())
-
-    def _rows_lane(self, label: list[str], recorders: list[Recorder], *, in_passes: bool) -> Lane:
-        """The statistics of rows, all but those of bins: by label where some are of labels."""
-        grain: Grain = "label" if label else "group"
-        lane = Lane(self.rows, self.by, grain, label, None, few_runs=False, in_passes=in_passes)
-        for recorder in recorders:
-            lane.take(recorder, recorder.folded)
-        return lane
-
-    def _bins(self, label: list[str]) -> list[Fold]:
-        """The statistics of bins, the fewest first, each kind by itself: by label where some are of labels."""
-        told = []
-        for kind in self._kinds_of_bins():
-            recorders = [needed.recorder for needed in kind]
-            run = recorders[0].run_key
-            assert run is not None
-            by_label = any(needed.by_label for needed in kind)
-            name = run.meta.output_name()
-            bins = Fold(self.rows, [*self.by, *(label if by_label else []), name])
-            for recorder in recorders:
-                assert recorder.run_key is not None
-                for feature in (recorder.run_key, *recorder.features):
-                    bins.take_feature(feature)
-                for statistic in recorder.run_rows:
-                    bins.take(statistic)
-            told.append(bins)
-        return told
-
-    def _kinds_of_bins(self) -> list[list[OfRows]]:
-        """The formulas of bins, by the bins that they have, the fewest first."""
-        kinds: dict[str, list[OfRows]] = {}
-        for needed in self._of_rows:
-            if needed.recorder.run_key is not None:
-                kinds.setdefault(needed.recorder.run_name, []).append(needed)
-        return sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0)
-
-    def _sums_of(self, lane: Lane, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The sums over samples, by group, under the names that a state has for them."""
-        held = (names for recorder, columns in lane.measures for names in held_sums(recorder, columns).items())
-        sums = lane.sums().rename({column: name for name, column in held})
-        if lane.by == self.by:
-            return sums
-        # The rows that are folded already know the groups.
-        names = rows.select(self.by).unique().with_columns(self._code())
-        return beside([names, sums], [CODE], validate="1:1").drop(CODE)
+    def held(self, state: pl.LazyFrame) -> Held:
+        """A state under the names that a plan has for its columns."""
+        named = {"bucket": BUCKET, "bin": BIN} | ({} if self.label is None else {"label": self.label})
+        there = {name: named[name] for name in self.keys() if name in named}
+        return Held(
+            rows=state.select(self.names()[1:]).rename(there),
+            by=self.by,
+            has_buckets=self.buckets is not None,
+            label=self.label,
+            finer=[there[name] for name in ("label", "bin") if name in there],
+            statistics={statistic.name: statistic for statistic in self.merged()},
+            by_label=[name for name, held in self.statistics.items() if held["label"]],
+            expressions=list(self.expressions),
+            declared=self.declared,
+        )
 
 
-def _table_of_bins(bins: Fold) -> pl.LazyFrame:
-    """One row a bin of each group or label. The rows that do not count have no bin."""
-    *_, key = bins.keys
-    return bins.table().filter(pl.col(key).is_not_null()).rename({key: BIN}).cast({BIN: pl.Float64})
+def text_in(schema: Mapping[str, pl.DataType]) -> str:
+    """The text by which a state says what it holds; an error where there is none."""
+    dtype = schema.get("state")
+    if not isinstance(dtype, pl.Enum) or len(dtype.categories) != 1:
+        raise StateError("this is no state: it lacks the column 'state', which `state` writes and which says so.")
+    return str(dtype.categories[0])
 
 
-def bucket_of(sample: Sequence[str], schema: Mapping[str, pl.DataType], buckets: int) -> tuple[pl.Expr, str]:
-    """In which of so many buckets a sample falls, and by which hash. It says nothing of the sample but its bucket."""
-    if not all(schema[column].is_integer() and schema[column] not in (pl.Int128, pl.UInt128) for column in sample):
-        return modulo(code_of(sample), buckets).cast(pl.Int64), "polars"
-    code = pl.lit(0, dtype=pl.UInt64)
-    for column in sample:
-        code = splitmix(code + pl.col(column).fill_null(0).cast(pl.UInt64, wrap_numerical=True))
-    return modulo(code, buckets).cast(pl.Int64), "splitmix64"
+def spec(statistic: Statistic) -> Any:
+    """How a statistic is merged, as a text holds it."""
+    if statistic.moment is not None:
+        return asdict(statistic.moment)
+    return "count" if statistic.is_count else statistic.monoid
+
+
+def _of_spec(name: str, held: Any) -> Statistic:
+    row = pl.col(name)
+    if held == "count":
+        return Statistic(name, row, "sum", is_count=True)
+    if isinstance(held, str):
+        return Statistic(name, row, cast(Monoid, held))
+    moment = Moment(held["weight"], tuple(held["shifts"]), tuple(held["deviations"]))
+    return Statistic(name, row, moment.monoid, moment=moment)
+
+
+def _is_sound(name: str, moment: Moment, held: Mapping[str, Moment | None]) -> bool:
+    """Whether all that a moment names is held, and is what it is named as."""
+    shifts, deviations = moment.shifts, moment.deviations
+    return (
+        held.get(moment.weight, moment) is None
+        and all(held.get(shift) == Moment(moment.weight, (shift,)) for shift in shifts)
+        and all(held.get(deviation) is not None for deviation in deviations)
+        and (len(shifts) in (1, 2) and len(deviations) == len(shifts) if deviations else shifts == (name,))
+    )

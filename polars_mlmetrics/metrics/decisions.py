@@ -5,12 +5,12 @@ from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import as_parts_of, ratio
-from polars_mlmetrics.engine.declaration import metric
-from polars_mlmetrics.engine.parameters import Averaged, Decided, Options, Positive
-from polars_mlmetrics.engine.settle import Average
-from polars_mlmetrics.engine.statistics import Cut, Threshold
-from polars_mlmetrics.engine.unit import Unit
+from polars_mlmetrics.formula.arithmetic import as_parts_of, ratio
+from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.parameters import Averaged, Decided, Options, Positive
+from polars_mlmetrics.formula.shared import Cut, Threshold
+from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
 

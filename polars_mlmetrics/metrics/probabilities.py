@@ -5,7 +5,7 @@ from typing import Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import (
+from polars_mlmetrics.formula.arithmetic import (
     by_float_type,
     log1p_exp,
     log_of_rest,
@@ -15,11 +15,11 @@ from polars_mlmetrics.engine.arithmetic import (
     times_log_of_rest,
     times_own_log,
 )
-from polars_mlmetrics.engine.declaration import metric
-from polars_mlmetrics.engine.parameters import Averaged, Count, MoreThanOne, NotNegative, Options, Positive
-from polars_mlmetrics.engine.settle import Average
-from polars_mlmetrics.engine.statistics import OfRow
-from polars_mlmetrics.engine.unit import Unit
+from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.parameters import Averaged, Count, MoreThanOne, NotNegative, Options, Positive
+from polars_mlmetrics.formula.shared import OfRow
+from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
 Eps = NotNegative | Literal["dtype"]

@@ -4,11 +4,11 @@ from typing import Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import discount, ratio, share
-from polars_mlmetrics.engine.declaration import metric
-from polars_mlmetrics.engine.parameters import Averaged, Count, Options
-from polars_mlmetrics.engine.settle import LabelAverage
-from polars_mlmetrics.engine.unit import Unit
+from polars_mlmetrics.formula.arithmetic import discount, ratio, share
+from polars_mlmetrics.formula.averages import LabelAverage
+from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.parameters import Averaged, Count, Options
+from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
 

@@ -4,11 +4,11 @@ from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import exceeds, ratio, reaches, share, times_log
-from polars_mlmetrics.engine.declaration import metric
-from polars_mlmetrics.engine.parameters import Averaged, Positive, Share
-from polars_mlmetrics.engine.settle import Average
-from polars_mlmetrics.engine.unit import Unit
+from polars_mlmetrics.formula.arithmetic import exceeds, ratio, reaches, share, times_log
+from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.parameters import Averaged, Positive, Share
+from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
 SMALLEST_TRUTH = 2.0**-52  # what scikit-learn divides by where a truth is 0

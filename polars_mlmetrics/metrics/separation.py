@@ -5,11 +5,11 @@ from typing import Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.engine.arithmetic import as_parts_of, exceeds, logit, ratio, reaches, share
-from polars_mlmetrics.engine.declaration import metric
-from polars_mlmetrics.engine.parameters import Averaged, Count, PositiveShare, Share
-from polars_mlmetrics.engine.settle import Average
-from polars_mlmetrics.engine.unit import Unit
+from polars_mlmetrics.formula.arithmetic import as_parts_of, exceeds, logit, ratio, reaches, share
+from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.parameters import Averaged, Count, PositiveShare, Share
+from polars_mlmetrics.formula.unit import Unit
 
 Bins = Count | None
 Grid = Literal["logit", "float"]

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from polars_mlmetrics.engine.measure import Measure
-from polars_mlmetrics.engine.metric import Metric
-from polars_mlmetrics.engine.parameters import check_parameter
-from polars_mlmetrics.engine.settle import Average
-from polars_mlmetrics.engine.targets import NAME, EachTarget, OverTargets
 from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.parameters import check_parameter
+from polars_mlmetrics.formula.targets import NAME, EachTarget, OverTargets
 
 
 def average_score(

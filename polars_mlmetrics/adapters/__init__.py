@@ -1,0 +1,1 @@
+"""How other shapes become rows of the long table."""

@@ -1,0 +1,296 @@
+"""Arrays of scores and truths, as models and scikit-learn have them, made into the long table.
+
+NumPy is imported where it is used: that takes longer than all of this package, and most who import it have no arrays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from polars_mlmetrics.adapters.columns import distinct, is_number, is_text
+from polars_mlmetrics.errors import ParameterError, unknown
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[Any]
+
+
+def from_arrays(
+    *,
+    score: ArrayLike,
+    truth: ArrayLike,
+    labels: ArrayLike | None = None,
+    sample: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    redact: bool = False,
+) -> pl.DataFrame:
+    """The long table of arrays: a row for each cell of `score`, by sample and then by label.
+
+    The arrays go by name, since scikit-learn has the truth first. Whatever NumPy makes an array of is taken: lists,
+    Series, frames. The values are copied, and keep their type. A None (or a null of Polars) is null in the result; a
+    NaN among numbers stays NaN.
+
+    Parameters
+    ----------
+    score
+        Of the shape (n, k): a row per sample and a column per label. Of the shape (n,): a binary table, whose result
+        has no column `label`. Or a list of arrays of the shape (n, 2), as `predict_proba` of a classifier with several
+        outputs gives it: each output is a label, and its second column the score.
+    truth
+        Of the shape of the scores: 0 and 1. Or (n,) beside scores of (n, k): the true class of each sample, which makes
+        the truth Boolean. A class that is None, NaN or null is unknown: all truths of its sample are null.
+    labels
+        The labels in the order of the columns; `classes_` of a classifier of scikit-learn. None numbers them from 0;
+        then classes must be integers from 0 to k - 1, or Booleans where k is 2.
+    sample
+        What tells the samples apart. None numbers them from 0.
+    sample_weight
+        The weight of each sample, for a column `weight`.
+    redact
+        Whether an error leaves out the names of classes.
+
+    Examples
+    --------
+    >>> import numpy as np, polars_mlmetrics as mlm
+    >>> probabilities = np.array([[0.9, 0.1], [0.4, 0.6]])
+    >>> mlm.from_arrays(score=probabilities, truth=["cat", "dog"], labels=["cat", "dog"])
+    shape: (4, 4)
+    ┌────────┬───────┬───────┬───────┐
+    │ sample ┆ label ┆ score ┆ truth │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   │
+    │ i64    ┆ str   ┆ f64   ┆ bool  │
+    ╞════════╪═══════╪═══════╪═══════╡
+    │ 0      ┆ cat   ┆ 0.9   ┆ true  │
+    │ 0      ┆ dog   ┆ 0.1   ┆ false │
+    │ 1      ┆ cat   ┆ 0.4   ┆ false │
+    │ 1      ┆ dog   ┆ 0.6   ┆ true  │
+    └────────┴───────┴───────┴───────┘
+
+    A binary table has no labels:
+
+    >>> mlm.from_arrays(score=[0.8, 0.3], truth=[1, 0], sample_weight=[1.0, 2.5])
+    shape: (2, 4)
+    ┌────────┬───────┬───────┬────────┐
+    │ sample ┆ score ┆ truth ┆ weight │
+    │ ---    ┆ ---   ┆ ---   ┆ ---    │
+    │ i64    ┆ f64   ┆ i64   ┆ f64    │
+    ╞════════╪═══════╪═══════╪════════╡
+    │ 0      ┆ 0.8   ┆ 1     ┆ 1.0    │
+    │ 1      ┆ 0.3   ┆ 0     ┆ 2.5    │
+    └────────┴───────┴───────┴────────┘
+    """
+    import numpy as np
+
+    scores, truths = _scores(score), _array("truth", truth)
+    _check_shapes(scores, truths)
+    n, k = scores.shape[0], scores.shape[1] if scores.ndim > 1 else 1
+    if scores.ndim == 1 and labels is not None:
+        raise ParameterError(f"labels name the columns of score, and score has the shape {scores.shape}.")
+    names = _labels(labels, k)
+    rows = np.repeat(np.arange(n), k)
+    columns = {
+        "sample": pl.Series(rows) if sample is None else _of_each("sample", _series("sample", sample), n).gather(rows)
+    }
+    if scores.ndim == 2:
+        columns["label"] = names.gather(np.tile(np.arange(k), n))
+    columns["score"] = _numbers("score", scores)
+    is_class = truths.ndim < scores.ndim
+    columns["truth"] = (
+        _is_true(truths, names, is_given=labels is not None, redact=redact) if is_class else _numbers("truth", truths)
+    )
+    if sample_weight is not None:
+        weights = _array("sample_weight", sample_weight)
+        weight = _of_each("sample_weight", _numbers("sample_weight", weights), n, weights.shape)
+        columns["weight"] = weight.cast(pl.Float64).gather(rows)
+    return pl.DataFrame(columns)
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+
+def _array(what: str, values: Any) -> Array:
+    """The values as an array; a null of Polars as None."""
+    import numpy as np
+
+    if isinstance(values, np.ma.MaskedArray):
+        raise ParameterError(f"{what} is a masked array, whose mask would be lost: give .filled(...).")
+    if hasattr(values, "toarray") and not isinstance(values, np.ndarray):
+        raise ParameterError(f"{what} is a sparse {type(values).__name__}: give .toarray().")
+    if isinstance(values, pl.LazyFrame):
+        raise ParameterError(f"{what} is a LazyFrame: give .collect(), or make the table by from_wide.")
+    if isinstance(values, pl.Series) and values.null_count():
+        return _objects(values.to_list())
+    if isinstance(values, pl.DataFrame) and any(column.null_count() for column in values):
+        return np.stack([_objects(column.to_list()) for column in values], axis=1)
+    try:
+        array = np.asarray(values)
+        # NumPy writes NaN and numbers that lie among texts as texts.
+        is_rewritten = array.dtype.kind in "US" and isinstance(values, list | tuple)
+        return np.asarray(values, dtype=object) if is_rewritten else array
+    except ValueError as error:
+        raise ParameterError(f"{what} is no array: its rows are of different lengths.") from error
+
+
+def _objects(values: list[Any]) -> Array:
+    import numpy as np
+
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _scores(score: Any) -> Array:
+    """The scores as one array; of several outputs, a column each."""
+    import numpy as np
+
+    if not (isinstance(score, list | tuple) and len(score) and _array("score", score[0]).ndim == 2):
+        return _array("score", score)
+    outputs = [_array(f"score[{place}]", output) for place, output in enumerate(score)]
+    for place, output in enumerate(outputs):
+        shape = output.shape
+        if shape[1:] == (1,):
+            raise ParameterError(
+                f"score[{place}] has the shape {shape}: its one column is of the one class that was seen in training, "
+                "and does not tell which. Give an array of the shape (n, 2)."
+            )
+        if place == 0 and shape[1:] != (2,):
+            raise ParameterError(f"score is a list of arrays, and score[0] has {shape}: each must be (n, 2).")
+        if shape[1:] != (2,) or shape != outputs[0].shape:
+            raise ParameterError(
+                f"score is a list of arrays, which must all have the shape (n, 2): score[0] has {outputs[0].shape}, "
+                f"and score[{place}] has {shape}."
+            )
+    return np.stack([output[:, 1] for output in outputs], axis=1)
+
+
+def _check_shapes(scores: Array, truths: Array) -> None:
+    if scores.ndim not in (1, 2):
+        raise ParameterError(
+            f"score has the shape {scores.shape}, and truth {truths.shape}: score must have one or two dimensions."
+        )
+    if scores.shape[1:] == (1,) and truths.ndim == 1:
+        raise ParameterError(f"score has the shape {scores.shape}: of a binary table give score[:, 0].")
+    if truths.shape not in (scores.shape, scores.shape[:1]):
+        raise ParameterError(
+            f"score has the shape {scores.shape}, and truth {truths.shape}: truth must have the shape of score"
+            f"{', or a class for each sample' if scores.ndim == 2 else ''}."
+        )
+
+
+def _of_each(what: str, values: pl.Series, n: int, shape: tuple[int, ...] | None = None) -> pl.Series:
+    """One value of each sample."""
+    given = (len(values),) if shape is None else shape
+    if given != (n,):
+        raise ParameterError(f"{what} has the shape {given}, and score has {n} samples: give one for each.")
+    return values
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def _numbers(what: str, values: Array) -> pl.Series:
+    """The cells of an array, row by row."""
+    if values.dtype.kind in "fiubO":
+        series = _copied(what, values.reshape(-1))
+        if is_number(series.dtype) or series.dtype == pl.Null:
+            return series
+    hint = "; texts are classes, which go beside scores of the shape (n, k)" if what == "truth" else ""
+    raise ParameterError(f"{what} holds {values.dtype}: it must be numbers or Booleans{hint}.")
+
+
+def _series(what: str, values: Any) -> pl.Series:
+    """A column of plain values of any type."""
+    if isinstance(values, pl.Series):
+        return values
+    array = _array(what, values)
+    if array.ndim != 1:
+        raise ParameterError(f"{what} has the shape {array.shape}: it must have one dimension.")
+    return _copied(what, array)
+
+
+def _copied(what: str, values: Array) -> pl.Series:
+    import numpy as np
+
+    # Polars would look at the array's own memory, which its owner may write to later.
+    if values.dtype.kind != "O":
+        is_odd_float = values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8)
+        dtype = np.result_type(values.dtype, np.float32) if is_odd_float else values.dtype
+        dtype = np.dtype(np.float64) if dtype.itemsize > 8 and is_odd_float else dtype
+        return pl.Series(values.astype(dtype.newbyteorder("="), copy=True))
+    given = values.tolist()
+    numbers = {type(value) for value in given} - {type(None)}
+    is_mixed = len(numbers) > 1 and all(issubclass(one, int | float | np.number | np.bool_) for one in numbers)
+    try:
+        return pl.Series(given, dtype=pl.Float64 if is_mixed else None)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise ParameterError(f"{what} holds values of different types.") from error
+
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+def _labels(labels: Any, k: int) -> pl.Series:
+    """The labels of the columns."""
+    if labels is None:
+        return pl.Series(range(k), dtype=pl.Int64)
+    series = _series("labels", labels)
+    if len(series) != k:
+        raise ParameterError(f"labels names {len(series)}, and score has {k} columns: name each column once, in order.")
+    return distinct("labels", series.to_list(), series.dtype) if k else series
+
+
+def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) -> pl.Series:
+    """For each sample and label, whether it is the sample's class."""
+    import numpy as np
+
+    classes = _classes(truths)
+    if not is_given:
+        _check_numbered(classes, len(labels))
+    classes, known = _of_one_type(classes, labels)
+    places = pl.Series(range(len(labels)), dtype=pl.Int64)
+    place = classes.replace_strict(known, places, default=None, return_dtype=pl.Int64)
+    for other in classes.filter(classes.is_not_null() & place.is_null()).head(1):
+        hint = "" if is_given else " Name the classes in labels, in the order of the columns of score."
+        if redact:
+            raise ParameterError(f"truth holds a class that is not one of the {len(labels)} labels.{hint}")
+        raise ParameterError(unknown("the class", other, labels, of="one of the labels") + hint)
+    is_true = place.fill_null(-1).to_numpy()[:, None] == np.arange(len(labels))
+    flags = pl.Series("truth", is_true.reshape(-1))
+    if not place.null_count():
+        return flags
+    is_known = pl.Series("known", np.repeat(place.is_not_null().to_numpy(), len(labels)))
+    return pl.select(pl.when(is_known).then(flags)).to_series()
+
+
+def _classes(truths: Array) -> pl.Series:
+    if truths.dtype.kind == "O":
+        truths = truths.copy()
+        truths[[isinstance(value, float) and value != value for value in truths]] = None
+    classes = _copied("truth", truths)
+    return classes.fill_nan(None) if classes.dtype.is_float() else classes
+
+
+def _check_numbered(classes: pl.Series, k: int) -> None:
+    """Refuse classes that say nothing of the order of the columns."""
+    is_told = classes.dtype == pl.Null or classes.dtype.is_numeric() or (classes.dtype == pl.Boolean and k == 2)
+    if not is_told:
+        raise ParameterError(
+            f"truth holds classes of type {classes.dtype}, and score has {k} columns: name the classes in labels, in "
+            "the order of the columns (classes_ of a classifier of scikit-learn)."
+        )
+
+
+def _of_one_type(classes: pl.Series, labels: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Both in a type in which they can be compared."""
+    both = [classes.dtype, labels.dtype]
+    if classes.dtype == pl.Null or both[0] == both[1]:
+        return classes.cast(labels.dtype), labels
+    if all(map(is_text, both)):
+        return classes.cast(pl.String), labels.cast(pl.String)
+    if all(map(is_number, both)):
+        dtype = pl.Float64 if any(dtype.is_float() for dtype in both) else pl.Int128
+        return classes.cast(dtype), labels.cast(dtype)
+    raise ParameterError(f"truth holds classes of type {both[0]}, and labels are of type {both[1]}: give both in one.")

@@ -1,0 +1,265 @@
+"""Tables with all labels of a sample in one row: which lists they hold, and how those become rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.adapters.columns import (
+    Beside,
+    array_of,
+    check_no_pattern,
+    check_one,
+    distinct,
+    is_number,
+    is_text,
+)
+from polars_mlmetrics.data.roles import any_of
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, shown_value, unknown
+
+LABELS, SCORES, TRUTHS, NAMES, SIZE, KNOWN, MISSED, UNSURE, PLACE = (
+    f"{INTERNAL}{name}"
+    for name in ("labels", "scores", "truths", "names", "size", "known", "missed", "unsure", "place")
+)
+SHOWN = {LABELS: "label", SCORES: "score", TRUTHS: "truth"}
+"""What an error calls the lists that lie beside each other."""
+
+
+class Reading(NamedTuple):
+    """A column as lists, and how long they are where its type tells."""
+
+    lists: pl.Expr
+    width: int | None = None
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The lists of a table: those beside each other, and the names of the true labels where they are the truths.
+
+    Without labels beside the scores, their places are the labels.
+    """
+
+    aligned: Mapping[str, Reading]
+    names: Reading | None
+
+    @classmethod
+    def of(cls, types: pl.Schema, score: str, truth: str, label: Any, *, are_names: bool) -> Lists:
+        """The lists that these columns hold; what cannot be read as such is an error."""
+        named = {"score": score, "true_labels" if are_names else "truth": truth}
+        for what, name in (named | ({"label": label} if isinstance(label, str) else {})).items():
+            check_one(what, name, types)
+        aligned = _scores_of(types, score, label)
+        if are_names:
+            return cls(_of_one_width(aligned), _lists("true_labels", truth, types[truth], numbers=False))
+        return cls(_of_one_width(aligned | {TRUTHS: _truths_of(types, truth, score)}), None)
+
+    def read(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The table with its lists, each null where its column is, and how many labels a row has."""
+        lists = {column: reading.lists for column, reading in self.aligned.items()}
+        names = {} if self.names is None else {NAMES: self.names.lists}
+        return rows.with_columns(**lists, **names).with_columns(pl.coalesce(self._sizes.values()).alias(SIZE))
+
+    @property
+    def _sizes(self) -> dict[str, pl.Expr]:
+        return {SHOWN[column]: pl.col(column).list.len() for column in self.aligned}
+
+    def check_lengths(self, rows: pl.LazyFrame, sample: Mapping[str, pl.Expr], *, redact: bool) -> None:
+        """Refuse a row whose lists are of different lengths."""
+        wrong = rows.with_row_index(PLACE).filter(any_of([size != pl.col(SIZE) for size in self._sizes.values()]))
+        sizes = [size.alias(f"{INTERNAL}{what}") for what, size in self._sizes.items()]
+        for row in wrong.head(1).select(PLACE, *sizes, **sample).collect().rows(named=True):
+            shown = ", ".join(f"{name} {shown_value(row[name], redact=redact)}" for name in sample)
+            lengths = {what: row[f"{INTERNAL}{what}"] for what in self._sizes}
+            raise ColumnError(f"row {row[PLACE]} ({shown}): {_unequal(lengths)}")
+
+    def long(self, rows: pl.LazyFrame, beside: Beside) -> pl.LazyFrame:
+        """A row for each label."""
+        types = rows.collect_schema()
+        labels = pl.int_ranges(0, pl.col(SIZE))
+        filled = {column: _filled(column, types[column]) for column in self.aligned}
+        known = pl.col(LABELS if LABELS in filled else SIZE).is_not_null().alias(KNOWN)
+        rows = rows.with_columns(known, **({LABELS: labels} | filled))
+        lists = {SHOWN[column]: pl.col(column) for column in SHOWN}
+        if self.names is None:
+            return _exploded(beside.select(rows, lists))
+        made = {**lists, "truth": pl.col(NAMES), UNSURE: pl.col(UNSURE)}
+        returned = _exploded(beside.select(_with_missed(rows), made), "label", "score")
+        is_named = pl.col("truth").list.contains(pl.col("label"), nulls_equal=False)
+        return returned.with_columns(truth=pl.when(is_named | ~pl.col(UNSURE)).then(is_named)).drop(UNSURE)
+
+
+def _exploded(rows: pl.LazyFrame, *columns: str) -> pl.LazyFrame:
+    return rows.explode(columns or list(SHOWN.values()), empty_as_null=False, keep_nulls=True)
+
+
+def _filled(column: str, dtype: pl.DataType) -> pl.Expr:
+    """As many nulls as the row has labels, where the list is null."""
+    nulls = pl.lit(None, dtype=_inner(dtype)).repeat_by(SIZE)
+    return pl.when(pl.col(column).is_null()).then(nulls).otherwise(pl.col(column))
+
+
+def _with_missed(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The lists with each true label that was not returned at their end."""
+    types = rows.collect_schema()
+    label_type = _one_label_type(_inner(types[LABELS]), _inner(types[NAMES]))
+    score_type = _inner(types[SCORES])
+    score_type = score_type if score_type.is_float() else pl.Float64()
+    dtypes = {LABELS: label_type, NAMES: label_type, SCORES: score_type}
+    rows = rows.with_columns(pl.col(column).cast(pl.List(dtype)) for column, dtype in dtypes.items())
+    labels, names, scores, missed = map(pl.col, (LABELS, NAMES, SCORES, MISSED))
+    no_label = pl.lit([], dtype=pl.List(label_type))
+    known_names = names.list.drop_nulls()
+    # Sorted, since a difference of sets comes in no order that is promised.
+    not_returned = known_names.list.set_difference(labels.fill_null(no_label)).list.sort()
+    rows = rows.with_columns(
+        not_returned.fill_null(no_label).alias(MISSED),
+        (names.list.len() != known_names.list.len()).alias(UNSURE),
+    )
+    worst = pl.when(KNOWN).then(pl.lit(float("-inf"), dtype=score_type)).repeat_by(missed.list.len())
+    has_rows = labels.is_not_null() | (missed.list.len() > 0)
+    all_labels = pl.concat_list(labels.fill_null(no_label), missed)
+    all_scores = pl.concat_list(scores.fill_null(pl.lit([], dtype=pl.List(score_type))), worst)
+    return rows.with_columns(
+        pl.when(has_rows).then(all_labels).alias(LABELS), pl.when(has_rows).then(all_scores).alias(SCORES)
+    )
+
+
+def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
+    known = list(dict.fromkeys(dtype for dtype in (labels, names) if dtype != pl.Null))
+    if pl.Boolean in known:
+        raise ColumnError("labels and true_labels cannot be Boolean: cast them to texts or integers.")
+    if len(known) < 2:
+        return known[0] if known else pl.Null()
+    if all(map(is_text, known)):
+        return pl.String()
+    if all(dtype.is_integer() for dtype in known):
+        return pl.Int64()
+    raise ColumnError(
+        f"true_labels are {names} and the labels {labels}: cast one of them, or name the labels by label=."
+    )
+
+
+# -- what the columns hold ---------------------------------------------------------------------------------------------
+
+
+def _scores_of(types: pl.Schema, score: str, label: Any) -> dict[str, Reading]:
+    """The lists of scores, and of the labels beside them where there are any."""
+    dtype = types[score]
+    inner = _inner(dtype)
+    if isinstance(inner, pl.Struct) or isinstance(dtype, pl.Struct):
+        if label is not None:
+            raise ParameterError(f"score {score!r} is {dtype}, which says the labels: leave out label=.")
+        return _of_fields(score, dtype) if isinstance(dtype, pl.Struct) else _of_structs(score, dtype)
+    return {**_labels_of(types, label), SCORES: _lists("score", score, dtype)}
+
+
+def _of_fields(score: str, dtype: pl.Struct) -> dict[str, Reading]:
+    """The lists of a struct that has a field for each label."""
+    labels = pl.Series(list(_fields_of(dtype)), dtype=pl.String)
+    if labels.is_empty():
+        raise ColumnError(f"score {score!r} is a struct without fields: each field is a label.")
+    return {LABELS: _same_in_every_row(labels), SCORES: _fields("score", score, dtype, list(labels))}
+
+
+def _of_structs(score: str, dtype: pl.DataType) -> dict[str, Reading]:
+    """The lists of a list of structs, each of a label and its score."""
+    fields = _fields_of(_inner(dtype))
+    for name in ("label", "score"):
+        if name not in fields:
+            raise ColumnError(unknown("field", name, fields, of=f"in the structs of score {score!r}"))
+    _check_plain_type("field", "label", fields["label"], numbers=False)
+    _check_plain_type("field", "score", fields["score"], numbers=True)
+    whole = _as_list(score, dtype)
+    column = {name: whole.list.eval(pl.element().struct.field(name)) for name in ("label", "score")}
+    return {LABELS: Reading(column["label"]), SCORES: Reading(column["score"])}
+
+
+def _labels_of(types: pl.Schema, label: Any) -> dict[str, Reading]:
+    if label is None:
+        return {}
+    if isinstance(label, str):
+        return {LABELS: _lists("label", label, types[label], numbers=False)}
+    return {LABELS: _same_in_every_row(distinct("label", label))}
+
+
+def _truths_of(types: pl.Schema, truth: str, score: str) -> Reading:
+    dtype, scores = types[truth], types[score]
+    if not isinstance(dtype, pl.Struct):
+        return _lists("truth", truth, dtype)
+    if not isinstance(scores, pl.Struct):
+        raise ColumnError(f"truth {truth!r} is a struct, and score {score!r} is {scores}: both must be structs.")
+    labels = list(_fields_of(scores))
+    unlike = sorted(_fields_of(dtype).keys() ^ set(labels))
+    if unlike:
+        raise ColumnError(
+            f"the structs of score {score!r} and truth {truth!r} must have the same fields, and one alone has "
+            f"{', '.join(map(repr, unlike[:5]))}{', …' if len(unlike) > 5 else ''}."
+        )
+    return _fields("truth", truth, dtype, labels)
+
+
+def _fields(what: str, name: str, dtype: pl.Struct, labels: Sequence[str]) -> Reading:
+    """The fields of a struct as lists; a struct that is null has null fields."""
+    types = _fields_of(dtype)
+    check_no_pattern(labels)
+    for label in labels:
+        _check_plain_type(f"{what} field", label, types[label], numbers=True)
+    array = array_of(what, [(label, pl.col(name).struct.field(label), types[label]) for label in labels])
+    return Reading(array.arr.to_list(), len(labels))
+
+
+def _lists(what: str, name: str, dtype: pl.DataType, *, numbers: bool = True) -> Reading:
+    if not isinstance(dtype, pl.List | pl.Array):
+        others = ", or structs" if numbers else ""
+        raise ColumnError(f"{what} {name!r} is {dtype}: it must be lists or arrays{others}.")
+    _check_plain_type(what, name, _inner(dtype), numbers=numbers, shown=dtype)
+    return Reading(_as_list(name, dtype), dtype.size if isinstance(dtype, pl.Array) else None)
+
+
+def _check_plain_type(
+    what: str, name: str, dtype: pl.DataType, *, numbers: bool, shown: pl.DataType | None = None
+) -> None:
+    if dtype.is_nested() or (numbers and not is_number(dtype) and dtype != pl.Null):
+        kind = "numbers or Booleans" if numbers else "plain values"
+        raise ColumnError(f"{what} {name!r} is {shown or dtype}: its values must be {kind}.")
+
+
+def _as_list(name: str, dtype: pl.DataType) -> pl.Expr:
+    return pl.col(name).arr.to_list() if isinstance(dtype, pl.Array) else pl.col(name)
+
+
+def _inner(dtype: pl.DataType) -> pl.DataType:
+    """The type of the values of a list or an array; Null where there are none."""
+    return _instance(dtype.inner) if isinstance(dtype, pl.List | pl.Array) else pl.Null()
+
+
+def _fields_of(dtype: pl.DataType) -> dict[str, pl.DataType]:
+    """The fields of a struct with their types; none of what is no struct."""
+    fields = dtype.fields if isinstance(dtype, pl.Struct) else []
+    return {field.name: _instance(field.dtype) for field in fields}
+
+
+def _instance(dtype: Any) -> pl.DataType:
+    # A type inside of another may come as its class.
+    instance: pl.DataType = dtype() if isinstance(dtype, type) else dtype
+    return instance
+
+
+def _same_in_every_row(labels: pl.Series) -> Reading:
+    return Reading(pl.lit(labels.implode()).first(), len(labels))
+
+
+def _of_one_width(aligned: dict[str, Reading]) -> dict[str, Reading]:
+    """The lists as they are, but for those whose types tell that they are of different lengths."""
+    widths = {SHOWN[column]: reading.width for column, reading in aligned.items() if reading.width is not None}
+    if len(set(widths.values())) > 1:
+        raise ColumnError(_unequal(widths))
+    return aligned
+
+
+def _unequal(lengths: Mapping[str, int | None]) -> str:
+    shown = ", ".join(f"{what} {length}" for what, length in lengths.items() if length is not None)
+    return f"the lists of a row must be of one length, and they are of: {shown}."

@@ -1,0 +1,293 @@
+"""`scan`: a prediction log from files or from another library, as a lazy frame."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Protocol, get_args
+from urllib.parse import unquote
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from polars_mlmetrics.adapters.agreement import Missing, common_schema, overrides, read_as, schema_of
+from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
+from polars_mlmetrics.data.files import Found, Source, found_files
+from polars_mlmetrics.data.flags import unflagged
+from polars_mlmetrics.data.returned import LISTED, WORDS
+from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, unknown
+
+INSTEAD = "Polars reads it: pl.scan_parquet(url).mlm.evaluate(...), as every verb takes the LazyFrame of any scan."
+PATH = f"{INTERNAL}path"
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What a folder is called where the key is null."""
+
+Partition = dict[str, str | None]
+"""The keys and values that the folders of a file say."""
+
+
+class ArrowStream(Protocol):
+    """A table of another library: pandas, pyarrow, DuckDB and others have such."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+def scan(
+    source: Source | pl.LazyFrame | pl.DataFrame | ArrowStream,
+    *,
+    format: Format | None = None,  # noqa: A002  (it is what everyone calls it)
+    hive: bool | None = None,
+    schema: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
+    missing: Missing = "raise",
+) -> pl.LazyFrame:
+    """A prediction log from anywhere, as a lazy frame. Every file is checked before a row is read.
+
+    A file that is not there, is empty, is broken, is named twice, or has other columns or types than the first one is
+    an error that names it. NDJSON knows neither NaN nor -inf: Polars writes null for them, so that what was broken, or
+    not returned, is unknown. A log of `with_truths` in NDJSON is refused for that. A log that pl.scan_parquet or
+    another scan of Polars reads goes everywhere as it is.
+
+    Parameters
+    ----------
+    source
+        A file, a folder, a pattern such as "logs/*.parquet", or a list of them. A folder is looked through to the
+        bottom, without names that begin with "." or "_" and without links to folders. Or a table: a lazy frame, a
+        DataFrame, or one of another library that hands out Arrow streams (pandas, pyarrow, DuckDB). Of pandas, a NaN
+        comes as null, and an index not at all.
+    format
+        "parquet", "ipc", "csv" or "ndjson". The suffix of the files says it where this does not. Where it is given,
+        a folder stands for all its files, whatever their suffixes.
+    hive
+        Whether folders such as day=2026-11-20, below the folder or the plain part of the pattern given, are columns:
+        true demands them, false leaves them alone, and None takes them where there are some. A column is Int64 where
+        all its values are whole numbers, Date where all are ISO dates, and String otherwise.
+    schema
+        The columns to read and their types, where files differ: each file is read as these, and what else it holds is
+        left out. A type that would change values, such as Int64 for Float64, is an error, and so is a value that cannot
+        be read as its type. Columns of folders are those that `hive` says, in the type that is said here.
+    missing
+        "raise" has a file that lacks a column be an error; "null" fills it with nulls. Without `schema`, a column is
+        then one that any of the files has.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 2], "score": [0.9, 0.2], "truth": [0, 0]})
+    >>> log.write_parquet("logs/day=2026-11-20/part.parquet", mkdir=True)
+    >>> log[1:].write_parquet("logs/day=2026-11-21/part.parquet", mkdir=True)
+    >>> mlm.scan("logs").group_by("day").agg(mlm.accuracy()).sort("day").collect()
+    shape: (2, 2)
+    ┌────────────┬──────────┐
+    │ day        ┆ accuracy │
+    │ ---        ┆ ---      │
+    │ date       ┆ f64      │
+    ╞════════════╪══════════╡
+    │ 2026-11-20 ┆ 0.5      │
+    │ 2026-11-21 ┆ 1.0      │
+    └────────────┴──────────┘
+
+    A file of another type does not pass:
+
+    >>> log.write_parquet("mon.parquet")
+    >>> log.cast({"score": pl.Float32}).write_parquet("tue.parquet")
+    >>> mlm.scan("*.parquet")
+    Traceback (most recent call last):
+      ...
+    polars_mlmetrics.errors.FileError: column 'score' is Float32 in tue.parquet and Float64 in mon.parquet. schema= gives the columns and types to read all files as.
+
+    >>> as_one = {"sample": pl.Int64, "score": pl.Float64, "truth": pl.Int64}
+    >>> mlm.scan("*.parquet", schema=as_one).select(mlm.accuracy()).collect().item()
+    0.5
+    """  # noqa: E501
+    _check_options(format, hive, schema, missing)
+    if not isinstance(source, str | os.PathLike | Sequence) or hasattr(source, "__arrow_c_stream__"):
+        if not (format is None and hive is None and schema is None and missing == "raise"):
+            raise ParameterError("format=, hive=, schema= and missing= are for files, and this source is a table.")
+        return _table(source)
+    suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if format is None else None
+    files = found_files(source, suffixes, instead=INSTEAD, deep=True)
+    paths = [file.path for file in files]
+    kind = format_of(paths) if format is None else format
+    partitions = _partitions(files, hive)
+    types = _types_of(partitions, schema or {})
+    wanted = None if schema is None else pl.Schema({name: schema[name] for name in schema if name not in types})
+    schemas = {path: schema_of(path, kind, wanted) for path in paths}
+    _check_keys(types, schemas)
+    if kind == "ndjson":
+        _check_misses([path for path in paths if LISTED in schemas[path]])
+    common = common_schema(schemas, kind, wanted, missing)
+    parts = []
+    for _, group in groupby(zip(files, partitions, strict=True), lambda pair: _columns(schemas[pair[0].path], kind)):
+        held = dict(group)
+        found = schemas[next(iter(held)).path]
+        rows = _joined(held, kind, types, overrides(found, kind, wanted))
+        parts.append(rows if found == common else read_as(rows, found, common, list(types)))
+    return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+
+def _columns(schema: pl.Schema, kind: Format) -> object:
+    """What must be equal in files for one scan to read them: Polars reads csv by position, and the others by name."""
+    return list(schema.items()) if kind == "csv" else dict(schema)
+
+
+def _check_options(given: Any, hive: Any, schema: Any, missing: Any) -> None:
+    if given is not None and given not in FORMATS:
+        raise ParameterError(unknown("format", given, FORMATS, of="one that is read"))
+    if not (hive is None or isinstance(hive, bool)):
+        raise ParameterError(f"hive is None, True or False, not {hive!r}.")
+    if missing not in get_args(Missing):
+        raise ParameterError(f"missing is 'raise' or 'null', not {missing!r}.")
+    if schema is not None and not (isinstance(schema, Mapping) and schema and all(map(_is_column, schema.items()))):
+        raise ParameterError(f"schema is a dict of names and types, such as {{'score': pl.Float64}}, not {schema!r}.")
+
+
+def _is_column(item: tuple[Any, Any]) -> bool:
+    name, dtype = item
+    kind = dtype if isinstance(dtype, type) else type(dtype)
+    return isinstance(name, str) and issubclass(kind, pl.DataType)
+
+
+def _table(source: Any) -> pl.LazyFrame:
+    if isinstance(source, pl.LazyFrame | pl.DataFrame):
+        return unflagged(source)
+    name = type(source).__name__
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise ParameterError(
+            f"a log is a path, a pattern, a folder, a list of these, or a table with __arrow_c_stream__, not a {name}."
+        )
+    try:
+        return pl.DataFrame(source).lazy()
+    except ImportError as error:
+        raise ParameterError(f"this {name} cannot be read without a package that is not installed: {error}") from error
+    except (TypeError, ValueError, NotImplementedError, PolarsError) as error:
+        raise ParameterError(f"this {name} cannot be read as a table: {error}") from error
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _check_misses(paths: Sequence[Path]) -> None:
+    """Refuse files in which what was not returned has lost its score of -inf."""
+    for path in paths:
+        first = scanned([path.as_posix()], "ndjson").select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1)
+        if not set(first.collect().to_series()).isdisjoint(WORDS):
+            raise FileError(
+                f"{path} is of with_truths, and NDJSON has no -inf: what was not returned has a null score there, and "
+                "would be unknown, not missed. Write the log as parquet or IPC."
+            )
+
+
+# -- folders that say what is in them ----------------------------------------------------------------------------------
+
+
+def _partitions(files: Sequence[Found], hive: bool | None) -> list[Partition]:
+    """What the folders of each file say, where that is to be columns."""
+    if hive is False:
+        return [{} for _ in files]
+    partitions = [_partition(file) for file in files]
+    first = partitions[0]
+    for file, partition in zip(files, partitions, strict=True):
+        if hive and not partition:
+            raise FileError(f"hive=True: {file.path} lies in no folder such as day=2026-11-20 below {file.below}.")
+        if partition.keys() != first.keys():
+            raise FileError(
+                f"{file.path} lies in folders of {_listed(partition)}, and {files[0].path} in folders of "
+                f"{_listed(first)}. hive=False leaves them alone."
+            )
+    return partitions
+
+
+def _check_keys(keys: Iterable[str], schemas: Mapping[Path, pl.Schema]) -> None:
+    for path, schema in schemas.items():
+        for key in keys:
+            if key in schema:
+                raise FileError(
+                    f"{path} has a column {key!r}, and lies in a folder of that key. hive=False takes the column."
+                )
+
+
+def _listed(keys: Mapping[str, Any]) -> str:
+    return ", ".join(keys) or "no key"
+
+
+def _folders(file: Found) -> list[str]:
+    """The folders of a file that say a key and a value."""
+    return [part for part in file.path.relative_to(file.below).parts[:-1] if part.find("=") > 0]
+
+
+def _partition(file: Found) -> Partition:
+    partition: Partition = {}
+    for folder in _folders(file):
+        try:
+            key, value = (unquote(text, errors="strict") for text in folder.split("=", maxsplit=1))
+        except UnicodeDecodeError:
+            raise FileError(f"{file.path}: the percent signs in {folder} are no UTF-8.") from None
+        if key in partition:
+            raise FileError(f"{file.path} lies in two folders of the key {key!r}.")
+        partition[key] = None if value == NULL else value
+    return partition
+
+
+def _joined(
+    files: Mapping[Found, Partition], kind: Format, types: Mapping[str, Any], told: dict[str, Any]
+) -> pl.LazyFrame:
+    """One scan of files of the same columns, with what their folders say."""
+    paths = [file.path.as_posix() for file in files]  # as Polars says them, wherever it runs
+    if not types:
+        return scanned(paths, kind, **told)
+    if kind in ("parquet", "ipc") and all(map(_is_plain, files)):  # then a filter spares whole files
+        return scanned(paths, kind, hive_partitioning=True, hive_schema=types)
+    said = {key: _read([partition[key] for partition in files.values()], dtype) for key, dtype in types.items()}
+    # A join is native in the streaming engine, and `replace_strict` is not.
+    rows = scanned(paths, kind, include_file_paths=PATH, **told)
+    return rows.join(pl.LazyFrame({PATH: paths, **said}), on=PATH, how="left", maintain_order="left").drop(PATH)
+
+
+def _is_plain(file: Found) -> bool:
+    """Whether Polars sees in a path what we see.
+
+    It takes folders above the one given too, passes over those with a second "=" or a "*", and does not decode keys.
+    """
+    seen = [part for part in file.path.parts[:-1] if "=" in part]
+    return seen == _folders(file) and all(re.fullmatch(r"[^=*%]+=[^=*]*", part) for part in seen)
+
+
+def _types_of(partitions: Sequence[Partition], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The types of the keys of folders: as wanted, or the narrowest in which all values can be read."""
+    types = {key: _type_of([partition[key] for partition in partitions]) for key in partitions[0]}
+    for key, dtype in types.items():
+        if wanted.get(key, dtype) not in (dtype, pl.String):
+            raise FileError(
+                f"the folders of {key!r} are {dtype()}: they are read as that or as String, not {wanted[key]}."
+            )
+    return {key: wanted.get(key, dtype) for key, dtype in types.items()}
+
+
+def _type_of(texts: Sequence[str | None]) -> type[pl.DataType]:
+    """The type in which all values of a key can be read."""
+    known = [text for text in texts if text is not None]
+    if known and all(map(_is_whole, known)):
+        return pl.Int64
+    if known and all(map(_is_date, known)):
+        return pl.Date
+    return pl.String
+
+
+def _is_whole(text: str) -> bool:
+    return bool(re.fullmatch(r"-?[0-9]{1,19}", text)) and -(2**63) <= int(text) < 2**63
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _read(texts: Sequence[str | None], dtype: type[pl.DataType]) -> pl.Series:
+    read: Any = int if dtype == pl.Int64 else date.fromisoformat if dtype == pl.Date else str
+    return pl.Series([None if text is None else read(text) for text in texts], dtype=dtype)

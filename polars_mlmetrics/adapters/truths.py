@@ -1,0 +1,250 @@
+"""Truths that come in a table of their own, joined to the lists of labels that were returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack, overload
+
+import polars as pl
+
+from polars_mlmetrics.adapters.columns import Names, schema_of
+from polars_mlmetrics.adapters.missed import KNOWN, Columns, Join, N, are_known
+from polars_mlmetrics.data.flags import unflagged
+from polars_mlmetrics.data.returned import LISTED, check_n_labels
+from polars_mlmetrics.data.roles import Roles, check_columns, check_free, check_role, checked_roles, is_row_wise
+from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError, shown_value
+
+Frame = pl.DataFrame | pl.LazyFrame
+Known = str | pl.Expr | Frame
+"""Whose truths are in: a condition on the rows that were returned, or a table of samples."""
+
+KEYWORDS = ("by", "of_sample", "known", "asked", "n_labels", "redact")
+
+
+@overload
+def with_truths(
+    returned: pl.DataFrame,
+    truths: pl.DataFrame,
+    *,
+    by: Names = ...,
+    of_sample: Names = ...,
+    known: str | pl.Expr | pl.DataFrame | None = ...,
+    asked: pl.DataFrame | None = ...,
+    n_labels: int | None = ...,
+    redact: bool = ...,
+    **roles: Unpack[Roles],
+) -> pl.DataFrame: ...
+
+
+@overload
+def with_truths(
+    returned: pl.LazyFrame,
+    truths: Frame,
+    *,
+    by: Names = ...,
+    of_sample: Names = ...,
+    known: Known | None = ...,
+    asked: Frame | None = ...,
+    n_labels: int | None = ...,
+    redact: bool = ...,
+    **roles: Unpack[Roles],
+) -> pl.LazyFrame: ...
+
+
+@overload
+def with_truths(
+    returned: Frame,
+    truths: Frame,
+    *,
+    by: Names = ...,
+    of_sample: Names = ...,
+    known: Known | None = ...,
+    asked: Frame | None = ...,
+    n_labels: int | None = ...,
+    redact: bool = ...,
+    **roles: Unpack[Roles],
+) -> pl.DataFrame | pl.LazyFrame: ...
+
+
+def with_truths(
+    returned: Frame,
+    truths: Frame,
+    *,
+    by: Names = None,
+    of_sample: Names = None,
+    known: Known | None = None,
+    asked: Frame | None = None,
+    n_labels: int | None = None,
+    redact: bool = False,
+    **roles: Unpack[Roles],
+) -> pl.DataFrame | pl.LazyFrame:
+    """The returned labels with their truths, and a row for every true label that was not returned.
+
+    The result holds all rows of `returned`; their truth is False (or 0) where `truths` does not name the label. Then
+    come the labels of `truths` that were not returned for a sample, known negatives among them. Their score is -inf and
+    their other columns are null, except those of `of_sample` and those that `truths` has too. A null weight leaves a
+    row out: let `truths` have the weights, or name them in `of_sample`.
+
+    A null sample or label is unknown: it matches nothing, and its truth is null.
+
+    The column `listed` says where a row is from. By its type `evaluate` and the other verbs know what is missing
+    (without `n_labels` the negatives that were not returned, with it the labels of these) and which columns the added
+    rows have. They refuse a metric that needs what is missing, and a slice or a filter by any other column.
+
+    With DataFrames the rows keep the order of `returned`, then of `truths`. A LazyFrame promises no order.
+
+    Parameters
+    ----------
+    returned
+        A row for each label that was returned, with its score. Of a DataFrame it is checked that no list has a label
+        twice. In a LazyFrame both rows get the truth.
+    truths
+        A row for each true label. Where it has a column of truths, that is the truth: a grade, or 0 for a known
+        negative. Equal rows count once; where their truths contradict each other, the truth is null.
+    by
+        The columns of `returned` that tell apart several lists of one sample: model, fold. Each list gets the true
+        labels of its sample. Where `truths` has such a column too, its rows are for the lists of equal value alone,
+        and null equals null.
+    of_sample
+        The columns of `returned` that belong to the sample: country, day. The added rows have them where all rows of
+        the list agree, and null elsewhere, which `check` counts.
+    known
+        Whose truths are in. A column or a condition of `returned`, such as `pl.col("day") < today`, that must hold in
+        all rows of a list; or a table of samples (and of `by` columns). The truths of all other lists are null: unknown
+        and counted. None says that all truths are in.
+    asked
+        A table of the lists that were asked for, with the columns that `by`, `sample`, `of_sample` and `known` name: in
+        it are those too for which nothing was returned. None takes the lists of `returned`. True labels of samples that
+        nobody asked for have no row.
+    n_labels
+        How many labels each sample could have been given. Each list is then filled up to as many rows, with negatives
+        that have no label. A list that has more is an error; of a LazyFrame it is Polars' own, when it is collected.
+    redact
+        Whether errors leave out the values of keys.
+    **roles
+        Which columns are the sample and the label, in both tables; the score in `returned`; the truth in `truths`, and
+        in the result.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> returned = pl.DataFrame({"sample": [1, 1, 2], "label": ["a", "b", "a"], "score": [0.9, 0.8, 0.7]})
+    >>> truths = pl.DataFrame({"sample": [1, 1, 3], "label": ["b", "c", "a"]})
+    >>> mlm.with_truths(returned, truths)
+    shape: (4, 5)
+    ┌────────┬───────┬───────┬───────┬──────────────┐
+    │ sample ┆ label ┆ score ┆ truth ┆ listed       │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   ┆ ---          │
+    │ i64    ┆ str   ┆ f64   ┆ bool  ┆ enum         │
+    ╞════════╪═══════╪═══════╪═══════╪══════════════╡
+    │ 1      ┆ a     ┆ 0.9   ┆ false ┆ returned     │
+    │ 1      ┆ b     ┆ 0.8   ┆ true  ┆ returned     │
+    │ 2      ┆ a     ┆ 0.7   ┆ false ┆ returned     │
+    │ 1      ┆ c     ┆ -inf  ┆ true  ┆ not returned │
+    └────────┴───────┴───────┴───────┴──────────────┘
+
+    Sample 3 was asked about too, and each could have been given three labels:
+
+    >>> samples = pl.DataFrame({"sample": [1, 2, 3]})
+    >>> mlm.with_truths(returned, truths, asked=samples, n_labels=3).tail(5)
+    shape: (5, 5)
+    ┌────────┬───────┬───────┬───────┬──────────────┐
+    │ sample ┆ label ┆ score ┆ truth ┆ listed       │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   ┆ ---          │
+    │ i64    ┆ str   ┆ f64   ┆ bool  ┆ enum         │
+    ╞════════╪═══════╪═══════╪═══════╪══════════════╡
+    │ 3      ┆ a     ┆ -inf  ┆ true  ┆ not returned │
+    │ 2      ┆ null  ┆ -inf  ┆ false ┆ filled in    │
+    │ 2      ┆ null  ┆ -inf  ┆ false ┆ filled in    │
+    │ 3      ┆ null  ┆ -inf  ┆ false ┆ filled in    │
+    │ 3      ┆ null  ┆ -inf  ┆ false ┆ filled in    │
+    └────────┴───────┴───────┴───────┴──────────────┘
+    """
+    check_n_labels(n_labels)
+    columns = Columns.of(by, of_sample, checked_roles(roles, beside=KEYWORDS))
+    tables: dict[str, Frame] = {"returned": returned, "truths": truths}
+    condition = None
+    if asked is not None:
+        tables["asked"] = asked
+    if isinstance(known, pl.DataFrame | pl.LazyFrame):
+        tables["known"] = known
+    elif known is not None:
+        condition = _condition(known)
+    _check(columns, {name: schema_of(table, "with_truths") for name, table in tables.items()}, condition, roles)
+    both = all(isinstance(table, pl.DataFrame) for table in tables.values())
+    join = Join.of(columns, {name: unflagged(table) for name, table in tables.items()}, condition, in_order=both)
+    if isinstance(returned, pl.DataFrame):
+        _check_once(returned, columns, redact=redact)
+    if n_labels is None:
+        return join.rows().collect() if both else join.rows()
+    if not both:
+        return join.filled(join.rows(), n_labels)
+    rows = join.rows().collect().lazy()
+    _check_lengths(join.lengths(rows).collect(), columns, n_labels, redact=redact)
+    return join.filled(rows, n_labels).collect()
+
+
+def _condition(known: Any) -> pl.Expr:
+    condition = pl.col(known) if isinstance(known, str) else known
+    if not isinstance(condition, pl.Expr) or condition.meta.has_multiple_outputs():
+        raise ParameterError(f"known is a column, a condition or a table of samples, not {known!r}.")
+    if not is_row_wise(condition):
+        raise MetricError(f"known must be worked out row by row, and {condition} is not. Add it as a column first.")
+    return condition
+
+
+def _check(
+    columns: Columns, schemas: Mapping[str, pl.Schema], condition: pl.Expr | None, roles: Mapping[str, Any]
+) -> None:
+    returned, truths = schemas["returned"], schemas["truths"]
+    roots = [] if condition is None else condition.meta.root_names()
+    weight = [] if roles.get("weight") is None else [roles["weight"]]
+    needed = {
+        "returned": [*columns.of_row, *columns.of_sample, *roots, *weight, columns.score],
+        "truths": [*columns.key, *([columns.truth] if roles.get("truth") is not None else [])],
+        "asked": [*columns.known, *roots],
+        "known": columns.sample,
+    }
+    for table, schema in schemas.items():
+        check_free(schema)
+        check_columns(needed[table], schema, of=f"in {table}")
+    for name in (*columns.of_row, *columns.of_sample):
+        if returned[name].is_nested():
+            raise ColumnError(f"column {name!r} is {returned[name]}: a key must be a plain value.")
+    for name in (columns.truth, LISTED):
+        if name in returned:
+            raise NameCollisionError(f"returned has a column {name!r}, which with_truths writes: rename or drop it.")
+    check_role("score", pl.col(columns.score), returned, any_type=False)
+    if columns.truth in truths:
+        check_role("truth", pl.col(columns.truth), truths, any_type=False)
+    if condition is not None:
+        _check_condition(condition, returned)
+
+
+def _check_condition(condition: pl.Expr, schema: pl.Schema) -> None:
+    dtype = pl.LazyFrame(schema=schema).select(condition.alias(KNOWN)).collect_schema()[KNOWN]
+    if dtype != pl.Boolean:
+        raise ColumnError(f"known is {dtype}: it must be Boolean, such as pl.col('day') < today.")
+
+
+def _check_once(returned: pl.DataFrame, columns: Columns, *, redact: bool) -> None:
+    """Refuse a label that one list has twice."""
+    of_row = columns.of_row
+    labels = returned.lazy().filter(are_known(columns.key)).group_by(of_row).agg(pl.len().alias(N))
+    for row in labels.filter(pl.col(N) > 1).sort(of_row).head(1).collect().iter_rows(named=True):
+        place = _words(row, of_row, redact=redact)
+        raise ParameterError(
+            f"returned has {row[N]} rows of {place}. Name in by what tells the lists of a sample apart (model, fold), "
+            "or keep one of the rows."
+        )
+
+
+def _check_lengths(lists: pl.DataFrame, columns: Columns, n_labels: int, *, redact: bool) -> None:
+    """Refuse a list that has more labels than there are."""
+    for row in lists.filter(pl.col(N) > n_labels).head(1).iter_rows(named=True):
+        place = _words(row, columns.of_list, redact=redact)
+        raise ParameterError(f"n_labels is {n_labels}, and {row[N]} labels are returned or true for {place}.")
+
+
+def _words(row: Mapping[str, Any], columns: Sequence[str], *, redact: bool) -> str:
+    return ", ".join(f"{column}={shown_value(row[column], redact=redact)}" for column in columns)

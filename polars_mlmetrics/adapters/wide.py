@@ -1,0 +1,298 @@
+"""Other shapes of predictions, made into the long table: one row per sample and label.
+
+The columns that come out are those that metrics read by themselves: `sample`, `label`, `score`, `truth`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.adapters.columns import (
+    AnyFrame,
+    Beside,
+    Names,
+    array_of,
+    as_given,
+    check_one,
+    column_names,
+    distinct,
+    first_of_type,
+    is_number,
+    is_text,
+    literal_array,
+    schema_of,
+)
+from polars_mlmetrics.adapters.lists import Lists
+from polars_mlmetrics.adapters.patterns import check_left, paired
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
+
+SAID, TRUE, CLASS = (f"{INTERNAL}{name}" for name in ("said", "true", "class"))
+
+# -- a column for each label -------------------------------------------------------------------------------------------
+
+
+def from_wide(
+    frame: AnyFrame,
+    score: str = "score_{label}",
+    truth: str = "truth_{label}",
+    *,
+    sample: Names = None,
+    keep: Names = None,
+) -> AnyFrame:
+    """The long table of a wide one, which has a column of scores and a column of truths for each label.
+
+    Rows come by sample in the order of the table, then by model, then by label in the order of the columns of scores.
+    Scores of several numeric types become Float64; truths of several become Int64, or Float64 where one is no integer.
+    Nulls stay null. A model need not have a score for every label.
+
+    Parameters
+    ----------
+    frame
+        One row per sample.
+    score, truth
+        How the columns are called: `"p_{label}"`, or `"{model}_{label}"` for a column `model` in the result. The truths
+        may be of each model too, or serve all. A field is one or more characters, and the rest of a pattern stands for
+        itself. A column that matches both patterns goes to the one with more text of its own. A column that can be read
+        in two ways is an error, unless one of them alone has a truth.
+    sample
+        The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
+        numbers the rows. What is named here or in `keep` is never taken for a label.
+    keep
+        The other columns to keep, on every row of their sample. None keeps all that the patterns do not match; where
+        these are numbers with every label in their names, as the scores of a model that the pattern leaves out, that is
+        an error.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> wide = pl.DataFrame({"id": [7, 8], "p_cat": [0.9, 0.4], "p_dog": [0.2, 0.7], "y_cat": [1, 0], "y_dog": [0, 1]})
+    >>> mlm.from_wide(wide, score="p_{label}", truth="y_{label}", sample="id")
+    shape: (4, 4)
+    ┌────────┬───────┬───────┬───────┐
+    │ sample ┆ label ┆ score ┆ truth │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   │
+    │ i64    ┆ str   ┆ f64   ┆ i64   │
+    ╞════════╪═══════╪═══════╪═══════╡
+    │ 7      ┆ cat   ┆ 0.9   ┆ 1     │
+    │ 7      ┆ dog   ┆ 0.2   ┆ 0     │
+    │ 8      ┆ cat   ┆ 0.4   ┆ 0     │
+    │ 8      ┆ dog   ┆ 0.7   ┆ 1     │
+    └────────┴───────┴───────┴───────┘
+    """
+    schema = schema_of(frame, "from_wide")
+    named = {*column_names("sample", sample), *column_names("keep", keep)}
+    pairs = paired(score, truth, [name for name in schema if name not in named])
+    columns = {
+        "score": [(pair.score, pl.col(pair.score), schema[pair.score]) for pair in pairs.values()],
+        "truth": [(pair.truth, pl.col(pair.truth), schema[pair.truth]) for pair in pairs.values()],
+    }
+    models = [key.model for key in pairs if key.model is not None]
+    made = {
+        **({"model": literal_array(models)} if models else {}),
+        "label": literal_array([key.label for key in pairs]),
+        **{role: array_of(role, several) for role, several in columns.items()},
+    }
+    used = [name for pair in pairs.values() for name in pair]
+    if keep is None:
+        left = [name for name in schema if name not in named and name not in used and is_number(schema[name])]
+        check_left(score, list(dict.fromkeys(key.label for key in pairs)), left)
+    beside = Beside.of(frame, sample, keep, used=used, made=list(made))
+    return as_given(frame, beside.select(beside.rows, made).explode(list(made)))
+
+
+# -- lists -------------------------------------------------------------------------------------------------------------
+
+
+def from_lists(
+    frame: AnyFrame,
+    score: str = "score",
+    truth: str | None = None,
+    *,
+    true_labels: str | None = None,
+    label: str | Sequence[Any] | None = None,
+    sample: Names = None,
+    keep: Names = None,
+    redact: bool = False,
+) -> AnyFrame:
+    """The long table of one that has all labels of a sample in one row, as lists, arrays or structs.
+
+    Rows come by sample in the order of the table, then as they stand in the lists. Nulls stay null: where the list of
+    scores is null and the labels are known, each label has a null score; where nothing is known of a sample, it has one
+    row of nulls. An empty list gives no rows, but those of missed true labels.
+
+    Lists of different lengths in one row are an error. A DataFrame tells which row; a LazyFrame raises Polars' own
+    error when it is collected.
+
+    Parameters
+    ----------
+    frame
+        One row per sample.
+    score
+        A column of lists or arrays of numbers; of structs whose fields are the labels; or of lists of structs with the
+        fields `label` and `score` (other fields are left out).
+    truth
+        A column of lists or arrays of 0 and 1 beside the scores; or of structs with the fields that the scores have.
+        `"truth"` where neither this nor `true_labels` is given.
+    true_labels
+        A column of lists or arrays that name the true labels, instead of `truth`. The truth is then Boolean, and the
+        score a float. True labels that are not in their row were not returned: they follow, sorted, with a score of
+        `-inf`, or with a null one where the labels of that row are null. Names count once. A null list makes the truths
+        of its row null, and a null among the names those that it may stand for: all that are not named.
+    label
+        A column of lists or arrays of the labels beside the scores; or a Python list of the labels of every row. None
+        takes the position 0, 1, … as the label (or what the structs say).
+    sample
+        The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
+        numbers the rows.
+    keep
+        The other columns to keep, on every row of their sample. None keeps all that are not named here.
+    redact
+        Whether errors leave out what stands in the table: the ids of samples.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame(
+    ...     {
+    ...         "query": ["q1", "q2"],
+    ...         "found": [["a", "b"], ["c"]],
+    ...         "score": [[0.9, 0.4], [0.7]],
+    ...         "clicked": [["b"], ["c", "d"]],
+    ...     }
+    ... )
+    >>> mlm.from_lists(log, true_labels="clicked", label="found", sample="query")
+    shape: (4, 4)
+    ┌────────┬───────┬───────┬───────┐
+    │ sample ┆ label ┆ score ┆ truth │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   │
+    │ str    ┆ str   ┆ f64   ┆ bool  │
+    ╞════════╪═══════╪═══════╪═══════╡
+    │ q1     ┆ a     ┆ 0.9   ┆ false │
+    │ q1     ┆ b     ┆ 0.4   ┆ true  │
+    │ q2     ┆ c     ┆ 0.7   ┆ true  │
+    │ q2     ┆ d     ┆ -inf  ┆ true  │
+    └────────┴───────┴───────┴───────┘
+
+    One column of scores whose places are the labels, and one of truths:
+
+    >>> mlm.from_lists(pl.DataFrame({"score": [[0.9, 0.2]], "truth": [[1, 0]]}), label=["cat", "dog"])
+    shape: (2, 4)
+    ┌────────┬───────┬───────┬───────┐
+    │ sample ┆ label ┆ score ┆ truth │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   │
+    │ i64    ┆ str   ┆ f64   ┆ i64   │
+    ╞════════╪═══════╪═══════╪═══════╡
+    │ 0      ┆ cat   ┆ 0.9   ┆ 1     │
+    │ 0      ┆ dog   ┆ 0.2   ┆ 0     │
+    └────────┴───────┴───────┴───────┘
+    """
+    schema = schema_of(frame, "from_lists")
+    if truth is not None and true_labels is not None:
+        raise ParameterError("truth and true_labels both say what is true: give one of them.")
+    true = "truth" if truth is None else truth
+    true = true if true_labels is None else true_labels
+    lists = Lists.of(schema, score, true, label, are_names=true_labels is not None)
+    used = [score, true, *([label] if isinstance(label, str) else [])]
+    beside = Beside.of(frame, sample, keep, used=used)
+    rows = lists.read(beside.rows)
+    if isinstance(frame, pl.DataFrame):
+        lists.check_lengths(rows, beside.sample, redact=redact)
+    return as_given(frame, lists.long(rows, beside))
+
+
+# -- predicted classes -------------------------------------------------------------------------------------------------
+
+
+def from_predictions(
+    frame: AnyFrame,
+    score: str = "score",
+    truth: str = "truth",
+    *,
+    classes: Sequence[Any] | None = None,
+    sample: Names = None,
+    keep: Names = None,
+) -> AnyFrame:
+    """The long table of hard predictions, which name the predicted class and the true one: a row per sample and class.
+
+    The score is 1.0 for the predicted class and 0.0 for the others; the truth is true for the true class. Rows come by
+    sample in the order of the table, then by class. A null (or NaN) prediction is unknown: all scores of its sample are
+    null. So it is with truths.
+
+    Parameters
+    ----------
+    frame
+        One row per sample.
+    score, truth
+        The columns of the predicted and of the true class. They are of one type; texts of several types become String.
+    classes
+        The classes, in the order of the result. A prediction (or a truth) that is none of them is unknown: all scores
+        (or truths) of its sample are null. None takes all classes that occur in either column, sorted; for a LazyFrame
+        that reads the two columns once more. Where none occurs at all, each sample has one row of nulls.
+    sample
+        The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
+        numbers the rows.
+    keep
+        The other columns to keep, on every row of their sample. None keeps all that are not named here.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> mlm.from_predictions(pl.DataFrame({"score": ["cat", "dog"], "truth": ["cat", "cat"]}))
+    shape: (4, 4)
+    ┌────────┬───────┬───────┬───────┐
+    │ sample ┆ label ┆ score ┆ truth │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   │
+    │ i64    ┆ str   ┆ f64   ┆ bool  │
+    ╞════════╪═══════╪═══════╪═══════╡
+    │ 0      ┆ cat   ┆ 1.0   ┆ true  │
+    │ 0      ┆ dog   ┆ 0.0   ┆ false │
+    │ 1      ┆ cat   ┆ 0.0   ┆ true  │
+    │ 1      ┆ dog   ┆ 1.0   ┆ false │
+    └────────┴───────┴───────┴───────┘
+    """
+    schema = schema_of(frame, "from_predictions")
+    for role, name in (("score", score), ("truth", truth)):
+        check_one(role, name, schema)
+    dtype = _class_type({score: schema[score], truth: schema[truth]})
+    beside = Beside.of(frame, sample, keep, used=[score, truth])
+    given = None if classes is None else distinct("classes", classes, None if dtype == pl.Null else dtype)
+    known = {
+        SAID: _known(pl.col(score).cast(dtype), dtype, given),
+        TRUE: _known(pl.col(truth).cast(dtype), dtype, given),
+    }
+    rows = beside.rows.with_columns(**known)
+    every = _occurring(rows) if given is None else pl.LazyFrame({CLASS: given})
+    made = {
+        "label": pl.col(CLASS),
+        "score": (pl.col(SAID) == pl.col(CLASS)).cast(pl.Float64),
+        "truth": pl.col(TRUE) == pl.col(CLASS),
+    }
+    return as_given(frame, beside.select(rows.join(every, how="cross", maintain_order="left_right"), made))
+
+
+def _class_type(types: dict[str, pl.DataType]) -> pl.DataType:
+    known = first_of_type(types)
+    for dtype, name in known.items():
+        if dtype.is_nested():
+            raise ColumnError(f"{name!r} is {dtype}: a class must be a plain value.")
+    if len(known) < 2:
+        return next(iter(known), pl.Null())
+    if all(map(is_text, known)):
+        return pl.String()
+    shown = " and ".join(f"{name!r} is {dtype}" for dtype, name in known.items())
+    raise ColumnError(f"predicted and true classes must be of one type: {shown}. Cast one of them.")
+
+
+def _known(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) -> pl.Expr:
+    """A column of classes, null where it holds none of them."""
+    column = column.fill_nan(None) if dtype.is_float() else column
+    return column if classes is None else pl.when(column.is_in(classes.to_list())).then(column)
+
+
+def _occurring(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """All classes that occur, sorted; one null where none does, so that no sample is lost."""
+    either = pl.concat([rows.select(pl.col(name).alias(CLASS)) for name in (SAID, TRUE)]).unique().sort(CLASS)
+    return either.filter(pl.col(CLASS).is_not_null() | (pl.len() == 1))

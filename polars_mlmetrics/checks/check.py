@@ -1,0 +1,236 @@
+"""`check`: what is wrong with a table, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Unpack, get_args
+
+import polars as pl
+
+from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
+from polars_mlmetrics.checks.search import Found, Search
+from polars_mlmetrics.checks.table import Look
+from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.data.spelled import NUMBER, Spelled
+from polars_mlmetrics.errors import ParameterError, TableError, unknown
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.query.query import Frame, KeyReader, Keys, columns_of, not_a_metric, rows_of
+from polars_mlmetrics.query.requirements import check_keys
+from polars_mlmetrics.query.source import passes_over
+
+KEYWORDS = ("by", "metrics", "ignore", "skipped", "thorough", "redact", "strict", "passes", "memory", "progress")
+
+MEMORY = "1 GB"
+"""What it keeps to, where nothing else is said."""
+
+BYTES_A_ROW = 60
+"""What is held of a row while samples are looked at: numbers to be sorted, and a sample among others."""
+
+BYTES_A_ID = 150
+"""What is held of a row while ids are looked at as text: two texts, a number and a count."""
+
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "severity": pl.Enum(get_args(Severity)),
+    "problem": pl.String,
+    "count": pl.Int64,
+    "share": pl.Float64,
+    "of": pl.String,
+    "examples": pl.List(pl.String),
+    "meaning": pl.String,
+    "fix": pl.String,
+}
+"""The table that `check` gives."""
+
+
+def check(
+    frame: Frame,
+    by: Keys | None = None,
+    *,
+    metrics: Metric | Sequence[Metric] = (),
+    ignore: Sequence[str] = (),
+    skipped: bool = False,
+    thorough: bool = True,
+    redact: bool = False,
+    strict: bool = False,
+    passes: int | Literal["auto", "files"] | None = "auto",
+    memory: int | str | None = None,
+    progress: bool = True,
+    **roles: Unpack[Roles],
+) -> pl.DataFrame:
+    """Look for what is wrong with a table: a row for each problem, the worst first, and one for each size.
+
+    This reads the rows now, of a LazyFrame too.
+
+    Parameters
+    ----------
+    frame
+        The long table: one row per sample and label.
+    by
+        The columns (or row-wise expressions) of the groups that metrics will be asked for.
+    metrics
+        The metrics that are wanted: then only what keeps these from being right is a problem. A truth of 3 is none of
+        `rmse`, a score of 3 none of a ranking.
+    ignore
+        The names of problems that are known and accepted: they come last, with the severity "ignored".
+    skipped
+        Whether to list the problems too that were not looked for, as the table lacks what they are about or no metric
+        reads it: with the severity "skipped", and no count.
+    thorough
+        Whether to look at samples too, for duplicates, contradictions and samples in several groups, and at ids as
+        their files spell them. Without, rows, groups and labels are looked at, in one scan that holds a row a group and
+        label, and one for examples.
+    redact
+        Whether to keep the examples, which are keys and values of rows, out of the answer.
+    strict
+        Whether an error in the table is an exception.
+    passes, memory, progress
+        As in `evaluate`, for what is looked at with `thorough`: but "auto" is the default, and aims at 1 GB. None looks
+        at all samples at once.
+    **roles
+        Which columns are the sample, label, score, truth and weight.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 1, 2], "score": [0.9, 0.9, None], "truth": [1, 0, 1]})
+    >>> mlm.check(log).select("severity", "problem", "count", "share", "of")
+    shape: (6, 5)
+    ┌──────────┬────────────────────┬───────┬──────────┬─────────┐
+    │ severity ┆ problem            ┆ count ┆ share    ┆ of      │
+    │ ---      ┆ ---                ┆ ---   ┆ ---      ┆ ---     │
+    │ enum     ┆ str                ┆ i64   ┆ f64      ┆ str     │
+    ╞══════════╪════════════════════╪═══════╪══════════╪═════════╡
+    │ error    ┆ duplicate          ┆ 1     ┆ 0.333333 ┆ rows    │
+    │ error    ┆ truth_contradicted ┆ 2     ┆ 0.666667 ┆ rows    │
+    │ warning  ┆ score_null         ┆ 1     ┆ 0.333333 ┆ rows    │
+    │ info     ┆ rows               ┆ 3     ┆ 1.0      ┆ rows    │
+    │ info     ┆ groups             ┆ 1     ┆ 1.0      ┆ groups  │
+    │ info     ┆ samples            ┆ 2     ┆ 1.0      ┆ samples │
+    └──────────┴────────────────────┴───────┴──────────┴─────────┘
+    >>> worst = mlm.check(log).row(0, named=True)
+    >>> print(*worst["examples"], worst["fix"])
+    sample=1 log = mlm.dedupe(log, keep='last', sample='sample')
+    """
+    given = rows_of(frame)
+    bound = checked_roles(roles, beside=KEYWORDS)
+    reader = KeyReader(given)
+    keys = [] if by is None else reader.read(by)
+    rows = reader.rows()
+    _check_ignored(ignore)
+    schema = rows.collect_schema()
+    check_keys("check", columns_of(keys, reader.added), schema)
+    look = Look.of(schema, keys, bound, _metrics(metrics))
+    split = passes_over(
+        given,
+        lambda part: part.with_columns(reader.added),
+        look.sample,
+        passes,
+        MEMORY if memory is None and passes == "auto" else memory,
+        progress=progress,
+    )
+    search = Search(look, redact=redact)
+    search.scan(rows)
+    for column, spelled in (_spelled(given, look) if thorough else {}).items():
+        search.expect_spelled(column, spelled.line(redact=redact))
+        for part in _parts_of_ids(spelled, search.n_rows, passes, memory, progress=progress):
+            search.scan_spelled(column, part)
+    if thorough and look.sample:
+        for part in [rows] if split is None else split.parts(BYTES_A_ROW, search.n_rows):
+            search.scan_samples(part)
+    table = _table(look, search.found(), set(ignore), search.skipped() if skipped else [])
+    return raise_for(table, "error") if strict else table
+
+
+def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "error") -> pl.DataFrame:
+    """Raise a `TableError` where `check` found something of this severity or a worse one; else give back its table.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"score": [0.9, 0.2], "truth": [1, 2]})
+    >>> log.mlm.check().mlm.raise_for("error")
+    Traceback (most recent call last):
+      ...
+    polars_mlmetrics.errors.TableError: there is 1 problem in the table.
+    error: truth_not_binary in 1 of the rows (50.0%), such as score=0.2, truth=2.
+      The truth is neither 0 nor 1: metrics of two classes are NaN. If you want others, name them in metrics=.
+      log = log.with_columns(pl.col('truth') > ...)  # seen: 2
+    """
+    if not isinstance(found, pl.DataFrame) or found.schema != pl.Schema(SCHEMA):
+        raise ParameterError("raise_for takes the table that `check` gives.")
+    if severity not in ("error", "warning"):
+        raise ParameterError(f"severity is 'error' or 'warning', not {severity!r}.")
+    bad = found.filter(pl.col("severity").is_in(["error", severity]))
+    if bad.is_empty():
+        return found
+    many = "is 1 problem" if bad.height == 1 else f"are {bad.height} problems"
+    raise TableError("\n".join([f"there {many} in the table.", *map(_line, bad.to_dicts())]))
+
+
+def _spelled(given: pl.LazyFrame, look: Look) -> dict[str, Spelled]:
+    """The keys that files hold as text, and that were read as numbers by a guess."""
+    read = {column: Spelled.of(given, column) for column in look.keys}
+    return {column: spelled for column, spelled in read.items() if spelled is not None}
+
+
+def _parts_of_ids(
+    spelled: Spelled, n_rows: int, passes: object, memory: int | str | None, *, progress: bool
+) -> Iterable[pl.LazyFrame]:
+    """Texts in parts that hold all those of a number; none where no two can be of one."""
+    if not spelled.has_odd_ones:
+        return []
+    if passes is None:
+        return [spelled.rows]
+    # Of files too, as the ids of one number may be in several.
+    budget = MEMORY if memory is None else memory
+    split = passes_over(spelled.rows, lambda part: part, [NUMBER], "auto", budget, progress=progress)
+    return [spelled.rows] if split is None else split.parts(BYTES_A_ID, n_rows)
+
+
+def _line(row: dict[str, Any]) -> str:
+    such = f", such as {row['examples'][0]}" if row["examples"] else ""
+    share = f"{row['share']:.3g}" if row["share"] < 0.001 else f"{row['share']:.1%}"
+    found = f"{row['problem']} in {row['count']:,} of the {row['of']} ({share})"
+    return f"{row['severity']}: {found}{such}.\n  {row['meaning']}\n  {row['fix']}"
+
+
+def _metrics(given: Metric | Sequence[Metric]) -> list[Metric]:
+    metrics = [given] if isinstance(given, Metric) else list(given)
+    for metric in metrics:
+        if not isinstance(metric, Metric):
+            raise not_a_metric(metric)
+    return metrics
+
+
+def _check_ignored(ignore: Sequence[str]) -> None:
+    if isinstance(ignore, str) or not isinstance(ignore, Sequence):
+        raise ParameterError(f"ignore takes a list of names of problems, not {ignore!r}.")
+    for name in ignore:
+        if name not in PROBLEMS:
+            raise ParameterError(unknown("problem", name, PROBLEMS, of="one that check knows"))
+
+
+def _table(
+    look: Look, found: dict[tuple[Problem, str], Found], ignored: set[str], skipped: Sequence[Problem]
+) -> pl.DataFrame:
+    declared = list(PROBLEMS.values())
+    rows = [
+        {
+            "severity": "ignored" if problem.name in ignored else problem.severity,
+            "problem": problem.name,
+            "count": each.count,
+            "share": each.total,
+            "of": problem.of,
+            "examples": each.examples,
+            "meaning": problem.meaning.format(column=about),
+            "fix": look.line(problem.fix, about, each.seen, each.scan),
+        }
+        for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
+    ]
+    rows += [
+        {"severity": "skipped", "problem": problem.name, "of": problem.of, "meaning": problem.meaning}
+        for problem in skipped
+    ]
+    table = pl.DataFrame(rows, schema=SCHEMA)
+    return table.with_columns(share=ratio(pl.col("count"), pl.col("share"))).sort("severity", maintain_order=True)

@@ -1,0 +1,115 @@
+"""`dedupe`: one row for each label of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeVar, Unpack, get_args
+
+import polars as pl
+
+from polars_mlmetrics.checks.duplicates import N_ROWS, repeated
+from polars_mlmetrics.checks.places import in_words
+from polars_mlmetrics.data.roles import Roles, Table, check_columns, check_free, checked_roles
+from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, unknown
+from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, rows_of
+
+AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
+Keep = Literal["first", "last", "error"]
+
+INDEX, ALONE = f"{INTERNAL}index", f"{INTERNAL}alone"
+
+
+def dedupe(
+    frame: AnyFrame,
+    keep: Keep = "error",
+    *,
+    by: Keys | None = None,
+    order: Keys | None = None,
+    redact: bool = False,
+    **roles: Unpack[Roles],
+) -> AnyFrame:
+    """Keep one row of those that have the same sample and label.
+
+    A row whose sample or label is null is kept: nobody knows of what it is a copy. The order of the rows stays.
+
+    Parameters
+    ----------
+    frame
+        The long table.
+    keep
+        Which row stays: the "first" or the "last". "error" gives the table back as it is, and raises a `TableError`
+        where a row has a copy; it reads the keys of a LazyFrame now.
+    by
+        The columns (or row-wise expressions) whose every combination is a group: models, folds. A row of another group
+        is no copy.
+    order
+        The columns (or row-wise expressions) that say which row is the first and which the last, such as the time of
+        writing: null is neither, where another row has a value. None is the order of the table.
+    redact
+        Whether the error leaves out the values of keys.
+    **roles
+        Which columns are the sample and the label. Without a label column there is one row a sample.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 1, 2], "label": "cat", "score": [0.9, 0.4, 0.3], "written": [20, 10, 10]})
+    >>> mlm.dedupe(log, keep="last", order="written")
+    shape: (2, 4)
+    ┌────────┬───────┬───────┬─────────┐
+    │ sample ┆ label ┆ score ┆ written │
+    │ ---    ┆ ---   ┆ ---   ┆ ---     │
+    │ i64    ┆ str   ┆ f64   ┆ i64     │
+    ╞════════╪═══════╪═══════╪═════════╡
+    │ 1      ┆ cat   ┆ 0.9   ┆ 20      │
+    │ 2      ┆ cat   ┆ 0.3   ┆ 10      │
+    └────────┴───────┴───────┴─────────┘
+    """
+    given = rows_of(frame)
+    bound = checked_roles(roles, beside=("keep", "by", "order", "redact"))
+    if keep not in get_args(Keep):
+        raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
+    if keep == "error" and order is not None:
+        raise ParameterError("order says which row is the first or the last: it goes with keep='first' or keep='last'.")
+    schema: pl.Schema = given.collect_schema()
+    check_free(schema)
+    table: Table = Table.of(bound)
+    check_columns(table.sample, schema, what="sample column")
+    if "label" in bound:
+        check_columns([table.label], schema, what="label column")
+    pair = [*table.sample, *([table.label] if table.label in schema else [])]
+    reader: KeyReader = KeyReader(given)
+    groups: list[KeyColumn] = [] if by is None else reader.read(by)
+    places: list[KeyColumn] = [] if order is None else reader.read(order)
+    names = {key.column: key.name for key in groups} | {name: name for name in pair}
+    if keep == "error":
+        _refuse_copies(reader.rows(), pair, names, redact=redact)
+        return frame
+    one = _one_of_each(reader.rows(), pair, list(names), [key.column for key in places], keep)
+    one = one.drop(INDEX, ALONE, *(column.meta.output_name() for column in reader.added))
+    return one.collect() if isinstance(frame, pl.DataFrame) else one
+
+
+def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, str], *, redact: bool) -> None:
+    copied = repeated(rows.drop_nulls(pair), list(names))
+    if not copied.is_empty():
+        shown = list(names.values())
+        (place,) = in_words(shown, copied.select(list(names)).sort(list(names)).head(1), redact=redact)
+        copies = int(copied[N_ROWS].sum()) - copied.height
+        raise TableError(
+            f"{'1 row is a copy' if copies == 1 else f'{copies:,} rows are copies'} by {' and '.join(shown)}, such as "
+            f"{place}. keep='first' or keep='last' keeps one of each; what tells them apart (model, fold) belongs into "
+            "by=."
+        )
+
+
+def _one_of_each(
+    rows: pl.LazyFrame, pair: Sequence[str], keys: Sequence[str], order: Sequence[str], keep: Keep
+) -> pl.LazyFrame:
+    nobody_knows = pl.any_horizontal(pl.col(name).is_null() for name in pair)
+    numbered = rows.with_row_index(INDEX).with_columns(pl.when(nobody_knows).then(INDEX).alias(ALONE))
+    if order:
+        # Rows of one time stay as they are; those of none are put where they are not taken.
+        numbered = numbered.sort(order, nulls_last=keep == "first", maintain_order=True)
+    one = numbered.unique([*keys, ALONE], keep="first" if keep == "first" else "last", maintain_order=True)
+    return one.sort(INDEX) if order else one

@@ -1,0 +1,148 @@
+"""`profile`: what a table holds, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Unpack
+
+import polars as pl
+import polars.selectors as cs
+
+from polars_mlmetrics.checks.places import in_words
+from polars_mlmetrics.checks.table import SCORE, Look
+from polars_mlmetrics.data.roles import Roles, all_of, checked_roles
+from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.query.query import Frame, KeyReader, Keys, rows_of
+
+TENTHS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Where the scores between 0 and 1 are cut."""
+
+ROWS, SAMPLES = (f"{INTERNAL}{count}" for count in ("rows", "samples"))
+
+SCHEMA: dict[str, type[pl.DataType]] = {"what": pl.String, "where": pl.String, "value": pl.Float64, "share": pl.Float64}
+"""The table that `profile` gives."""
+
+Line = tuple[str, str, float | None, float | None]
+"""What is told, of what, how much it is, and of how much that is a share."""
+
+
+def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.DataFrame:
+    """Tell what a table holds: its sizes, the rows of a sample, where it is null, where its scores lie, its groups.
+
+    This reads the rows now, of a LazyFrame too: each column once, and the keys of samples and groups once more. It
+    holds a row a sample.
+
+    Parameters
+    ----------
+    frame
+        The long table: one row per sample and label.
+    by
+        The columns (or row-wise expressions) of the groups: how many rows and samples each of them has, and which share
+        of all that is.
+    **roles
+        Which columns are the sample, label, score, truth and weight.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 1, 2], "score": [0.9, 0.4, None], "truth": 1, "model": ["a", "a", "b"]})
+    >>> with pl.Config(tbl_rows=20):
+    ...     print(mlm.profile(log, by="model").filter(pl.col("value") > 0))
+    shape: (13, 4)
+    ┌──────────────────┬────────────┬───────┬──────────┐
+    │ what             ┆ where      ┆ value ┆ share    │
+    │ ---              ┆ ---        ┆ ---   ┆ ---      │
+    │ str              ┆ str        ┆ f64   ┆ f64      │
+    ╞══════════════════╪════════════╪═══════╪══════════╡
+    │ rows             ┆            ┆ 3.0   ┆ null     │
+    │ groups           ┆            ┆ 2.0   ┆ null     │
+    │ samples          ┆            ┆ 2.0   ┆ null     │
+    │ rows of a sample ┆ least      ┆ 1.0   ┆ null     │
+    │ rows of a sample ┆ mean       ┆ 1.5   ┆ null     │
+    │ rows of a sample ┆ most       ┆ 2.0   ┆ null     │
+    │ null             ┆ score      ┆ 1.0   ┆ 0.333333 │
+    │ score            ┆ [0.4, 0.5) ┆ 1.0   ┆ 0.333333 │
+    │ score            ┆ [0.9, 1]   ┆ 1.0   ┆ 0.333333 │
+    │ rows of group    ┆ model=a    ┆ 2.0   ┆ 0.666667 │
+    │ rows of group    ┆ model=b    ┆ 1.0   ┆ 0.333333 │
+    │ samples of group ┆ model=a    ┆ 1.0   ┆ 0.5      │
+    │ samples of group ┆ model=b    ┆ 1.0   ┆ 0.5      │
+    └──────────────────┴────────────┴───────┴──────────┘
+    """
+    given = rows_of(frame)
+    bound = checked_roles(roles, beside=("by",))
+    reader = KeyReader(given)
+    keys = [] if by is None else reader.read(by)
+    rows = reader.rows()
+    schema = rows.collect_schema()
+    look = Look.of(schema, keys, bound)
+    columns = [name for name in schema.names() if not name.startswith(INTERNAL)]
+    lines = pl.DataFrame(list(_lines(look, rows, columns)), schema=SCHEMA, orient="row")
+    return lines.with_columns(share=ratio(pl.col("value"), pl.col("share")))
+
+
+def _lines(look: Look, rows: pl.LazyFrame, columns: list[str]) -> Iterator[Line]:
+    counts = {("null", name): cs.by_name(name).is_null() for name in columns} | _places_of_scores(look)
+    names = [f"{INTERNAL}count_{number}" for number in range(len(counts))]
+    marks = [where.cast(pl.Int64).alias(name) for name, where in zip(names, counts.values(), strict=True)]
+    marked = look.with_roles(rows).select(*look.by, *marks)
+    groups, *others = pl.collect_all(
+        [
+            fold(marked, look.by, [pl.len().alias(ROWS), pl.col(names).sum()]),
+            *([] if look.label is None else [rows.select(pl.col(look.label).drop_nulls().n_unique())]),
+            *(_of_samples(look, rows) if look.sample else []),
+        ]
+    )
+    n_rows = int(groups[ROWS].sum())
+    yield "rows", "", n_rows, None
+    yield "groups", "", groups.height, None
+    if look.label is not None:
+        yield "labels", "", others.pop(0).item(), None
+    if look.sample:
+        n_samples, rows_of_a_sample, _ = others
+        yield "samples", "", n_samples.item(), None
+        yield from (("rows of a sample", where, value, None) for where, value in rows_of_a_sample.to_dicts()[0].items())
+    for name, (what, where) in zip(names, counts, strict=True):
+        yield what, where, int(groups[name].sum()), n_rows
+    yield from _lines_of_groups(look, "rows of group", groups, ROWS, n_rows)
+    if look.sample:
+        yield from _lines_of_groups(look, "samples of group", others[-1], SAMPLES, n_samples.item())
+
+
+def _of_samples(look: Look, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+    """How many samples there are, how many rows these have, and how many of them each group has."""
+    known = rows.filter(all_of([pl.col(name).is_not_null() for name in look.sample]))
+    in_groups = fold(known, list(dict.fromkeys([*look.by, *look.sample])), [pl.len().alias(ROWS)])
+    of_rows = pl.col(ROWS)
+    return [
+        fold(in_groups, look.sample, []).select(pl.len()),
+        in_groups.select(least=of_rows.min(), mean=of_rows.mean(), most=of_rows.max()),
+        fold(in_groups, look.by, [pl.len().alias(SAMPLES)]),
+    ]
+
+
+def _lines_of_groups(look: Look, what: str, groups: pl.DataFrame, column: str, total: int) -> Iterator[Line]:
+    if look.by:
+        groups = groups.sort(look.by)
+        places = in_words([look.names[key] for key in look.by], groups.select(look.by))
+        yield from ((what, where, count, total) for where, count in zip(places, groups[column], strict=True))
+
+
+def _places_of_scores(look: Look) -> dict[tuple[str, str], pl.Expr]:
+    """Where the scores lie: a grid that needs no look at them before."""
+    if not look.is_number("score"):
+        return {}
+    score = pl.col(SCORE)
+    places = {
+        "-inf": score == float("-inf"),
+        "< 0": (score < 0) & score.is_finite(),
+        **{f"[{low}, {high})": (score >= low) & (score < high) for low, high in pairwise(TENTHS)},
+        "[0.9, 1]": score.is_between(0.9, 1),
+        "> 1": (score > 1) & score.is_finite(),
+        "inf": score == float("inf"),
+        "NaN": score.is_nan(),
+    }
+    return {("score", place): where for place, where in places.items()}

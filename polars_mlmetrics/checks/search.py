@@ -1,0 +1,290 @@
+"""The search for problems: one scan for what rows, groups and labels tell, and parts of it for what samples tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from polars_mlmetrics.checks.duplicates import N_ROWS, contradicted, repeated
+from polars_mlmetrics.checks.places import in_words
+from polars_mlmetrics.checks.problems import (
+    DUPLICATE,
+    HEAVIEST,
+    IN_COMMON,
+    IN_SEVERAL,
+    KEY_VARIES,
+    LIGHTEST,
+    MADE_ONE,
+    NOT_IN_ALL,
+    PLAIN_LABEL,
+    PROBLEMS,
+    SCORES,
+    SIZES,
+    TRUTH_CONTRADICTED,
+    UNUSED_WEIGHT,
+    Of,
+    Problem,
+    conditions,
+    plain_label,
+)
+from polars_mlmetrics.checks.table import OTHERS, SCORE, TRUTH, WEIGHT, Look
+from polars_mlmetrics.data.roles import all_of
+from polars_mlmetrics.data.spelled import NUMBER, SPELLED
+from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import bits_of
+
+EXAMPLES = 5
+"""How many examples of a problem are told of, at most."""
+
+SUSPECTS = 1000
+"""How many labels of samples are looked at to see whether any at all is in two groups."""
+
+ROWS = f"{INTERNAL}rows"
+
+
+@dataclass
+class Found:
+    """How often a problem was found, among how many, and where."""
+
+    count: int = 0
+    total: int = 0
+    examples: list[str] = field(default_factory=list)
+    seen: list[object] = field(default_factory=list)
+    """Values of the role that it is about, where its line needs them."""
+    scan: str = ""
+    """What reads the files in another way, where its line does."""
+
+    def add(self, count: int, total: int, examples: Sequence[str]) -> None:
+        """Add what was found in other rows."""
+        self.count += count
+        self.total += total
+        self.examples = [*self.examples, *examples][:EXAMPLES]
+
+
+class Search:
+    """What is found in a table: by problem, and by the column that the problem is about, if it is about one."""
+
+    def __init__(self, look: Look, *, redact: bool) -> None:
+        self._look = look
+        self._label = [] if look.label is None else [look.label]
+        # Of the keys that tell samples or labels apart, a sample or a label has one value anyway.
+        self._between = [key for key in look.by if key not in (*look.sample, *self._label)]
+        self._redact = redact
+        self.n_rows = 0
+        """How many rows there are: known when they were scanned."""
+        self._found: dict[tuple[Problem, str], Found] = {}
+        self._looked_for: set[Problem] = set()
+        self._spread = {key: Found() for key in self._between}
+        self._lacking = {key: Found() for key in self._between}
+        self._values: dict[str, int] = {}
+        self._shared: set[str] = set()
+
+    def found(self) -> dict[tuple[Problem, str], Found]:
+        """All that there is to tell."""
+        return {
+            (problem, about): found
+            for (problem, about), found in {**self._found, **self._spread_problems()}.items()
+            if problem in SIZES.values() or (found.count and found.count >= problem.least * found.total)
+        }
+
+    def skipped(self) -> list[Problem]:
+        """What was not looked for: the table lacks what it is about, or no metric that is wanted reads it."""
+        return [problem for problem in PROBLEMS.values() if problem not in self._looked_for]
+
+    def _conditions(self, of: Of) -> dict[Problem, pl.Expr]:
+        found = conditions(self._look, of)
+        self._looked_for |= {SIZES[of], *found}
+        return found
+
+    def _add(self, problem: Problem, count: int, total: int, places: pl.DataFrame | None = None) -> None:
+        """Add what was found in groups, labels or samples, and where."""
+        self._found.setdefault((problem, ""), Found()).add(count, total, self._texts(places))
+
+    def _add_rows(self, problem: Problem, count: int, places: pl.DataFrame | None = None, about: str = "") -> None:
+        """Add what was found in rows, of all that there are."""
+        found = self._found.setdefault((problem, about), Found(total=self.n_rows))
+        found.add(count, 0, self._texts(places))
+
+    # -- what rows, groups and labels tell -----------------------------------------------------------------------------
+
+    def scan(self, rows: pl.LazyFrame) -> None:
+        """Look at all rows, and once more for examples of what is found."""
+        rows = self._look.with_roles(rows)
+        problems = self._conditions("rows")
+        of_problems = {_column(problem): condition for problem, condition in problems.items()}
+        others = self._look.other_truths()
+        classes = {**self._look.classes(), OTHERS: pl.lit(0) if others is None else others}
+        counts = {ROWS: pl.lit(1), **classes, **of_problems}
+        keys = list(dict.fromkeys([*self._look.by, *self._label]))
+        columns = rows.select(*keys, *(each.cast(pl.Int64).alias(name) for name, each in counts.items()))
+        units = fold(columns, keys, [pl.col(*counts).sum()]).collect()
+        self._values = {key: units[key].n_unique() for key in self._between}
+        sums: dict[str, int] = units.select(pl.col(*counts).sum()).row(0, named=True)
+        self.n_rows = sums[ROWS]
+        self._add_rows(SIZES["rows"], self.n_rows)
+        found = {problem: condition for problem, condition in problems.items() if sums[_column(problem)]}
+        for problem, places in zip(found, self._places(rows, list(found.values())), strict=True):
+            self._add_rows(problem, sums[_column(problem)], places)
+            if problem.seen is not None and not self._redact:
+                self._found[problem, ""].seen = self._values_of(problem.seen, rows.filter(found[problem]))
+        self._looked_for.add(UNUSED_WEIGHT)
+        if self._look.unused_weight is not None:
+            self._add_rows(UNUSED_WEIGHT, self.n_rows, about=self._look.unused_weight)
+        self._scan_units("groups", units, self._look.by, list(counts))
+        if self._label:
+            self._scan_units("labels", units.drop_nulls(self._label), self._label, list(counts))
+
+    def _scan_units(self, of: Of, units: pl.DataFrame, keys: Sequence[str], counts: Sequence[str]) -> None:
+        told = fold(units.lazy(), keys, [pl.col(*counts).sum()])
+        if of == "labels" and self._look.has_text_labels:
+            told = told.with_columns(plain_label(pl.col(keys)).alias(PLAIN_LABEL)).sort(PLAIN_LABEL, *keys)
+        elif keys:
+            told = told.sort(keys)
+        table = told.collect()
+        for problem, condition in self._conditions(of).items():
+            found = table.filter(condition)
+            self._add(problem, found.height, table.height, found.select(keys))
+        self._add(SIZES[of], table.height, table.height)
+
+    def _places(self, rows: pl.LazyFrame, conditions: Sequence[pl.Expr]) -> Sequence[pl.DataFrame | None]:
+        """The first rows of each kind: their keys, and their roles as they stand in the table."""
+        if self._redact:
+            return [None] * len(conditions)
+        as_is = [column.alias(f"{_AS_IS}{role}") for role, column in self._look.table.values().items()]
+        keys = dict.fromkeys([*self._look.by, *self._look.sample, *self._label])
+        return pl.collect_all([rows.filter(where).select(*keys, *as_is).head(EXAMPLES) for where in conditions])
+
+    def _values_of(self, role: str, rows: pl.LazyFrame) -> list[object]:
+        """The least values of a role."""
+        values = self._look.table.values()[role].alias(f"{_AS_IS}{role}")
+        return rows.select(values.unique().sort().head(EXAMPLES)).collect().to_series().to_list()
+
+    # -- what files tell -----------------------------------------------------------------------------------------------
+
+    def expect_spelled(self, column: str, scan: str) -> None:
+        """Look at how a column is spelled in its files, which `scan` reads as text."""
+        self._looked_for.add(MADE_ONE)
+        self._found[MADE_ONE, column] = Found(total=self.n_rows, scan=scan)
+
+    def scan_spelled(self, column: str, rows: pl.LazyFrame) -> None:
+        """Look at rows that hold all spellings of a number."""
+        text = pl.col(SPELLED)
+        ways = rows.group_by(NUMBER).agg(text.min(), text.max().alias(_OTHER), pl.len().alias(ROWS))
+        several = ways.filter(text != pl.col(_OTHER)).sort(NUMBER).collect()
+        places = several.select(pl.concat_str(text, pl.col(_OTHER), separator=" and ").alias(column))
+        self._add_rows(MADE_ONE, int(several[ROWS].sum()), places, about=column)
+
+    # -- what samples tell ---------------------------------------------------------------------------------------------
+
+    def scan_samples(self, rows: pl.LazyFrame) -> None:
+        """Look at rows that hold whole samples."""
+        look = self._look
+        rows = self._look.with_roles(rows).filter(all_of([pl.col(name).is_not_null() for name in look.sample]))
+        keys = list(dict.fromkeys([*look.by, *look.sample]))
+        samples = fold(rows, keys, self._of_sample())
+        several = [pl.col(key).n_unique().alias(key) for key in self._between]
+        across = fold(samples, look.sample, several)
+        problems = self._conditions("samples")
+        counts, spread = pl.collect_all(
+            [
+                samples.select(pl.len().alias(ROWS), *(problems[each].sum().alias(_column(each)) for each in problems)),
+                across.select(
+                    pl.len().alias(ROWS), *(each.sum() for key in self._between for each in self._spreads(key))
+                ),
+            ]
+        )
+        for problem, condition in problems.items():
+            count = counts[_column(problem)].item()
+            self._add(problem, count, counts[ROWS].item(), self._first(samples.filter(condition), keys, count))
+        n_samples = spread[ROWS].item()
+        self._add(SIZES["samples"], n_samples, n_samples)
+        self._looked_for |= {IN_SEVERAL, NOT_IN_ALL, IN_COMMON} if self._between else set()
+        self._looked_for |= {KEY_VARIES} if self._between and look.needs("sample") else set()
+        for key in self._between:
+            counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
+            for told, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
+                # Where no sample has several values, that each lacks some is nothing to tell.
+                places = self._first(across.filter(condition), look.sample, min(count, counted[0]))
+                told[key].add(count, n_samples, self._texts(places))
+            if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
+                self._shared.add(key)
+        self._looked_for |= {DUPLICATE, TRUTH_CONTRADICTED}
+        self._scan_repeats(rows)
+
+    def _of_sample(self) -> list[pl.Expr]:
+        """What is to be known of a sample."""
+        folds = {name: rows.sum() for name, rows in self._look.classes().items()}
+        if self._look.is_number("score"):
+            folds[SCORES] = pl.col(SCORE).sum()
+        if self._look.is_number("weight"):
+            folds |= {LIGHTEST: pl.col(WEIGHT).min(), HEAVIEST: pl.col(WEIGHT).max()}
+        return [each.alias(name) for name, each in folds.items()]
+
+    def _first(self, units: pl.LazyFrame, keys: Sequence[str], count: int) -> pl.DataFrame | None:
+        """The first units of a kind, if there are any to be shown."""
+        return (
+            None if self._redact or not count else units.select(keys).bottom_k(EXAMPLES, by=keys).sort(keys).collect()
+        )
+
+    def _scan_repeats(self, rows: pl.LazyFrame) -> None:
+        """Look for rows of one sample and label: in one group, and of other truth anywhere."""
+        pair = [*self._look.sample, *self._label]
+        keys = list(dict.fromkeys([*self._look.by, *pair]))
+        labelled = rows.drop_nulls(self._label) if self._label else rows
+        again = repeated(labelled, keys)
+        self._add_rows(DUPLICATE, int(again[N_ROWS].sum()) - again.height, again.select(keys).sort(keys))
+        if self._look.by or again.height:
+            number = bits_of(pl.col(TRUTH)) if self._look.is_number("truth") else code_of([TRUTH])
+            contrary = contradicted(labelled.drop_nulls(TRUTH), pair, TRUTH, number)
+            self._add_rows(TRUTH_CONTRADICTED, int(contrary[N_ROWS].sum()), contrary.select(pair).sort(pair))
+
+    def _is_shared(self, rows: pl.LazyFrame, key: str) -> bool:
+        """Whether a label of a sample has rows in several values of a key, and not each label in one of them."""
+        pair = [*self._look.sample, *self._label]
+        return contradicted(rows, pair, key, code_of([key]), most=SUSPECTS).height > 0
+
+    def _spreads(self, key: str) -> tuple[pl.Expr, pl.Expr]:
+        """The samples that have several values of a key, and those that lack some, by how many they have."""
+        values = pl.col(key)
+        several, lacking = values > 1, values < self._values[key]
+        return several.alias(f"{INTERNAL}several:{key}"), lacking.alias(f"{INTERNAL}lacking:{key}")
+
+    def _spread_problems(self) -> dict[tuple[Problem, str], Found]:
+        """The keys of groups of which samples have several values."""
+        told = {}
+        for key in self._between:
+            problem = self._spread_problem(key)
+            if problem is KEY_VARIES and not self._look.needs("sample"):
+                continue
+            found = self._lacking if problem is NOT_IN_ALL else self._spread
+            told[problem, self._look.names[key]] = found[key]
+        return told
+
+    def _spread_problem(self, key: str) -> Problem:
+        """What it is: each label in one value; or whole samples in all values, in some, or in one as a rule."""
+        several = self._spread[key]
+        if key not in self._shared:
+            return KEY_VARIES
+        if not self._lacking[key].count:
+            return IN_COMMON
+        return NOT_IN_ALL if 2 * several.count > several.total else IN_SEVERAL
+
+    def _texts(self, places: pl.DataFrame | None) -> list[str]:
+        """Where something was found, in words."""
+        if places is None or self._redact:
+            return []
+        names = [self._look.names.get(column, column.removeprefix(_AS_IS)) for column in places.columns]
+        return in_words(names, places.head(EXAMPLES))
+
+
+_AS_IS = f"{INTERNAL}as_is:"
+_OTHER = f"{INTERNAL}other"
+
+
+def _column(problem: Problem) -> str:
+    """The column of a plan that counts a problem."""
+    return f"{INTERNAL}{problem.name}"

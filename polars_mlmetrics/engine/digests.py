@@ -1,0 +1,90 @@
+"""What statistics mean that metrics declared outside the package ask for, which their names alone do not tell.
+
+A statistic of the catalogue is its name. A metric from elsewhere may be declared again with another formula, or give
+one name to rows that depend on a parameter. So a state holds a digest of what such a metric asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Table, text_of
+from polars_mlmetrics.engine.recorder import suffix_of, title_of
+from polars_mlmetrics.formula.inline import GroupReading
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.unit import Unit
+
+PACKAGE = __name__.partition(".")[0]
+
+OF_ONE_NAME = {
+    "sum", "count", "tally", "min", "max", "deviation", "variation", "absolute_variation", "breaks_on", "needs_known",
+}  # fmt: skip
+"""What a formula asks of a unit with a name and a row expression."""
+
+
+def is_from_elsewhere(measure: Measure) -> bool:
+    """Whether a measure, or one that it is about, was declared outside the package."""
+    about = (value for value in measure.parameters.values() if isinstance(value, Measure))
+    return measure.declaration.formula.__module__.partition(".")[0] != PACKAGE or any(map(is_from_elsewhere, about))
+
+
+def digests_of(measure: Measure, roles: Table) -> dict[str, str]:
+    """A digest of each statistic that a formula from elsewhere asks for itself, and not by way of a shared one.
+
+    Sums over samples have that of the whole formula. It is read as one expression, without the types and the keys of a
+    log, on which no digest may depend.
+    """
+    if not is_from_elsewhere(measure):
+        return {}
+    asked: dict[str, set[str]] = {}
+    unit = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure)), asked)
+    value = measure.declaration.formula(cast(Unit, unit), **measure.parameters)
+    if measure.grain == "sample":
+        return {
+            title_of(measure, roles): _digest(
+                text_of(value), *sorted(text for texts in asked.values() for text in texts)
+            )
+        }
+    return {name + suffix_of(measure, roles): _digest(*sorted(texts)) for name, texts in asked.items()}
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+class _Asking:
+    """A unit that notes which rows a formula asks for by name."""
+
+    def __init__(self, unit: Unit, asked: dict[str, set[str]]) -> None:
+        self._unit = unit
+        self._asked = asked
+
+    def __getattr__(self, name: str) -> Any:
+        asked = getattr(self._unit, name)
+        return partial(self._of_one_name, asked) if name in OF_ONE_NAME else asked
+
+    def _of_one_name(self, ask: Callable[[str, pl.Expr], Any], name: str, *row: pl.Expr, **named: pl.Expr) -> Any:
+        [rows] = (*row, *named.values())
+        self._note(name, rows)
+        return ask(name, rows)
+
+    def _note(self, name: str, rows: pl.Expr) -> None:
+        # A name may be that of rows, and of a key of runs too.
+        self._asked.setdefault(name, set()).add(text_of(rows))
+
+    def covariation(self, name: str, one: tuple[str, pl.Expr], other: tuple[str, pl.Expr]) -> pl.Expr:
+        for value in (one, other):
+            self._note(*value)
+        return self._unit.covariation(name, one, other)
+
+    def runs(self, key: pl.Expr, *rows: pl.Expr, cells: int | None = None) -> tuple[pl.Expr, ...]:
+        by = key.meta.output_name()
+        self._note(by, key)
+        for row in rows:
+            self._note(f"{row.meta.output_name()} by {by}", row)
+        return self._unit.runs(key, *rows, cells=cells)

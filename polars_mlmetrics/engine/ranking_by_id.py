@@ -1,0 +1,52 @@
+"""Samples with small ids, which are ranked without being looked up.
+
+A code has room for a small id beside a number of its group. Such a code tells of which group a sample is, so no table
+has to: the rows are sorted, ranked and summed by the number of their group. Two groups may by chance have one number:
+these, and samples with other ids, go the long way, by a table of all samples. Of most logs none do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import SMALL, code_of_small, number_of_group
+
+NUMBER = f"{INTERNAL}number"
+_IS_SHARED = f"{INTERNAL}is_shared"
+
+
+class Split(NamedTuple):
+    """How the samples of a log are ranked."""
+
+    code: pl.Expr
+    """The code of a sample with a small id; null of others."""
+    groups: pl.LazyFrame
+    """All groups."""
+    numbers: pl.LazyFrame
+    """The groups that have a number of their own, with it."""
+    others: pl.LazyFrame
+    """The rows of samples with other ids, and of groups that share a number. Rows without an id may be left out."""
+
+
+def split_by_id(rows: pl.LazyFrame, groups: pl.LazyFrame | None, sample: str) -> Split:
+    """Tell samples apart by their ids, whole numbers. There may be groups."""
+    by = [] if groups is None else groups.collect_schema().names()
+    id_, number = pl.col(sample), number_of_group(code_of(by))
+    is_small = (id_ >= 0) & (id_ < SMALL)
+    code = pl.when(is_small).then(code_of_small(number, id_))
+    others = rows.filter((id_ < 0) | (id_ >= SMALL))
+    if groups is None:
+        whole = pl.LazyFrame({NUMBER: [0]}, schema={NUMBER: pl.UInt64})
+        return Split(code, whole.drop(NUMBER), whole, others)
+    groups = groups.with_columns(number.alias(NUMBER))
+    groups = groups.with_columns((pl.len().over(NUMBER) > 1).alias(_IS_SHARED)).cache()
+    shared = groups.filter(_IS_SHARED)
+    # As a rule there are none. Then the cross join does not begin to read the rows; an inner join would read them all.
+    of_shared = rows.filter(is_small).join(shared.select(_IS_SHARED).head(1), how="cross").drop(_IS_SHARED)
+    of_shared = of_shared.join(shared.select(by), on=by, nulls_equal=True)
+    numbers = groups.filter(~pl.col(_IS_SHARED)).drop(_IS_SHARED)
+    return Split(code, groups.select(by), numbers, pl.concat([others, of_shared]))

@@ -1,0 +1,218 @@
+"""A measure: one declared metric with all that was said of it. What metrics are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Door, Grain, Table, Types, text_of
+from polars_mlmetrics.formula.averages import Best, Settlement, grain_of
+from polars_mlmetrics.formula.inline import ProbeReading, inline
+from polars_mlmetrics.formula.metric import Metric, Planned, alias_shown
+from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
+from polars_mlmetrics.formula.parameters import identity
+from polars_mlmetrics.formula.shared import Cut
+from polars_mlmetrics.formula.unit import Unit
+
+if TYPE_CHECKING:
+    from polars_mlmetrics.formula.declaration import Declaration
+
+
+class Answer(NamedTuple):
+    """What a formula answers of one unit."""
+
+    value: pl.Expr
+    weight: pl.Expr | None
+    """Its weight in the average; None where all units weigh the same."""
+    rows: pl.Expr
+    unknown: pl.Expr | None
+    """How many rows keep the value from being known; None where none can."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measure(Planned):
+    """One declared metric with its parameters, its roles and the rows it is restricted to."""
+
+    declaration: Declaration
+    parameters: Mapping[str, Any]
+    undefined: float | None = None
+    labels: tuple[Any, ...] | None = None
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    predicates: tuple[pl.Expr, ...] = ()
+    given_name: str | None = None
+    per: Grain | None = None
+    """The grain it stops at, where it is not settled."""
+
+    @property
+    def output_name(self) -> str:
+        if self.given_name is not None:
+            return self.given_name
+        average, k = self.parameters.get("average", "micro"), self.parameters.get("k")
+        average = average if isinstance(average, str) else "weights"
+        suffixes = [] if average == "micro" or self.per else [average]
+        return "_".join([self.declaration.name, *suffixes, *([str(k)] if k is not None else [])])
+
+    @cached_property
+    def table(self) -> Table:
+        """Its roles, settled."""
+        return Table.of(self.roles)
+
+    @property
+    def grain(self) -> Grain:
+        """The unit its formula is worked out on."""
+        return self.per or self.declaration.grain or grain_of(self.parameters.get("average", "micro"))
+
+    @cached_property
+    def settlement(self) -> Settlement:
+        """How its units become one value."""
+        average: Any = "sum" if self.declaration.counts else self.parameters.get("average")
+        return Settlement(average, self.undefined, self.labels if self.grain == "label" else None)
+
+    @cached_property
+    def probe(self) -> Unit:
+        """A unit that the formula was read on once, to learn what it reads."""
+        unit = Unit(Door(self.table, self.predicates, self.labels), self.grain, ProbeReading(self))
+        self.read(unit)
+        return unit
+
+    @cached_property
+    def own_columns(self) -> OwnColumns:
+        """The columns that its formula reads beside roles."""
+        return own_columns(self.probe)
+
+    @property
+    def looks_across(self) -> bool:
+        """Whether it is of one unit and yet looks into others."""
+        return bool(self.probe.looks_into)
+
+    @property
+    def needs_negatives(self) -> bool:
+        """Whether its value is wrong where negatives are missing that were not returned."""
+        return not self.declaration.of_returned
+
+    @property
+    def columns_read(self) -> frozenset[str]:
+        """The columns that any of it reads: its roles, the keys of its units, and all its expressions."""
+        probe, table, cut = self.probe, self.table, self.parameters.get("threshold")
+        rows = [*table.values().values(), *self.predicates, *probe.numbers_read.values()]
+        rows += [cut.threshold] if isinstance(cut, Cut) and isinstance(cut.threshold, pl.Expr) else []
+        keys = [key for grain in (self.grain, *probe.reads) for key in table.keys(grain)]
+        keys += [] if self.labels is None else [table.label]
+        return frozenset([*keys, *probe.columns_read, *(name for row in rows for name in row.meta.root_names())])
+
+    @property
+    def reads_label(self) -> bool:
+        """Whether any of it reads the label of a row."""
+        return self.table.label in self.columns_read
+
+    def has_units(self, grain: Grain) -> bool:
+        """Whether there is a value of it per label, or per sample."""
+        return self.declaration.grain in (None, grain)
+
+    def door(self, types: Types | None = None) -> Door:
+        """A door to the rows it is about; where their types are known it need not ask the values."""
+        own = self.own_columns
+        door = Door(self.table, self.predicates, self.labels, frozenset(self.probe.reads), own.to_be_known, types or {})
+        for name in own.to_be_numbers:
+            door.guard_column(name)
+        return door
+
+    def read(self, unit: Unit) -> Answer:
+        """What the formula answers of one unit: null where undefined or unknown, NaN where a row is broken."""
+        value = self.declaration.formula(unit, **self.parameters)
+        weight = None if self.grain == "group" or self.per else self.settlement.weight(unit)
+        rows, unknown = unit.included_rows(), unit.unknown_rows()
+        if self.declaration.counts:
+            return Answer(value.cast(pl.Int64), weight, rows, unknown)
+        value = pl.when(rows > 0).then(value.cast(pl.Float64))
+        if self.undefined is not None:
+            value = value.fill_null(self.undefined)
+        if unknown is not None:
+            value = pl.when((unknown == 0) | value.is_nan()).then(value)
+        value = pl.when(unit.broken_rows() > 0).then(float("nan")).otherwise(value)
+        return Answer(value, weight, rows, unknown)
+
+    @property
+    def best(self) -> Best | None:
+        return self.declaration.best
+
+    def bind(self, roles: Mapping[str, Any]) -> Measure:
+        """The same measure of other columns."""
+        return replace(self, roles=dict(roles))
+
+    def with_all_roles(self) -> Measure:
+        """The same measure with every role said, and in one way: `truth` and `pl.col("truth")` are one column."""
+        return self.bind(self.table.roles())
+
+    def restrict(self, *predicates: pl.Expr) -> Measure:
+        """The same measure of fewer rows."""
+        return replace(self, predicates=(*self.predicates, *predicates))
+
+    def unsettled(self, per: Grain) -> Measure:
+        """The same measure, stopped at its units."""
+        return replace(self, per=per)
+
+    @property
+    def parts(self) -> tuple[Metric, ...]:
+        return ()
+
+    def with_parts(self, parts: Sequence[Metric]) -> Metric:
+        return self
+
+    def measures(self) -> Iterator[Measure]:
+        yield self
+
+    def each(self, change: Callable[[Measure], Measure]) -> Metric:
+        return change(self)
+
+    def inline(self) -> pl.Expr:
+        return inline(self)
+
+    def alias(self, name: str) -> Metric:
+        return replace(self, given_name=name)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        parameters = tuple((name, identity(value)) for name, value in sorted(self.parameters.items()))
+        if self.per:
+            parameters = tuple(item for item in parameters if item[0] != "average")
+        roles = tuple((role, identity(column)) for role, column in sorted(self.roles.items()))
+        scope = (identity(self.labels), *map(identity, self.predicates))
+        # The formula, not its name: a metric may be declared once more, as a cell of a notebook that is run again.
+        formula = (self.declaration.formula, self.declaration.grain, self.declaration.counts)
+        return (*formula, parameters, self.undefined, roles, scope, self.given_name, self.per)
+
+    @property
+    def call(self) -> str:
+        """The call that makes it, without what is said of it afterwards."""
+        shown = sorted(self.declaration.shown(self).items())
+        return f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in shown)})"
+
+    def __repr__(self) -> str:
+        call = self.call
+        if self.roles:
+            call += on_shown(self.roles)
+        if self.predicates:
+            call += f".filter({', '.join(map(text_of, self.predicates))})"
+        return call + alias_shown(self.given_name)
+
+    def __reduce__(self) -> Any:
+        stated = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return _measure, (stated,)
+
+
+def _measure(stated: dict[str, Any]) -> Measure:
+    return Measure(**stated)
+
+
+def on_shown(roles: Mapping[str, Any]) -> str:
+    """How the binding of roles is written."""
+    return f".on({', '.join(f'{role}={_shown(column)}' for role, column in roles.items())})"
+
+
+def _shown(column: Any) -> str:
+    return text_of(column) if isinstance(column, pl.Expr) else repr(column)

@@ -1,0 +1,182 @@
+"""The values that a metric's parameters may take, judged by their annotations when the metric is made."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral, Real
+from types import UnionType
+from typing import Annotated, Any, Literal, TypedDict, Union, get_args, get_origin
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import is_one_of, is_row_wise
+from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.formula.arithmetic import ROUNDING
+from polars_mlmetrics.formula.shared import Cut, Threshold
+
+
+@dataclass(frozen=True)
+class Above:
+    """The bound below which a number may not fall, or which it must exceed; and the one it may not pass."""
+
+    bound: float
+    strictly: bool = False
+    at_most: float = math.inf
+
+    def admits(self, value: float) -> bool:
+        """Whether a value keeps to the bounds."""
+        return (value > self.bound if self.strictly else value >= self.bound) and value <= self.at_most
+
+    def __str__(self) -> str:
+        lowest = f"{'greater than' if self.strictly else 'of at least'} {self.bound}"
+        return lowest if math.isinf(self.at_most) else f"{lowest} and at most {self.at_most}"
+
+
+Count = Annotated[int, Above(1)]
+Positive = Annotated[float, Above(0, strictly=True)]
+NotNegative = Annotated[float, Above(0)]
+MoreThanOne = Annotated[float, Above(1, strictly=True)]
+Share = Annotated[float, Above(0, at_most=1)]
+PositiveShare = Annotated[float, Above(0, strictly=True, at_most=1)]
+
+
+class Options(TypedDict, total=False):
+    """What every metric takes."""
+
+    undefined: float | None
+
+
+class Averaged(Options, total=False):
+    """What a metric with averages takes besides."""
+
+    labels: Sequence[Any] | None
+
+
+class Decided(Averaged, total=False):
+    """What a metric with a threshold takes besides."""
+
+    inclusive: bool
+
+
+def identity(value: Any) -> Any:
+    """A hashable stand-in for a value that may be an expression, a mapping or a list."""
+    if isinstance(value, pl.Expr):
+        return value.meta.serialize()
+    if isinstance(value, Mapping):
+        return tuple((key, identity(inner)) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(identity, value))
+    if isinstance(value, Cut):
+        return (identity(value.threshold), value.inclusive)
+    return value
+
+
+def check_parameter(metric: str, name: str, value: Any, annotation: Any) -> None:
+    """Refuse a value that its parameter's annotation does not admit."""
+    if name == "threshold":
+        _check_threshold(metric, value)
+    elif name == "average" and isinstance(value, Mapping):
+        _check_label_weights(metric, value)
+    else:
+        _check_annotated(metric, name, value, annotation)
+
+
+def check_labels(metric: str, labels: Any) -> None:
+    """Refuse a label vocabulary that is not a list of labels."""
+    if isinstance(labels, str) or not isinstance(labels, Sequence | pl.Series) or len(labels) == 0:
+        raise ParameterError(f"{metric}: labels takes a list of labels, not {labels!r}.")
+    _check_of_one_kind(metric, labels)
+
+
+def _check_of_one_kind(metric: str, labels: Iterable[Any]) -> None:
+    names = [label for label in labels if label is not None]
+    try:
+        is_one_of(pl.lit(None), names)
+    except TypeError:
+        raise ParameterError(f"{metric}: labels must be of one type, and {names!r} are of several.") from None
+
+
+def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> None:
+    members = _members(annotation)
+    if not any(_fits(value, member) for member in members):
+        near = get_close_matches(str(value), [str(choice) for member in members for choice in _choices(member)], n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        allowed = " or ".join(map(_described, members))
+        raise ParameterError(f"{metric}: {name} must be {allowed}, not {value!r}.{hint}")
+    if isinstance(value, pl.Expr) and not is_row_wise(value):
+        raise ParameterError(f"{metric}: {name} must be worked out row by row, and {value} is not.")
+    if isinstance(value, Mapping):
+        if not (value and all(map(_is_number, value.values()))):
+            raise ParameterError(f"{metric}: {name} takes {{label: number}}, not {dict(value)!r}.")
+        _check_of_one_kind(metric, value)
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(inner for member in get_args(annotation) for inner in _members(member))
+    return (annotation,)
+
+
+def _choices(member: Any) -> tuple[Any, ...]:
+    return get_args(member) if get_origin(member) is Literal else ()
+
+
+def _fits(value: Any, member: Any) -> bool:
+    if get_origin(member) is Literal:
+        return value in _choices(member) and not isinstance(value, bool)
+    if get_origin(member) is Annotated:
+        kind, bound = get_args(member)
+        return _is_number(value) and bound.admits(value) and (kind is float or isinstance(value, int))
+    if member is float:
+        return _is_number(value)
+    if member is Any:
+        return True
+    kind = get_origin(member) or member
+    return isinstance(value, kind) if isinstance(kind, type) else True
+
+
+def _described(member: Any) -> str:
+    if get_origin(member) is Literal:
+        return " or ".join(repr(choice) for choice in _choices(member))
+    if get_origin(member) is Annotated:
+        kind, bound = get_args(member)
+        return f"{'a whole number' if kind is int else 'a number'} {bound}"
+    names = {
+        float: "a number", bool: "True or False", type(None): "None", Mapping: "{label: number}",
+        str: "a column name", pl.Expr: "an expression",
+    }  # fmt: skip
+    return names.get(get_origin(member) or member, str(member))
+
+
+def as_number(value: Any) -> int | float | None:
+    """A number of any kind as one of Python's own; None of NaN, of a Boolean, and of what is none."""
+    if not _is_number(value):
+        return None
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _check_threshold(metric: str, threshold: Threshold) -> None:
+    if isinstance(threshold, Cut) or _is_number(threshold) or (isinstance(threshold, str) and threshold == "argmax"):
+        return
+    if isinstance(threshold, pl.Expr):
+        if not is_row_wise(threshold):
+            raise ParameterError(f"{metric}: a threshold must be worked out row by row, and {threshold} is not.")
+    elif not isinstance(threshold, Mapping) or not threshold or not all(map(_is_number, threshold.values())):
+        raise ParameterError(
+            f"{metric}: threshold must be a number, {{label: number}}, an expression or 'argmax', not {threshold!r}."
+        )
+    else:
+        _check_of_one_kind(metric, threshold)
+
+
+def _check_label_weights(metric: str, weights: Mapping[Any, float]) -> None:
+    if not weights or not all(_is_number(weight) and math.isfinite(weight) for weight in weights.values()):
+        raise ParameterError(f"{metric}: an average by label takes {{label: weight}}, not {weights!r}.")
+    _check_of_one_kind(metric, weights)
+    if abs(math.fsum(weights.values())) <= ROUNDING * math.fsum(map(abs, weights.values())):
+        raise ParameterError(f"{metric}: the weights of an average must not sum to 0: {dict(weights)!r}.")

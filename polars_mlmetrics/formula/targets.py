@@ -1,0 +1,243 @@
+"""Means over targets: of one metric for all of them, or of a metric for each.
+
+Both are one law: each target is worked out on its own rows, as if there were no others, and then the values are
+averaged. A target without a row that counts has no part in it, nor has one whose value is undefined; one whose value
+cannot be known keeps the mean from being known, and a broken one breaks it, whatever its weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.errors import MetricError
+from polars_mlmetrics.formula.arithmetic import ratio, unless_rounding
+from polars_mlmetrics.formula.averages import Best, Settlement
+from polars_mlmetrics.formula.counts import unknown_rows, used_rows
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.metric import Applied, Metric, Planned, alias_shown, other_end
+from polars_mlmetrics.formula.parameters import identity
+
+NAME = "average_score"
+
+Values = Callable[[Planned], pl.Expr]
+"""The value of what is planned of a metric."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OverTargets(Planned):
+    """The mean of one metric over the targets that a column tells apart."""
+
+    metric: Metric
+    target: str | None
+    """The column; None for that of the labels."""
+    weights: Mapping[Any, float] | None
+    given_name: str | None = None
+
+    @property
+    def output_name(self) -> str:
+        return self.given_name or NAME
+
+    @property
+    def parts(self) -> tuple[Metric, ...]:
+        return (self.metric,)
+
+    def with_parts(self, parts: Sequence[Metric]) -> Metric:
+        (metric,) = parts
+        return replace(self, metric=metric)
+
+    @property
+    def columns(self) -> list[str]:
+        """The column whose values are the targets."""
+        return _columns(self.target, self.metric.measures())
+
+    @property
+    def column(self) -> str:
+        """The column whose values are the targets."""
+        column, *others = self.columns
+        if others:
+            raise MetricError(
+                f"{self.output_name}: the targets are labels, and these are in {column!r} and {others[0]!r}."
+            )
+        return column
+
+    @property
+    def named(self) -> list[Any]:
+        """The targets that are named; all are averaged where none is."""
+        return list(self.weights or ())
+
+    def combined(self, values: Values) -> pl.Expr:
+        # Where measures stop at their units there is nothing to average yet.
+        is_of_units = any(measure.per for measure in self.measures())
+        return self.metric.combined(values) if is_of_units else values(self)
+
+    def terms(self, values: Values, target: pl.Expr) -> dict[str, pl.Expr]:
+        """What each target adds to the mean."""
+        weights = {} if self.weights is None else self.weights
+        weight = Settlement(weights).weight_of(target) if weights else pl.when(target.is_not_null()).then(1.0)
+        return terms_of(self.metric, values, weight, least=min(weights.values(), default=1.0))
+
+    def inline(self) -> pl.Expr:
+        # Windows of the metric's own work inside that of a target, as they should: its units lie within a target.
+        target = pl.col(self.column)
+        first = target.is_first_distinct()
+        terms = self.terms(lambda part: part.inline(), target.first())
+        return mean_of({name: term.over(target).filter(first).sum() for name, term in terms.items()})
+
+    def alias(self, name: str) -> Metric:
+        return replace(self, given_name=name)
+
+    @property
+    def best(self) -> Best | None:
+        weights = [1.0] if self.weights is None else list(self.weights.values())
+        return _best([self.metric] * len(weights), weights)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        return (NAME, self.metric.key, self.target, identity(self.weights), self.given_name)
+
+    def __repr__(self) -> str:
+        shown = [repr(self.metric)]
+        shown += [] if self.weights is None else [f"weights={self.weights!r}"]
+        shown += [] if self.target is None else [f"target={self.target!r}"]
+        return f"{NAME}({', '.join(shown)})" + alias_shown(self.given_name)
+
+    def __reduce__(self) -> Any:
+        return OverTargets, (self.metric, self.target, self.weights, self.given_name)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EachTarget(Metric):
+    """The mean over targets of a metric for each."""
+
+    metrics: Mapping[Any, Metric]
+    target: str | None
+    """The column whose values are the targets; None for that of the labels."""
+    weights: tuple[float, ...]
+    given_name: str | None = None
+
+    @property
+    def output_name(self) -> str:
+        return self.given_name or NAME
+
+    @property
+    def parts(self) -> tuple[Metric, ...]:
+        return tuple(self.metrics.values())
+
+    def with_parts(self, parts: Sequence[Metric]) -> Metric:
+        return replace(self, metrics=dict(zip(self.metrics, parts, strict=True)))
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns whose values are the targets."""
+        return _columns(self.target, self.measures())
+
+    @property
+    def named(self) -> list[Any]:
+        """The targets."""
+        return list(self.metrics)
+
+    @cached_property
+    def of_rows(self) -> dict[Any, Metric]:
+        """The metric of each target, on the rows of that alone."""
+
+        def of(name: Any) -> Callable[[Measure], Measure]:
+            return lambda measure: measure.restrict(pl.col(self.target or measure.table.label) == name)
+
+        return {name: metric.each(of(name)) for name, metric in self.metrics.items()}
+
+    def measures(self) -> Iterator[Measure]:
+        for metric in self.of_rows.values():
+            yield from metric.measures()
+
+    def combined(self, values: Values) -> pl.Expr:
+        weighted = zip(self.of_rows.values(), self.weights, strict=True)
+        terms = [terms_of(metric, values, pl.lit(weight), least=min(self.weights)) for metric, weight in weighted]
+        names = dict.fromkeys(name for of in terms for name in of)
+        return mean_of({name: pl.sum_horizontal(of[name] for of in terms if name in of) for name in names})
+
+    def alias(self, name: str) -> Metric:
+        return replace(self, given_name=name)
+
+    @property
+    def best(self) -> Best | None:
+        return _best(self.parts, self.weights)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        metrics = tuple((name, metric.key) for name, metric in self.metrics.items())
+        return (NAME, metrics, self.target, self.weights, self.given_name)
+
+    def __repr__(self) -> str:
+        shown = [repr(dict(self.metrics))]
+        shown += [] if set(self.weights) == {1.0} else [f"weights={list(self.weights)!r}"]
+        shown += [] if self.target is None else [f"target={self.target!r}"]
+        return f"{NAME}({', '.join(shown)})" + alias_shown(self.given_name)
+
+    def __reduce__(self) -> Any:
+        return EachTarget, (self.metrics, self.target, self.weights, self.given_name)
+
+
+def terms_of(metric: Metric, values: Values, weight: pl.Expr, *, least: float) -> dict[str, pl.Expr]:
+    """What a target adds to the mean of targets; its weight is null where it has no part in it.
+
+    `least` is the lowest weight there is. The value is written no more often than it takes: as an expression it would
+    be worked out each time.
+    """
+    measures = list(metric.measures())
+    is_there = pl.any_horizontal(values(rows) > 0 for rows in _each_once(map(used_rows, measures)))
+    value = metric.combined(values).cast(pl.Float64)
+    if _has_value_without_rows(metric):
+        value = pl.when(is_there).then(value)
+    is_undefined = weight.is_not_null() & value.is_null()
+    known_weight = pl.when(value.is_not_null()).then(weight)
+    terms = {
+        "total": value * weight,
+        "weight": known_weight,
+        "undefined": (is_there & is_undefined).cast(pl.Int64),
+    }
+    if least <= 0:
+        # A target of weight 0 is taken out, since 0 times infinity would be NaN.
+        terms["total"] = pl.when(weight != 0).then(value * weight)
+        terms["size"] = known_weight.abs()
+    unknown = _each_once(rows for rows in map(unknown_rows, measures) if rows is not None)
+    if unknown:
+        is_unknown = pl.any_horizontal(values(rows) > 0 for rows in unknown)
+        terms["unknown"] = (is_undefined & is_unknown).cast(pl.Int64)
+    if least <= 0 or unknown:
+        terms["broken"] = (weight.is_not_null() & value.is_nan()).cast(pl.Int64)
+    return terms
+
+
+def mean_of(sums: Mapping[str, pl.Expr]) -> pl.Expr:
+    """The mean over targets, from the sums of what they add to it."""
+    weight = unless_rounding(sums["weight"], sums["size"]) if "size" in sums else sums["weight"]
+    mean = ratio(sums["total"], weight)
+    if "unknown" in sums:
+        mean = pl.when(sums["unknown"] == 0).then(mean)
+    return pl.when(sums["broken"] > 0).then(float("nan")).otherwise(mean) if "broken" in sums else mean
+
+
+def _has_value_without_rows(metric: Metric) -> bool:
+    """Whether there may be a value where no row counts."""
+    fills = (isinstance(part, Applied) and part.function == "fill_null" for part in metric.tree())
+    return any(fills) or any(m.undefined is not None or m.declaration.counts for m in metric.measures())
+
+
+def _columns(target: str | None, measures: Iterable[Measure]) -> list[str]:
+    return list(dict.fromkeys(target or measure.table.label for measure in measures))
+
+
+def _each_once(measures: Iterable[Measure]) -> list[Measure]:
+    return list({measure.key: measure for measure in measures}.values())
+
+
+def _best(metrics: Sequence[Metric], weights: Sequence[float]) -> Best | None:
+    whole = sum(weights)
+    weighted = [(metric.best, weight) for metric, weight in zip(metrics, weights, strict=True) if weight != 0]
+    ends = {best if weight * whole > 0 else other_end(best) for best, weight in weighted}
+    return ends.pop() if len(ends) == 1 else None

@@ -1,0 +1,357 @@
+"""What a formula is written for: one unit of rows. Averages are not its business, nor how it is run."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Door, Grain, any_of
+from polars_mlmetrics.formula.arithmetic import has_squares, ratio, share
+from polars_mlmetrics.formula.row import Row
+from polars_mlmetrics.formula.shared import OfRow, SharedStatistics
+from polars_mlmetrics.formula.statistic import Moment, Monoid, OfPlace, Reading, Share, Statistic, folded, only_rows_of
+
+
+class Unit(Row, SharedStatistics):
+    """The rows a formula is written for.
+
+    Read the rows by `score`, `probability`, `truth`, `soft_truth`, `gain`, `real`, or `prediction` and `actual`;
+    fold them by `sum`, `count`, `min`, `max` or one of the shared statistics. Between them is ordinary Polars.
+    """
+
+    def __init__(self, door: Door, grain: Grain, reading: Reading) -> None:
+        self.door = door
+        self.grain = grain
+        self.included = door.included(grain)
+        self.mask = reading.mask(door, grain)
+        self.unknown: dict[str, pl.Expr] = {}
+        self.rows_read: list[pl.Expr] = []
+        self.columns_read: list[str] = []
+        self.numbers_read: dict[str, pl.Expr] = {}
+        self._reading = reading
+        self.reads: set[Grain] = set()
+        self.looks_into: set[Grain] = set()
+        self._looks_at_any_label = False
+
+    # -- what a row is in its unit -----------------------------------------------------------------------------
+
+    @property
+    def weight(self) -> pl.Expr:
+        """The weight of a row. Inside a sample it is 1: the sample's own weight acts when samples are averaged."""
+        return self.door.weight() if self.is_weighted else pl.lit(1, dtype=pl.Int64)
+
+    @property
+    def rank(self) -> pl.Expr:
+        """How many labels of the row's sample score at least as high."""
+        return self.standing("rank")
+
+    @property
+    def above(self) -> pl.Expr:
+        """How many labels of the row's sample score higher."""
+        return self.standing("above")
+
+    @property
+    def true_rank(self) -> pl.Expr:
+        """On a true row: how many true labels of its sample score at least as high."""
+        return self.standing("true_rank")
+
+    @property
+    def true_above(self) -> pl.Expr:
+        """On a true row: how many true labels of its sample score higher."""
+        return self.standing("true_above")
+
+    @property
+    def ideal_place(self) -> pl.Expr:
+        """The place of a row in its sample by its grade; of equal grades each has a place of its own, any."""
+        return self._stands("ideal_place", self._ranked("sample", self.gain, "ordinal"), "sample")
+
+    def standing(self, name: Literal["rank", "above", "true_rank", "true_above"], grain: Grain = "sample") -> pl.Expr:
+        """How a row stands by its score among the rows, or the true rows, of its unit of a grain."""
+        score = pl.when(self.truth).then(self.score) if name.startswith("true") else self.score
+        rank = self._ranked(grain, score, "max") if name.endswith("rank") else self._ranked(grain, score, "min") - 1
+        return self._stands(name, rank, grain)
+
+    def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]:
+        """How many rows of the row's sample score higher, and at least as high, whichever labels are asked about."""
+        if self.door.labels is None:
+            return self.above, self.rank
+        # Rows of other labels decide, be the unit the sample itself.
+        self._looks_at_any_label = True
+        self.reads.add("sample")
+        self.looks_into.add("sample")
+        above, rank = (self._ranked("sample", self.score, ties, any_label=True) for ties in ("min", "max"))
+        return (
+            self._within("above_of_any_label", above - 1, "sample"),
+            self._within("rank_of_any_label", rank, "sample"),
+        )
+
+    def place(self, name: str, key: pl.Expr) -> pl.Expr:
+        """The place of a row in its sample, lowest key first; of equal keys each has a place of its own, any."""
+        return self._within(name, self._ranked("sample", key, "ordinal", descending=False), "sample")
+
+    def mean_of_tie(self, name: str, of_place: OfPlace, *, k: int | None = None) -> pl.Expr:
+        """What the places that the row's tie holds in its sample are worth, shared by its rows alike.
+
+        A place should be worth something of the order of 1, as a discount is: what a tie shares is right to 3e-14.
+        With a k, places after the k first are worth nothing.
+        """
+        share = Share(of_place, k)
+        above, rank = (self._ranked("sample", self.score, ties) for ties in ("min", "max"))
+        upto = share.worth(pl.int_range(1, pl.len() + 1)).cum_sum()
+        before = pl.when(above > 1).then(upto.gather((above - 2).clip(0))).otherwise(0.0)
+        alone = rank == above
+        mean = pl.when(alone).then(share.worth(rank)).otherwise(ratio(upto.gather(rank - 1) - before, rank - above + 1))
+        return self._reading.shares(name, share, mean, "sample")
+
+    def _ranked(
+        self,
+        grain: Grain,
+        key: pl.Expr,
+        ties: Literal["min", "max", "ordinal"],
+        *,
+        descending: bool = True,
+        any_label: bool = False,
+    ) -> pl.Expr:
+        return self._of(grain, key, any_label=any_label).rank(ties, descending=descending).cast(pl.Int64)
+
+    def within(self, name: str, row: pl.Expr, monoid: Monoid, grain: Grain = "sample") -> pl.Expr:
+        """A fold over another unit, back on the rows: the highest negative of my sample.
+
+        Sums are weighted, but in a sample, inside of which rows count once each.
+        """
+        if monoid == "sum" and grain != "sample":
+            row = row * self.door.weight()
+        return self._within(name, folded(self._of(grain, row), monoid), grain)
+
+    def midrank(self, name: str, row: pl.Expr) -> pl.Expr:
+        """The weight of the unit's lower values and half that of equal ones, less half of all: 0 in the middle.
+
+        Where rows have weights, it is the share of all weight.
+        """
+        self._note_columns(row)
+        row = pl.when(self.mask).then(row)
+        if not self.is_weighted:
+            rank = row.rank("average") - 0.5 * (row.count() + 1).cast(pl.Float64)
+            return self._within(f"midrank_{name}", rank, self.grain)
+        upto = pl.when(self.mask).then(self.weight).sort_by(row, nulls_last=True).cum_sum()
+        first, last = (row.rank(ties).cast(pl.Int64) - 1 for ties in ("min", "max"))
+        before = pl.when(first > 0).then(upto.gather((first - 1).clip(0))).otherwise(0.0)
+        rank = share(0.5 * (before + upto.gather(last) - upto.max()), upto.max())
+        return self._within(f"midrank_{name}", rank, self.grain)
+
+    def _of(self, grain: Grain, row: pl.Expr, *, any_label: bool = False) -> pl.Expr:
+        self._note_columns(row)
+        door = self.door.of_any_label() if any_label else self.door
+        return pl.when(door.included(grain) & door.included(self.grain)).then(row)
+
+    def _within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        self._look_into(grain)
+        return self._reading.within(name, value, grain)
+
+    def _stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
+        self._look_into(grain)
+        return self._reading.stands(name, value, grain)
+
+    def _look_into(self, grain: Grain) -> None:
+        if grain != self.grain:
+            self.reads.add(grain)
+            self.looks_into.add(grain)
+
+    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
+        """A value of this unit, back on its rows.
+
+        A statistic that reads it is folded by a second look at the rows, of those units alone in which it is not null:
+        at few units that is cheap. No row of the others counts: a sum is 0 there. It does not go with `runs`.
+        """
+        return self._reading.on_rows(name, value)
+
+    # -- folds -------------------------------------------------------------------------------------------------
+
+    def sum(self, name: str, row: pl.Expr) -> pl.Expr:
+        """Σw·row over the included rows."""
+        return self._fold(name, self._weighted(row), "sum", only=only_rows_of(row))
+
+    def count(self, name: str, rows: pl.Expr) -> pl.Expr:
+        """How many rows it holds for, each counted once whatever its weight."""
+        self._note_columns(rows)
+        counted = rows.cast(pl.Int64)
+        # Bytes are summed as Int64.
+        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int8), "sum", counted, is_count=True))
+
+    def tally(self, name: str, rows: pl.Expr) -> pl.Expr:
+        """Σw over the rows it holds for."""
+        return self.sum(name, rows) if self.is_weighted else self.count(name, rows)
+
+    def rows(self) -> pl.Expr:
+        """Σw: how many rows there are, weighted."""
+        return self.sum("rows", pl.lit(1)) if self.is_weighted else self.included_rows()
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows may differ in weight."""
+        return self.door.table.weight is not None and self.grain != "sample"
+
+    def min(self, name: str, row: pl.Expr) -> pl.Expr:
+        """The lowest value of the included rows; a row of weight 0 is not there."""
+        return self._fold(name, self._that_weighs(row), "min", only=only_rows_of(row))
+
+    def max(self, name: str, row: pl.Expr) -> pl.Expr:
+        """The highest value of the included rows; a row of weight 0 is not there."""
+        return self._fold(name, self._that_weighs(row), "max", only=only_rows_of(row))
+
+    def deviation(self, name: str, row: pl.Expr) -> pl.Expr:
+        """How far a row lies from the weighted mean of its unit. Sums of it need a second look at the rows."""
+        return row - self._mean(name, row)
+
+    def _mean(self, name: str, row: pl.Expr) -> pl.Expr:
+        return self.on_rows(f"mean_{name}", ratio(self.sum(name, row), self.rows()))
+
+    def variation(self, name: str, row: pl.Expr) -> pl.Expr:
+        """Σw·(row - mean)², and exactly 0 where all values are equal; NaN where a float does not hold such squares."""
+        spread = self.covariation(name, (name, row), (name, row))
+        is_held = has_squares(self._highest(name, row) - self._lowest(name, row), self.rows())
+        return self._unless_constant(name, row, pl.when(is_held).then(spread).otherwise(float("nan")))
+
+    def absolute_variation(self, name: str, row: pl.Expr) -> pl.Expr:
+        """Σw·|row - mean|, and exactly 0 where all values are equal."""
+        gap = self.deviation(name, row)
+        gaps, sides = self.sum(f"gaps_{name}", gap.abs()), self.sum(f"sides_{name}", gap.sign())
+        at_mean = self.sum(f"at_mean_{name}", gap == 0)
+        # The mean is rounded, so it lacks a rest: each gap is the smaller or the larger by it, by the side it is on.
+        rest = ratio(self.sum(f"deviation_{name}", gap), self.rows())
+        return self._unless_constant(name, row, gaps - rest * sides + rest.abs() * at_mean)
+
+    def _unless_constant(self, name: str, row: pl.Expr, spread: pl.Expr) -> pl.Expr:
+        return pl.when(self._lowest(name, row) < self._highest(name, row)).then(spread).otherwise(0.0)
+
+    def _lowest(self, name: str, row: pl.Expr) -> pl.Expr:
+        return self.min(f"lowest_{name}", row)
+
+    def _highest(self, name: str, row: pl.Expr) -> pl.Expr:
+        return self.max(f"highest_{name}", row)
+
+    def covariation(self, name: str, one: tuple[str, pl.Expr], other: tuple[str, pl.Expr]) -> pl.Expr:
+        """Σw·(one - its mean)·(other - its mean), of two named row expressions."""
+        left, right = self.deviation(*one), self.deviation(*other)
+        for value in (one, other):
+            self._shift(*value)
+        # The means are rounded, so the deviations do not sum to 0: what that adds is taken off again.
+        of_one = self._about_shifts(f"deviation_{one[0]}", left, one[0])
+        of_other = self._about_shifts(f"deviation_{other[0]}", right, other[0])
+        products = self._about_shifts(f"products_{name}", left * right, one[0], other[0])
+        return products - ratio(of_one, self.rows()) * of_other
+
+    def _shift(self, name: str, row: pl.Expr) -> None:
+        """Fold the mean that deviations are taken from: added up again it would be another by its last digits."""
+        shift = f"shift_{name}"
+        self._fold(shift, self._that_weighs(self._mean(name, row)), "max", moment=Moment(self._rows_name, (shift,)))
+
+    def _about_shifts(self, name: str, row: pl.Expr, *values: str) -> pl.Expr:
+        """Σw·row, of the deviations of one or two values from their means."""
+        shifts, deviations = (tuple(f"{what}_{value}" for value in values) for what in ("shift", "deviation"))
+        moment = Moment(self._rows_name, shifts, deviations)
+        return self._fold(name, self._weighted(row), "sum", moment=moment)
+
+    @property
+    def _rows_name(self) -> str:
+        """The name of the statistic that is the weight of all rows."""
+        return "rows" if self.is_weighted else "n_rows"
+
+    def runs(self, key: pl.Expr, *rows: pl.Expr, cells: int | None = None) -> tuple[pl.Expr, ...]:
+        """Σw·row over the rows of equal key, in descending order of the key, one sum for each row expression.
+
+        A formula may cumulate them and must reduce them to one value. Each is named by `.alias`. Say how many
+        keys there can be where that is known, such as of bins: then a state can hold them.
+        """
+        self._note_columns(key, *rows)
+        included = [pl.when(self.mask).then(self._weighted(row)).alias(row.meta.output_name()) for row in rows]
+        return self._reading.runs(pl.when(self.mask).then(key).alias(key.meta.output_name()), included, cells=cells)
+
+    def run_keys(self, key: pl.Expr) -> pl.Expr:
+        """The keys themselves, in the order of the sums that `runs` gives of them."""
+        return self._reading.run_keys(pl.when(self.mask).then(key).alias(key.meta.output_name()))
+
+    def _weighted(self, row: pl.Expr) -> pl.Expr:
+        # A weight of 0 takes the row out, also where 0 times infinity would be NaN.
+        return self._that_weighs(row * self.weight)
+
+    def _that_weighs(self, row: pl.Expr) -> pl.Expr:
+        return pl.when(self.weight != 0).then(row) if self.is_weighted else row
+
+    def _fold(
+        self, name: str, row: pl.Expr, monoid: Monoid, *, only: pl.Expr | None = None, moment: Moment | None = None
+    ) -> pl.Expr:
+        self._note_columns(row)
+        return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid, row, only, moment=moment))
+
+    def _note_columns(self, *rows: pl.Expr) -> None:
+        self.rows_read += rows
+        self.columns_read += [column for row in rows for column in row.meta.root_names()]
+
+    # -- what the engine asks ----------------------------------------------------------------------------------
+
+    def label(self) -> pl.Expr:
+        """The label that a unit of grain label is."""
+        return self._reading.key(self.door.table.label)
+
+    def support(self) -> pl.Expr:
+        """Σw·t, the truth being 0 / 1 or a share of it; Σw where it was read as anything else."""
+        read = self.door.guards.keys()
+        if "soft_truth" in read:
+            return self.sum("soft_support", self.soft_truth)
+        return self.positives() if read.isdisjoint({"real", "gain", "actual"}) else self.rows()
+
+    def reads_score(self) -> None:
+        """Say that the score is read, where only its raw form is."""
+        self.door.score()
+
+    def reads_label(self) -> None:
+        """Say that the label of a row is read, so that a row without one cannot count."""
+        self.reads.add("label")
+
+    def needs_known(self, name: str, rows: pl.Expr) -> None:
+        """Say that the value cannot be known where there is such a row."""
+        self.unknown[name] = rows
+
+    def breaks_on(self, name: str, rows: pl.Expr) -> None:
+        """Say that the value is broken where there is such a row."""
+        self.door.guards[name] = rows
+
+    def of_row(self, parameter: str, given: OfRow) -> pl.Expr:
+        """The number that a parameter has for each row: null where a mapping lacks the label."""
+        if not isinstance(given, Mapping):
+            self.numbers_read[parameter] = pl.col(given) if isinstance(given, str) else given
+            return self.numbers_read[parameter].cast(pl.Float64)
+        self.reads_label()
+        label = pl.col(self.door.table.label)
+        return pl.coalesce(pl.when(label == name).then(float(number)) for name, number in given.items())
+
+    def included_rows(self) -> pl.Expr:
+        """How many rows are included, unweighted."""
+        return self.count("n_rows", pl.lit(True))
+
+    def excluded_rows(self) -> pl.Expr:
+        """How many rows in scope are left out for a null."""
+        excluded = (self.door.in_scope() & ~self.included).cast(pl.Int8)
+        return self._reading.fold(Statistic("n_excluded", excluded, "sum", is_count=True))
+
+    def broken_rows(self) -> pl.Expr:
+        """How many included rows are broken for what was read."""
+        self.door.weight()  # acts when units are averaged, even where no statistic of theirs is weighted
+        counts = [self._broken(name, rows) for name, rows in self.door.guards.items() if rows is not None]
+        return pl.sum_horizontal(counts) if counts else pl.lit(0, dtype=pl.Int64)
+
+    def _broken(self, name: str, rows: pl.Expr) -> pl.Expr:
+        if not self.looks_into:
+            return self.count(f"broken_{name}", rows)
+        # Where a formula looks into other units, a row broken there breaks all rows of that unit.
+        grains = sorted(self.looks_into)
+        others = {grain: self._of(grain, rows, any_label=self._looks_at_any_label) for grain in grains}
+        broken = f"broken_{name}_of_any_label" if self._looks_at_any_label else f"broken_{name}"
+        reach = [self._within(broken, row.any(), grain) for grain, row in others.items()]
+        return self.count(f"{broken}_in_{'_or_'.join(grains)}", any_of([rows, *reach]))
+
+    def unknown_rows(self) -> pl.Expr | None:
+        """How many included rows keep the value from being known; None where nothing can."""
+        counts = [self.count(f"unknown_{name}", rows) for name, rows in self.unknown.items()]
+        return pl.sum_horizontal(counts) if counts else None

@@ -1,0 +1,310 @@
+"""A question put to a frame: which metrics, in which groups. Read and checked against the schema before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.data.flags import unflagged
+from polars_mlmetrics.data.returned import check_type
+from polars_mlmetrics.data.roles import (
+    Table,
+    check_columns,
+    check_free,
+    check_key_types,
+    checked_roles,
+    is_pattern,
+    is_row_wise,
+)
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError, shown_type
+from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.formula.measure import on_shown
+from polars_mlmetrics.formula.metric import Metric, metrics_in
+from polars_mlmetrics.query.requirements import check_measure, check_targets, check_thresholds
+
+KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "passes", "memory", "progress")
+"""What verbs take beside the roles."""
+
+Frame = pl.DataFrame | pl.LazyFrame
+Key = str | pl.Expr
+Keys = Key | Sequence[Key]
+
+
+class KeyColumn(NamedTuple):
+    """A key of the result: the name it is given, and the column of the rows in which it stands."""
+
+    name: str
+    column: str
+
+
+@dataclass
+class Question:
+    """Rows with every key as a column, the keys of each grouping, and what to work out in them."""
+
+    frame: pl.LazyFrame
+    added: list[pl.Expr]
+    schema: pl.Schema
+    metrics: list[Metric]
+    plain: list[pl.Expr]
+    order: list[str]
+    by: list[KeyColumn]
+    slices: list[list[KeyColumn]] | None
+    bound: Mapping[str, Any]
+    """The roles as they were given."""
+
+    @classmethod
+    def read(
+        cls,
+        frame: Frame,
+        given: Iterable[Any],
+        by: Keys | None,
+        slices: Sequence[Keys] | None,
+        roles: Mapping[str, Any],
+        *,
+        added: Sequence[pl.Expr] = (),
+        log: pl.Schema | None = None,
+        keys: Sequence[str] | None = None,
+    ) -> Question:
+        """Understand what was given, or say what is wrong with it.
+
+        `added` are columns that the rows lack. A frame that is a state speaks of a `log`, and has but these `keys`.
+        """
+        rows = rows_of(frame) if log is None else frame.lazy()
+        bound = checked_roles(roles, beside=KEYWORDS)
+        metrics, plain, order = _sorted_out(given, bound)
+        reader = KeyReader(rows, added, keys)
+        by_columns = [] if by is None else reader.read(by)
+        sets = None if slices is None else [reader.read(key) for key in _checked_slices(slices)]
+        schema = reader.rows().collect_schema()
+        if log is not None:
+            schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
+        question = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound)
+        question._check(frame)
+        return question
+
+    @cached_property
+    def roles(self) -> Table:
+        """The roles, settled."""
+        return Table.of(self.bound)
+
+    @cached_property
+    def rows(self) -> pl.LazyFrame:
+        """The rows, with every key as a column."""
+        return self.with_keys(self.frame)
+
+    def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows of the frame, with every key as a column."""
+        return rows.with_columns(self.added) if self.added else rows
+
+    @property
+    def groupings(self) -> list[list[KeyColumn]]:
+        """The keys of each grouping beyond by: none for the whole, which comes first, then those of each slicing."""
+        return [[], *(keys for keys in self.slices or () if keys)]
+
+    @property
+    def slice_keys(self) -> list[KeyColumn]:
+        """Every key of a slicing, each once."""
+        return list(dict.fromkeys(key for keys in self.groupings for key in keys))
+
+    @property
+    def columns_of_keys(self) -> list[str]:
+        """The columns of the log that keys are worked out of."""
+        return columns_of([*self.by, *self.slice_keys], self.added)
+
+    @property
+    def plain_names(self) -> list[str]:
+        """The names of the plain expressions."""
+        return [expression.meta.output_name() for expression in self.plain]
+
+    def key_names(self) -> list[str]:
+        """The names of the result's columns that say which row is which."""
+        labels = [] if self.slices is None else ["sliced_by", "slice"]
+        return [*(key.name for key in self.by), *labels, *(key.name for key in self.slice_keys)]
+
+    def check_names(self, results: Sequence[str]) -> None:
+        """Refuse a result in which two columns would have one name."""
+        check_names([*self.key_names(), *results])
+
+    def _check(self, frame: Frame) -> None:
+        self._check_slices()
+        # The names of the results are known later; what is wrong with those of metrics is wrong in any result.
+        self.check_names([])
+        if len(set(self.order)) < len(self.order) or any(map(is_pattern, self.order)):
+            self.check_names(self.order)
+        for expression in self.plain:
+            check_columns(expression.meta.root_names(), self.schema)
+        for metric in self.metrics:
+            check_targets(metric, self.schema, self.columns_of_keys)
+        for measure in (measure for metric in self.metrics for measure in metric.measures()):
+            check_measure(measure, self.schema, self.columns_of_keys)
+            if isinstance(frame, pl.DataFrame):
+                check_thresholds(measure, frame)
+
+    def _check_slices(self) -> None:
+        for keys in self.groupings:
+            if len(set(keys)) < len(keys):
+                raise NameCollisionError(f"{keys[0].name!r} stands twice in one slice.")
+            for key in keys:
+                if key in self.by:
+                    raise ParameterError(f"{key.name!r} is in by already, and cannot be a slice too.")
+                if self.schema[key.column].is_nested():
+                    raise ColumnError(f"{key.name!r} is {self.schema[key.column]}: a slice must have a plain value.")
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that the columns of a result cannot have together."""
+    for name in names:
+        if is_pattern(name) or name.startswith(INTERNAL):
+            kind = "is a pattern" if is_pattern(name) else f"begins with {INTERNAL!r}, which is kept for plans"
+            raise ParameterError(f"no column of the result can be called {name!r}: it {kind}. Use .alias(...).")
+        if names.count(name) > 1:
+            raise NameCollisionError(f"two columns of the result would be called {name!r}: give one an .alias(...).")
+
+
+class KeyReader:
+    """Turns keys, names or expressions, into columns of the rows."""
+
+    def __init__(self, rows: pl.LazyFrame, added: Sequence[pl.Expr] = (), keys: Sequence[str] | None = None) -> None:
+        self._rows = rows
+        schema = rows.collect_schema()
+        self._known = schema if keys is None else {name: schema[name] for name in keys}
+        self._keeps_names = keys is None
+        self._of = "in the table" if keys is None else "a by column of the state"
+        self.added = list(added)
+        self._read: list[tuple[pl.Expr, str]] = []
+
+    def read(self, keys: Keys) -> list[KeyColumn]:
+        """The columns of one grouping."""
+        several = isinstance(keys, Sequence) and not isinstance(keys, str)
+        return [self._column(key) for key in (keys if several else [keys])]  # type: ignore[union-attr]
+
+    def rows(self) -> pl.LazyFrame:
+        """The rows, with every key as a column."""
+        return self._rows.with_columns(self.added) if self.added else self._rows
+
+    def _column(self, key: Any) -> KeyColumn:
+        if isinstance(key, str):
+            check_columns([key], self._known, of=self._of)
+            check_key_types([key], self._known)
+            _check_key([key])
+            return KeyColumn(key, key) if self._keeps_names else self._added(key, pl.col(key))
+        if not isinstance(key, pl.Expr):
+            raise ParameterError(f"a key is a column name or an expression, not {key!r}.")
+        check_columns(_one_output(key).meta.root_names(), self._known, of=self._of)
+        check_key_types(key.meta.root_names(), self._known)
+        name = key.meta.output_name()
+        _check_key([name, *key.meta.root_names()])
+        if key.meta.is_column() and self._keeps_names:
+            return KeyColumn(name, name)
+        if not is_row_wise(key):
+            raise MetricError(f"a key must be worked out row by row, and {key} is not. Add it as a column first.")
+        return self._added(name, key)
+
+    def _added(self, name: str, key: pl.Expr) -> KeyColumn:
+        # Under a name of its own: an alias may shadow a column that a role still needs. So may a key of a state.
+        for known, column in self._read:
+            if known.meta.eq(key):
+                return KeyColumn(name, column)
+        column = f"{INTERNAL}key_{len(self.added)}"
+        self._read.append((key, column))
+        self.added.append(key.alias(column))
+        return KeyColumn(name, column)
+
+
+def columns_of(keys: Iterable[KeyColumn], added: Sequence[pl.Expr]) -> list[str]:
+    """The columns that keys are worked out of, where those that are no columns of the rows are added."""
+    worked_out = {_name_of(column): column.meta.root_names() for column in added}
+    return [name for key in keys for name in worked_out.get(key.column, [key.column])]
+
+
+def rows_of(frame: Any) -> pl.LazyFrame:
+    """The rows of a frame, without what its columns are flagged as; what cannot be read as a log is refused."""
+    check_frame(frame)
+    check_type(frame)
+    return unflagged(frame)
+
+
+def check_frame(frame: Any) -> None:
+    """Refuse what is no Polars frame."""
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        raise ParameterError(f"metrics are worked out on a DataFrame or a LazyFrame, not on a {shown_type(frame)}.")
+
+
+def _check_key(names: Sequence[str]) -> None:
+    check_free(names)
+    for name in names:
+        if is_pattern(name):
+            raise ParameterError(f"a key cannot be called {name!r}, which is a pattern. Rename the column.")
+
+
+def _checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:
+    if isinstance(slices, str | pl.Expr) or not isinstance(slices, Sequence):
+        raise ParameterError(f"slices takes a list, each entry a column or a list of columns, not {slices!r}.")
+    return slices
+
+
+def _name_of(column: pl.Expr) -> str:
+    return column.meta.output_name()
+
+
+def _one_output(expression: pl.Expr) -> pl.Expr:
+    if expression.meta.has_multiple_outputs():
+        raise ParameterError(f"{expression} is several columns: name them one by one.")
+    return expression
+
+
+def _sorted_out(given: Iterable[Any], roles: Mapping[str, Any]) -> tuple[list[Metric], list[pl.Expr], list[str]]:
+    metrics, plain, order = [], [], []
+    for metric in _flat(given):
+        if isinstance(metric, Metric):
+            metrics.append(metric.on_the_rest(roles))
+            order.append(metric.output_name)
+        elif isinstance(metric, pl.Expr):
+            plain.append(_aggregating(_one_output(metric)))
+            order.append(metric.meta.output_name())
+        else:
+            raise not_a_metric(metric)
+    if not order:
+        raise ParameterError("no metric is given: name at least one, such as f1().")
+    return metrics, plain, order
+
+
+def check_reached(plain: Sequence[pl.Expr], roles: Mapping[str, Any]) -> None:
+    """Refuse a plain expression of a metric, which roles that are given do not reach."""
+    for expression in plain:
+        for metric, bound in metrics_in(expression):
+            free = {role: column for role, column in roles.items() if role not in bound}
+            if free:
+                raise MetricError(
+                    f"{expression.meta.output_name()!r} is an expression of a metric, and roles given to evaluate do "
+                    f"not reach it: bind them first, {metric}{on_shown(free)}."
+                )
+
+
+def _flat(given: Iterable[Any]) -> Iterable[Any]:
+    for item in given:
+        if isinstance(item, list | tuple | Iterator):
+            yield from _flat(item)
+        else:
+            yield item
+
+
+def _aggregating(expression: pl.Expr) -> pl.Expr:
+    if not expression.meta.is_scalar():
+        name = expression.meta.output_name()
+        raise MetricError(f"{name!r} does not give one value a group: aggregate it, as by .mean().")
+    return expression
+
+
+def not_a_metric(given: Any) -> ParameterError:
+    """What to say where a metric was expected."""
+    if callable(given) and getattr(given, "__name__", None) in CATALOGUE:
+        return ParameterError(f"{given.__name__} is a function that makes a metric. Call it: {given.__name__}().")
+    if isinstance(given, str) and given in CATALOGUE:
+        return ParameterError(f"{given!r} is a text, not a metric. Did you mean {given}()?")
+    shown = f"the function {given.__name__}" if hasattr(given, "__name__") else repr(given)
+    return ParameterError(f"{shown} is not a metric or an expression.")

@@ -1,0 +1,167 @@
+"""Whether a table has what a measure needs: its columns, their types, the labels it names."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.classes import check_classes
+from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
+from polars_mlmetrics.data.roles import check_columns, check_key_types, check_role, is_one_of
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.shared import Cut
+from polars_mlmetrics.formula.targets import EachTarget, OverTargets
+
+
+def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
+    """Refuse a measure whose columns the table lacks, or cannot be read as it needs them.
+
+    `keys` are the columns that tell one group from another.
+    """
+    table, probe = measure.table, measure.probe
+    guards = set(probe.door.guards)
+    of_numbers = {"score", "probability", "logit"}, {"truth", "soft_truth", "gain", "real"}
+    score = check_role("score", table.score, schema, any_type=guards.isdisjoint(of_numbers[0]))
+    truth = check_role("truth", table.truth, schema, any_type=guards.isdisjoint(of_numbers[1]))
+    if guards.issuperset({"prediction", "actual"}):
+        check_classes(measure.output_name, score, truth)
+    if table.weight is not None:
+        check_role("weight", table.weight, schema, any_type=False)
+    for predicate in measure.predicates:
+        check_columns(predicate.meta.root_names(), schema)
+    cut = measure.parameters.get("threshold")
+    if isinstance(cut, Cut) and isinstance(cut.threshold, pl.Expr):
+        check_role("threshold", cut.threshold, schema, any_type=False)
+    for parameter, number in probe.numbers_read.items():
+        check_role(parameter, number, schema, any_type=False)
+    if measure.labels is not None or "label" in (measure.grain, *probe.reads):
+        check_unit_key(measure, "label", [table.label], schema)
+        _check_vocabulary(measure, schema[table.label])
+    if "sample" in (measure.grain, *probe.looks_into):
+        check_unit_key(measure, "sample", table.sample, schema)
+    check_columns(probe.columns_read, schema)
+    check_listed(measure, schema, keys)
+
+
+def check_targets(metric: Metric, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
+    """Refuse a mean over targets that the table does not have, or not as they are named."""
+    for mean in metric.tree():
+        if isinstance(mean, OverTargets | EachTarget):
+            for column in mean.columns:
+                check_columns([column], schema, what="target column")
+                _check_names(mean, "target", mean.named, schema[column])
+            for measure in mean.measures():
+                check_listed(measure, schema, [*keys, *mean.columns])
+
+
+def check_listed(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
+    """Refuse a measure that is wrong on a log of what was returned, by groups of these keys."""
+    log = Listed.of(schema)
+    # The rows that are there can be counted, and those that were returned lack nothing.
+    if log is None or measure.declaration.counts or any(map(_takes_returned, measure.predicates)):
+        return
+    if measure.needs_negatives and (measure.reads_label or not log.is_filled):
+        lacking = "does not know the labels of some" if log.is_filled else "lacks those that were not returned"
+        mend = "Give each label its row" if log.is_filled else "Make it by with_truths(..., n_labels=...)"
+        raise MetricError(
+            f"{measure.output_name} needs every negative, and this log {lacking}: its column {LISTED!r} says so. "
+            f"{mend}, or take the rows alone that were returned: .filter({LISTED}={RETURNED!r})."
+        )
+    known = log.every_row if log.is_filled and measure.needs_negatives else log.every_row | log.with_label
+    _check_known(measure.output_name, [*keys, *sorted(measure.columns_read)], known)
+
+
+def _takes_returned(predicate: pl.Expr) -> bool:
+    """Whether a condition holds in no rows but those that were returned."""
+    if predicate.meta.eq(pl.col(LISTED) == RETURNED):
+        return True
+    parts = predicate.meta.pop()
+    is_both = len(parts) == 2 and any((one & other).meta.eq(predicate) for one, other in (parts, parts[::-1]))
+    return is_both and any(map(_takes_returned, parts))
+
+
+def check_keys(what: str, keys: Sequence[str], schema: pl.Schema) -> None:
+    """Refuse groups by columns that a log of what was returned does not know."""
+    log = Listed.of(schema)
+    if log is not None:
+        _check_known(what, keys, log.every_row | log.with_label)
+
+
+def _check_known(what: str, columns: Sequence[str], known: Collection[str]) -> None:
+    """Refuse columns that the rows lack which `with_truths` added."""
+    for name in columns:
+        if name == LISTED:
+            raise MetricError(
+                f"{what} by {name!r}: what was returned and what was not are one list. Take the rows alone that were "
+                f"returned: .filter({LISTED}={RETURNED!r})."
+            )
+        if name not in known:
+            raise MetricError(
+                f"{what} by {name!r}: the rows that with_truths added do not have that column, as the type of "
+                f"{LISTED!r} says. If it belongs to the sample, name it in with_truths(..., of_sample=[...]); if the "
+                f"truths know it, let them have it; if it was joined later, say so by mlm.listed_type. Or take the "
+                f"rows alone that were returned: .filter({LISTED}={RETURNED!r})."
+            )
+
+
+def check_unit_key(measure: Measure, role: str, columns: Sequence[str], schema: pl.Schema) -> None:
+    """Refuse a measure that needs a label or a sample where there is none."""
+    try:
+        check_columns(columns, schema, what=f"{role} column")
+    except ColumnError as error:
+        raise ColumnError(f"{measure.output_name} needs a {role}: {error}") from None
+    check_key_types(columns, schema)
+
+
+def _check_vocabulary(measure: Measure, dtype: pl.DataType) -> None:
+    by_label = [value for value in measure.parameters.values() if isinstance(value, Mapping)]
+    named = [*(measure.labels or ()), *(label for mapping in by_label for label in mapping)]
+    named += [label for label in _label_thresholds(measure) or () if label is not None]
+    _check_names(measure, "label", named, dtype)
+
+
+def _check_names(metric: Metric, role: str, names: Iterable[Any], dtype: pl.DataType) -> None:
+    for name in names:
+        if not _can_hold(dtype, name):
+            of = f"{metric.output_name}: {role}"
+            if isinstance(dtype, pl.Enum) and isinstance(name, str):
+                raise ColumnError(unknown(of, name, dtype.categories, of=f"a category of the {role} column"))
+            raise ColumnError(f"{of} {name!r} is {type(name).__name__}, and the {role} column is {dtype}.")
+
+
+def _can_hold(dtype: pl.DataType, label: Any) -> bool:
+    if isinstance(dtype, pl.Enum):
+        return label in dtype.categories
+    if dtype in (pl.String, pl.Categorical):
+        return isinstance(label, str)
+    if label is None or isinstance(label, bool) != (dtype == pl.Boolean):
+        return False
+    try:
+        pl.Series([label], dtype=dtype)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        return False
+    return True
+
+
+def _label_thresholds(measure: Measure) -> Mapping[Any, float] | None:
+    cut = measure.parameters.get("threshold")
+    return cut.by_label if isinstance(cut, Cut) else None
+
+
+def check_thresholds(measure: Measure, frame: pl.DataFrame) -> None:
+    """Refuse thresholds that leave out a label of the data: known only where the data are at hand."""
+    thresholds, average = _label_thresholds(measure), measure.parameters.get("average")
+    if thresholds is None or None in thresholds:
+        return
+    label = pl.col(measure.table.label)
+    # Nobody asks about a label that the average does not name.
+    named = is_one_of(label, average) if isinstance(average, Mapping) else pl.lit(True)
+    labels = frame.lazy().filter(measure.door().included("label"), named).select(label.unique())
+    missing = [label for label in labels.collect().to_series().sort() if label not in thresholds]
+    if missing:
+        more = f" and {len(missing) - 1} more" if missing[1:] else ""
+        raise ParameterError(
+            f"{measure.output_name}: no threshold for label {missing[0]!r}{more}. Add it, or None for all the rest."
+        )

@@ -1,0 +1,59 @@
+"""Passes that are asked for: checked before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import polars as pl
+
+from polars_mlmetrics.data.bare_scan import FileByFile
+from polars_mlmetrics.engine.memory import memory_budget
+from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
+from polars_mlmetrics.query.query import Question
+
+
+def passes_of(
+    question: Question, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
+) -> Passes | None:
+    """The passes in which a question is answered; None where all is read at once."""
+    if count is not None and question.plain:
+        raise MetricError(f"{question.plain_names[0]!r} is a plain expression: passes cannot merge what it gives.")
+    sample = () if count is None else _sample(question)
+    return passes_over(question.frame, question.with_keys, sample, count, memory, progress=progress)
+
+
+def passes_over(
+    frame: pl.LazyFrame,
+    prepared: Callable[[pl.LazyFrame], pl.LazyFrame],
+    sample: Sequence[str],
+    count: int | Literal["auto", "files"] | None,
+    memory: int | str | None,
+    *,
+    progress: bool,
+) -> Passes | None:
+    """The passes over a log of these samples, whose rows are prepared first; None where all is read at once."""
+    if memory is not None and count != "auto":
+        raise ParameterError(f"memory is what passes='auto' aims at, and passes is {count!r}.")
+    if count is None:
+        return None
+    whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
+    if not (whole or count in ("auto", "files")):
+        raise ParameterError(f"passes is a number of 1 or more, 'auto' or 'files', not {count!r}.")
+    files = FileByFile(frame, prepared) if count == "files" else None
+    return Passes(prepared(frame), sample, count, files, memory_budget(memory), progress)
+
+
+def _sample(question: Question) -> tuple[str, ...]:
+    """The columns that say which rows belong together."""
+    measures = [measure for metric in question.metrics for measure in metric.measures()]
+    needed = {m.table.sample: m for m in measures if "sample" in (m.grain, *m.probe.looks_into)}
+    if len(needed) > 1:
+        first, other = (f"{m.output_name} has {list(sample)}" for sample, m in list(needed.items())[:2])
+        raise MetricError(f"passes need one sample column for all metrics, and {first}, {other}.")
+    sample = next(iter(needed), question.roles.sample)
+    for column in sample if needed else ():
+        if question.schema[column].is_nested():
+            raise ColumnError(f"passes part the rows by sample, and {column!r} is {question.schema[column]}.")
+    return sample

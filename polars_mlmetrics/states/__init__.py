@@ -1,0 +1,1 @@
+"""States as files: made, written, read, and kept up to date in a folder."""

@@ -1,0 +1,220 @@
+"""States as files: written whole, and read only where nothing is wrong with any of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.files import Source, found_files, place_of, readable
+from polars_mlmetrics.engine.state import Contents, fits, parsed, text_in
+from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.query.query import Frame, check_frame
+from polars_mlmetrics.states.writing import check_writable, write_whole
+from polars_mlmetrics.version import VERSION
+
+REMOTE_READ = "Polars reads it: pl.scan_parquet(url).mlm.finish(...). It does not check it as scan_states does."
+REMOTE_WRITE = "Polars writes it: state.lazy().sink_parquet(url), for pl.scan_parquet(url).mlm.finish(...)."
+
+METADATA = "polars_mlmetrics"
+"""The key of the parquet file's metadata under which all of ours stands."""
+
+MAGIC = b"PAR1"
+DIGEST = b"sha256:"
+BLANK = DIGEST + b"0" * 64
+"""What the digest is taken with, in its own place."""
+
+SHAPE = {
+    "contents": str,
+    "digest": str,
+    "library": str,
+    "polars": str,
+    "rows": int,
+    "source": (None, {"path": str, "size": int, "mtime_ns": int, "rows": int}),
+}
+"""What the metadata say."""
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """A state on disk, and what its file says of it."""
+
+    path: Path
+    digest: str
+    told: dict[str, Any]
+    schema: pl.Schema
+
+    @classmethod
+    def read(cls, path: Path) -> StateFile:
+        """Read what a file says of itself, as `of` does."""
+        return cls.of(path, _bytes_of(path))
+
+    @classmethod
+    def of(cls, path: Path, data: bytes) -> StateFile:
+        """Read what a file says of itself, if its bytes are those that were written: others are not even parsed."""
+        if len(data) < len(2 * MAGIC) or not (data.startswith(MAGIC) and data.endswith(MAGIC)):
+            raise StateError(f"{path} is no parquet file, or one that is cut off.")
+        at = data.rfind(DIGEST)
+        if at < 0:
+            raise StateError(f"{path} is no state: `write_state` did not write it.")
+        digest = data[at : at + len(BLANK)].decode("ascii", errors="replace")
+        if digest != _digest(data, at):
+            raise StateError(f"{path} is damaged: its bytes are not those that were written.")
+        try:
+            told = parsed(pl.read_parquet_metadata(BytesIO(data))[METADATA])
+            scan = pl.scan_parquet(data)
+            schema, rows = scan.collect_schema(), scan.select(pl.len()).collect().item()
+        except (KeyError, ValueError, pl.exceptions.PolarsError) as error:
+            raise StateError(f"{path}: {error}") from None
+        if not fits(told, SHAPE):
+            raise StateError(f"{path} is no state: its metadata {METADATA!r} are not those that `write_state` writes.")
+        try:
+            Contents.read(told["contents"])
+            Contents.of(schema)
+        except StateError as error:
+            raise StateError(f"{path}: {error}") from None
+        if told["contents"] != text_in(schema):
+            raise StateError(f"{path}: its metadata and its column 'state' say different things of what it holds.")
+        if told["rows"] != rows:
+            raise StateError(f"{path} has {rows} rows, and its metadata say {told['rows']}.")
+        return cls(path, digest, told, schema)
+
+
+def write_state(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a state to a parquet file. The file is there whole or not at all, and knows its own digest.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
+    >>> mlm.write_state(mlm.state(log, mlm.accuracy()), "monday.parquet")
+    >>> mlm.scan_states("monday.parquet").mlm.finish(mlm.accuracy()).collect().item()
+    0.6666666666666666
+    """
+    store(frame, place_of(path, instead=REMOTE_WRITE), overwrite=overwrite)
+
+
+def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] | None = None) -> None:
+    """Write a state, with what there is to say of the file that it was made of."""
+    check_frame(frame)
+    check_writable(path, overwrite=overwrite)
+    contents = Contents.of(frame.lazy().collect_schema())
+    state = frame.lazy().select(contents.names()).collect()
+    _check_rows(state, contents)
+    told = {
+        "contents": text_in(state.schema),
+        "library": VERSION,
+        "polars": pl.__version__,
+        "rows": state.height,
+        "source": source,
+        # The last of all, where it is found again whatever else the file holds.
+        "digest": BLANK.decode(),
+    }
+
+    def write(draft: Path) -> None:
+        state.write_parquet(draft, metadata={METADATA: json.dumps(told)})
+        data = draft.read_bytes()
+        at = data.rfind(BLANK)
+        draft.write_bytes(data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :])
+
+    write_whole(path, write, overwrite=overwrite)
+
+
+def _bytes_of(path: Path) -> bytes:
+    with readable():
+        return path.read_bytes()
+
+
+def _check_rows(state: pl.DataFrame, contents: Contents) -> None:
+    keys = contents.keys()
+    if state.select(keys).is_duplicated().any() if keys else state.height > 1:
+        raise StateError("several rows of this state have the same keys: merge them first, by `.mlm.compact()`.")
+    for statistic in contents.merged():
+        if statistic.is_count and (state[statistic.name] < 0).any():
+            raise StateError(f"the statistic {statistic.name!r} is a count, and is below 0 in this state.")
+
+
+def _digest(data: bytes, at: int) -> str:
+    """The digest of a file whose own, which stands there, is blank."""
+    view = memoryview(data)
+    digest = hashlib.sha256(view[:at])
+    digest.update(BLANK)
+    digest.update(view[at + len(BLANK) :])
+    return DIGEST.decode() + digest.hexdigest()
+
+
+def scan_states(source: Source) -> pl.LazyFrame:
+    """States from files, one under the other: a path, a folder, a pattern or a list of them.
+
+    Every file is checked before: that it is a state, whole, unchanged, there once, and of the same metrics, keys, roles
+    and buckets as the others. Its bytes are held from then on: a state that is replaced later changes nothing.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> for day in ("mon", "tue"):
+    ...     log = pl.DataFrame({"sample": [1, 2], "day": day, "score": [0.9, 0.2], "truth": [1, day == "tue"]})
+    ...     log.mlm.state(mlm.accuracy(), by="day").mlm.write_state(f"{day}.parquet")
+    >>> mlm.scan_states("*.parquet").filter(pl.col("day") == "tue").mlm.finish(mlm.accuracy()).collect().item()
+    0.5
+    """
+    paths = [file.path for file in found_files(source, instead=REMOTE_READ, in_tables=True)]
+    # What was checked is what is read, whatever becomes of the files meanwhile.
+    held = {path: _bytes_of(path) for path in paths}
+    files = [StateFile.of(path, data) for path, data in held.items()]
+    _check_together(files)
+    return pl.scan_parquet(list(held.values())).select(Contents.of(files[0].schema).names())
+
+
+def _check_together(files: Sequence[StateFile]) -> None:
+    first, *others = files
+    digests = {first.digest: first}
+    for file in others:
+        check_alike(file.path, file.schema, first.path, first.schema)
+        twin = digests.setdefault(file.digest, file)
+        if twin is not file and file.told["rows"]:
+            raise StateError(f"{file.path} and {twin.path} are the same state twice.")
+    sources: dict[str, StateFile] = {}
+    for file in (file for file in files if file.told["source"] is not None):
+        twin = sources.setdefault(file.told["source"]["path"], file)
+        if twin is not file:
+            raise StateError(f"{file.path} and {twin.path} are both of {file.told['source']['path']}.")
+
+
+def check_alike(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema) -> None:
+    """Refuse two states that cannot go one under the other."""
+    contents, wanted = text_in(schema), text_in(expected)
+    if contents != wanted:
+        raise StateError(f"{path} and {first} do not go together: {difference(contents, wanted)}.")
+    for name in expected:
+        if schema[name] != expected[name]:
+            raise StateError(
+                f"{path} and {first} do not go together: their {name!r} are {schema[name]} and {expected[name]}."
+            )
+
+
+ORDER = ("by", "expressions", "metrics", "declared", "roles", "columns", "buckets", "label", "statistics")
+
+
+def difference(one: str, other: str) -> str:
+    """The first thing in which the contents of two states differ, in words."""
+    left, right = parsed(one), parsed(other)
+    name = next(name for name in (*ORDER, *left) if left[name] != right[name])
+    if name == "metrics":
+        return f"their metrics differ by {', '.join(sorted({*left[name]} ^ {*right[name]}))}"
+    if name not in ("expressions", "declared", "statistics"):
+        return f"their {name} are {left[name]} and {right[name]}"
+    differing = sorted(key for key in {**left[name], **right[name]} if left[name].get(key) != right[name].get(key))
+    if name == "expressions":
+        ways = (said[name].get(differing[0], "a column of that name") for said in (left, right))
+        return f"their by column {differing[0]!r} is {' and '.join(ways)}"
+    if name == "declared":
+        return f"a metric was declared differently for each: {', '.join(map(repr, differing))} means other rows"
+    return f"their statistics differ by {', '.join(map(repr, differing))}"

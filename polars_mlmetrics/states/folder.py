@@ -1,0 +1,260 @@
+"""`update_states`: a folder of states that keeps up with a folder of logs, one state for each file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Unpack, get_args
+
+import polars as pl
+
+from polars_mlmetrics.data.files import Source, check_text, found_files, place_of
+from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.engine.progress import tracked
+from polars_mlmetrics.engine.state import text_in
+from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, shown_type
+from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, check_alike, store
+from polars_mlmetrics.states.state import state
+from polars_mlmetrics.states.writing import drafts_of, writable
+
+LOCK = ".lock"
+REMOTE_LOG = "Fold it by itself: mlm.state(pl.scan_parquet(url), ...)."
+REMEDY = "Bring the files into one form by prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
+
+Gone = Literal["keep", "drop", "raise"]
+Prepare = Callable[[pl.LazyFrame], pl.LazyFrame]
+
+
+def update_states(
+    source: Source,
+    folder: str | os.PathLike[str],
+    *metrics: pl.Expr | Sequence[pl.Expr],
+    by: Keys | None = None,
+    buckets: int = 64,
+    prepare: Prepare | None = None,
+    gone: Gone = "keep",
+    progress: bool = True,
+    **roles: Unpack[Roles],
+) -> pl.DataFrame:
+    """Fold the files of a log that have not been folded yet, each into a state of its own in a folder.
+
+    A file is known by its path, and taken for the same while its size, its time of change and its number of rows are.
+    It may be killed at any moment, and called again: what is there is whole, and what is not there is made then.
+
+    All states in the folder count when they are read. So rows that are in two files count twice, as do those of a file
+    that was renamed, and a sample with rows in two files counts as two. The table names every state that is there.
+
+    Parameters
+    ----------
+    source
+        Parquet files of the log: a path, a folder, a pattern such as "logs/*.parquet", or a list of them.
+    folder
+        Where the states are. It is made where there is none. `scan_states(folder)` reads them.
+    *metrics, by, buckets, **roles
+        As in `state`: the same at every call for one folder.
+    prepare
+        A function from LazyFrame to LazyFrame, for files whose columns or types have changed over time: what is done to
+        each file before it is folded. The states do not know what it did: delete those for which it changes.
+    gone
+        What becomes of the state of a file that is gone: "keep" leaves it, and it counts; "drop" deletes it; "raise" is
+        an error before anything is folded.
+    progress
+        Whether it says on stderr how far it is.
+
+    Returns
+    -------
+    One row a file: its path, its state, its rows, and its `status`. That is "folded", "refolded" (it had changed),
+    "unchanged", "vanished" (it is gone, and its state is left), "dropped" (it is gone, and now its state is too), or
+    "not asked for" (a state of another file, or one that `write_state` wrote, which has no path).
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
+    >>> log.write_parquet("monday.parquet")
+    >>> mlm.update_states("*.parquet", "states", mlm.accuracy())["status"].to_list()
+    ['folded']
+    >>> mlm.update_states("*.parquet", "states", mlm.accuracy())["status"].to_list()
+    ['unchanged']
+    """
+    checked_roles(roles, beside=("by", "buckets", "prepare", "gone", "progress"))
+    _check_options(prepare, gone)
+    place = place_of(folder, instead=REMOTE_WRITE)
+    logs = [_Log.of(file.path, place, prepare) for file in found_files(source, instead=REMOTE_LOG)]
+    if place.exists() and not place.is_dir():
+        raise FileError(f"{place} is a file: the states go into a folder.")
+    with writable(place):
+        place.mkdir(parents=True, exist_ok=True)
+    with _alone_in(place):
+        known = {file.path: file for file in map(StateFile.read, sorted(place.glob("*.parquet")))}
+        lost = _without_their_files(logs, known, gone)
+        _clear(log.state for log in logs)
+        todo = [log for log in logs if not log.is_told_by(known.get(log.state))]
+        asked: dict[str, Any] = {"by": by, "buckets": buckets, **roles}
+        of_kinds = list({tuple(log.schema().items()): log for log in (todo or logs[:1])}.values())
+        _check_alike({log.path: _state_of(log, metrics, asked) for log in of_kinds}, list(known.values()))
+        for log in tracked(todo, "file", show=progress):
+            _fold(_state_of(log, metrics, asked), log)
+        for file in lost if gone == "drop" else []:
+            with writable(file.path):
+                file.path.unlink()
+    return _report(logs, {log.state for log in todo}, known, {file.path for file in lost}, gone)
+
+
+def _check_options(prepare: Any, gone: Any) -> None:
+    if gone not in get_args(Gone):
+        raise ParameterError(f"gone is 'keep', 'drop' or 'raise', not {gone!r}.")
+    if prepare is not None and not callable(prepare):
+        raise ParameterError(f"prepare is a function of a LazyFrame, not {prepare!r}.")
+
+
+def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], gone: Gone) -> list[StateFile]:
+    """The states of files that are gone."""
+    there = {log.state for log in logs}
+    lost = [file for path, file in known.items() if path not in there and _is_gone(file)]
+    if lost and gone == "raise":
+        first = lost[0]
+        more = f" (and so are those of {len(lost) - 1} more)" if lost[1:] else ""
+        raise FileError(
+            f"{first.told['source']['path']} is gone, of which {first.path} is the state{more}. gone='drop' deletes "
+            "such states, and gone='keep' lets them count."
+        )
+    return lost
+
+
+def _clear(states: Iterable[Path]) -> None:
+    """Take away what runs have left that were killed: nobody else writes these states while the folder is locked."""
+    for draft in (draft for path in states for draft in drafts_of(path)):
+        with writable(draft):
+            draft.unlink()
+
+
+def _is_gone(file: StateFile) -> bool:
+    source = file.told["source"]
+    return source is not None and not Path(source["path"]).exists()
+
+
+class _Log(NamedTuple):
+    """A file of a log, and the state that is made of it."""
+
+    path: Path
+    state: Path
+    told: dict[str, Any]
+    """What tells whether it has changed."""
+    rows: pl.LazyFrame
+    """The file, as it is folded."""
+
+    @classmethod
+    def of(cls, path: Path, folder: Path, prepare: Prepare | None) -> _Log:
+        path = path.resolve()
+        check_text(path)
+        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        try:
+            seen = path.stat()
+            rows = scan.select(pl.len()).collect().item()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise FileError(f"{path} cannot be read as parquet: {error}") from None
+        # Files of one name in two folders have states of two names.
+        name = f"{path.stem[:60]}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.parquet"
+        told = {"path": str(path), "size": seen.st_size, "mtime_ns": seen.st_mtime_ns, "rows": rows}
+        if prepare is not None:
+            scan = _prepared(prepare, scan)
+        return cls(path, folder.joinpath(name), told, scan)
+
+    def schema(self) -> pl.Schema:
+        """The columns that are folded."""
+        try:
+            return self.rows.collect_schema()
+        except pl.exceptions.PolarsError as error:
+            raise FileError(f"{self.path}: prepare= does not fit this file: {error}") from error
+
+    def is_told_by(self, file: StateFile | None) -> bool:
+        """Whether a state was made of this file as it is now."""
+        return file is not None and file.told["source"] == self.told
+
+
+def _prepared(prepare: Prepare, rows: pl.LazyFrame) -> pl.LazyFrame:
+    prepared = prepare(rows)
+    if not isinstance(prepared, pl.LazyFrame):
+        raise ParameterError(f"prepare is to give a LazyFrame for a LazyFrame, not a {shown_type(prepared)}.")
+    return prepared
+
+
+def _state_of(log: _Log, metrics: Sequence[Any], asked: Mapping[str, Any]) -> pl.LazyFrame:
+    try:
+        return state(log.rows, *metrics, **asked)
+    except MetricError as error:
+        remedy = f" {REMEDY}" if isinstance(error, ColumnError) else ""
+        raise type(error)(f"{log.path}: {error}{remedy}") from None
+
+
+def _fold(state: pl.LazyFrame, log: _Log) -> None:
+    try:
+        store(state, log.state, overwrite=True, source=log.told)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise FileError(f"{log.path} cannot be folded: {error}") from error
+
+
+def _check_alike(states: Mapping[Path, pl.LazyFrame], known: Sequence[StateFile]) -> None:
+    """Refuse, before anything is folded, a folder of states that would not go together."""
+    schemas = {file.path: file.schema for file in known}
+    schemas |= {path: state.collect_schema() for path, state in states.items()}
+    (first, expected), *others = schemas.items()
+    for path, schema in others:
+        try:
+            check_alike(path, schema, first, expected)
+        except StateError as error:
+            raise StateError(f"{error} {REMEDY}" if _is_asked_the_same(schema, expected) else str(error)) from None
+
+
+def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
+    """Whether two states are of one question, so that only the files can differ."""
+    left, right = (json.loads(text_in(schema)) for schema in (one, other))
+    return all(left[name] == right[name] for name in ("by", "expressions", "metrics", "declared", "roles", "buckets"))
+
+
+def _report(
+    logs: Sequence[_Log], folded: set[Path], known: Mapping[Path, StateFile], lost: set[Path], gone: Gone
+) -> pl.DataFrame:
+    def status(log: _Log) -> str:
+        return "unchanged" if log.state not in folded else "refolded" if log.state in known else "folded"
+
+    rows = [(str(log.path), str(log.state), log.told["rows"], status(log)) for log in logs]
+    of_lost = "dropped" if gone == "drop" else "vanished"
+    there = {log.state for log in logs}
+    for path, file in known.items():
+        if path not in there:
+            source = file.told["source"] or {"path": None, "rows": None}
+            rows.append((source["path"], str(path), source["rows"], of_lost if path in lost else "not asked for"))
+    schema = {"path": pl.String, "state": pl.String, "rows": pl.Int64, "status": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep others out while states are written. The system gives the lock back however this process ends."""
+    with ExitStack() as opened:
+        with writable(folder.joinpath(LOCK)):
+            lock = opened.enter_context(folder.joinpath(LOCK).open("a+b"))
+        try:
+            _lock(lock.fileno())
+        except OSError:
+            raise StateError(f"another `update_states` is at work in {folder}: wait until it is done.") from None
+        yield
+
+
+def _lock(file: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,6 +7,7 @@ from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wide
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -32,7 +33,7 @@ from polars_mlmetrics.metrics import *
 from polars_mlmetrics.metrics.targets import average_score, flattened
 from polars_mlmetrics.states.files import scan_states, write_state
 from polars_mlmetrics.states.folder import update_states
-from polars_mlmetrics.states.state import compact, finish, state
+from polars_mlmetrics.states.state import compact, state
 from polars_mlmetrics.version import VERSION
 
 __version__ = VERSION

@@ -14,6 +14,7 @@ import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -23,7 +24,7 @@ from polars_mlmetrics.errors import unknown
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.states.files import write_state
-from polars_mlmetrics.states.state import compact, finish, state
+from polars_mlmetrics.states.state import compact, state
 
 
 @pl.api.register_expr_namespace("mlm")

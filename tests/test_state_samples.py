@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import label_ranking_average_precision_score
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.engine import split_samples
 from tests.oracle import same
 
 Row = dict[str, Any]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import distinct, is_number, is_text
+from polars_mlmetrics.adapters.columns import distinct
+from polars_mlmetrics.data.frames import is_number, is_text
 from polars_mlmetrics.errors import ParameterError, unknown
 
 if TYPE_CHECKING:

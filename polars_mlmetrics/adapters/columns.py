@@ -4,44 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.data.flags import unflagged
+from polars_mlmetrics.data.frames import Names, column_names, is_number, is_text
 from polars_mlmetrics.data.roles import check_columns, is_pattern
-from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, shown_type
-
-AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
-Names = str | Sequence[str] | None
-"""One column, or several; what None stands for, each parameter says."""
+from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError
 
 MADE = ("label", "score", "truth")
 """The columns that every shape gives after the sample."""
 ROW = f"{INTERNAL}row"
-
-
-def schema_of(frame: Any, caller: str) -> pl.Schema:
-    """The columns of a frame; what is no Polars frame is refused."""
-    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise ParameterError(f"{caller} takes a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
-    return frame.collect_schema()
-
-
-def as_given(frame: AnyFrame, result: pl.LazyFrame) -> AnyFrame:
-    """The result as a DataFrame where one was given."""
-    return result.collect() if isinstance(frame, pl.DataFrame) else result
-
-
-def column_names(parameter: str, names: Any) -> list[str]:
-    """The columns that a parameter names, each once; None names none."""
-    given = [names] if isinstance(names, str) else [] if names is None else names
-    if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
-        raise ParameterError(f"{parameter} takes a column name or a list of them, not {names!r}.")
-    for name in given:
-        if given.count(name) > 1:
-            raise ParameterError(f"{parameter} names the column {name!r} twice.")
-    return list(given)
 
 
 def check_one(what: str, name: Any, types: Mapping[str, pl.DataType]) -> None:
@@ -186,13 +160,3 @@ def _unlike(known: Mapping[pl.DataType, str]) -> list[tuple[pl.DataType, str]]:
     """Two types that do not go together, with a column of each."""
     first, *rest = known.items()
     return [first, next((other for other in rest if is_number(other[0]) != is_number(first[0])), rest[0])]
-
-
-def is_number(dtype: pl.DataType) -> bool:
-    """Whether a type can be read as a number."""
-    return dtype.is_numeric() or dtype == pl.Boolean
-
-
-def is_text(dtype: pl.DataType) -> bool:
-    """Whether a type holds texts."""
-    return isinstance(dtype, pl.String | pl.Categorical | pl.Enum)

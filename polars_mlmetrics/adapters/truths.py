@@ -7,9 +7,9 @@ from typing import Any, Unpack, overload
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import Names, schema_of
 from polars_mlmetrics.adapters.missed import KNOWN, Columns, Join, N, are_known
 from polars_mlmetrics.data.flags import unflagged
+from polars_mlmetrics.data.frames import Names, schema_of
 from polars_mlmetrics.data.returned import LISTED, check_n_labels
 from polars_mlmetrics.data.roles import Roles, check_columns, check_free, check_role, checked_roles, is_row_wise
 from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError, shown_value

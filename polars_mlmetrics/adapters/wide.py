@@ -10,23 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import (
-    AnyFrame,
-    Beside,
-    Names,
-    array_of,
-    as_given,
-    check_one,
-    column_names,
-    distinct,
-    first_of_type,
-    is_number,
-    is_text,
-    literal_array,
-    schema_of,
-)
+from polars_mlmetrics.adapters.columns import Beside, array_of, check_one, distinct, first_of_type, literal_array
 from polars_mlmetrics.adapters.lists import Lists
 from polars_mlmetrics.adapters.patterns import check_left, paired
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, is_text, schema_of
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
 
 SAID, TRUE, CLASS = (f"{INTERNAL}{name}" for name in ("said", "true", "class"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar, Unpack
+from typing import Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.data.classes import check_classes
+from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import (
     Door,
     Grain,
@@ -33,8 +34,6 @@ from polars_mlmetrics.metrics.decisions import (
 )
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, columns_of, rows_of
 from polars_mlmetrics.query.requirements import check_keys
-
-AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
 RESULTS = ["truth", "predicted", "n"]
 TRUE, PREDICTED, N, BROKEN, BEST, OCCURS = (f"{INTERNAL}{name}" for name in (*RESULTS, "broken", "best", "occurs"))
@@ -132,7 +131,7 @@ def confusion(
         if labels and isinstance(frame, pl.DataFrame):
             _check_true_classes(rows, table, keys)
         result = _pairs(rows, table, keys, is_hard=not labels)
-    return result.collect() if isinstance(frame, pl.DataFrame) else result
+    return as_given(frame, result)
 
 
 def _check_names(keys: Sequence[str], results: Sequence[str]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, Unpack
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
 from polars_mlmetrics.engine.folds import beside, fold
 from polars_mlmetrics.engine.lane import Columns
@@ -18,12 +19,10 @@ from polars_mlmetrics.formula.metric import Metric, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.groupings import stacked
-from polars_mlmetrics.query.query import Keys, Question, check_reached
+from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import TIDY, Account, Plain, check_samples
 from polars_mlmetrics.query.source import passes_of
-
-AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
 PlanBy = Callable[[list[str]], Plan]
 """How a plan is begun, by the columns of its groups."""
@@ -90,52 +89,50 @@ def evaluate(
     │ b     ┆ 0.0      ┆ 1.262864 │
     └───────┴──────────┴──────────┘
     """
-    question = Question.read(frame, metrics, by, slices, roles)
-    check_reached(question.plain, question.bound)
-    split = passes_of(question, passes, memory, progress=progress)
+    query = Query.read(frame, metrics, by, slices, roles)
+    check_reached(query.plain, query.bound)
+    split = passes_of(query, passes, memory, progress=progress)
 
     def plan_of(split: Passes | None) -> PlanBy:
-        return lambda by: Plan(question.rows, by, question.roles, split)
+        return lambda by: Plan(query.rows, by, query.roles, split)
 
     def table(split: Passes | None) -> pl.LazyFrame:
         if per is None:
-            return settled(question, plan_of(split), min_samples, tidy=tidy)
-        return unsettled(question, plan_of(split), per, min_samples, tidy=tidy)
+            return settled(query, plan_of(split), min_samples, tidy=tidy)
+        return unsettled(query, plan_of(split), per, min_samples, tidy=tidy)
 
-    if isinstance(frame, pl.DataFrame):
-        return table(split).collect()
     if split is None:
-        return table(None)
-    return pl.defer(lambda: table(split).collect(), schema=table(None).collect_schema())
+        return as_given(frame, table(None))
+    return as_given_later(frame, lambda: table(split), table(None))
 
 
-def settled(question: Question, plan_by: PlanBy, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def settled(query: Query, plan_by: PlanBy, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
     """One row a group and slice."""
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
-    results = TIDY if tidy else question.order
-    question.check_names(results)
+    results = TIDY if tidy else query.order
+    query.check_names(results)
     if tidy:
-        _check_numbers(question)
+        _check_numbers(query)
 
     def table_of(by: list[str]) -> pl.LazyFrame:
         plan = plan_by(by)
-        accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in question.metrics}
-        samples = _samples(question, plan) if question.plain and min_samples is not None else None
-        plain = {name: Plain(name, samples, min_samples) for name in question.plain_names}
+        accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
+        samples = _samples(query, plan) if query.plain and min_samples is not None else None
+        plain = {name: Plain(name, samples, min_samples) for name in query.plain_names}
         tables = [plan.groups()] if accounts or samples is not None else []
         if plain:
-            tables.append(fold(question.rows, by, question.plain))
+            tables.append(fold(query.rows, by, query.plain))
         columns: dict[str, Account | Plain] = {**accounts, **plain}
-        return (_tidy if tidy else _wide)(beside(tables, by), by, [columns[name] for name in question.order])
+        return (_tidy if tidy else _wide)(beside(tables, by), by, [columns[name] for name in query.order])
 
-    return stacked(question, table_of, results, in_order=True)
+    return stacked(query, table_of, results, in_order=True)
 
 
-def _samples(question: Question, plan: Plan) -> pl.Expr:
+def _samples(query: Query, plan: Plan) -> pl.Expr:
     """How many samples there are, by the roles that the verb was given."""
-    (measure,) = n_samples().on_the_rest(question.bound).measures()
-    check_samples([measure], question.schema)
-    check_measure(measure, question.schema)
+    (measure,) = n_samples().on_the_rest(query.bound).measures()
+    check_samples([measure], query.schema)
+    check_measure(measure, query.schema)
     return plan.value(measure)
 
 
@@ -148,19 +145,19 @@ def _tidy(table: pl.LazyFrame, by: list[str], columns: Sequence[Account | Plain]
     return table.select(*by, pl.concat_list(column.row() for column in columns).alias(rows)).explode(rows).unnest(rows)
 
 
-def unsettled(question: Question, plan_by: PlanBy, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def unsettled(query: Query, plan_by: PlanBy, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
     """One row a unit of each group and slice."""
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
     if tidy or min_samples is not None:
         raise ParameterError("per= gives the values of units as they are: it goes with neither tidy nor min_samples.")
-    if question.plain:
-        raise MetricError(f"{question.plain_names[0]!r} is a plain expression, which has no value per {per}.")
-    _check_units(question, per)
-    metrics = _stopped(question.metrics, per)
+    if query.plain:
+        raise MetricError(f"{query.plain_names[0]!r} is a plain expression, which has no value per {per}.")
+    _check_units(query, per)
+    metrics = _stopped(query.metrics, per)
     keys = next(metrics[0].measures()).table.keys(per)
     names = [metric.output_name for metric in metrics]
-    question.check_names([*keys, *names])
+    query.check_names([*keys, *names])
 
     def table_of(by: list[str]) -> pl.LazyFrame:
         plan = plan_by(by)
@@ -168,28 +165,28 @@ def unsettled(question: Question, plan_by: PlanBy, per: Grain, min_samples: int 
         table = plan.units()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}
         if per == "label" and vocabulary:
-            table = _with_absent_labels(table, question, by, keys[0], list(vocabulary))
+            table = _with_absent_labels(table, query, by, keys[0], list(vocabulary))
         return table.select(*by, *keys, *values)
 
-    return stacked(question, table_of, [*keys, *names], in_order=False)
+    return stacked(query, table_of, [*keys, *names], in_order=False)
 
 
-def _check_units(question: Question, per: Grain) -> None:
-    measures = [measure for metric in question.metrics for measure in metric.measures()]
+def _check_units(query: Query, per: Grain) -> None:
+    measures = [measure for metric in query.metrics for measure in metric.measures()]
     lacking = [measure.output_name for measure in measures if not measure.has_units(per)]
     if lacking:
         raise MetricError(f"these metrics have no value per {per}: {', '.join(dict.fromkeys(lacking))}.")
     for measure in measures:
         keys = measure.table.keys(per)
-        check_unit_key(measure, per, keys, question.schema)
-        check_listed(measure.unsettled(per), question.schema, question.columns_of_keys)
+        check_unit_key(measure, per, keys, query.schema)
+        check_listed(measure.unsettled(per), query.schema, query.columns_of_keys)
         if keys != measures[0].table.keys(per):
             first, other = (f"{m.output_name} has {m.table.keys(per)}" for m in (measures[0], measure))
             raise MetricError(f"per={per!r} needs one {per} column for all metrics, and {first}, {other}.")
 
 
-def _check_numbers(question: Question) -> None:
-    for name, dtype in fold(question.rows, [], question.plain).collect_schema().items():
+def _check_numbers(query: Query) -> None:
+    for name, dtype in fold(query.rows, [], query.plain).collect_schema().items():
         if not (dtype.is_numeric() or dtype == pl.Boolean):
             raise MetricError(f"{name!r} is {dtype}: a tidy table holds numbers.")
 
@@ -201,10 +198,10 @@ def _stopped(metrics: Sequence[Metric], per: Grain) -> list[Metric]:
 
 
 def _with_absent_labels(
-    units: pl.LazyFrame, question: Question, by: list[str], label: str, vocabulary: list[Any]
+    units: pl.LazyFrame, query: Query, by: list[str], label: str, vocabulary: list[Any]
 ) -> pl.LazyFrame:
-    labels = pl.LazyFrame({label: pl.Series(vocabulary, dtype=question.schema[label], strict=False)})
-    expected = question.rows.select(by).unique().join(labels, how="cross") if by else labels
+    labels = pl.LazyFrame({label: pl.Series(vocabulary, dtype=query.schema[label], strict=False)})
+    expected = query.rows.select(by).unique().join(labels, how="cross") if by else labels
     return expected.join(units, on=[*by, label], how="full", coalesce=True, nulls_equal=True)
 
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import TypeVar, Unpack
+from typing import Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Grain, Roles, checked_roles, is_one_of
 from polars_mlmetrics.errors import MetricError, ParameterError
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Keys, check_names, not_a_metric, rows_of
-
-AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
 COUNTS = ("n_undefined", "n_broken")
 """The columns beside the value: how many units have no place in the order."""
@@ -67,4 +66,4 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     ordered = counted.filter(value.is_not_nan()).sort(order, descending=[worst_first.get(key, False) for key in order])
     table = ordered.group_by(groups, maintain_order=True).head(k) if groups else ordered.head(k)
     table = table.select(*keys, name, *COUNTS)
-    return table.collect() if isinstance(frame, pl.DataFrame) else table
+    return as_given(frame, table)

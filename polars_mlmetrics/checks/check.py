@@ -10,12 +10,13 @@ import polars as pl
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.search import Found, Search
 from polars_mlmetrics.checks.table import Look
+from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.data.spelled import NUMBER, Spelled
 from polars_mlmetrics.errors import ParameterError, TableError, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.query.query import Frame, KeyReader, Keys, columns_of, not_a_metric, rows_of
+from polars_mlmetrics.query.query import KeyReader, Keys, columns_of, not_a_metric, rows_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.source import passes_over
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar, Unpack, get_args
+from typing import Literal, Unpack, get_args
 
 import polars as pl
 
 from polars_mlmetrics.checks.duplicates import N_ROWS, repeated
-from polars_mlmetrics.checks.places import in_words
+from polars_mlmetrics.checks.table import in_words
+from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, Table, check_columns, check_free, checked_roles
 from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, unknown
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, rows_of
 
-AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 Keep = Literal["first", "last", "error"]
 
 INDEX, ALONE = f"{INTERNAL}index", f"{INTERNAL}alone"
@@ -87,7 +87,7 @@ def dedupe(
         return frame
     one = _one_of_each(reader.rows(), pair, list(names), [key.column for key in places], keep)
     one = one.drop(INDEX, ALONE, *(column.meta.output_name() for column in reader.added))
-    return one.collect() if isinstance(frame, pl.DataFrame) else one
+    return as_given(frame, one)
 
 
 def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, str], *, redact: bool) -> None:

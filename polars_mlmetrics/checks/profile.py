@@ -9,13 +9,13 @@ from typing import Unpack
 import polars as pl
 import polars.selectors as cs
 
-from polars_mlmetrics.checks.places import in_words
-from polars_mlmetrics.checks.table import SCORE, Look
+from polars_mlmetrics.checks.table import SCORE, Look, in_words
+from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, all_of, checked_roles
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.query import Frame, KeyReader, Keys, rows_of
+from polars_mlmetrics.query.query import KeyReader, Keys, rows_of
 
 TENTHS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Where the scores between 0 and 1 are cut."""

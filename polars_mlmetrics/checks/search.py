@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from polars_mlmetrics.checks.duplicates import N_ROWS, contradicted, repeated
-from polars_mlmetrics.checks.places import in_words
 from polars_mlmetrics.checks.problems import (
     DUPLICATE,
     HEAVIEST,
@@ -29,7 +28,7 @@ from polars_mlmetrics.checks.problems import (
     conditions,
     plain_label,
 )
-from polars_mlmetrics.checks.table import OTHERS, SCORE, TRUTH, WEIGHT, Look
+from polars_mlmetrics.checks.table import OTHERS, SCORE, TRUTH, WEIGHT, Look, in_words
 from polars_mlmetrics.data.roles import all_of
 from polars_mlmetrics.data.spelled import NUMBER, SPELLED
 from polars_mlmetrics.engine.folds import fold

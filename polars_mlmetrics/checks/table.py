@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
 from polars_mlmetrics.data.roles import Grain, Table, check_columns, same_expression
-from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, shown_value
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Cut
 from polars_mlmetrics.query.query import KeyColumn
@@ -20,6 +20,9 @@ SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weig
 
 POSITIVES, NEGATIVES, OTHERS = (f"{INTERNAL}{count}" for count in ("positives", "negatives", "others"))
 """How many rows are known to be true, not to be, and to be anything else."""
+
+LONGEST = 60
+"""How much of a value is shown."""
 
 WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
 """What columns of weights are called."""
@@ -256,3 +259,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def _written(column: pl.Expr) -> str:
     return f"pl.col({column.meta.output_name()!r})" if column.meta.is_column() else "(...)"
+
+
+def in_words(names: Sequence[str], places: pl.DataFrame, *, redact: bool = False) -> list[str]:
+    """The rows of a table, each as its columns under these names."""
+    return [", ".join(_with_names(names, row, redact=redact)) for row in places.rows()]
+
+
+def _with_names(names: Sequence[str], row: Iterable[object], *, redact: bool) -> Iterable[str]:
+    for name, value in zip(names, row, strict=True):
+        text = shown_value(value, redact=True) if redact else "null" if value is None else str(value)
+        yield f"{name}={text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import Names, column_names, is_text
+from polars_mlmetrics.data.frames import Names, column_names, is_text
 from polars_mlmetrics.data.roles import Roles, Table, checked_roles
 from polars_mlmetrics.errors import ColumnError, ParameterError
 

@@ -3,7 +3,7 @@
 One table holds all grains: by columns, bucket, label, bin, and a column for each statistic. A statistic stands in the
 rows of one grain and is null in the others, so that a count or a sum is merged by adding up any rows. What a state
 holds is told by the type of its first column, which stays with the rows through every filter: states of different
-questions are of different types, and do not go one under the other.
+queries are of different types, and do not go one under the other.
 """
 
 from __future__ import annotations

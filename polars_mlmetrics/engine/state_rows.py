@@ -36,10 +36,10 @@ class Held:
     declared: Mapping[str, str]
     """What statistics of metrics from elsewhere mean, by name."""
     added: Sequence[pl.Expr] = field(default_factory=list)
-    """Keys of the question, made of its by columns."""
+    """Keys of the query, made of its by columns."""
 
     def merged(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
-        """Some statistics at keys of the question, all grains in one table."""
+        """Some statistics at keys of the query, all grains in one table."""
         needed = [statistic for name, statistic in self.statistics.items() if name in statistics]
         read = {name for key in self.added for name in key.meta.root_names()}
         by = [name for name in self.by if name in read or name in keys]
@@ -48,7 +48,7 @@ class Held:
         return compacted(rows, list(dict.fromkeys([*keys, *self.finer])), needed)
 
     def reasons(self, keys: Sequence[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
-        """For each group of the question why samples are not whole in it, by the column that is to say so."""
+        """For each group of the query why samples are not whole in it, by the column that is to say so."""
         return reasons(self.rows, self._names(), self.added, keys, counts)
 
     def _names(self) -> dict[str, str]:

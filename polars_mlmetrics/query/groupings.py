@@ -5,33 +5,33 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.query.query import KeyColumn, Question
+from polars_mlmetrics.query.query import KeyColumn, Query
 
 PLACE = f"{INTERNAL}place"
 
 
 def stacked(
-    question: Question, table_of: Callable[[list[str]], pl.LazyFrame], results: Sequence[str], *, in_order: bool
+    query: Query, table_of: Callable[[list[str]], pl.LazyFrame], results: Sequence[str], *, in_order: bool
 ) -> pl.LazyFrame:
     """The tables of all groupings, one under the other, their keys under their public names."""
-    by, slice_keys = [key.column for key in question.by], question.slice_keys
-    sliced = [] if question.slices is None else ["sliced_by", "slice"]
+    by, slice_keys = [key.column for key in query.by], query.slice_keys
+    sliced = [] if query.slices is None else ["sliced_by", "slice"]
     tables = []
-    for place, keys in enumerate(question.groupings):
+    for place, keys in enumerate(query.groupings):
         table = table_of([*by, *(key.column for key in keys)])
-        labels = [*(_labels(question, keys) if sliced else ()), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
+        labels = [*(_labels(query, keys) if sliced else ()), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
         tables.append(table.select(*by, *labels, *(key.column for key in keys), *results))
     # A table has the keys of its own grouping alone: the others are null there.
     table = pl.concat(tables, how="diagonal") if len(tables) > 1 else tables[0]
     if in_order:
         table = table.sort([*by, PLACE, *(key.column for key in slice_keys)], maintain_order=True)
-    named = [pl.col(key.column).alias(key.name) for key in question.by]
+    named = [pl.col(key.column).alias(key.name) for key in query.by]
     return table.select(*named, *sliced, *(pl.col(key.column).alias(key.name) for key in slice_keys), *results)
 
 
-def _labels(question: Question, keys: list[KeyColumn]) -> list[pl.Expr]:
+def _labels(query: Query, keys: list[KeyColumn]) -> list[pl.Expr]:
     """Which slicing a row is of, and which slice: "country, device" and "country=DE, device=ios"."""
-    parts = [pl.lit(f"{key.name}=") + _text_of(key, question.schema[key.column]).fill_null("null") for key in keys]
+    parts = [pl.lit(f"{key.name}=") + _text_of(key, query.schema[key.column]).fill_null("null") for key in keys]
     slice_text = pl.concat_str(parts, separator=", ") if parts else pl.lit("")
     return [pl.lit(", ".join(key.name for key in keys)).alias("sliced_by"), slice_text.alias("slice")]
 

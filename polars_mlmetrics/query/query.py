@@ -1,4 +1,4 @@
-"""A question put to a frame: which metrics, in which groups. Read and checked against the schema before any work."""
+"""A query put to a frame: which metrics, in which groups. Read and checked against the schema before any work."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.flags import unflagged
+from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.data.returned import check_type
 from polars_mlmetrics.data.roles import (
     Table,
@@ -20,7 +21,7 @@ from polars_mlmetrics.data.roles import (
     is_pattern,
     is_row_wise,
 )
-from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError, shown_type
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
@@ -29,7 +30,6 @@ from polars_mlmetrics.query.requirements import check_measure, check_targets, ch
 KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "passes", "memory", "progress")
 """What verbs take beside the roles."""
 
-Frame = pl.DataFrame | pl.LazyFrame
 Key = str | pl.Expr
 Keys = Key | Sequence[Key]
 
@@ -42,7 +42,7 @@ class KeyColumn(NamedTuple):
 
 
 @dataclass
-class Question:
+class Query:
     """Rows with every key as a column, the keys of each grouping, and what to work out in them."""
 
     frame: pl.LazyFrame
@@ -68,7 +68,7 @@ class Question:
         added: Sequence[pl.Expr] = (),
         log: pl.Schema | None = None,
         keys: Sequence[str] | None = None,
-    ) -> Question:
+    ) -> Query:
         """Understand what was given, or say what is wrong with it.
 
         `added` are columns that the rows lack. A frame that is a state speaks of a `log`, and has but these `keys`.
@@ -82,9 +82,9 @@ class Question:
         schema = reader.rows().collect_schema()
         if log is not None:
             schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
-        question = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound)
-        question._check(frame)
-        return question
+        query = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound)
+        query._check(frame)
+        return query
 
     @cached_property
     def roles(self) -> Table:
@@ -226,12 +226,6 @@ def rows_of(frame: Any) -> pl.LazyFrame:
     check_frame(frame)
     check_type(frame)
     return unflagged(frame)
-
-
-def check_frame(frame: Any) -> None:
-    """Refuse what is no Polars frame."""
-    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise ParameterError(f"metrics are worked out on a DataFrame or a LazyFrame, not on a {shown_type(frame)}.")
 
 
 def _check_key(names: Sequence[str]) -> None:

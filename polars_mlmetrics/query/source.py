@@ -11,17 +11,17 @@ from polars_mlmetrics.data.bare_scan import FileByFile
 from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
-from polars_mlmetrics.query.query import Question
+from polars_mlmetrics.query.query import Query
 
 
 def passes_of(
-    question: Question, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
+    query: Query, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
 ) -> Passes | None:
-    """The passes in which a question is answered; None where all is read at once."""
-    if count is not None and question.plain:
-        raise MetricError(f"{question.plain_names[0]!r} is a plain expression: passes cannot merge what it gives.")
-    sample = () if count is None else _sample(question)
-    return passes_over(question.frame, question.with_keys, sample, count, memory, progress=progress)
+    """The passes in which a query is answered; None where all is read at once."""
+    if count is not None and query.plain:
+        raise MetricError(f"{query.plain_names[0]!r} is a plain expression: passes cannot merge what it gives.")
+    sample = () if count is None else _sample(query)
+    return passes_over(query.frame, query.with_keys, sample, count, memory, progress=progress)
 
 
 def passes_over(
@@ -45,15 +45,15 @@ def passes_over(
     return Passes(prepared(frame), sample, count, files, memory_budget(memory), progress)
 
 
-def _sample(question: Question) -> tuple[str, ...]:
+def _sample(query: Query) -> tuple[str, ...]:
     """The columns that say which rows belong together."""
-    measures = [measure for metric in question.metrics for measure in metric.measures()]
+    measures = [measure for metric in query.metrics for measure in metric.measures()]
     needed = {m.table.sample: m for m in measures if "sample" in (m.grain, *m.probe.looks_into)}
     if len(needed) > 1:
         first, other = (f"{m.output_name} has {list(sample)}" for sample, m in list(needed.items())[:2])
         raise MetricError(f"passes need one sample column for all metrics, and {first}, {other}.")
-    sample = next(iter(needed), question.roles.sample)
+    sample = next(iter(needed), query.roles.sample)
     for column in sample if needed else ():
-        if question.schema[column].is_nested():
-            raise ColumnError(f"passes part the rows by sample, and {column!r} is {question.schema[column]}.")
+        if query.schema[column].is_nested():
+            raise ColumnError(f"passes part the rows by sample, and {column!r} is {query.schema[column]}.")
     return sample

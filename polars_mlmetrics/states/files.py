@@ -14,9 +14,9 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.files import Source, found_files, place_of, readable
+from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.engine.state import Contents, fits, parsed, text_in
 from polars_mlmetrics.errors import StateError
-from polars_mlmetrics.query.query import Frame, check_frame
 from polars_mlmetrics.states.writing import check_writable, write_whole
 from polars_mlmetrics.version import VERSION
 

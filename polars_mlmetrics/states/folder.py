@@ -214,7 +214,7 @@ def _check_alike(states: Mapping[Path, pl.LazyFrame], known: Sequence[StateFile]
 
 
 def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
-    """Whether two states are of one question, so that only the files can differ."""
+    """Whether two states are of one query, so that only the files can differ."""
     left, right = (json.loads(text_in(schema)) for schema in (one, other))
     return all(left[name] == right[name] for name in ("by", "expressions", "metrics", "declared", "roles", "buckets"))
 

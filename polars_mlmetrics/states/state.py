@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, Unpack
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.evaluate import settled, unsettled
+from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later, check_frame
 from polars_mlmetrics.data.returned import Listed
-from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles, text_of
+from polars_mlmetrics.data.roles import Roles, Table, checked_roles, text_of
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.state import RESERVED, Contents, spec
 from polars_mlmetrics.engine.state_plan import StatePlan, bucket_of
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, StateError
 from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.query.query import Keys, Question, check_frame
+from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.results import Account
 from polars_mlmetrics.query.source import passes_of
-
-AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
 
 def state(
@@ -78,20 +75,18 @@ def state(
     scheme = _buckets(frame.lazy().collect_schema(), Table.of(bound).sample, buckets)
     if scheme is not None:
         added.append(scheme[0].alias(BUCKET))
-    question = Question.read(frame, metrics, by, None, bound, added=added)
-    if question.plain:
-        raise StateError(f"{question.plain_names[0]!r} is a plain expression: a state holds what metrics are made of.")
-    split = passes_of(question, passes, memory, progress=progress)
+    query = Query.read(frame, metrics, by, None, bound, added=added)
+    if query.plain:
+        raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state holds what metrics are made of.")
+    split = passes_of(query, passes, memory, progress=progress)
     buckets_told = None if scheme is None else {"count": buckets, "hash": scheme[1]}
 
     def table(split: Passes | None) -> pl.LazyFrame:
-        return _state(question, split, buckets_told)
+        return _state(query, split, buckets_told)
 
-    if isinstance(frame, pl.DataFrame):
-        return table(split).collect()
     if split is None:
-        return table(None)
-    return pl.defer(lambda: table(split).collect(), schema=table(None).collect_schema())
+        return as_given(frame, table(None))
+    return as_given_later(frame, lambda: table(split), table(None))
 
 
 def _as_columns(roles: Mapping[str, Any]) -> tuple[dict[str, Any], list[pl.Expr]]:
@@ -107,24 +102,24 @@ def _buckets(schema: pl.Schema, sample: Sequence[str], buckets: int) -> tuple[pl
     return bucket_of(sample, schema, buckets) if buckets and all(column in schema for column in sample) else None
 
 
-def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | None) -> pl.LazyFrame:
-    named = {key.column: key.name for key in question.by} | ({BUCKET: "bucket"} if buckets else {})
-    plan = StatePlan(question.rows, named, question.roles, passes)
-    for metric in question.metrics:
+def _state(query: Query, passes: Passes | None, buckets: dict[str, Any] | None) -> pl.LazyFrame:
+    named = {key.column: key.name for key in query.by} | ({BUCKET: "bucket"} if buckets else {})
+    plan = StatePlan(query.rows, named, query.roles, passes)
+    for metric in query.metrics:
         plan.value(metric)
     # Samples are counted where they are folded anyway, which all metrics together decide.
-    for metric in question.metrics:
+    for metric in query.metrics:
         Account(metric, plan, tidy=True)
-    log = Listed.of(question.schema)
+    log = Listed.of(query.schema)
     contents = Contents(
-        by=[key.name for key in question.by],
-        expressions=_expressions(question),
+        by=[key.name for key in query.by],
+        expressions=_expressions(query),
         label=plan.label,
         bins=plan.has_bins,
         buckets=buckets,
-        roles=_told(question.roles),
-        columns=_columns_read(question),
-        metrics=sorted({_without_name(measure) for metric in question.metrics for measure in metric.measures()}),
+        roles=_told(query.roles),
+        columns=_columns_read(query),
+        metrics=sorted({_without_name(measure) for metric in query.metrics for measure in metric.measures()}),
         listed=None if log is None else log.dtype.categories.to_list(),
         statistics={
             held.statistic.name: {"merge": spec(held.statistic), "label": held.by_label, "bin": held.by_bin}
@@ -139,10 +134,10 @@ def _state(question: Question, passes: Passes | None, buckets: dict[str, Any] | 
     return _in_order(table, contents)
 
 
-def _expressions(question: Question) -> dict[str, str]:
+def _expressions(query: Query) -> dict[str, str]:
     """The by columns that are expressions, and what they are."""
-    added = {expression.meta.output_name(): expression for expression in question.added}
-    return {key.name: text_of(added[key.column].meta.undo_aliases()) for key in question.by if key.column in added}
+    added = {expression.meta.output_name(): expression for expression in query.added}
+    return {key.name: text_of(added[key.column].meta.undo_aliases()) for key in query.by if key.column in added}
 
 
 def _without_name(measure: Measure) -> str:
@@ -160,22 +155,22 @@ def _told(roles: Table) -> dict[str, Any]:
     return {"sample": list(roles.sample), "label": roles.label, **told}
 
 
-def _columns_read(question: Question) -> dict[str, str]:
+def _columns_read(query: Query) -> dict[str, str]:
     """The kinds of the columns that the metrics read."""
     names: set[str] = set()
-    for measure in (measure for metric in question.metrics for measure in metric.measures()):
+    for measure in (measure for metric in query.metrics for measure in metric.measures()):
         table = measure.table
         columns = [*table.values().values(), *measure.predicates]
         read = {name for column in columns for name in column.meta.root_names()}
         read |= {*measure.probe.columns_read}
-        for name in sorted(read & question.schema.keys() - {*table.sample, table.label}):
-            if question.schema[name].is_nested():
+        for name in sorted(read & query.schema.keys() - {*table.sample, table.label}):
+            if query.schema[name].is_nested():
                 raise StateError(
-                    f"{measure.output_name} reads inside {name!r}, which is {question.schema[name]}: a state does not "
+                    f"{measure.output_name} reads inside {name!r}, which is {query.schema[name]}: a state does not "
                     f"know such columns. Add what is read of it as a column of its own first."
                 )
         names |= {*table.sample, table.label, *read}
-    return {name: type(question.schema[name]).__name__ for name in sorted(names) if name in question.schema}
+    return {name: type(query.schema[name]).__name__ for name in sorted(names) if name in query.schema}
 
 
 def _check_names(contents: Contents) -> None:
@@ -186,74 +181,6 @@ def _check_names(contents: Contents) -> None:
             raise NameCollisionError(f"{name!r} holds the labels, which a state keeps anyway: leave it out of by.")
         if name in contents.statistics:
             raise NameCollisionError(f"{name!r} is the name of a statistic: alias the key column of that name.")
-
-
-def finish(
-    frame: AnyFrame,
-    *metrics: pl.Expr | Sequence[pl.Expr],
-    by: Keys | None = None,
-    slices: Sequence[Keys] | None = None,
-    per: Grain | None = None,
-    min_samples: int | None = None,
-    tidy: bool = False,
-) -> AnyFrame:
-    """Work out metrics from a state: what `evaluate` gives of the rows that it was made of.
-
-    The state may be filtered by its by columns before. Roles are those that the state was made with.
-
-    Parameters
-    ----------
-    frame
-        A state, or several, one under the other.
-    *metrics
-        Metrics whose statistics the state holds, one by one or in lists.
-    by, slices
-        By columns of the state, or expressions of these. A metric that looks into samples is null where a group takes
-        together what samples have several values of.
-    per
-        "label" stops before averaging.
-    min_samples, tidy
-        As in `evaluate`.
-
-    Examples
-    --------
-    >>> import polars as pl, polars_mlmetrics as mlm
-    >>> log = pl.DataFrame({"sample": [1, 2, 3], "day": ["06-30", "07-01", "07-02"], "score": [0.9, 0.2, 0.4],
-    ...                     "truth": [1, 0, 1]})
-    >>> days = mlm.state(log, mlm.accuracy(), by="day")
-    >>> mlm.finish(days, mlm.accuracy(), by=pl.col("day").str.head(2).alias("month"))
-    shape: (2, 2)
-    ┌───────┬──────────┐
-    │ month ┆ accuracy │
-    │ ---   ┆ ---      │
-    │ str   ┆ f64      │
-    ╞═══════╪══════════╡
-    │ 06    ┆ 1.0      │
-    │ 07    ┆ 0.5      │
-    └───────┴──────────┘
-    """
-    check_frame(frame)
-    schema = frame.lazy().collect_schema()
-    contents = Contents.of(schema)
-    if per == "sample":
-        raise StateError("a state knows groups and labels, and no samples: ask `evaluate` for values per sample.")
-    by_columns = {name: schema[name] for name in contents.by}
-    # Of labels the very type is known.
-    labels = {} if contents.label is None else {contents.label: schema["label"]}
-    log = pl.Schema({**by_columns, **contents.log(), **labels})
-    held = contents.held(frame.lazy())
-    question = Question.read(held.rows, metrics, by, slices, contents.roles, log=log, keys=contents.by)
-    if question.plain:
-        raise StateError(f"{question.plain_names[0]!r} is a plain expression: a state has no rows to work it out of.")
-
-    def plan(by: list[str]) -> Plan:
-        return Plan(pl.LazyFrame(schema=question.schema), by, question.roles, state=replace(held, added=question.added))
-
-    if per is None:
-        table = settled(question, plan, min_samples, tidy=tidy)
-    else:
-        table = unsettled(question, plan, per, min_samples, tidy=tidy)
-    return table.collect() if isinstance(frame, pl.DataFrame) else table
 
 
 def compact(frame: AnyFrame) -> AnyFrame:
@@ -270,4 +197,4 @@ def compact(frame: AnyFrame) -> AnyFrame:
     check_frame(frame)
     contents = Contents.of(frame.lazy().collect_schema())
     table = _in_order(compacted(frame.lazy(), contents.keys(), contents.merged()), contents)
-    return table.collect() if isinstance(frame, pl.DataFrame) else table
+    return as_given(frame, table)

@@ -1,0 +1,84 @@
+"""`finish`: metrics from a state, as `evaluate` gives them from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from polars_mlmetrics.analysis.evaluate import settled, unsettled
+from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
+from polars_mlmetrics.data.roles import Grain
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.query.query import Keys, Query
+
+
+def finish(
+    frame: AnyFrame,
+    *metrics: pl.Expr | Sequence[pl.Expr],
+    by: Keys | None = None,
+    slices: Sequence[Keys] | None = None,
+    per: Grain | None = None,
+    min_samples: int | None = None,
+    tidy: bool = False,
+) -> AnyFrame:
+    """Work out metrics from a state: what `evaluate` gives of the rows that it was made of.
+
+    The state may be filtered by its by columns before. Roles are those that the state was made with.
+
+    Parameters
+    ----------
+    frame
+        A state, or several, one under the other.
+    *metrics
+        Metrics whose statistics the state holds, one by one or in lists.
+    by, slices
+        By columns of the state, or expressions of these. A metric that looks into samples is null where a group takes
+        together what samples have several values of.
+    per
+        "label" stops before averaging.
+    min_samples, tidy
+        As in `evaluate`.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 2, 3], "day": ["06-30", "07-01", "07-02"], "score": [0.9, 0.2, 0.4],
+    ...                     "truth": [1, 0, 1]})
+    >>> days = mlm.state(log, mlm.accuracy(), by="day")
+    >>> mlm.finish(days, mlm.accuracy(), by=pl.col("day").str.head(2).alias("month"))
+    shape: (2, 2)
+    ┌───────┬──────────┐
+    │ month ┆ accuracy │
+    │ ---   ┆ ---      │
+    │ str   ┆ f64      │
+    ╞═══════╪══════════╡
+    │ 06    ┆ 1.0      │
+    │ 07    ┆ 0.5      │
+    └───────┴──────────┘
+    """
+    check_frame(frame)
+    schema = frame.lazy().collect_schema()
+    contents = Contents.of(schema)
+    if per == "sample":
+        raise StateError("a state knows groups and labels, and no samples: ask `evaluate` for values per sample.")
+    by_columns = {name: schema[name] for name in contents.by}
+    # Of labels the very type is known.
+    labels = {} if contents.label is None else {contents.label: schema["label"]}
+    log = pl.Schema({**by_columns, **contents.log(), **labels})
+    held = contents.held(frame.lazy())
+    query = Query.read(held.rows, metrics, by, slices, contents.roles, log=log, keys=contents.by)
+    if query.plain:
+        raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state has no rows to work it out of.")
+
+    def plan(by: list[str]) -> Plan:
+        return Plan(pl.LazyFrame(schema=query.schema), by, query.roles, state=replace(held, added=query.added))
+
+    if per is None:
+        table = settled(query, plan, min_samples, tidy=tidy)
+    else:
+        table = unsettled(query, plan, per, min_samples, tidy=tidy)
+    return as_given(frame, table)

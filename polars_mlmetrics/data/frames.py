@@ -1,0 +1,64 @@
+"""The frames that are given to a verb, and the columns that a parameter names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import polars as pl
+
+from polars_mlmetrics.errors import ParameterError, shown_type
+
+Frame = pl.DataFrame | pl.LazyFrame
+AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
+Names = str | Sequence[str] | None
+"""One column, or several; what None stands for, each parameter says."""
+
+
+def check_frame(frame: Any) -> None:
+    """Refuse what is no Polars frame."""
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        raise ParameterError(f"metrics are worked out on a DataFrame or a LazyFrame, not on a {shown_type(frame)}.")
+
+
+def schema_of(frame: Any, caller: str) -> pl.Schema:
+    """The columns of a frame; what is no Polars frame is refused."""
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        raise ParameterError(f"{caller} takes a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
+    return frame.collect_schema()
+
+
+def as_given(frame: AnyFrame, result: pl.LazyFrame) -> AnyFrame:
+    """The result as a DataFrame where one was given."""
+    return result.collect() if isinstance(frame, pl.DataFrame) else result
+
+
+def as_given_later(frame: AnyFrame, result: Callable[[], pl.LazyFrame], schema: pl.LazyFrame) -> AnyFrame:
+    """A result that asks the rows before there is a plan: of a LazyFrame, when it is collected.
+
+    `schema` is a plan with the columns of the result.
+    """
+    if isinstance(frame, pl.DataFrame):
+        return result().collect()
+    return pl.defer(lambda: result().collect(), schema=schema.collect_schema())
+
+
+def column_names(parameter: str, names: Any) -> list[str]:
+    """The columns that a parameter names, each once; None names none."""
+    given = [names] if isinstance(names, str) else [] if names is None else names
+    if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
+        raise ParameterError(f"{parameter} takes a column name or a list of them, not {names!r}.")
+    for name in given:
+        if given.count(name) > 1:
+            raise ParameterError(f"{parameter} names the column {name!r} twice.")
+    return list(given)
+
+
+def is_number(dtype: pl.DataType) -> bool:
+    """Whether a type can be read as a number."""
+    return dtype.is_numeric() or dtype == pl.Boolean
+
+
+def is_text(dtype: pl.DataType) -> bool:
+    """Whether a type holds texts."""
+    return isinstance(dtype, pl.String | pl.Categorical | pl.Enum)

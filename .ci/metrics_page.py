@@ -168,7 +168,7 @@ def log_of(declaration: Declaration) -> tuple[str, str]:
     """The log that an example reads, by what the formula asks of the door; and the roles to name."""
     parameters = inspect.signature(getattr(mlm, declaration.name)).parameters
     given = {n: GIVEN[n] for n, parameter in parameters.items() if parameter.default is parameter.empty}
-    (measure,) = getattr(mlm, declaration.name)(**given).measures()
+    (measure,) = getattr(mlm, declaration.name)(**given).tree.measures()
     guards = measure.probe.door.guards
     if "real" in guards:
         return "prices", ""

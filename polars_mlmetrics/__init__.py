@@ -25,7 +25,8 @@ from polars_mlmetrics.errors import (
 )
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.averages import Average
-from polars_mlmetrics.formula.declaration import CATALOGUE, metric
+from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Threshold
 from polars_mlmetrics.formula.unit import Unit

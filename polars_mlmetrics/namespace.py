@@ -22,6 +22,7 @@ from polars_mlmetrics.checks.profile import profile
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.errors import unknown
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
+from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.states.files import write_state
 from polars_mlmetrics.states.state import compact, state
@@ -48,7 +49,7 @@ class ExprNamespace:
 def _method(declaration: Declaration) -> Callable[..., Metric]:
     def method(self: ExprNamespace, *args: Any, **kwargs: Any) -> Metric:
         roles = {role: kwargs.pop(role) for role in ROLE_NAMES if role in kwargs}
-        return declaration(*args, **kwargs).on(**{"score": self._score, **roles})
+        return make(declaration, args, kwargs).on(**{"score": self._score, **roles})
 
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     keyword = inspect.Parameter.KEYWORD_ONLY

@@ -58,10 +58,12 @@ OF_COLUMN: list[mlm.Metric] = [
 def has_used_row(rows: pl.DataFrame, metric: mlm.Metric) -> bool:
     """Whether a row is in scope of one of the metric's measures, with score and truth known (the keys always are)."""
     known = rows.filter(pl.col("score").is_not_null() & pl.col("truth").is_not_null())
-    vocabularies = [pl.lit(True) if m.labels is None else pl.col("kind").is_in(m.labels) for m in metric.measures()]
+    vocabularies = [
+        pl.lit(True) if m.labels is None else pl.col("kind").is_in(m.labels) for m in metric.tree.measures()
+    ]
     return any(
         known.filter(vocabulary, *measure.predicates).height > 0
-        for measure, vocabulary in zip(metric.measures(), vocabularies, strict=True)
+        for measure, vocabulary in zip(metric.tree.measures(), vocabularies, strict=True)
     )
 
 

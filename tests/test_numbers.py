@@ -130,7 +130,7 @@ def test_no_sum_can_wrap(weighted: bool) -> None:
 def summed(metric: mlm.Metric, rows: pl.LazyFrame) -> Iterator[tuple[str, pl.DataType]]:
     """The statistics of a metric that are sums, each with its type."""
     plan = Plan(rows, ["world"], Table.of({}))
-    for measure in metric.measures():
+    for measure in metric.tree.measures():
         plan.add(measure)
     for lane in plan._lanes.values():
         looked_back = [pl.lit(0.0).alias(name) for name in lane.looks_back]

@@ -130,7 +130,7 @@ NULLS: dict[str, tuple[Callable[[mlm.Unit], pl.Expr], list[str]]] = {
 def test_what_must_be_known(case: str) -> None:
     """What the author asks about is the author's; all else must be known."""
     row, known = NULLS[case]
-    assert list(declared(row)().own_columns.to_be_known) == known
+    assert list(declared(row)().tree.own_columns.to_be_known) == known
 
 
 def test_what_the_author_fills_counts() -> None:
@@ -155,7 +155,7 @@ def test_one_statistic_that_fills_does_not_speak_for_another() -> None:
 def test_a_column_behind_a_role() -> None:
     """A score that is filled is known, and the very same column read by itself is not."""
     filled = {"score": pl.col("price").fill_null(0.0)}
-    assert declared(lambda u: u.score)().on(**filled).own_columns.names == []
+    assert declared(lambda u: u.score)().on(**filled).tree.own_columns.names == []
     metric = declared(lambda u: PRICE)().on(**filled)
     assert {values["a"] for values in readings(LOG, metric).values()} == {6.0}
 
@@ -164,7 +164,7 @@ def test_parameters_say_themselves_what_is_unknown() -> None:
     """A threshold or a prior that is null keeps the value from being known: no row is left out for it."""
     log = LOG.filter(shop="a")
     for metric in (mlm.f1(threshold=PRICE / 20), mlm.information_score(prior="price")):
-        assert metric.own_columns.names == []  # type: ignore[attr-defined]
+        assert metric.tree.own_columns.names == []  # type: ignore[attr-defined]
         assert mlm.evaluate(log, mlm.f1(threshold=PRICE / 20)).item() is None
 
 

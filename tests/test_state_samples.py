@@ -101,6 +101,13 @@ def test_the_label_as_a_target_is_refused_where_a_metric_looks_into_samples(metr
         mlm.finish(state, asked)
 
 
+def test_no_rows_are_the_reason_only_where_they_have_no_value() -> None:
+    """Of no rows `undefined=` has a value: then it is the samples for which there is none."""
+    asked = [LRAP.filter(pl.col("day") > 9), mlm.ndcg(undefined=0.25).filter(pl.col("day") > 9)]
+    table = mlm.finish(mlm.state(SPLIT, asked, by="half"), asked, tidy=True)
+    assert table["reason"].to_list() == ["no rows", NOT_KNOWN.format("half")]
+
+
 def test_null_is_a_value() -> None:
     log = SPLIT.with_columns(half=pl.when(pl.col("half") == "b").then("half"))
     state = mlm.state(log, LRAP, mlm.n_samples(), by="half")

@@ -390,3 +390,11 @@ def test_why_a_mean_over_targets_is_null(metric: mlm.Metric, reason: str | None)
     table = mlm.evaluate(PARTS.lazy(), metric, tidy=True).collect()
     assert table["reason"].item() == reason
     assert (table["value"].item() is None) == (reason is not None)
+
+
+def test_a_reason_names_a_part_with_braces_in_its_call() -> None:
+    """Of two parts of one name the calls are shown, and a mapping is shown with braces."""
+    half, whole = (mlm.recall(average={"x": 1.0, "y": weight}) for weight in (0.5, 1.0))
+    log = pl.DataFrame({"label": ["x"], "score": [None], "truth": [1]}, schema_overrides={"score": pl.Float64})
+    reason = mlm.evaluate(log, (half - whole).alias("change"), tidy=True)["reason"].item()
+    assert reason == "recall(average={'x': 1.0, 'y': 0.5}): no rows: all 1 are excluded for a null"

@@ -14,8 +14,7 @@ from polars_mlmetrics.engine.lane import Columns
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
-from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.formula.metric import Metric, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.groupings import stacked
@@ -130,7 +129,7 @@ def settled(query: Query, plan_by: PlanBy, min_samples: int | None, *, tidy: boo
 
 def _samples(query: Query, plan: Plan) -> pl.Expr:
     """How many samples there are, by the roles that the verb was given."""
-    (measure,) = n_samples().on_the_rest(query.bound).measures()
+    (measure,) = n_samples().tree.on_the_rest(query.bound).measures()
     check_samples([measure], query.schema)
     check_measure(measure, query.schema)
     return plan.value(measure)
@@ -191,7 +190,7 @@ def _check_numbers(query: Query) -> None:
             raise MetricError(f"{name!r} is {dtype}: a tidy table holds numbers.")
 
 
-def _stopped(metrics: Sequence[Metric], per: Grain) -> list[Metric]:
+def _stopped(metrics: Sequence[Node], per: Grain) -> list[Node]:
     """The metrics, stopped at their units; those that are then equal appear once."""
     stopped = (metric.each(lambda measure: measure.unsettled(per)) for metric in metrics)
     return list({metric.key: metric for metric in stopped}.values())

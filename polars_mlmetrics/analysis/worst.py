@@ -46,9 +46,9 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     check_parameter("worst", "k", k, Count)
     if metric.best is None:
         raise MetricError(f"{metric.output_name} has no worst end: neither high nor low values of it are always bad.")
-    per: Grain = "label" if next(metric.measures()).grain == "label" else "sample"
+    per: Grain = "label" if next(metric.tree.measures()).grain == "label" else "sample"
     values = evaluate(rows, metric, by=by, per=per, **roles)
-    measures = list(metric.on_the_rest(checked_roles(roles)).measures())
+    measures = list(metric.tree.on_the_rest(checked_roles(roles)).measures())
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
     if len(named) == len(measures):

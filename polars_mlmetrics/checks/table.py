@@ -215,7 +215,7 @@ class Asked:
         """How metrics read the score and the truth of this table; those that are bound to other columns do not."""
         readings: set[str] = set()
         keys: set[Grain] = set()
-        measures = [measure for metric in metrics for measure in metric.on_the_rest(roles).measures()]
+        measures = [measure for metric in metrics for measure in metric.tree.on_the_rest(roles).measures()]
         for measure in measures:
             others = {role for role in ("score", "truth") if not same_expression(*_both(role, measure.table, table))}
             readings |= {reading for reading in measure.probe.door.guards if ROLE_OF.get(reading) not in others}

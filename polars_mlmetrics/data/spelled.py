@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.files import is_url
 from polars_mlmetrics.data.bare_scan import scan_node
+from polars_mlmetrics.data.files import is_url
 from polars_mlmetrics.errors import INTERNAL
 
 SPELLED, NUMBER = f"{INTERNAL}spelled", f"{INTERNAL}number"

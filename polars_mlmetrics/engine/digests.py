@@ -15,8 +15,8 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Table, text_of
 from polars_mlmetrics.engine.recorder import suffix_of, title_of
-from polars_mlmetrics.formula.inline import GroupReading
 from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.readings import GroupReading
 from polars_mlmetrics.formula.unit import Unit
 
 PACKAGE = __name__.partition(".")[0]
@@ -42,7 +42,7 @@ def digests_of(measure: Measure, roles: Table) -> dict[str, str]:
     if not is_from_elsewhere(measure):
         return {}
     asked: dict[str, set[str]] = {}
-    unit = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure)), asked)
+    unit = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure.table)), asked)
     value = measure.declaration.formula(cast(Unit, unit), **measure.parameters)
     if measure.grain == "sample":
         return {

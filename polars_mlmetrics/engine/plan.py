@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import Protocol
 
 import polars as pl
@@ -28,8 +27,7 @@ from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.state_rows import Held
 from polars_mlmetrics.errors import MetricError, StateError
 from polars_mlmetrics.formula.arithmetic import even
-from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.formula.metric import Metric, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.targets import OverTargets, mean_of
 
@@ -82,7 +80,7 @@ class Plan:
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
         self._several: dict[str, Counts] = {}
 
-    def value(self, metric: Metric, read: Callable[[Planned, Columns], pl.Expr] | None = None) -> pl.Expr:
+    def value(self, metric: Node, read: Callable[[Planned, Columns], pl.Expr] | None = None) -> pl.Expr:
         """The value of a metric, from the columns of the plan; null where one of its parts is not known.
 
         `read` takes the value of a part from its columns, where it is more than one of them.
@@ -105,9 +103,8 @@ class Plan:
 
     def add(self, planned: Planned) -> Columns:
         """The columns that will hold the value of a measure, or of a mean over targets. Equal ones share them."""
-        # Under whatever name it is asked for, and however its columns are said.
-        in_full = planned.each(Measure.with_all_roles)
-        key = replace(in_full, given_name=None).key  # type: ignore[type-var]
+        # However its columns are said.
+        key = planned.each(Measure.with_all_roles).key
         if key not in self._settled:
             self._settled[key] = columns = Columns.numbered(len(self._settled))
             if isinstance(planned, OverTargets):

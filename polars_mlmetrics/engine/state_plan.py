@@ -26,8 +26,7 @@ from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
 from polars_mlmetrics.engine.state_rows import check_label_as_target
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.arithmetic import modulo, splitmix
-from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.formula.metric import Planned
+from polars_mlmetrics.formula.measure import Measure, Planned
 from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.targets import OverTargets
 
@@ -88,7 +87,7 @@ class StatePlan(Plan):
         if known is None:
             super()._add_units(recorder.measure, columns)
             self._of_samples.append((recorder, columns))
-        elif known.alias("").key != recorder.measure.alias("").key:
+        elif known.key != recorder.measure.key:
             raise two_of_one_name(recorder.title)
 
     def _count_several(self, sample: tuple[str, ...]) -> None:

@@ -62,4 +62,4 @@ def unknown_rows(measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure | N
     average = measure.parameters.get("average")
     if isinstance(average, Mapping):
         known.append(pl.col(measure.table.label).is_in(list(average)))
-    return replace(counting(UNKNOWN, measure, known), parameters={"measure": replace(measure, given_name=None)})
+    return replace(counting(UNKNOWN, measure, known), parameters={"measure": measure})

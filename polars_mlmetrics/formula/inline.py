@@ -6,35 +6,40 @@ null on rows that do not count; the first row of each unit is kept, and the kept
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain
-from polars_mlmetrics.errors import MetricError
-from polars_mlmetrics.formula.statistic import Monoid, Share, Statistic, folded
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.readings import GroupReading, SortedReading, WindowReading, unit_keys
+from polars_mlmetrics.formula.targets import OverTargets
 from polars_mlmetrics.formula.unit import Unit
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.formula.measure import Measure
-
-
-def inline(measure: Measure) -> pl.Expr:
-    """The measure as one expression over the rows of a group."""
-    if measure.grain == "group":
-        return measure.read(Unit(measure.door(), "group", GroupReading(measure))).value
-    value, weight, unknown = _sorted_units(measure) if measure.looks_across else _window_units(measure)
-    return measure.settlement.value(value, weight, value.len().cast(pl.Int64), unknown)
-
 
 Units = tuple[pl.Expr, pl.Expr | None, pl.Expr | None]
 """The values, weights and unknown rows of the units of a group, one entry a unit."""
 
 
+def inline(node: Node) -> pl.Expr:
+    """The metric as one expression over the rows of a group."""
+    return node.combined(_of_planned)
+
+
+def _of_planned(part: Planned) -> pl.Expr:
+    if isinstance(part, OverTargets):
+        return part.in_windows(_of_planned)
+    assert isinstance(part, Measure)
+    return _of_measure(part)
+
+
+def _of_measure(measure: Measure) -> pl.Expr:
+    if measure.grain == "group":
+        return measure.read(Unit(measure.door(), "group", GroupReading(measure.table))).value
+    value, weight, unknown = _sorted_units(measure) if measure.looks_across else _window_units(measure)
+    return measure.settlement.value(value, weight, value.len().cast(pl.Int64), unknown)
+
+
 def _window_units(measure: Measure) -> Units:
-    unit = Unit(measure.door(), measure.grain, WindowReading(measure))
+    unit = Unit(measure.door(), measure.grain, WindowReading(measure.table))
     answer = measure.read(unit)
-    keys = _unit_keys(unit)
+    keys = unit_keys(unit)
     first = pl.struct(keys).is_first_distinct() & keys[0].is_not_null()
 
     def kept(expression: pl.Expr) -> pl.Expr:
@@ -47,121 +52,6 @@ def _window_units(measure: Measure) -> Units:
 def _sorted_units(measure: Measure) -> Units:
     # A window of another grain cannot stand inside the unit's own window: Polars would work it out inside the outer
     # partition, silently wrong. So here the units are the runs of one sorted key at group level.
-    answer = measure.read(Unit(measure.door(), measure.grain, SortedReading(measure)))
+    reading = SortedReading(measure.output_name, measure.door(), measure.grain)
+    answer = measure.read(Unit(measure.door(), measure.grain, reading))
     return answer.value, answer.weight, answer.unknown
-
-
-def _unit_keys(unit: Unit) -> list[pl.Expr]:
-    return [pl.when(unit.included).then(pl.col(key)) for key in unit.door.table.keys(unit.grain)]
-
-
-class GroupReading:
-    """The group is the unit: folds are bare, what is worked out in another unit is a window."""
-
-    def __init__(self, measure: Measure) -> None:
-        self.measure = measure
-
-    def mask(self, door: Door, grain: Grain) -> pl.Expr:
-        return door.included(grain)
-
-    def fold(self, statistic: Statistic) -> pl.Expr:
-        return statistic.fold()
-
-    def key(self, column: str) -> pl.Expr:
-        return pl.col(column).first()
-
-    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
-        return tuple(_folded_runs(key, row, "sum") for row in rows)
-
-    def run_keys(self, key: pl.Expr) -> pl.Expr:
-        return _first_of_runs(key, key)
-
-    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        keys = self.measure.table.keys(grain)
-        return value.over(keys) if keys else value
-
-    def stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        return self.within(name, value, grain)
-
-    def shares(self, name: str, share: Share, value: pl.Expr, grain: Grain) -> pl.Expr:
-        return self.within(name, value, grain)
-
-    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
-        return value
-
-
-class ProbeReading(GroupReading):
-    """For learning what a formula reads: what comes from other units, or from a first look, reads no column itself."""
-
-    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        return pl.lit(0.0)
-
-    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
-        return pl.lit(0.0)
-
-
-class WindowReading(GroupReading):
-    """One window goes round the formula, so that its own unit is all it sees."""
-
-    def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        return value
-
-
-class SortedReading(GroupReading):
-    """The units are the runs of one sorted key: a statistic is a column of one value a unit."""
-
-    def __init__(self, measure: Measure) -> None:
-        super().__init__(measure)
-        # Polars sorts a Categorical by its code in one place and by its text in another. The code will do.
-        keys = [key.to_physical() for key in _unit_keys(Unit(measure.door(), measure.grain, self))]
-        # Of several columns, which are null together, a number of their own.
-        several = pl.when(keys[0].is_not_null()).then(pl.struct(keys).rank("dense"))
-        self.unit_key = several if keys[1:] else keys[0]
-
-    def fold(self, statistic: Statistic) -> pl.Expr:
-        return _folded_runs(self.unit_key, statistic.row, statistic.monoid)
-
-    def key(self, column: str) -> pl.Expr:
-        return _first_of_runs(self.unit_key, pl.col(column))
-
-    def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
-        raise self._has_no_inline_form("runs")
-
-    def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
-        raise self._has_no_inline_form("a second look at the rows")
-
-    def _has_no_inline_form(self, what: str) -> MetricError:
-        return MetricError(
-            f"{self.measure.output_name}: {what} beside a look into other units has no inline form: use evaluate."
-        )
-
-
-# Runs lie in one list, highest key first. A list is worked out once, however often it is read, and a window in it finds
-# its rows worked out. So a row may hold windows of other units than the runs; in a window of its own these would be
-# worked out anew inside each run. Each run is folded by itself: what others hold does not change its last digit.
-
-
-def _folded_runs(key: pl.Expr, row: pl.Expr, monoid: Monoid) -> pl.Expr:
-    """The rows of each key, folded, in descending order of the keys. Rows without a key are left out."""
-    runs = _runs(key, row)
-    return _kept(runs, folded(_of_run("row"), monoid).over(_of_run("number")))
-
-
-def _first_of_runs(key: pl.Expr, row: pl.Expr) -> pl.Expr:
-    """One row of each key, in the same order."""
-    return _kept(_runs(key, row), _of_run("row"))
-
-
-def _runs(key: pl.Expr, row: pl.Expr) -> pl.Expr:
-    rows = pl.struct(key.alias("key"), row.alias("row")).sort_by(key, descending=True, nulls_last=True).implode()
-    key = _of_run("key")
-    return rows.list.eval(pl.struct(_of_run("row"), key.rle_id().alias("number"), key.is_not_null().alias("is_known")))
-
-
-def _kept(runs: pl.Expr, value: pl.Expr) -> pl.Expr:
-    is_first = (_of_run("number").diff() != 0).fill_null(True)
-    return runs.list.eval(value.filter(is_first & _of_run("is_known"))).explode(empty_as_null=False)
-
-
-def _of_run(field: str) -> pl.Expr:
-    return pl.element().struct.field(field)

@@ -1,25 +1,88 @@
-"""A measure: one declared metric with all that was said of it. What metrics are made of."""
+"""What a metric is made of: a tree, whose leaves are measures. A measure is one declared metric with its parameters."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, text_of
 from polars_mlmetrics.formula.averages import Best, Settlement, grain_of
-from polars_mlmetrics.formula.inline import ProbeReading, inline
-from polars_mlmetrics.formula.metric import Metric, Planned, alias_shown
+from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
 from polars_mlmetrics.formula.parameters import identity
+from polars_mlmetrics.formula.readings import ProbeReading
 from polars_mlmetrics.formula.shared import Cut
 from polars_mlmetrics.formula.unit import Unit
 
-if TYPE_CHECKING:
-    from polars_mlmetrics.formula.declaration import Declaration
+
+class Node(ABC):
+    """A metric as a tree: what a `Metric` holds, and what plans and verbs take apart."""
+
+    @property
+    @abstractmethod
+    def output_name(self) -> str:
+        """The name of the column it gives."""
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        """What it is made of, left to right."""
+        return ()
+
+    def with_parts(self, parts: Sequence[Node]) -> Node:
+        """The same made of others."""
+        return self
+
+    @abstractmethod
+    def combined(self, values: Callable[[Planned], pl.Expr]) -> pl.Expr:
+        """Its value, from the values of what is planned of it."""
+
+    @property
+    @abstractmethod
+    def best(self) -> Best | None:
+        """Which end of its range is good; None where neither is."""
+
+    @property
+    @abstractmethod
+    def key(self) -> tuple[Any, ...]:
+        """What makes two metrics the same one."""
+
+    @abstractmethod
+    def __repr__(self) -> str: ...
+
+    def measures(self) -> Iterator[Measure]:
+        """The measures it is made of, left to right."""
+        for part in self.parts:
+            yield from part.measures()
+
+    def each(self, change: Callable[[Measure], Measure]) -> Node:
+        """The same metric with each of its measures changed."""
+        return self.with_parts([part.each(change) for part in self.parts])
+
+    def walk(self) -> Iterator[Node]:
+        """The metric itself, its parts, and theirs."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    def on_the_rest(self, roles: Mapping[str, Any]) -> Node:
+        """Bind the roles that are still free."""
+        return self.each(lambda measure: measure.bind({**roles, **measure.roles}))
+
+    def __reduce__(self) -> Any:
+        # What was worked out of the fields is worked out again.
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+
+
+class Planned(Node):
+    """A metric whose value a plan works out as one column."""
+
+    def combined(self, values: Callable[[Planned], pl.Expr]) -> pl.Expr:
+        return values(self)
 
 
 class Answer(NamedTuple):
@@ -43,14 +106,11 @@ class Measure(Planned):
     labels: tuple[Any, ...] | None = None
     roles: Mapping[str, Any] = field(default_factory=dict)
     predicates: tuple[pl.Expr, ...] = ()
-    given_name: str | None = None
     per: Grain | None = None
     """The grain it stops at, where it is not settled."""
 
     @property
     def output_name(self) -> str:
-        if self.given_name is not None:
-            return self.given_name
         average, k = self.parameters.get("average", "micro"), self.parameters.get("k")
         average = average if isinstance(average, str) else "weights"
         suffixes = [] if average == "micro" or self.per else [average]
@@ -75,7 +135,7 @@ class Measure(Planned):
     @cached_property
     def probe(self) -> Unit:
         """A unit that the formula was read on once, to learn what it reads."""
-        unit = Unit(Door(self.table, self.predicates, self.labels), self.grain, ProbeReading(self))
+        unit = Unit(Door(self.table, self.predicates, self.labels), self.grain, ProbeReading(self.table))
         self.read(unit)
         return unit
 
@@ -156,24 +216,11 @@ class Measure(Planned):
         """The same measure, stopped at its units."""
         return replace(self, per=per)
 
-    @property
-    def parts(self) -> tuple[Metric, ...]:
-        return ()
-
-    def with_parts(self, parts: Sequence[Metric]) -> Metric:
-        return self
-
     def measures(self) -> Iterator[Measure]:
         yield self
 
-    def each(self, change: Callable[[Measure], Measure]) -> Metric:
+    def each(self, change: Callable[[Measure], Measure]) -> Measure:
         return change(self)
-
-    def inline(self) -> pl.Expr:
-        return inline(self)
-
-    def alias(self, name: str) -> Metric:
-        return replace(self, given_name=name)
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
@@ -184,12 +231,13 @@ class Measure(Planned):
         scope = (identity(self.labels), *map(identity, self.predicates))
         # The formula, not its name: a metric may be declared once more, as a cell of a notebook that is run again.
         formula = (self.declaration.formula, self.declaration.grain, self.declaration.counts)
-        return (*formula, parameters, self.undefined, roles, scope, self.given_name, self.per)
+        return (*formula, parameters, self.undefined, roles, scope, self.per)
 
     @property
     def call(self) -> str:
         """The call that makes it, without what is said of it afterwards."""
-        shown = sorted(self.declaration.shown(self).items())
+        given = {**self.parameters, "labels": self.labels, "undefined": self.undefined}
+        shown = sorted(self.declaration.shown(given).items())
         return f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in shown)})"
 
     def __repr__(self) -> str:
@@ -198,15 +246,7 @@ class Measure(Planned):
             call += on_shown(self.roles)
         if self.predicates:
             call += f".filter({', '.join(map(text_of, self.predicates))})"
-        return call + alias_shown(self.given_name)
-
-    def __reduce__(self) -> Any:
-        stated = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return _measure, (stated,)
-
-
-def _measure(stated: dict[str, Any]) -> Measure:
-    return Measure(**stated)
+        return call
 
 
 def on_shown(roles: Mapping[str, Any]) -> str:

@@ -18,9 +18,9 @@ from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.formula.averages import Best, Settlement
 from polars_mlmetrics.formula.counts import unknown_rows, used_rows
-from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.formula.metric import Applied, Metric, Planned, alias_shown, other_end
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import identity
+from polars_mlmetrics.formula.tree import Applied, other_end
 
 NAME = "average_score"
 
@@ -32,21 +32,20 @@ Values = Callable[[Planned], pl.Expr]
 class OverTargets(Planned):
     """The mean of one metric over the targets that a column tells apart."""
 
-    metric: Metric
+    metric: Node
     target: str | None
     """The column; None for that of the labels."""
     weights: Mapping[Any, float] | None
-    given_name: str | None = None
 
     @property
     def output_name(self) -> str:
-        return self.given_name or NAME
+        return NAME
 
     @property
-    def parts(self) -> tuple[Metric, ...]:
+    def parts(self) -> tuple[Node, ...]:
         return (self.metric,)
 
-    def with_parts(self, parts: Sequence[Metric]) -> Metric:
+    def with_parts(self, parts: Sequence[Node]) -> Node:
         (metric,) = parts
         return replace(self, metric=metric)
 
@@ -81,15 +80,13 @@ class OverTargets(Planned):
         weight = Settlement(weights).weight_of(target) if weights else pl.when(target.is_not_null()).then(1.0)
         return terms_of(self.metric, values, weight, least=min(weights.values(), default=1.0))
 
-    def inline(self) -> pl.Expr:
+    def in_windows(self, values: Values) -> pl.Expr:
+        """The mean as one expression over the rows of a group."""
         # Windows of the metric's own work inside that of a target, as they should: its units lie within a target.
         target = pl.col(self.column)
         first = target.is_first_distinct()
-        terms = self.terms(lambda part: part.inline(), target.first())
+        terms = self.terms(values, target.first())
         return mean_of({name: term.over(target).filter(first).sum() for name, term in terms.items()})
-
-    def alias(self, name: str) -> Metric:
-        return replace(self, given_name=name)
 
     @property
     def best(self) -> Best | None:
@@ -98,37 +95,33 @@ class OverTargets(Planned):
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        return (NAME, self.metric.key, self.target, identity(self.weights), self.given_name)
+        return (NAME, self.metric.key, self.target, identity(self.weights))
 
     def __repr__(self) -> str:
         shown = [repr(self.metric)]
         shown += [] if self.weights is None else [f"weights={self.weights!r}"]
         shown += [] if self.target is None else [f"target={self.target!r}"]
-        return f"{NAME}({', '.join(shown)})" + alias_shown(self.given_name)
-
-    def __reduce__(self) -> Any:
-        return OverTargets, (self.metric, self.target, self.weights, self.given_name)
+        return f"{NAME}({', '.join(shown)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EachTarget(Metric):
+class EachTarget(Node):
     """The mean over targets of a metric for each."""
 
-    metrics: Mapping[Any, Metric]
+    metrics: Mapping[Any, Node]
     target: str | None
     """The column whose values are the targets; None for that of the labels."""
     weights: tuple[float, ...]
-    given_name: str | None = None
 
     @property
     def output_name(self) -> str:
-        return self.given_name or NAME
+        return NAME
 
     @property
-    def parts(self) -> tuple[Metric, ...]:
+    def parts(self) -> tuple[Node, ...]:
         return tuple(self.metrics.values())
 
-    def with_parts(self, parts: Sequence[Metric]) -> Metric:
+    def with_parts(self, parts: Sequence[Node]) -> Node:
         return replace(self, metrics=dict(zip(self.metrics, parts, strict=True)))
 
     @property
@@ -142,7 +135,7 @@ class EachTarget(Metric):
         return list(self.metrics)
 
     @cached_property
-    def of_rows(self) -> dict[Any, Metric]:
+    def of_rows(self) -> dict[Any, Node]:
         """The metric of each target, on the rows of that alone."""
 
         def of(name: Any) -> Callable[[Measure], Measure]:
@@ -160,9 +153,6 @@ class EachTarget(Metric):
         names = dict.fromkeys(name for of in terms for name in of)
         return mean_of({name: pl.sum_horizontal(of[name] for of in terms if name in of) for name in names})
 
-    def alias(self, name: str) -> Metric:
-        return replace(self, given_name=name)
-
     @property
     def best(self) -> Best | None:
         return _best(self.parts, self.weights)
@@ -170,19 +160,16 @@ class EachTarget(Metric):
     @cached_property
     def key(self) -> tuple[Any, ...]:
         metrics = tuple((name, metric.key) for name, metric in self.metrics.items())
-        return (NAME, metrics, self.target, self.weights, self.given_name)
+        return (NAME, metrics, self.target, self.weights)
 
     def __repr__(self) -> str:
         shown = [repr(dict(self.metrics))]
         shown += [] if set(self.weights) == {1.0} else [f"weights={list(self.weights)!r}"]
         shown += [] if self.target is None else [f"target={self.target!r}"]
-        return f"{NAME}({', '.join(shown)})" + alias_shown(self.given_name)
-
-    def __reduce__(self) -> Any:
-        return EachTarget, (self.metrics, self.target, self.weights, self.given_name)
+        return f"{NAME}({', '.join(shown)})"
 
 
-def terms_of(metric: Metric, values: Values, weight: pl.Expr, *, least: float) -> dict[str, pl.Expr]:
+def terms_of(metric: Node, values: Values, weight: pl.Expr, *, least: float) -> dict[str, pl.Expr]:
     """What a target adds to the mean of targets; its weight is null where it has no part in it.
 
     `least` is the lowest weight there is. The value is written no more often than it takes: as an expression it would
@@ -222,9 +209,9 @@ def mean_of(sums: Mapping[str, pl.Expr]) -> pl.Expr:
     return pl.when(sums["broken"] > 0).then(float("nan")).otherwise(mean) if "broken" in sums else mean
 
 
-def _has_value_without_rows(metric: Metric) -> bool:
+def _has_value_without_rows(metric: Node) -> bool:
     """Whether there may be a value where no row counts."""
-    fills = (isinstance(part, Applied) and part.function == "fill_null" for part in metric.tree())
+    fills = (isinstance(part, Applied) and part.function == "fill_null" for part in metric.walk())
     return any(fills) or any(m.undefined is not None or m.declaration.counts for m in metric.measures())
 
 
@@ -236,7 +223,7 @@ def _each_once(measures: Iterable[Measure]) -> list[Measure]:
     return list({measure.key: measure for measure in measures}.values())
 
 
-def _best(metrics: Sequence[Metric], weights: Sequence[float]) -> Best | None:
+def _best(metrics: Sequence[Node], weights: Sequence[float]) -> Best | None:
     whole = sum(weights)
     weighted = [(metric.best, weight) for metric, weight in zip(metrics, weights, strict=True) if weight != 0]
     ends = {best if weight * whole > 0 else other_end(best) for best, weight in weighted}

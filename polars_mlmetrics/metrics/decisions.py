@@ -7,7 +7,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import as_parts_of, ratio
 from polars_mlmetrics.formula.averages import Average
-from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, Decided, Options, Positive
 from polars_mlmetrics.formula.shared import Cut, Threshold
 from polars_mlmetrics.formula.unit import Unit

@@ -16,7 +16,7 @@ from polars_mlmetrics.formula.arithmetic import (
     times_own_log,
 )
 from polars_mlmetrics.formula.averages import Average
-from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, Count, MoreThanOne, NotNegative, Options, Positive
 from polars_mlmetrics.formula.shared import OfRow
 from polars_mlmetrics.formula.unit import Unit

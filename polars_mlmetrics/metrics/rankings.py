@@ -6,7 +6,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import discount, ratio, share
 from polars_mlmetrics.formula.averages import LabelAverage
-from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, Count, Options
 from polars_mlmetrics.formula.unit import Unit
 

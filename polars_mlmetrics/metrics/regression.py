@@ -6,7 +6,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import exceeds, ratio, reaches, share, times_log
 from polars_mlmetrics.formula.averages import Average
-from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, Positive, Share
 from polars_mlmetrics.formula.unit import Unit
 

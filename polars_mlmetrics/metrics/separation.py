@@ -7,7 +7,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import as_parts_of, exceeds, logit, ratio, reaches, share
 from polars_mlmetrics.formula.averages import Average
-from polars_mlmetrics.formula.declaration import metric
+from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, Count, PositiveShare, Share
 from polars_mlmetrics.formula.unit import Unit
 

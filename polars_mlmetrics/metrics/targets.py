@@ -6,10 +6,11 @@ from typing import Any
 
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.averages import Average
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.formula.targets import NAME, EachTarget, OverTargets
+from polars_mlmetrics.formula.tree import Named
 
 
 def average_score(
@@ -45,17 +46,18 @@ def average_score(
     >>> log.select(mlm.average_score(each, weights=[1, 3])).item()
     0.875
     """
-    given = list(metric.values()) if isinstance(metric, Mapping) else [metric]
-    for inner in map(_checked, given):
-        if any(isinstance(part, OverTargets | EachTarget) for part in inner.tree()):
+    given = [_checked(each) for each in (metric.values() if isinstance(metric, Mapping) else [metric])]
+    for inner in given:
+        if any(isinstance(part, OverTargets | EachTarget) for part in inner.walk()):
             raise ParameterError(f"{NAME}: {inner!r} is a mean over targets already, and cannot be averaged over more.")
     if isinstance(metric, Mapping):
-        return EachTarget(dict(metric), _target_of(given, target), _weights_of(metric, weights))
+        each = dict(zip(metric, given, strict=True))
+        return Metric(EachTarget(each, _target_of(given, target), _weights_of(each, weights)))
     if weights is not None and not isinstance(weights, Mapping):
         raise ParameterError(f"{NAME}: a list of weights needs {{target: metric}} to say of which targets they are.")
     if weights is not None:
         check_parameter(NAME, "average", weights, Average)
-    return _over_targets(metric, weights, _target_of(given, target))
+    return Metric(_over_targets(given[0], weights, _target_of(given, target)))
 
 
 def flattened(metric: Metric) -> Metric:
@@ -68,24 +70,25 @@ def flattened(metric: Metric) -> Metric:
     >>> log.select(mlm.flattened(mlm.mae(average="macro"))).item()
     1.0
     """
-    metric = _checked(metric, "flattened")
+    return Metric(_pooled(_checked(metric, "flattened")))
+
+
+def _pooled(metric: Node) -> Node:
     if isinstance(metric, Measure):
-        return _pooled(metric)
-    if isinstance(metric, OverTargets):
-        return flattened(metric.metric)
-    return metric.with_parts([flattened(part) for part in metric.parts])
+        if not _has_label_averages(metric):
+            return metric
+        return replace(metric, parameters={**metric.parameters, "average": "micro"})
+    if isinstance(metric, OverTargets) or (isinstance(metric, Named) and metric.name == NAME):
+        return _pooled(metric.metric)
+    return metric.with_parts([_pooled(part) for part in metric.parts])
 
 
-def _pooled(measure: Measure) -> Measure:
-    if not _has_label_averages(measure):
-        return measure
-    name = None if measure.given_name == NAME else measure.given_name
-    return replace(measure, parameters={**measure.parameters, "average": "micro"}, given_name=name)
-
-
-def _over_targets(metric: Metric, weights: Mapping[Any, float] | None, target: str | None) -> Metric:
+def _over_targets(metric: Node, weights: Mapping[Any, float] | None, target: str | None) -> Node:
+    if isinstance(metric, Named):
+        mean = _over_targets(metric.metric, weights, target)
+        return replace(metric, metric=mean.metric if isinstance(mean, Named) else mean)
     if target is not None:
-        return OverTargets(metric, target, weights, metric.given_name)
+        return OverTargets(metric, target, weights)
     for measure in metric.measures():
         if measure.parameters["average"] != "micro":
             raise ParameterError(
@@ -94,18 +97,18 @@ def _over_targets(metric: Metric, weights: Mapping[Any, float] | None, target: s
     if isinstance(metric, Measure) and metric.undefined is None and not metric.looks_across:
         # The metric has that average itself. Its undefined= is for labels of which no row counts, too.
         average = {**metric.parameters, "average": weights or "macro"}
-        return replace(metric, parameters=average, given_name=metric.given_name or NAME)
-    return OverTargets(metric, None, weights, metric.given_name)
+        return Named(replace(metric, parameters=average), NAME)
+    return OverTargets(metric, None, weights)
 
 
-def _target_of(metrics: Sequence[Metric], target: str | None) -> str | None:
+def _target_of(metrics: Sequence[Node], target: str | None) -> str | None:
     """The column of the targets; None for that of the labels, where all metrics have averages over them."""
     measures = (measure for metric in metrics for measure in metric.measures())
     return target or (None if all(map(_has_label_averages, measures)) else "target")
 
 
 def _weights_of(
-    metrics: Mapping[Any, Metric], weights: Mapping[Any, float] | Sequence[float] | None
+    metrics: Mapping[Any, Node], weights: Mapping[Any, float] | Sequence[float] | None
 ) -> tuple[float, ...]:
     if not metrics:
         raise ParameterError(f"{NAME}: {{target: metric}} names no target.")
@@ -123,8 +126,8 @@ def _has_label_averages(measure: Measure) -> bool:
     return measure.declaration.grain is None and "average" in measure.parameters
 
 
-def _checked(metric: Any, name: str = NAME) -> Metric:
+def _checked(metric: Any, name: str = NAME) -> Node:
     if not isinstance(metric, Metric):
         kinds = "a metric or {target: metric}" if name == NAME else "a metric"
         raise ParameterError(f"{name} takes {kinds}, not {metric!r}.")
-    return metric
+    return metric.tree

@@ -23,7 +23,7 @@ from polars_mlmetrics.data.roles import (
 )
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE
-from polars_mlmetrics.formula.measure import on_shown
+from polars_mlmetrics.formula.measure import Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
 from polars_mlmetrics.query.requirements import check_measure, check_targets, check_thresholds
 
@@ -48,7 +48,7 @@ class Query:
     frame: pl.LazyFrame
     added: list[pl.Expr]
     schema: pl.Schema
-    metrics: list[Metric]
+    metrics: list[Node]
     plain: list[pl.Expr]
     order: list[str]
     by: list[KeyColumn]
@@ -251,11 +251,12 @@ def _one_output(expression: pl.Expr) -> pl.Expr:
     return expression
 
 
-def _sorted_out(given: Iterable[Any], roles: Mapping[str, Any]) -> tuple[list[Metric], list[pl.Expr], list[str]]:
-    metrics, plain, order = [], [], []
+def _sorted_out(given: Iterable[Any], roles: Mapping[str, Any]) -> tuple[list[Node], list[pl.Expr], list[str]]:
+    metrics: list[Node] = []
+    plain, order = [], []
     for metric in _flat(given):
         if isinstance(metric, Metric):
-            metrics.append(metric.on_the_rest(roles))
+            metrics.append(metric.tree.on_the_rest(roles))
             order.append(metric.output_name)
         elif isinstance(metric, pl.Expr):
             plain.append(_aggregating(_one_output(metric)))

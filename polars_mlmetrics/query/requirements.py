@@ -9,8 +9,7 @@ from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
 from polars_mlmetrics.data.roles import check_columns, check_key_types, check_role, is_one_of
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
-from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.shared import Cut
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
 
@@ -45,9 +44,9 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
     check_listed(measure, schema, keys)
 
 
-def check_targets(metric: Metric, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
+def check_targets(metric: Node, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
     """Refuse a mean over targets that the table does not have, or not as they are named."""
-    for mean in metric.tree():
+    for mean in metric.walk():
         if isinstance(mean, OverTargets | EachTarget):
             for column in mean.columns:
                 check_columns([column], schema, what="target column")
@@ -122,7 +121,7 @@ def _check_vocabulary(measure: Measure, dtype: pl.DataType) -> None:
     _check_names(measure, "label", named, dtype)
 
 
-def _check_names(metric: Metric, role: str, names: Iterable[Any], dtype: pl.DataType) -> None:
+def _check_names(metric: Node, role: str, names: Iterable[Any], dtype: pl.DataType) -> None:
     for name in names:
         if not _can_hold(dtype, name):
             of = f"{metric.output_name}: {role}"

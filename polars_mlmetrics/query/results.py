@@ -13,9 +13,9 @@ from polars_mlmetrics.engine.recorder import suffix_of
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.counts import counting, known_keys, samples_used, unknown_rows, used_rows
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
-from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.formula.metric import Metric, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
+from polars_mlmetrics.formula.tree import Named
 from polars_mlmetrics.formula.unit import Unit
 
 
@@ -53,7 +53,7 @@ class Cause(NamedTuple):
 class Account:
     """What a plan must work out for one metric, and the columns in which it is reported."""
 
-    def __init__(self, metric: Metric, plan: Plan, min_samples: int | None = None, *, tidy: bool = False) -> None:
+    def __init__(self, metric: Node, plan: Plan, min_samples: int | None = None, *, tidy: bool = False) -> None:
         self.metric = metric
         self.name = metric.output_name
         self._plan = plan
@@ -73,7 +73,7 @@ class Account:
         return tidy_row(self.name, self.value, self._counts)
 
     def _counted(self) -> dict[str, pl.Expr | None]:
-        parts = {part.key: part for _, part in _by_target(self.metric)}
+        parts = {part.planned.key: part.planned for part in _parts_of(self.metric)}
         added = [self._plan.add(part) for part in parts.values()]
         undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
         return {
@@ -88,12 +88,12 @@ class Account:
     # -- counts: of one measure, and of the parts of a metric together ---------------------------------------------
 
     def _over_parts(
-        self, metric: Metric, count: Count, of_arithmetic: Merge, of_targets: Merge, known: Known = ()
+        self, metric: Node, count: Count, of_arithmetic: Merge, of_targets: Merge, known: Known = ()
     ) -> pl.Expr | None:
         """A count of all parts of a metric together, in arithmetic and in a mean over targets."""
         if isinstance(metric, Measure):
             return count(metric, known)
-        parts: Iterable[Metric] = metric.parts
+        parts: Iterable[Node] = metric.parts
         if isinstance(metric, OverTargets):
             known = [pl.col(metric.column).is_not_null()]
         elif isinstance(metric, EachTarget):
@@ -104,18 +104,18 @@ class Account:
             return None
         return (of_targets if isinstance(metric, EachTarget) else of_arithmetic)(known_counts)
 
-    def _n_rows(self, metric: Metric) -> pl.Expr:
+    def _n_rows(self, metric: Node) -> pl.Expr:
         return self._required(metric, self._used, pl.min_horizontal)
 
-    def _n_excluded(self, metric: Metric) -> pl.Expr:
+    def _n_excluded(self, metric: Node) -> pl.Expr:
         return self._required(metric, self._excluded, pl.max_horizontal)
 
-    def _required(self, metric: Metric, count: Count, of_arithmetic: Merge) -> pl.Expr:
+    def _required(self, metric: Node, count: Count, of_arithmetic: Merge) -> pl.Expr:
         counted = self._over_parts(metric, count, of_arithmetic, pl.sum_horizontal)
         assert counted is not None
         return counted
 
-    def _n_samples(self, metric: Metric) -> pl.Expr | None:
+    def _n_samples(self, metric: Node) -> pl.Expr | None:
         return self._over_parts(metric, self._samples, pl.min_horizontal, pl.min_horizontal)
 
     def _used(self, measure: Measure, known: Known) -> pl.Expr:
@@ -142,7 +142,7 @@ class Account:
         support = SOFT_SUPPORT if "soft_truth" in guards else CATALOGUE["support"]
         return self._plan.value(counting(support, measure, [*known_keys(measure), *known]))
 
-    def _too_few(self, metric: Metric) -> pl.Expr:
+    def _too_few(self, metric: Node) -> pl.Expr:
         samples = self._n_samples(metric)
         return pl.lit(False) if samples is None else samples < self._min_samples
 
@@ -158,7 +158,7 @@ class Account:
         cases += [(cause.holds, cause.text) for cause in self._causes(self.metric)]
         return first_that_holds(cases, pl.lit("division by 0"))
 
-    def _causes(self, metric: Metric) -> Iterator[Cause]:
+    def _causes(self, metric: Node) -> Iterator[Cause]:
         if isinstance(metric, Planned):
             yield from self._causes_of(metric)
         elif isinstance(metric, EachTarget):
@@ -171,16 +171,21 @@ class Account:
         """Why a value that a plan works out may be null."""
         name, is_null = self._names[part.key], self._plan.value(part).is_null()
         is_small = pl.lit(False) if self._min_samples is None else self._too_few(part)
-        yield Cause((is_null | is_small) & (self._n_rows(part) == 0), self._none_left(part, name))
+        none = Cause((is_null | is_small) & (self._n_rows(part) == 0), self._none_left(part, name))
         counted = [samples_used(measure) for measure in part.measures() if self._min_samples is not None]
-        for reason in self._plan.reasons_of(self._plan.add(each) for each in (part, *counted)):
-            yield Cause(pl.col(reason).is_not_null(), pl.lit(name) + pl.col(reason), of_whole=True)
+        several = [
+            Cause(pl.col(reason).is_not_null(), pl.lit(name) + pl.col(reason), of_whole=True)
+            for reason in self._plan.reasons_of(self._plan.add(each) for each in (part, *counted))
+        ]
+        # With `undefined=` no rows have a value too, so they are not why there is none.
+        has_value = any(measure.undefined is not None for measure in part.measures())
+        yield from [*several, none] if has_value else [none, *several]
         yield Cause(is_small, pl.lit(f"{name}fewer than {self._min_samples} samples"), of_whole=True)
         for measure in part.measures():
             unknown = unknown_rows(measure)
             if unknown is not None:
                 (what, *_), rows = measure.probe.unknown, self._plan.value(unknown)
-                text = pl.format(f"{name}rows without a {what.partition('@')[0]}: {{}}", rows)
+                text = with_count(f"{name}rows without a {what.partition('@')[0]}: ", rows)
                 yield Cause(is_null & (rows > 0), text, of_whole=True)
         yield Cause(is_null, self._undefined(part, name))
 
@@ -193,9 +198,9 @@ class Account:
                 yield cause if cause.of_whole else Cause(cause.holds & ~pl.any_horizontal(has_value), cause.text)
         yield Cause(self._plan.value(mean).is_null(), pl.lit("the weights of the targets sum to 0"))
 
-    def _none_left(self, metric: Metric, name: str) -> pl.Expr:
+    def _none_left(self, metric: Node, name: str) -> pl.Expr:
         excluded = self._n_excluded(metric)
-        counted = pl.format(f"{name}no rows: all {{}} are excluded for a null", excluded)
+        counted = with_count(f"{name}no rows: all ", excluded, " are excluded for a null")
         return pl.when(excluded == 0).then(pl.lit(f"{name}no rows")).otherwise(counted)
 
     def _undefined(self, part: Planned, name: str) -> pl.Expr:
@@ -210,34 +215,47 @@ class Account:
         return (
             pl.when(units == 0)
             .then(pl.lit(f"{name}the weights of the {unit}s sum to 0"))
-            .otherwise(pl.format(f"{name}undefined in {{}} {unit}s{why}", units))
+            .otherwise(with_count(f"{name}undefined in ", units, f" {unit}s{why}"))
         )
 
 
-def _by_target(metric: Metric, target: str = "") -> Iterator[tuple[str, Planned]]:
-    """What a plan works out of a metric, each with the target whose rows alone it reads."""
+class Part(NamedTuple):
+    """What a plan works out of a metric."""
+
+    target: str
+    """How a reason begins that is of one target, whose rows alone the part reads."""
+    name: str
+    planned: Planned
+
+
+def _parts_of(metric: Node, target: str = "", name: str | None = None) -> Iterator[Part]:
     if isinstance(metric, Planned):
-        yield target, metric
+        yield Part(target, name or metric.output_name, metric)
     elif isinstance(metric, EachTarget):
-        for name, part in metric.of_rows.items():
-            yield from _by_target(part, f"{target}target {name!r}: ")
+        for of, part in metric.of_rows.items():
+            yield from _parts_of(part, f"{target}target {of!r}: ")
     else:
         for part in metric.parts:
-            yield from _by_target(part, target)
+            yield from _parts_of(part, target, metric.output_name if isinstance(metric, Named) else None)
 
 
-def names_of_parts(metric: Metric, roles: Table) -> dict[tuple[Any, ...], str]:
+def names_of_parts(metric: Node, roles: Table) -> dict[tuple[Any, ...], str]:
     """How a reason begins that is of one part of a metric: with its name, where there are several."""
-    parts = {part.key: (target, part) for target, part in _by_target(metric)}
-    texts = {key: f"{target}{part.output_name}: " for key, (target, part) in parts.items()}
+    parts = {part.planned.key: part for part in _parts_of(metric)}
+    texts = {key: f"{part.target}{part.name}: " for key, part in parts.items()}
     shown = list(texts.values())
-    for key, (target, part) in parts.items():
-        alone = sum(other == target for other, _ in parts.values()) == 1
+    for key, (target, _, planned) in parts.items():
+        alone = sum(other.target == target for other in parts.values()) == 1
         if alone:
             texts[key] = target if len(parts) > 1 else ""
-        elif shown.count(texts[key]) > 1 and isinstance(part, Measure):
-            texts[key] = f"{target}{part.call}{suffix_of(part, roles)}: "
+        elif shown.count(texts[key]) > 1 and isinstance(planned, Measure):
+            texts[key] = f"{target}{planned.call}{suffix_of(planned, roles)}: "
     return texts
+
+
+def with_count(before: str, count: pl.Expr, after: str = "") -> pl.Expr:
+    """A text with a number in it. The texts may hold braces, as the repr of a mapping does."""
+    return pl.lit(before) + count.cast(pl.String) + pl.lit(after)
 
 
 def sum_of_known(counts: Iterable[pl.Expr]) -> pl.Expr:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -16,7 +15,6 @@ from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state import RESERVED, Contents, spec
 from polars_mlmetrics.engine.state_plan import StatePlan, bucket_of
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, StateError
-from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.results import Account
 from polars_mlmetrics.query.source import passes_of
@@ -119,7 +117,7 @@ def _state(query: Query, passes: Passes | None, buckets: dict[str, Any] | None) 
         buckets=buckets,
         roles=_told(query.roles),
         columns=_columns_read(query),
-        metrics=sorted({_without_name(measure) for metric in query.metrics for measure in metric.measures()}),
+        metrics=sorted({repr(measure) for metric in query.metrics for measure in metric.measures()}),
         listed=None if log is None else log.dtype.categories.to_list(),
         statistics={
             held.statistic.name: {"merge": spec(held.statistic), "label": held.by_label, "bin": held.by_bin}
@@ -138,11 +136,6 @@ def _expressions(query: Query) -> dict[str, str]:
     """The by columns that are expressions, and what they are."""
     added = {expression.meta.output_name(): expression for expression in query.added}
     return {key.name: text_of(added[key.column].meta.undo_aliases()) for key in query.by if key.column in added}
-
-
-def _without_name(measure: Measure) -> str:
-    """A measure as it is called, under whatever name: that is for `finish` to say."""
-    return repr(replace(measure, given_name=None))
 
 
 def _in_order(table: pl.LazyFrame, contents: Contents) -> pl.LazyFrame:

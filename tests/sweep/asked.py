@@ -411,9 +411,11 @@ class Averaged(Node):
     def answer(self, part: Part, setting: Setting) -> Answer:
         pairs, unknown = [], False
         for name, node, rows in self._targets(part):
+            answer = node.answer(rows, setting)
+            if answer.or_null:
+                return UNCLEAR
             if all(outcome(leaf, *own.of(leaf, rows)).included == 0 for leaf, own in node.leaves(setting)):
                 continue
-            answer = node.answer(rows, setting)
             if answer.unclear:
                 return UNCLEAR
             unknown |= answer.value is None and any(
@@ -435,15 +437,16 @@ class Averaged(Node):
     def counts(self, part: Part, setting: Setting) -> Counts:
         if self.names is None:
             named = part.where(Where(self.column, "ne", None))
-            counts, of_named = self.each[0].counts(part, setting), self.each[0].counts(named, setting)
-            lost = counts.n_rows - of_named.n_rows
+            leaves = [(leaf.counts(part, own), leaf.counts(named, own)) for leaf, own in self.each[0].leaves(setting)]
+            n_excluded = max(of_all.n_excluded + of_all.n_rows - of_named.n_rows for of_all, of_named in leaves)
             undefined = sum(
                 node.answer(rows, setting).value is None
                 and any(outcome(leaf, *own.of(leaf, rows)).included for leaf, own in node.leaves(setting))
                 for _, node, rows in self._targets(part)
             )
             which = (self.code(), repr(setting.bound), repr(setting.scope))
-            return replace(of_named, n_excluded=counts.n_excluded + lost, undefined={which: undefined})
+            of_named = self.each[0].counts(named, setting)
+            return replace(of_named, n_excluded=n_excluded, undefined={which: undefined})
         each = [(name, node.counts(rows, setting)) for name, node, rows in self._targets(part)]
         undefined = {(name, which): n for name, counts in each for which, n in counts.undefined.items()}
         return Counts.over([counts for _, counts in each], sum, sum, sum, undefined)

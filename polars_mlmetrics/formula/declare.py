@@ -1,0 +1,104 @@
+"""`@metric`: one declaration in, a factory with signature, docstring and checks out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Grain
+from polars_mlmetrics.errors import NameCollisionError, ParameterError, unknown
+from polars_mlmetrics.formula.averages import Best
+from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.parameters import check_labels, check_parameter
+from polars_mlmetrics.formula.shared import Cut
+from polars_mlmetrics.formula.unit import Unit
+
+P = ParamSpec("P")
+
+
+def metric(
+    *,
+    range: tuple[float, float],
+    best: Best | None,
+    undefined_when: str,
+    grain: Grain | None = None,
+    counts: bool = False,
+    of_returned: bool = False,
+) -> Callable[[Callable[Concatenate[Unit, P], pl.Expr]], Callable[P, Metric]]:
+    """Declare a metric: a function of a `Unit` that returns the value of one unit of rows.
+
+    `range` and `best` say where its values lie and which end is good, `undefined_when` completes the sentence
+    "null when …". The grain is left out where the metric has an `average`. `counts` is for whole numbers that are
+    summed over units and never null. `of_returned` says that the value is right where the negatives that were not
+    returned are not in the table: such a metric alone takes what `with_truths` makes without `n_labels`.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> @mlm.metric(range=(0, float("inf")), best="min", undefined_when="no positives")
+    ... def amount_missed(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+    ...     missed = pl.when(u.truth & (u.score <= 0.5)).then(pl.col("amount"))
+    ...     return mlm.ratio(u.sum("amount_missed", missed), u.positives())
+    >>> log = pl.DataFrame({"score": [0.9, 0.2], "truth": [1, 1], "amount": [10, 50]})
+    >>> log.select(amount_missed()).item()
+    25.0
+    """
+
+    def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
+        declaration = Factory(formula, grain, range, best, undefined_when, counts, of_returned)
+        known = CATALOGUE.get(declaration.name)
+        if known is not None and known.formula.__module__ != formula.__module__:
+            owner = known.formula.__module__
+            raise NameCollisionError(f"a metric called {declaration.name!r} is already declared in {owner}.")
+        CATALOGUE[declaration.name] = declaration
+
+        @wraps(formula)
+        def factory(*args: P.args, **kwargs: P.kwargs) -> Metric:
+            return make(declaration, args, kwargs)
+
+        factory.__signature__ = declaration.__signature__.replace(return_annotation=Metric)  # type: ignore[attr-defined]
+        return factory
+
+    return declare
+
+
+class Factory(Declaration):
+    """A declaration that makes metrics."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Metric:
+        return make(self, args, kwargs)
+
+
+def make(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Metric:
+    """The metric of a declaration with these parameters."""
+    given = _bound(declaration, args, kwargs)
+    labels, undefined = given.pop("labels", None), given.pop("undefined")
+    for name, value in given.items():
+        check_parameter(declaration.name, name, value, declaration.annotations.get(name, Any))
+    if labels is not None:
+        check_labels(declaration.name, labels)
+    check_parameter(declaration.name, "undefined", undefined, float | None)
+    if "threshold" in given:
+        given["threshold"] = Cut(Cut.of(given["threshold"]).threshold, given.pop("inclusive"))
+    return Metric(Measure(declaration, given, undefined, None if labels is None else tuple(labels)))
+
+
+def _bound(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    for name in kwargs:
+        if name not in declaration.__signature__.parameters:
+            raise ParameterError(
+                unknown("parameter", name, declaration.__signature__.parameters, of=f"one of {declaration.name}'s")
+            )
+    try:
+        bound = declaration.__signature__.bind(*args, **kwargs)
+    except TypeError as error:
+        raise ParameterError(
+            f"{declaration.name}: {error} (parameters: {', '.join(declaration.__signature__.parameters)})."
+        ) from None
+    bound.apply_defaults()
+    return dict(bound.arguments)

@@ -13,14 +13,15 @@ from polars_mlmetrics.engine.folds import beside, fold
 from polars_mlmetrics.engine.lane import Columns
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
+from polars_mlmetrics.errors import MetricError, ParameterError
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.metrics.decisions import n_samples
+from polars_mlmetrics.query.account import Account, check_samples
 from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
-from polars_mlmetrics.query.results import TIDY, Account, Plain, check_samples
+from polars_mlmetrics.query.results import names_of, of_plain, table_of
 from polars_mlmetrics.query.source import passes_of
 
 PlanBy = Callable[[list[str]], Plan]
@@ -108,23 +109,23 @@ def evaluate(
 def settled(query: Query, plan_by: PlanBy, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
     """One row a group and slice."""
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
-    results = TIDY if tidy else query.order
-    query.check_names(results)
+    columns = names_of(query.order, tidy=tidy)
+    query.check_names(columns)
     if tidy:
         _check_numbers(query)
 
-    def table_of(by: list[str]) -> pl.LazyFrame:
+    def of_grouping(by: list[str]) -> pl.LazyFrame:
         plan = plan_by(by)
         accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
-        plain = {name: Plain(name, samples, min_samples) for name in query.plain_names}
         tables = [plan.groups()] if accounts or samples is not None else []
-        if plain:
+        if query.plain:
             tables.append(fold(query.rows, by, query.plain))
-        columns: dict[str, Account | Plain] = {**accounts, **plain}
-        return (_tidy if tidy else _wide)(beside(tables, by), by, [columns[name] for name in query.order])
+        results = {name: account.result() for name, account in accounts.items()}
+        results |= {name: of_plain(name, samples, min_samples) for name in query.plain_names}
+        return table_of(beside(tables, by), by, [results[name] for name in query.order], tidy=tidy)
 
-    return stacked(query, table_of, results, in_order=True)
+    return stacked(query, of_grouping, columns, in_order=True)
 
 
 def _samples(query: Query, plan: Plan) -> pl.Expr:
@@ -133,15 +134,6 @@ def _samples(query: Query, plan: Plan) -> pl.Expr:
     check_samples([measure], query.schema)
     check_measure(measure, query.schema)
     return plan.value(measure)
-
-
-def _wide(table: pl.LazyFrame, by: list[str], columns: Sequence[Account | Plain]) -> pl.LazyFrame:
-    return table.select(*by, *(column.value.alias(column.name) for column in columns))
-
-
-def _tidy(table: pl.LazyFrame, by: list[str], columns: Sequence[Account | Plain]) -> pl.LazyFrame:
-    rows = f"{INTERNAL}tidy"
-    return table.select(*by, pl.concat_list(column.row() for column in columns).alias(rows)).explode(rows).unnest(rows)
 
 
 def unsettled(query: Query, plan_by: PlanBy, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:

@@ -1,305 +1,82 @@
-"""A metric's value together with its account: how many rows, samples and units stand behind it, and why it is null."""
+"""The columns of a result: one declaration, from which wide tables and tidy ones are made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table, check_columns
-from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.recorder import suffix_of
-from polars_mlmetrics.errors import ColumnError
-from polars_mlmetrics.formula.counts import counting, known_keys, samples_used, unknown_rows, used_rows
-from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
-from polars_mlmetrics.formula.targets import EachTarget, OverTargets
-from polars_mlmetrics.formula.tree import Named
-from polars_mlmetrics.formula.unit import Unit
+from polars_mlmetrics.errors import INTERNAL
+
+TIDY = pl.Schema(
+    {
+        "metric": pl.String,
+        "value": pl.Float64,
+        "se": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "ci_method": pl.String,
+        "ci_flag": pl.String,
+        "n_buckets": pl.Int64,
+        "n_clusters": pl.Int64,
+        "n_rows": pl.Int64,
+        "n_samples": pl.Int64,
+        "n_split": pl.Int64,
+        "n_excluded": pl.Int64,
+        "support": pl.Float64,
+        "n_undefined": pl.Int64,
+        "reason": pl.String,
+    }
+)
+"""All that a tidy table says of a metric in a group: always every column, null where there is nothing to say."""
+
+ROWS = f"{INTERNAL}tidy"
 
 
-def support_of_shares(u: Unit) -> pl.Expr:
-    """Σw·t of a truth that is a share."""
-    return u.sum("soft_support", u.soft_truth)
+@dataclass(frozen=True)
+class Result:
+    """What there is to say of one metric in a group."""
 
-
-SOFT_SUPPORT = Declaration(support_of_shares, None, (0, float("inf")), None, "no rows", counts=False)
-
-BLANK = {
-    "low": pl.Float64, "high": pl.Float64, "n_rows": pl.Int64, "n_samples": pl.Int64, "n_excluded": pl.Int64,
-    "support": pl.Float64, "n_undefined": pl.Int64, "reason": pl.String,
-}  # fmt: skip
-TIDY = ["metric", "value", *BLANK]
-
-Known = Sequence[pl.Expr]
-"""What must be known of a row beyond what its measure needs: its target."""
-
-Count = Callable[[Measure, Known], pl.Expr | None]
-"""A count of the rows of a measure; None where there is none."""
-
-Merge = Callable[[Iterable[pl.Expr]], pl.Expr]
-
-
-class Cause(NamedTuple):
-    """Why a value may be null."""
-
-    holds: pl.Expr
-    text: pl.Expr
-    of_whole: bool = False
-    """Whether it makes a mean over targets null too, of which this is one."""
-
-
-class Account:
-    """What a plan must work out for one metric, and the columns in which it is reported."""
-
-    def __init__(self, metric: Node, plan: Plan, min_samples: int | None = None, *, tidy: bool = False) -> None:
-        self.metric = metric
-        self.name = metric.output_name
-        self._plan = plan
-        counts = all(measure.declaration.counts for measure in metric.measures())
-        self._min_samples = None if counts else min_samples
-        self._names = names_of_parts(metric, plan.roles) if tidy else {}
-        value = plan.value(metric)
-        if self._min_samples is not None:
-            check_samples(metric.measures(), plan.schema)
-            value = pl.when(~self._too_few(metric)).then(value)
-        self.value = value
-        """The metric's value: null where there are too few samples."""
-        self._counts = self._counted() if tidy else {}
-
-    def row(self) -> pl.Expr:
-        """The tidy row: value, counts and reason, as a struct."""
-        return tidy_row(self.name, self.value, self._counts)
-
-    def _counted(self) -> dict[str, pl.Expr | None]:
-        parts = {part.planned.key: part.planned for part in _parts_of(self.metric)}
-        added = [self._plan.add(part) for part in parts.values()]
-        undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
-        return {
-            "n_rows": self._n_rows(self.metric),
-            "n_samples": self._n_samples(self.metric),
-            "n_excluded": self._n_excluded(self.metric),
-            "support": self._over_parts(self.metric, self._support, pl.min_horizontal, sum_of_known),
-            "n_undefined": self._plan.where_whole(undefined, added),
-            "reason": self._reason(parts.values()),
-        }
-
-    # -- counts: of one measure, and of the parts of a metric together ---------------------------------------------
-
-    def _over_parts(
-        self, metric: Node, count: Count, of_arithmetic: Merge, of_targets: Merge, known: Known = ()
-    ) -> pl.Expr | None:
-        """A count of all parts of a metric together, in arithmetic and in a mean over targets."""
-        if isinstance(metric, Measure):
-            return count(metric, known)
-        parts: Iterable[Node] = metric.parts
-        if isinstance(metric, OverTargets):
-            known = [pl.col(metric.column).is_not_null()]
-        elif isinstance(metric, EachTarget):
-            parts = metric.of_rows.values()
-        counts = [self._over_parts(part, count, of_arithmetic, of_targets, known) for part in parts]
-        known_counts = [count for count in counts if count is not None]
-        if not known_counts:
-            return None
-        return (of_targets if isinstance(metric, EachTarget) else of_arithmetic)(known_counts)
-
-    def _n_rows(self, metric: Node) -> pl.Expr:
-        return self._required(metric, self._used, pl.min_horizontal)
-
-    def _n_excluded(self, metric: Node) -> pl.Expr:
-        return self._required(metric, self._excluded, pl.max_horizontal)
-
-    def _required(self, metric: Node, count: Count, of_arithmetic: Merge) -> pl.Expr:
-        counted = self._over_parts(metric, count, of_arithmetic, pl.sum_horizontal)
-        assert counted is not None
-        return counted
-
-    def _n_samples(self, metric: Node) -> pl.Expr | None:
-        return self._over_parts(metric, self._samples, pl.min_horizontal, pl.min_horizontal)
-
-    def _used(self, measure: Measure, known: Known) -> pl.Expr:
-        # Rows are counted whether or not their samples are whole.
-        return pl.col(self._plan.add(used_rows(measure, known)).value)
-
-    def _excluded(self, measure: Measure, known: Known) -> pl.Expr:
-        """The rows with a null in a role, and those without a key of the metric's own unit."""
-        in_roles, of_group = (counting(CATALOGUE[name], measure) for name in ("n_excluded", "n_rows"))
-        return self._plan.value(in_roles) + self._plan.value(of_group) - self._used(measure, known)
-
-    def _samples(self, measure: Measure, known: Known) -> pl.Expr | None:
-        counted = samples_used(measure, known)
-        is_there = all(column in self._plan.schema for column in measure.table.sample)
-        # Where samples are asked for, the lack of them is an error.
-        if self._min_samples is None and not (is_there and self._plan.can_tell(counted)):
-            return None
-        return self._plan.value(counted)
-
-    def _support(self, measure: Measure, known: Known) -> pl.Expr | None:
-        guards = measure.probe.door.guards
-        if guards.keys().isdisjoint({"soft_truth", "truth"}):
-            return None
-        support = SOFT_SUPPORT if "soft_truth" in guards else CATALOGUE["support"]
-        return self._plan.value(counting(support, measure, [*known_keys(measure), *known]))
-
-    def _too_few(self, metric: Node) -> pl.Expr:
-        samples = self._n_samples(metric)
-        return pl.lit(False) if samples is None else samples < self._min_samples
-
-    # -- why a value is null -------------------------------------------------------------------------------------
-
-    def _reason(self, parts: Iterable[Planned]) -> pl.Expr:
-        """The first of the causes that holds, in words; null where the value is a number."""
-        is_nan = self.value.cast(pl.Float64).is_nan()
-        what = "broken rows: a NaN, or a value out of range"
-        broken = [(self._plan.value(part).is_nan(), pl.lit(self._names[part.key] + what)) for part in parts]
-        cases = [(is_nan, first_that_holds(broken, pl.lit("no number, such as inf - inf or the root of -1")))]
-        cases += [(self.value.is_not_null(), pl.lit(None, dtype=pl.String))]
-        cases += [(cause.holds, cause.text) for cause in self._causes(self.metric)]
-        return first_that_holds(cases, pl.lit("division by 0"))
-
-    def _causes(self, metric: Node) -> Iterator[Cause]:
-        if isinstance(metric, Planned):
-            yield from self._causes_of(metric)
-        elif isinstance(metric, EachTarget):
-            yield from self._causes_of_mean(metric)
-        else:
-            for part in metric.parts:
-                yield from self._causes(part)
-
-    def _causes_of(self, part: Planned) -> Iterator[Cause]:
-        """Why a value that a plan works out may be null."""
-        name, is_null = self._names[part.key], self._plan.value(part).is_null()
-        is_small = pl.lit(False) if self._min_samples is None else self._too_few(part)
-        none = Cause((is_null | is_small) & (self._n_rows(part) == 0), self._none_left(part, name))
-        counted = [samples_used(measure) for measure in part.measures() if self._min_samples is not None]
-        several = [
-            Cause(pl.col(reason).is_not_null(), pl.lit(name) + pl.col(reason), of_whole=True)
-            for reason in self._plan.reasons_of(self._plan.add(each) for each in (part, *counted))
-        ]
-        # With `undefined=` no rows have a value too, so they are not why there is none.
-        has_value = any(measure.undefined is not None for measure in part.measures())
-        yield from [*several, none] if has_value else [none, *several]
-        yield Cause(is_small, pl.lit(f"{name}fewer than {self._min_samples} samples"), of_whole=True)
-        for measure in part.measures():
-            unknown = unknown_rows(measure)
-            if unknown is not None:
-                (what, *_), rows = measure.probe.unknown, self._plan.value(unknown)
-                text = with_count(f"{name}rows without a {what.partition('@')[0]}: ", rows)
-                yield Cause(is_null & (rows > 0), text, of_whole=True)
-        yield Cause(is_null, self._undefined(part, name))
-
-    def _causes_of_mean(self, mean: EachTarget) -> Iterator[Cause]:
-        """Why a mean over targets with a metric for each may be null."""
-        yield Cause(self._n_rows(mean) == 0, self._none_left(mean, ""))
-        has_value = [self._plan.value(part).is_not_null() & (self._n_rows(part) > 0) for part in mean.of_rows.values()]
-        for part in mean.of_rows.values():
-            for cause in self._causes(part):
-                yield cause if cause.of_whole else Cause(cause.holds & ~pl.any_horizontal(has_value), cause.text)
-        yield Cause(self._plan.value(mean).is_null(), pl.lit("the weights of the targets sum to 0"))
-
-    def _none_left(self, metric: Node, name: str) -> pl.Expr:
-        excluded = self._n_excluded(metric)
-        counted = with_count(f"{name}no rows: all ", excluded, " are excluded for a null")
-        return pl.when(excluded == 0).then(pl.lit(f"{name}no rows")).otherwise(counted)
-
-    def _undefined(self, part: Planned, name: str) -> pl.Expr:
-        reasons = list(dict.fromkeys(measure.declaration.undefined_when for measure in part.measures()))
-        # Rows there are, or this were not asked.
-        when = "no row has a weight above 0" if reasons[0] == "no rows" else reasons[0]
-        unit = part.grain if isinstance(part, Measure) else "target"
-        if unit == "group":
-            return pl.lit(name + when)
-        units = pl.col(self._plan.add(part).undefined_units)
-        why = "" if reasons[1:] else f": {when}"
-        return (
-            pl.when(units == 0)
-            .then(pl.lit(f"{name}the weights of the {unit}s sum to 0"))
-            .otherwise(with_count(f"{name}undefined in ", units, f" {unit}s{why}"))
-        )
-
-
-class Part(NamedTuple):
-    """What a plan works out of a metric."""
-
-    target: str
-    """How a reason begins that is of one target, whose rows alone the part reads."""
     name: str
-    planned: Planned
+    value: pl.Expr
+    facts: Mapping[str, pl.Expr | None] = field(default_factory=dict)
+    """Columns of a tidy table beside the value; None where nothing is known."""
+
+    def wide(self) -> list[pl.Expr]:
+        """Its columns in a wide table."""
+        return [self.value.alias(self.name)]
+
+    def tidy(self) -> pl.Expr:
+        """Its row in a tidy table, as a struct."""
+        told = {**self.facts, "metric": pl.lit(self.name), "value": self.value}
+        return pl.struct(_as_column(told.get(name), name) for name in TIDY)
 
 
-def _parts_of(metric: Node, target: str = "", name: str | None = None) -> Iterator[Part]:
-    if isinstance(metric, Planned):
-        yield Part(target, name or metric.output_name, metric)
-    elif isinstance(metric, EachTarget):
-        for of, part in metric.of_rows.items():
-            yield from _parts_of(part, f"{target}target {of!r}: ")
-    else:
-        for part in metric.parts:
-            yield from _parts_of(part, target, metric.output_name if isinstance(metric, Named) else None)
+def _as_column(expression: pl.Expr | None, name: str) -> pl.Expr:
+    return (pl.lit(None) if expression is None else expression).cast(TIDY[name]).alias(name)
 
 
-def names_of_parts(metric: Node, roles: Table) -> dict[tuple[Any, ...], str]:
-    """How a reason begins that is of one part of a metric: with its name, where there are several."""
-    parts = {part.planned.key: part for part in _parts_of(metric)}
-    texts = {key: f"{part.target}{part.name}: " for key, part in parts.items()}
-    shown = list(texts.values())
-    for key, (target, _, planned) in parts.items():
-        alone = sum(other.target == target for other in parts.values()) == 1
-        if alone:
-            texts[key] = target if len(parts) > 1 else ""
-        elif shown.count(texts[key]) > 1 and isinstance(planned, Measure):
-            texts[key] = f"{target}{planned.call}{suffix_of(planned, roles)}: "
-    return texts
+def names_of(order: Sequence[str], *, tidy: bool) -> list[str]:
+    """The names of the columns that tell of metrics."""
+    return TIDY.names() if tidy else list(order)
 
 
-def with_count(before: str, count: pl.Expr, after: str = "") -> pl.Expr:
-    """A text with a number in it. The texts may hold braces, as the repr of a mapping does."""
-    return pl.lit(before) + count.cast(pl.String) + pl.lit(after)
+def table_of(groups: pl.LazyFrame, by: Sequence[str], results: Sequence[Result], *, tidy: bool) -> pl.LazyFrame:
+    """One row a group, or a row for each group and metric."""
+    if not tidy:
+        return groups.select(*by, *(column for result in results for column in result.wide()))
+    rows = f"{INTERNAL}tidy"
+    return (
+        groups.select(*by, pl.concat_list(result.tidy() for result in results).alias(rows)).explode(rows).unnest(rows)
+    )
 
 
-def sum_of_known(counts: Iterable[pl.Expr]) -> pl.Expr:
-    """The sum of those that are not null; null where all are."""
-    parts = list(counts)
-    return pl.when(pl.any_horizontal(part.is_not_null() for part in parts)).then(pl.sum_horizontal(parts))
-
-
-def first_that_holds(cases: Sequence[tuple[pl.Expr, pl.Expr]], otherwise: pl.Expr) -> pl.Expr:
-    """The value of the first case whose condition holds."""
-    for condition, value in reversed(cases):
-        otherwise = pl.when(condition).then(value).otherwise(otherwise)
-    return otherwise
-
-
-def tidy_row(name: str, value: pl.Expr, told: Mapping[str, pl.Expr | None]) -> pl.Expr:
-    """A row of the tidy table: what is not known of a value is null."""
-    columns = {column: told.get(column) for column in BLANK}
-    shown = [(pl.lit(None) if e is None else e).cast(BLANK[column]).alias(column) for column, e in columns.items()]
-    return pl.struct(pl.lit(name).alias("metric"), value.cast(pl.Float64).alias("value"), *shown)
-
-
-class Plain:
-    """A plain expression, which has a value and nothing else to report, but for a lack of samples."""
-
-    def __init__(self, name: str, samples: pl.Expr | None, min_samples: int | None) -> None:
-        self.name = name
-        self.value = pl.col(name)
-        self._counts: dict[str, pl.Expr | None] = {}
-        if samples is not None:
-            is_small = samples < min_samples
-            self.value = pl.when(~is_small).then(self.value)
-            reason = pl.when(is_small).then(pl.lit(f"fewer than {min_samples} samples"))
-            self._counts = {"n_samples": samples, "reason": reason}
-
-    def row(self) -> pl.Expr:
-        """The tidy row, as a struct."""
-        return tidy_row(self.name, self.value, self._counts)
-
-
-def check_samples(measures: Iterable[Measure], schema: pl.Schema) -> None:
-    """Refuse to count samples where there are none."""
-    for measure in measures:
-        try:
-            check_columns(measure.table.sample, schema, what="sample column")
-        except ColumnError as error:
-            raise ColumnError(f"min_samples counts samples: {error}") from None
+def of_plain(name: str, samples: pl.Expr | None, min_samples: int | None) -> Result:
+    """A plain expression, which has a value and nothing else to say, but for a lack of samples."""
+    value = pl.col(name)
+    if samples is None:
+        return Result(name, value)
+    is_small = samples < min_samples
+    reason = pl.when(is_small).then(pl.lit(f"fewer than {min_samples} samples"))
+    return Result(name, pl.when(~is_small).then(value), {"n_samples": samples, "reason": reason})

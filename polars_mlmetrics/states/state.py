@@ -15,8 +15,8 @@ from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state import RESERVED, Contents, spec
 from polars_mlmetrics.engine.state_plan import StatePlan, bucket_of
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, StateError
+from polars_mlmetrics.query.account import Account
 from polars_mlmetrics.query.query import Keys, Query
-from polars_mlmetrics.query.results import Account
 from polars_mlmetrics.query.source import passes_of
 
 

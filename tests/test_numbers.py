@@ -12,6 +12,7 @@ import sklearn.metrics as sk
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.sources import Rows
 from tests.cases import CASES
 from tests.frames import worlds
 from tests.oracle import both
@@ -129,13 +130,13 @@ def test_no_sum_can_wrap(weighted: bool) -> None:
 
 def summed(metric: mlm.Metric, rows: pl.LazyFrame) -> Iterator[tuple[str, pl.DataType]]:
     """The statistics of a metric that are sums, each with its type."""
-    plan = Plan(rows, ["world"], Table.of({}))
+    plan = Plan(Rows(rows, "label"), ["world"], Table.of({}))
     for measure in metric.tree.measures():
         plan.add(measure)
-    for lane in plan._lanes.values():
-        looked_back = [pl.lit(0.0).alias(name) for name in lane.looks_back]
-        table = lane.fold.rows_with_features().with_columns(looked_back)
-        sums = [statistic for statistic in lane.fold.statistics.values() if statistic.monoid == "sum"]
+    for partial in plan._partials.values():
+        looked_back = [pl.lit(0.0).alias(name) for name in partial.looks_back]
+        table = partial.fold.with_features(rows).with_columns(looked_back)
+        sums = [statistic for statistic in partial.fold.statistics.values() if statistic.monoid == "sum"]
         yield from (
             table.select(statistic.row.sum().alias(statistic.name) for statistic in sums).collect_schema().items()
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -10,9 +10,10 @@ import polars as pl
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
 from polars_mlmetrics.engine.folds import beside, fold
-from polars_mlmetrics.engine.lane import Columns
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import MetricError, ParameterError
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
@@ -22,10 +23,7 @@ from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import names_of, of_plain, table_of
-from polars_mlmetrics.query.source import passes_of
-
-PlanBy = Callable[[list[str]], Plan]
-"""How a plan is begun, by the columns of its groups."""
+from polars_mlmetrics.query.source import passes_of, source_of
 
 
 def evaluate(
@@ -93,20 +91,18 @@ def evaluate(
     check_reached(query.plain, query.bound)
     split = passes_of(query, passes, memory, progress=progress)
 
-    def plan_of(split: Passes | None) -> PlanBy:
-        return lambda by: Plan(query.rows, by, query.roles, split)
-
     def table(split: Passes | None) -> pl.LazyFrame:
+        source = source_of(query, split)
         if per is None:
-            return settled(query, plan_of(split), min_samples, tidy=tidy)
-        return unsettled(query, plan_of(split), per, min_samples, tidy=tidy)
+            return settled(query, source, min_samples, tidy=tidy)
+        return unsettled(query, source, per, min_samples, tidy=tidy)
 
     if split is None:
         return as_given(frame, table(None))
     return as_given_later(frame, lambda: table(split), table(None))
 
 
-def settled(query: Query, plan_by: PlanBy, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def settled(query: Query, source: Source, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
     """One row a group and slice."""
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
     columns = names_of(query.order, tidy=tidy)
@@ -115,7 +111,7 @@ def settled(query: Query, plan_by: PlanBy, min_samples: int | None, *, tidy: boo
         _check_numbers(query)
 
     def of_grouping(by: list[str]) -> pl.LazyFrame:
-        plan = plan_by(by)
+        plan = Plan(source, by, query.roles)
         accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
         tables = [plan.groups()] if accounts or samples is not None else []
@@ -136,7 +132,7 @@ def _samples(query: Query, plan: Plan) -> pl.Expr:
     return plan.value(measure)
 
 
-def unsettled(query: Query, plan_by: PlanBy, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def unsettled(query: Query, source: Source, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
     """One row a unit of each group and slice."""
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
@@ -151,7 +147,7 @@ def unsettled(query: Query, plan_by: PlanBy, per: Grain, min_samples: int | None
     query.check_names([*keys, *names])
 
     def table_of(by: list[str]) -> pl.LazyFrame:
-        plan = plan_by(by)
+        plan = Plan(source, by, query.roles)
         values = [plan.value(metric, _unit_value).alias(metric.output_name) for metric in metrics]
         table = plan.units()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}

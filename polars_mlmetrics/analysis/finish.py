@@ -10,7 +10,6 @@ import polars as pl
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.query.query import Keys, Query
@@ -70,15 +69,13 @@ def finish(
     labels = {} if contents.label is None else {contents.label: schema["label"]}
     log = pl.Schema({**by_columns, **contents.log(), **labels})
     held = contents.held(frame.lazy())
-    query = Query.read(held.rows, metrics, by, slices, contents.roles, log=log, keys=contents.by)
+    query = Query.read(held.held, metrics, by, slices, contents.roles, log=log, keys=contents.by)
     if query.plain:
         raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state has no rows to work it out of.")
 
-    def plan(by: list[str]) -> Plan:
-        return Plan(pl.LazyFrame(schema=query.schema), by, query.roles, state=replace(held, added=query.added))
-
+    source = replace(held, schema=query.schema, added=query.added)
     if per is None:
-        table = settled(query, plan, min_samples, tidy=tidy)
+        table = settled(query, source, min_samples, tidy=tidy)
     else:
-        table = unsettled(query, plan, per, min_samples, tidy=tidy)
+        table = unsettled(query, source, per, min_samples, tidy=tidy)
     return as_given(frame, table)

@@ -26,14 +26,12 @@ _PAIR = f"{INTERNAL}pair"
 
 
 class Fold:
-    """Statistics of the rows at some keys: folded from the rows, or merged from a finer fold of them."""
+    """What is folded at some keys: statistics, and the columns that these read beside the table's own."""
 
-    def __init__(self, rows: pl.LazyFrame, keys: list[str]) -> None:
-        self.rows = rows
+    def __init__(self, keys: list[str]) -> None:
         self.keys = keys
         self.statistics: dict[str, Statistic] = {}
         self.features: dict[str, pl.Expr] = {}
-        self._parts: pl.LazyFrame | None = None
 
     def take(self, statistic: Statistic) -> None:
         """Fold a statistic too."""
@@ -45,50 +43,35 @@ class Fold:
         if not same_expression(self.features.setdefault(name, feature), feature):
             raise two_of_one_name(name.removeprefix(INTERNAL))
 
-    def merge_parts(self, parts: pl.LazyFrame) -> None:
-        """Take the statistics from folds of parts of the rows, one under the other."""
-        self._parts = parts
-
-    @property
-    def is_merged(self) -> bool:
-        """Whether it comes from folds of parts, which have looked at their rows as often as it takes."""
-        return self._parts is not None
-
-    def rows_with_features(self) -> pl.LazyFrame:
-        """The rows, with the columns that the statistics read beside the table's own."""
+    def with_features(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows with the columns that the statistics read beside the table's own."""
         # A run's key may read a rank, and so be worked out after it.
         first = [feature for feature in self.features.values() if not self._is_of_others(feature)]
         then = [feature for feature in self.features.values() if self._is_of_others(feature)]
-        rows = self.rows.with_columns(first) if first else self.rows
+        rows = rows.with_columns(first) if first else rows
         return rows.with_columns(then) if then else rows
 
     def _is_of_others(self, feature: pl.Expr) -> bool:
         return not self.features.keys().isdisjoint(feature.meta.root_names())
 
-    def table(self, statistics: Sequence[Statistic] | None = None, *, sparse: bool = False) -> pl.LazyFrame:
-        """One row a key, with the statistics (all of them, where none are named).
+    def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """One row a key, with the statistics of the rows."""
+        return fold_rows(self.with_features(rows), self.keys, list(self.statistics.values()))
 
-        `sparse` says that they are counts to which few rows add.
-        """
-        asked = list(self.statistics.values()) if statistics is None else statistics
-        if self._parts is not None:
-            return merge(self._parts, self.keys, asked)
-        return fold_rows(self.rows_with_features(), self.keys, asked, sparse=sparse)
+    def merged(self, tables: pl.LazyFrame) -> pl.LazyFrame:
+        """One row a key, with the statistics of folds at finer keys, or of parts of the rows."""
+        return merge(tables, self.keys, list(self.statistics.values()))
 
 
-def share(folds: Sequence[Fold]) -> None:
-    """Let folds of the same rows be merged from one, at all their keys together, that is worked out once."""
-    if len(folds) < 2:
-        return
-    shared = Fold(folds[0].rows, list(dict.fromkeys(key for each in folds for key in each.keys)))
+def together(folds: Sequence[Fold]) -> Fold:
+    """Folds as one, at all their keys: each can be merged from it."""
+    shared = Fold(list(dict.fromkeys(key for each in folds for key in each.keys)))
     for each in folds:
         for statistic in each.statistics.values():
             shared.take(statistic)
         for feature in each.features.values():
             shared.take_feature(feature)
-    parts = shared.table().cache()
-    for each in folds:
-        each.merge_parts(parts)
+    return shared
 
 
 def take(statistics: dict[str, Statistic], statistic: Statistic, keys: Sequence[str]) -> None:

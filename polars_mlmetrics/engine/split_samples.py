@@ -41,25 +41,17 @@ def counts_of(by: Mapping[str, str], sample: Sequence[str], usual: Sequence[str]
 class SeveralValues:
     """The counts of a log, by group."""
 
-    def __init__(
-        self, rows: pl.LazyFrame, by: list[str], sample: Sequence[str], counts: Counts, *,
-        in_passes: bool,
-    ) -> None:  # fmt: skip
-        self.rows = rows
+    bytes_a_row = 25
+
+    def __init__(self, by: list[str], sample: Sequence[str], counts: Counts, *, in_passes: bool) -> None:
         self.by = by
         self.sample = list(sample)
         self.counts = counts
         self.in_passes = in_passes
-        self.bytes_a_row = 25
-        self._parts: pl.LazyFrame | None = None
 
-    def read(self, rows: pl.LazyFrame) -> None:
-        """Take other rows."""
-        self.rows = rows
-
-    def part(self) -> pl.LazyFrame:
+    def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The counts of the rows; no row for a group without such samples."""
-        rows = self.rows.filter(pl.col(column).is_not_null() for column in self.sample)
+        rows = rows.filter(pl.col(column).is_not_null() for column in self.sample)
         codes = rows.select(*self.sample, code_of(self.by).alias(_CODE)).group_by(self.sample)
         ends = codes.agg(pl.col(_CODE).min().alias(_LOWEST), pl.col(_CODE).max().alias(_HIGHEST))
         several = ends.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self.sample).cache()
@@ -77,13 +69,12 @@ class SeveralValues:
         places = places.unique().with_row_index(_CODE).with_columns(numbers).with_columns(counted)
         return fold(places, self.by, [pl.col(list(self.counts)).sum().cast(pl.Int64)])
 
-    def merge(self, parts: Sequence[pl.DataFrame]) -> None:
-        """Take what parts of the rows gave, instead of the rows."""
-        self._parts = pl.concat(parts).lazy()
+    def merged(self, parts: pl.LazyFrame) -> pl.LazyFrame:
+        """What parts of the rows gave, as one."""
+        return fold(parts, self.by, [pl.col(list(self.counts)).sum()])
 
-    def table(self, groups: pl.LazyFrame) -> pl.LazyFrame:
+    def table(self, counts: pl.LazyFrame, groups: pl.LazyFrame) -> pl.LazyFrame:
         """The counts: a row of zeros for every group, and one more for those with such samples."""
-        counts = self.part() if self._parts is None else self._parts
         groups = groups.with_columns(code_of(self.by).alias(_CODE))
         # Two groups of one code would be an error here, never a sample that is not counted.
         groups = groups.join(groups.select(_CODE).unique(), on=_CODE, validate="1:1").drop(_CODE)

@@ -12,7 +12,7 @@ import polars as pl
 from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.data.roles import checked_roles, is_pattern
 from polars_mlmetrics.engine.folds import BIN, BUCKET
-from polars_mlmetrics.engine.state_rows import Held
+from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL, MetricError, StateError
 from polars_mlmetrics.formula.statistic import Moment, Monoid, Statistic
 
@@ -203,12 +203,12 @@ class Contents:
         read = {name: KINDS.get(kind, pl.String()) for name, kind in self.columns.items()}
         return read if self.listed is None else {**read, LISTED: pl.Enum(self.listed)}
 
-    def held(self, state: pl.LazyFrame) -> Held:
+    def held(self, state: pl.LazyFrame) -> StateRows:
         """A state under the names that a plan has for its columns."""
         named = {"bucket": BUCKET, "bin": BIN} | ({} if self.label is None else {"label": self.label})
         there = {name: named[name] for name in self.keys() if name in named}
-        return Held(
-            rows=state.select(self.names()[1:]).rename(there),
+        return StateRows(
+            held=state.select(self.names()[1:]).rename(there),
             by=self.by,
             has_buckets=self.buckets is not None,
             label=self.label,

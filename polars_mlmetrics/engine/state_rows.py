@@ -1,4 +1,4 @@
-"""What a state holds, as a plan reads it."""
+"""The rows of a state as a source: what it holds, and what it can answer."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.digests import digests_of
-from polars_mlmetrics.engine.folds import BUCKET, compacted
-from polars_mlmetrics.engine.lane import sums_of
+from polars_mlmetrics.engine.folds import BIN, BUCKET, beside, compacted
+from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.sources import units_of
 from polars_mlmetrics.engine.split_samples import Counts, counts_of, reasons
+from polars_mlmetrics.engine.values import sums_of
 from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.statistic import Statistic
 
 
 @dataclass(frozen=True)
-class Held:
+class StateRows:
     """The rows of a state, and what is known of them."""
 
-    rows: pl.LazyFrame
+    held: pl.LazyFrame
     by: list[str]
     has_buckets: bool
     label: str | None
@@ -35,37 +38,60 @@ class Held:
     """The by columns that were worked out from the columns of the log."""
     declared: Mapping[str, str]
     """What statistics of metrics from elsewhere mean, by name."""
+    schema: pl.Schema = field(default_factory=pl.Schema)
+    """The columns of the log that is spoken of, and the keys of the query."""
     added: Sequence[pl.Expr] = field(default_factory=list)
     """Keys of the query, made of its by columns."""
 
-    def merged(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
+    @property
+    def rows(self) -> pl.LazyFrame:
+        """No rows, of the types that those of the log had."""
+        return pl.LazyFrame(schema=self.schema)
+
+    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
+        return by
+
+    def is_in_passes(self, recorder: Recorder) -> bool:
+        return False
+
+    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+        merged = self._merged(by, {name for partial in asked for name in _needed(partial)})
+        return [(partial.merged(_as_parts(partial, merged, by)), by) for partial in asked]
+
+    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        return units_of(asked, [table for table, _ in self.partials(asked, by)])
+
+    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
+        return beside(tables, by)
+
+    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
+        # Samples are counted by group, whatever labels they have.
+        keys = [key for key in by if key not in self.finer]
+        why = reasons(self.held, self._names(), self.added, keys, counts)
+        return table.join(why, on=keys, how="left", nulls_equal=True) if keys else table.join(why, how="cross")
+
+    def _merged(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
         """Some statistics at keys of the query, all grains in one table."""
         needed = [statistic for name, statistic in self.statistics.items() if name in statistics]
         read = {name for key in self.added for name in key.meta.root_names()}
         by = [name for name in self.by if name in read or name in keys]
         # First as they are, since fewer rows are left then for which a key must be worked out.
-        rows = compacted(self.rows, [*by, *self.finer], needed).with_columns(self.added)
+        rows = compacted(self.held, [*by, *self.finer], needed).with_columns(self.added)
         return compacted(rows, list(dict.fromkeys([*keys, *self.finer])), needed)
-
-    def reasons(self, keys: Sequence[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
-        """For each group of the query why samples are not whole in it, by the column that is to say so."""
-        return reasons(self.rows, self._names(), self.added, keys, counts)
 
     def _names(self) -> dict[str, str]:
         return {**{name: name for name in self.by}, **({BUCKET: "bucket"} if self.has_buckets else {})}
 
-    def has_target(self, column: str) -> bool:
-        """Whether it tells the values of this column of the log apart."""
-        return column == self.label or (column in self.by and column not in self.expressions)
+    def check_target(self, name: str, column: str) -> None:
+        if column != self.label and (column not in self.by or column in self.expressions):
+            raise StateError(f"{name}: this state does not tell one {column!r} from another.")
 
-    def counts(self, recorder: Recorder, roles: Table) -> Counts:
-        """What must be counted so that the samples into which a measure looks are whole in every group."""
-        if not recorder.is_of_whole_samples:
-            return {}
-        return counts_of(self._names(), recorder.measure.table.sample, roles.sample)
+    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+        return not self.lacks(recorder, by, roles)
 
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> None:
+    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
         """Refuse a measure that cannot be answered by these keys, or that means something else than it did."""
+        check_merges(recorder)
         measure = recorder.measure
         if self.label in by:
             check_label_as_target(recorder, measure.table.label)
@@ -82,6 +108,13 @@ class Held:
                 f"{measure.output_name} needs {lacking[0]}{more}, which this state does not hold: it was made for "
                 f"other metrics, or for these on other rows or roles."
             )
+        return self._counts(recorder, roles)
+
+    def _counts(self, recorder: Recorder, roles: Table) -> Counts:
+        """What must be counted so that the samples into which a measure looks are whole in every group."""
+        if not recorder.is_of_whole_samples:
+            return {}
+        return counts_of(self._names(), recorder.measure.table.sample, roles.sample)
 
     def lacks(self, recorder: Recorder, by: Sequence[str], roles: Table) -> list[str]:
         """What a measure needs by these keys and is not held, or as something else, in words."""
@@ -95,7 +128,7 @@ class Held:
             *(statistic.name for statistic in asked if not self._is_held(statistic, by_label=by_label)),
             *(name for name in own if name not in self.declared),
             *(name for name in names if name in self.declared and name not in own),
-        ] or [name for name in self.counts(recorder, roles) if name not in self.statistics]
+        ] or [name for name in self._counts(recorder, roles) if name not in self.statistics]
         return [
             f"{name!r} by label" if by_label and name in self.statistics else repr(name)
             for name in dict.fromkeys(lacking)
@@ -106,6 +139,34 @@ class Held:
         if held is None or (by_label and statistic.name not in self.by_label):
             return False
         return (held.monoid, held.moment) == (statistic.monoid, statistic.moment)
+
+
+def _needed(partial: Partial) -> list[str]:
+    """The statistics that a state must hold for it."""
+    return list(partial.values.held_sums()) if partial.grain == "sample" else list(partial.fold.statistics)
+
+
+def _as_parts(partial: Partial, merged: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
+    """What a state holds of a partial, under the names that the partial has for it."""
+    if partial.grain == "sample":
+        return merged.select(*by, *(pl.col(name).alias(own) for name, own in partial.values.held_sums().items()))
+    if partial.run is None:
+        return merged
+    # The bins of other measures stand in the same column.
+    own = pl.any_horizontal(pl.col(s.name).is_not_null() for r, _ in partial.values.measures for s in r.run_rows)
+    return merged.with_columns(pl.when(own).then(pl.col(BIN)).alias(partial.run.meta.output_name()))
+
+
+def check_merges(recorder: Recorder) -> None:
+    """Refuse a measure that no state can hold."""
+    if recorder.merges:
+        return
+    measure = recorder.measure
+    open_ended = [name for name in ("bins", "prior") if measure.parameters.get(name, "") is None]
+    hint = f"With {open_ended[0]}= it can." if open_ended else "Ask `evaluate` for it."
+    raise StateError(
+        f"{measure.output_name} cannot be held in a state: it looks at all rows of a group together. {hint}"
+    )
 
 
 def check_label_as_target(recorder: Recorder, label: str) -> None:

@@ -27,6 +27,10 @@ def grain_of(average: Average) -> Grain:
     return GRAIN_OF[average] if isinstance(average, str) else "label"
 
 
+COUNTS = ("units", "defined")
+"""What settling needs that is a number of units."""
+
+
 @dataclass(frozen=True)
 class Settlement:
     """How the values of units become the value of their group.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Table, check_columns
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.asked import Asked
 from polars_mlmetrics.engine.recorder import suffix_of
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.counts import counting, known_keys, samples_used, unknown_rows, used_rows
@@ -48,7 +48,7 @@ class Cause(NamedTuple):
 class Account:
     """What a plan must work out for one metric, and the columns in which it is reported."""
 
-    def __init__(self, metric: Node, plan: Plan, min_samples: int | None = None, *, tidy: bool = False) -> None:
+    def __init__(self, metric: Node, plan: Asked, min_samples: int | None = None, *, tidy: bool = False) -> None:
         self.metric = metric
         self.name = metric.output_name
         self._plan = plan
@@ -126,7 +126,7 @@ class Account:
         counted = samples_used(measure, known)
         is_there = all(column in self._plan.schema for column in measure.table.sample)
         # Where samples are asked for, the lack of them is an error.
-        if self._min_samples is None and not (is_there and self._plan.can_tell(counted)):
+        if self._min_samples is None and not (is_there and self._plan.can_answer(counted)):
             return None
         return self._plan.value(counted)
 

@@ -10,6 +10,7 @@ import polars as pl
 from polars_mlmetrics.data.bare_scan import FileByFile
 from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.engine.sources import Rows, RowsInPasses
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
 from polars_mlmetrics.query.query import Query
 
@@ -22,6 +23,13 @@ def passes_of(
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression: passes cannot merge what it gives.")
     sample = () if count is None else _sample(query)
     return passes_over(query.frame, query.with_keys, sample, count, memory, progress=progress)
+
+
+def source_of(query: Query, passes: Passes | None) -> Rows:
+    """The rows of a query, at once or in passes."""
+    if passes is None:
+        return Rows(query.rows, query.roles.label, query.schema)
+    return RowsInPasses(passes, query.roles.label, query.schema)
 
 
 def passes_over(

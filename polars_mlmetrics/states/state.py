@@ -13,11 +13,11 @@ from polars_mlmetrics.data.roles import Roles, Table, checked_roles, text_of
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state import RESERVED, Contents, spec
-from polars_mlmetrics.engine.state_plan import StatePlan, bucket_of
+from polars_mlmetrics.engine.state_table import StateTable, bucket_of
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, StateError
 from polars_mlmetrics.query.account import Account
 from polars_mlmetrics.query.query import Keys, Query
-from polars_mlmetrics.query.source import passes_of
+from polars_mlmetrics.query.source import passes_of, source_of
 
 
 def state(
@@ -102,7 +102,7 @@ def _buckets(schema: pl.Schema, sample: Sequence[str], buckets: int) -> tuple[pl
 
 def _state(query: Query, passes: Passes | None, buckets: dict[str, Any] | None) -> pl.LazyFrame:
     named = {key.column: key.name for key in query.by} | ({BUCKET: "bucket"} if buckets else {})
-    plan = StatePlan(query.rows, named, query.roles, passes)
+    plan = StateTable(source_of(query, passes), named, query.roles)
     for metric in query.metrics:
         plan.value(metric)
     # Samples are counted where they are folded anyway, which all metrics together decide.

@@ -8,22 +8,23 @@ queries are of different types, and do not go one under the other.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain, Table
+from polars_mlmetrics.engine.asked import FEW, Asked
 from polars_mlmetrics.engine.digests import digests_of, is_from_elsewhere
-from polars_mlmetrics.engine.folds import BIN, BUCKET, CODE, Fold, beside, compacted, share, two_of_one_name
-from polars_mlmetrics.engine.lane import Columns, Lane, held_sums, sums_of
-from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.plan import FEW, InPasses, Plan, check_merges
+from polars_mlmetrics.engine.folds import BIN, beside, compacted, two_of_one_name
+from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.sources import Rows, named
 from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
-from polars_mlmetrics.engine.state_rows import check_label_as_target
+from polars_mlmetrics.engine.state_rows import check_label_as_target, check_merges
+from polars_mlmetrics.engine.values import Columns, sums_of
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.arithmetic import modulo, splitmix
 from polars_mlmetrics.formula.measure import Measure, Planned
@@ -47,34 +48,36 @@ class AtGrain(NamedTuple):
     by_bin: bool = False
 
 
-class StatePlan(Plan):
-    """What measures need of the rows of a frame, as a state."""
+class StateTable(Asked):
+    """The partials that measures need of a log, as the one table that a state is."""
 
-    def __init__(self, rows: pl.LazyFrame, by: Mapping[str, str], roles: Table, passes: Passes | None = None) -> None:
-        super().__init__(rows, list(by), roles, passes)
+    source: Rows
+
+    def __init__(self, source: Rows, by: Mapping[str, str], roles: Table) -> None:
+        super().__init__(source, list(by), roles)
         self._names = by
         self._of_rows: list[OfRows] = []
-        self._of_samples: list[tuple[Recorder, Columns]] = []
+        self._of_samples: list[Recorder] = []
         self._of_several: dict[tuple[str, ...], SeveralValues] = {}
         self._labels: set[str] = set()
         self.declared: dict[str, str] = {}
         """What statistics mean that metrics from elsewhere ask for."""
 
-    def can_tell(self, measure: Measure) -> bool:
+    def can_answer(self, measure: Measure) -> bool:
         """Whether it takes no fold of its own: samples are many, and are folded only where a metric asks for them."""
         return measure.grain != "sample" or bool(self._of_samples)
 
-    def _add_units(self, measure: Measure, columns: Columns) -> None:
+    def _add_measure(self, measure: Measure, columns: Columns) -> None:
         self._need(measure, columns, by_label=measure.grain == "label")
 
     def _need(self, measure: Measure, columns: Columns, *, by_label: bool) -> None:
-        recorder = self._recorder(measure, in_runs=False)
+        recorder = self._recorder(measure)
         check_merges(recorder)
         for name, digest in digests_of(measure, self.roles).items():
             if self.declared.setdefault(name, digest) != digest:
                 raise two_of_one_name(name)
         if recorder.is_of_whole_samples:
-            self._count_several(measure.table.sample)
+            self._count_several(measure.table.sample, in_passes=self.source.is_in_passes(recorder))
         if measure.grain == "sample":
             self._need_of_samples(recorder, columns)
         else:
@@ -83,22 +86,17 @@ class StatePlan(Plan):
             self._labels.add(measure.table.label)
 
     def _need_of_samples(self, recorder: Recorder, columns: Columns) -> None:
-        known = next((other.measure for other, _ in self._of_samples if other.title == recorder.title), None)
+        known = next((other.measure for other in self._of_samples if other.title == recorder.title), None)
         if known is None:
-            super()._add_units(recorder.measure, columns)
-            self._of_samples.append((recorder, columns))
+            self._partial_of(recorder).add(recorder, columns)
+            self._of_samples.append(recorder)
         elif known.key != recorder.measure.key:
             raise two_of_one_name(recorder.title)
 
-    def _count_several(self, sample: tuple[str, ...]) -> None:
+    def _count_several(self, sample: tuple[str, ...], *, in_passes: bool) -> None:
         counts = counts_of(self._names, sample, self.roles.sample)
         if counts and sample not in self._of_several:
-            self._of_several[sample] = SeveralValues(
-                self.rows, self.by, sample, counts, in_passes=self.passes is not None
-            )
-
-    def _in_passes(self) -> list[InPasses]:
-        return [*super()._in_passes(), *(several for several in self._of_several.values() if several.in_passes)]
+            self._of_several[sample] = SeveralValues(self.by, sample, counts, in_passes=in_passes)
 
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
         is_label = all(m.table.label == mean.column and m.grain == "group" for m in mean.measures())
@@ -107,7 +105,7 @@ class StatePlan(Plan):
 
         def added(part: Planned) -> pl.Expr:
             if is_label and isinstance(part, Measure):
-                check_label_as_target(self._recorder(part, in_runs=False), mean.column)
+                check_label_as_target(self._recorder(part), mean.column)
                 self._need(part, columns, by_label=True)
             else:
                 self.add(part)
@@ -139,33 +137,31 @@ class StatePlan(Plan):
         for kind in self._kinds_of_bins():
             by_label = any(needed.by_label for needed in kind)
             held += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.recorder.run_rows]
-        held += [AtGrain(s) for recorder, _ in self._of_samples for s in sums_of(recorder)]
+        held += [AtGrain(s) for recorder in self._of_samples for s in sums_of(recorder)]
         held += [AtGrain(s) for several in self._of_several.values() for s in several.statistics()]
         return list({at_grain.statistic.name: at_grain for at_grain in held}.values())
 
     def table(self) -> pl.LazyFrame:
         """The state, under the plan's names for its keys."""
         label = [] if self.label is None else [self.label]
-        of_samples = list(self._lanes.values())
-        of_rows = [self._rows_lane(label, recorders, in_passes=whole) for whole, recorders in self._by_passes()]
-        for lane in of_rows:
-            self._lanes["rows", str(lane.in_passes)] = lane
-        self._fold_in_parts()
-        bins = self._bins(label)
-        fewest = min((recorder.cells for recorder, _ in self._of_rows if recorder.cells), default=math.inf)
-        # With buckets one fold at all keys would be long.
-        if fewest <= FEW and BUCKET not in self.by and self.passes is None:
-            share([*(lane.fold for lane in of_rows if not lane.looks_back), bins[0]])
+        of_rows, bins, of_samples = self._partials_of_rows(label), self._bins(label), list(self._partials.values())
+        several = list(self._of_several.values())
+        given = iter(self.source.partials([*of_rows, *bins, *of_samples, *several], self.by))
+        rows_given, bins_given, samples_given = (list(islice(given, len(p))) for p in (of_rows, bins, of_samples))
         # The groups are taken from it too.
-        rows = beside([lane.folded() for lane in of_rows], [*self.by, *label]).cache()
+        rows = beside([table for table, _ in rows_given], [*self.by, *label]).cache()
         of_groups, finer = [rows], []
         if self.label is not None:
             has_label = pl.col(self.label).is_not_null()
             of_groups, finer = [rows.filter(~has_label)], [self._merged([rows.filter(has_label)], [*self.by, *label])]
-        of_groups += [self._sums_of(lane, rows) for lane in of_samples]
-        of_groups += [several.table(rows.select(self.by).unique()) for several in self._of_several.values()]
+        groups = rows.select(self.by).unique()
+        for partial, (table, by) in zip(of_samples, samples_given, strict=True):
+            sums = table.rename({own: name for name, own in partial.values.held_sums().items()})
+            of_groups.append(sums if by == self.by else named(groups, [sums], self.by))
+        of_groups += [each.table(table, groups) for each, (table, _) in zip(several, given, strict=True)]
         if bins:
-            finer.append(self._merged(list(map(_table_of_bins, bins)), [*self.by, *label, BIN]))
+            of_bins = [_table_of_bins(partial, table) for partial, (table, _) in zip(bins, bins_given, strict=True)]
+            finer.append(self._merged(of_bins, [*self.by, *label, BIN]))
         return pl.concat([self._merged(of_groups, self.by), *finer], how="diagonal")
 
     def _merged(self, tables: Sequence[pl.LazyFrame], keys: Sequence[str]) -> pl.LazyFrame:
@@ -178,40 +174,30 @@ class StatePlan(Plan):
         # Also one by itself, so that sums about a shift are as `compact` leaves them.
         return compacted(table, [key for key in keys if key in there], statistics)
 
-    def _by_passes(self) -> list[tuple[bool, list[Recorder]]]:
-        """The formulas whose statistics can be folded at once, and those that in passes want whole samples."""
-        apart: dict[bool, list[Recorder]] = {}
-        for recorder, _ in self._of_rows:
-            in_passes = self.passes is not None and recorder.is_of_whole_samples
-            apart.setdefault(in_passes, []).append(recorder)
-        return list(apart.items())
-
-    def _rows_lane(self, label: list[str], recorders: list[Recorder], *, in_passes: bool) -> Lane:
+    def _partials_of_rows(self, label: list[str]) -> list[Partial]:
         """The statistics of rows, all but those of bins: by label where some are of labels."""
         grain: Grain = "label" if label else "group"
-        lane = Lane(self.rows, self.by, grain, label, None, few_runs=False, in_passes=in_passes)
-        for recorder in recorders:
-            lane.take(recorder, recorder.folded)
-        return lane
+        found: dict[bool, Partial] = {}
+        for recorder, _ in self._of_rows:
+            in_passes = self.source.is_in_passes(recorder)
+            partial = found.setdefault(in_passes, Partial(self.by, grain, label, in_passes=in_passes))
+            partial.take(recorder, recorder.folded)
+        return list(found.values())
 
-    def _bins(self, label: list[str]) -> list[Fold]:
+    def _bins(self, label: list[str]) -> list[Partial]:
         """The statistics of bins, the fewest first, each kind by itself: by label where some are of labels."""
-        told = []
+        found = []
         for kind in self._kinds_of_bins():
-            recorders = [needed.recorder for needed in kind]
-            run = recorders[0].run_key
-            assert run is not None
-            by_label = any(needed.by_label for needed in kind)
-            name = run.meta.output_name()
-            bins = Fold(self.rows, [*self.by, *(label if by_label else []), name])
-            for recorder in recorders:
+            first = kind[0].recorder
+            keys = label if any(needed.by_label for needed in kind) else []
+            few_runs = first.cells is not None and first.cells <= FEW
+            partial = Partial(self.by, "label" if keys else "group", keys, first.run_key, few_runs=few_runs)
+            for recorder, _ in kind:
                 assert recorder.run_key is not None
-                for feature in (recorder.run_key, *recorder.features):
-                    bins.take_feature(feature)
-                for statistic in recorder.run_rows:
-                    bins.take(statistic)
-            told.append(bins)
-        return told
+                partial.fold.take_feature(recorder.run_key)
+                partial.take(recorder, recorder.run_rows)
+            found.append(partial)
+        return found
 
     def _kinds_of_bins(self) -> list[list[OfRows]]:
         """The formulas of bins, by the bins that they have, the fewest first."""
@@ -221,21 +207,11 @@ class StatePlan(Plan):
                 kinds.setdefault(needed.recorder.run_name, []).append(needed)
         return sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0)
 
-    def _sums_of(self, lane: Lane, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The sums over samples, by group, under the names that a state has for them."""
-        held = (names for recorder, columns in lane.measures for names in held_sums(recorder, columns).items())
-        sums = lane.sums().rename({column: name for name, column in held})
-        if lane.by == self.by:
-            return sums
-        # The rows that are folded already know the groups.
-        names = rows.select(self.by).unique().with_columns(self._code())
-        return beside([names, sums], [CODE], validate="1:1").drop(CODE)
 
-
-def _table_of_bins(bins: Fold) -> pl.LazyFrame:
+def _table_of_bins(bins: Partial, table: pl.LazyFrame) -> pl.LazyFrame:
     """One row a bin of each group or label. The rows that do not count have no bin."""
-    *_, key = bins.keys
-    return bins.table().filter(pl.col(key).is_not_null()).rename({key: BIN}).cast({BIN: pl.Float64})
+    *_, key = bins.fold.keys
+    return table.filter(pl.col(key).is_not_null()).rename({key: BIN}).cast({BIN: pl.Float64})
 
 
 def bucket_of(sample: Sequence[str], schema: Mapping[str, pl.DataType], buckets: int) -> tuple[pl.Expr, str]:

@@ -1,0 +1,123 @@
+"""What is asked of a source: the measures of metrics, each once, and the columns in which their values will be."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Table, Types, types_of
+from polars_mlmetrics.engine.partials import Partial
+from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.split_samples import Counts
+from polars_mlmetrics.engine.values import Columns
+from polars_mlmetrics.errors import MetricError
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.parameters import identity
+from polars_mlmetrics.formula.targets import OverTargets
+
+FEW = 200
+"""How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
+
+
+class Asked(ABC):
+    """Measures that are asked of a source, grouped by key columns.
+
+    `roles` are the question's own: what a measure is bound to beyond them shows in the names of its statistics.
+    """
+
+    def __init__(self, source: Source, by: Sequence[str], roles: Table) -> None:
+        self.source = source
+        self.by = list(by)
+        self.roles = roles
+        self.schema = source.schema
+        self._types: dict[object, Types] = {}
+        self._settled: dict[tuple[object, ...], Columns] = {}
+        self._partials: dict[tuple[object, ...], Partial] = {}
+        self._several: dict[str, Counts] = {}
+
+    @abstractmethod
+    def _add_measure(self, measure: Measure, columns: Columns) -> None:
+        """Ask for the value of a measure."""
+
+    @abstractmethod
+    def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
+        """Ask for the metric of each target, and for the mean of the targets."""
+
+    @abstractmethod
+    def can_answer(self, measure: Measure) -> bool:
+        """Whether a measure can be added at little cost."""
+
+    def value(self, metric: Node, read: Callable[[Planned, Columns], pl.Expr] | None = None) -> pl.Expr:
+        """The value of a metric, from the columns of the plan; null where one of its parts is not known.
+
+        `read` takes the value of a part from its columns, where it is more than one of them.
+        """
+        added: list[Columns] = []
+
+        def value(part: Planned) -> pl.Expr:
+            added.append(self.add(part))
+            return pl.col(added[-1].value) if read is None else read(part, added[-1])
+
+        combined = metric.combined(value)
+        return self.where_whole(combined, added)
+
+    def where_whole(self, value: pl.Expr, parts: Iterable[Columns]) -> pl.Expr:
+        """A value in the groups of a state in which all samples that its parts look into are whole."""
+        reasons = self.reasons_of(parts)
+        if not reasons:
+            return value
+        return pl.when(pl.all_horizontal(pl.col(reason).is_null() for reason in reasons)).then(value)
+
+    def add(self, planned: Planned) -> Columns:
+        """The columns that will hold the value of a measure, or of a mean over targets. Equal ones share them."""
+        # However its columns are said.
+        key = planned.each(Measure.with_all_roles).key
+        if key not in self._settled:
+            self._settled[key] = columns = Columns.numbered(len(self._settled))
+            if isinstance(planned, OverTargets):
+                self._add_targets(planned, columns)
+            elif isinstance(planned, Measure):
+                self._add_measure(planned, columns)
+        return self._settled[key]
+
+    def reasons_of(self, planned: Iterable[Columns]) -> list[str]:
+        """The columns that say why one of these values is not known in a group of a state."""
+        return [columns.several for columns in planned if columns.several in self._several]
+
+    def _recorder(self, measure: Measure, *, in_runs: bool = False) -> Recorder:
+        """What the formula of a measure asks for."""
+        read = (identity(measure.roles), *measure.own_columns.names)
+        if read not in self._types:
+            self._types[read] = types_of(self.source.rows, measure.table, measure.own_columns.names)
+        by, types = self.source.group_keys(measure, self.by), self._types[read]
+        ranks = not in_runs and self._has_codes(measure)
+        recorder = Recorder(measure, by, self.roles, types, in_runs=in_runs, ranks=ranks)
+        if recorder.run_key is not None and recorder.looks_back:
+            raise MetricError(
+                f"{measure.output_name} asks for runs and for a value of its unit on the rows (on_rows, or a deviation "
+                f"from a mean): a formula may ask for one of the two. As an expression, in select or agg, it works."
+            )
+        if recorder.stands_apart:
+            return recorder
+        return Recorder(measure, by, self.roles, types, in_runs=in_runs, ranks=False)
+
+    def _has_codes(self, measure: Measure) -> bool:
+        """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""
+        keys = [*self.by, *measure.table.keys(measure.grain)]
+        return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
+
+    def _partial_of(self, recorder: Recorder) -> Partial:
+        """The partial that holds what a formula asks for."""
+        measure = recorder.measure
+        keys = measure.table.keys(measure.grain)
+        in_passes = self.source.is_in_passes(recorder)
+        name = (measure.grain, recorder.run_name, in_passes, *keys)
+        if name not in self._partials:
+            few_runs = recorder.cells is not None and recorder.cells <= FEW
+            self._partials[name] = Partial(
+                recorder.by, measure.grain, keys, recorder.run_key, few_runs=few_runs, in_passes=in_passes
+            )
+        return self._partials[name]

@@ -1,0 +1,211 @@
+"""Partials: what rows give to be merged with what other rows give. Rows -> statistics at the keys of units.
+
+Statistics of groups, labels and bins are merged as they are. Of samples there are as many as in the rows: so their
+values are summed by group, and these sums are merged. What cannot be merged (exact curves) is told of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Grain, same_expression
+from polars_mlmetrics.engine.folds import CODE, Fold, beside, fold, fold_rows, two_of_one_name
+from polars_mlmetrics.engine.ranking import UNIT, Ranking, take_share
+from polars_mlmetrics.engine.ranking_by_id import NUMBER
+from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.values import Columns, Values
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import number_of_group, small_of_code
+from polars_mlmetrics.formula.parameters import identity
+from polars_mlmetrics.formula.statistic import Statistic
+
+
+class Mergeable(Protocol):
+    """What can be told of parts of the rows, each of whole samples, and put together."""
+
+    by: list[str]
+    in_passes: bool
+    """Whether it must be: all rows at once would take too much memory."""
+
+    @property
+    def bytes_a_row(self) -> int: ...
+
+    def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame: ...
+
+    def merged(self, parts: pl.LazyFrame) -> pl.LazyFrame: ...
+
+
+Given = tuple[pl.LazyFrame, list[str]]
+"""What a source gives of a partial: a table, and the columns that tell its groups from one another."""
+
+
+class Partial:
+    """The statistics of measures of one kind of unit."""
+
+    def __init__(
+        self,
+        by: list[str],
+        grain: Grain,
+        keys: list[str],
+        run: pl.Expr | None = None,
+        *,
+        few_runs: bool = False,
+        in_passes: bool = False,
+    ) -> None:
+        self.by = by
+        self.grain = grain
+        self.in_passes = in_passes
+        self.run = run
+        self.few_runs = few_runs
+        self.values = Values(by, keys, None if run is None else run.meta.output_name())
+        self.fold = Fold(self.values.unit_keys if run is None else [*self.values.unit_keys, run.meta.output_name()])
+        self.looks_back: dict[str, pl.Expr] = {}
+        self.windows: set[Grain] = set()
+        """The grains whose rows a feature of a row is worked out of."""
+        self.rankings: dict[tuple[object, ...], Ranking] = {}
+
+    @property
+    def keys(self) -> list[str]:
+        """What tells one unit of a group from another."""
+        return self.values.keys
+
+    @property
+    def unit_keys(self) -> list[str]:
+        """What tells one unit from another."""
+        return self.values.unit_keys
+
+    def add(self, recorder: Recorder, columns: Columns) -> None:
+        """Take in a measure and whatever its formula asks for."""
+        self.take(recorder, [*recorder.folded, *recorder.run_rows])
+        if recorder.run_key is not None:
+            self.fold.take_feature(recorder.run_key)
+        for order, statistics, shares, counts in recorder.ranked():
+            same = (order.rows, order.number, order.truth, order.name, list(order.held))
+            ranking = self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys))
+            for name, share in shares.items():
+                take_share(ranking.shares, name, share)
+            if self.grain == "sample":
+                told = {name for other in self.rankings.values() for name in other.counts}
+                ranking.counts.update((name, place) for name, place in counts.items() if name not in told)
+            for statistic in statistics:
+                # One that reads no truth may be told by an order that does.
+                known = (other for other in self.rankings.values() if statistic.name in other.statistics)
+                next(known, ranking).take(statistic)
+        if self.looks_back:
+            # A second look at the rows starts from what is known of units before they are ranked.
+            for ranking in self.rankings.values():
+                ranking.counts.clear()
+        self.values.measures.append((recorder, columns))
+
+    def take(self, recorder: Recorder, statistics: Sequence[Statistic]) -> None:
+        """Fold statistics of a formula, with what else they read."""
+        for statistic in statistics:
+            self.fold.take(statistic)
+        for feature in recorder.features:
+            self.fold.take_feature(feature)
+        self.windows |= recorder.windows
+        for value in recorder.looks_back:
+            name = value.meta.output_name()
+            if not same_expression(self.looks_back.setdefault(name, value), value):
+                raise two_of_one_name(name.removeprefix(INTERNAL))
+
+    @property
+    def bytes_a_row(self) -> int:
+        """What a row takes, about, while it is ranked, or looked at in windows, or folded."""
+        return 25 + 70 * len(self.rankings) + (75 if self.fold.features else 0)
+
+    def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """What the rows give: sums over samples, or else the statistics of each unit."""
+        if self.grain == "sample":
+            return self.values.sums(self.values.of_units(self.units(rows)), self.by)
+        return self.units(rows)
+
+    def merged(self, parts: pl.LazyFrame) -> pl.LazyFrame:
+        """What parts of the rows gave, as one."""
+        return fold(parts, self.by, [pl.exclude(self.by).sum()]) if self.grain == "sample" else self.fold.merged(parts)
+
+    def units(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """One row a unit (and run), with all its statistics."""
+        rows = self.fold.with_features(rows)
+        return self.ranked(self._folded(rows), rows)
+
+    def ranked(self, units: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """One row a unit, with the statistics of how its rows stand in order too. The rows have their features."""
+        names = [*self.fold.statistics, *(name for ranking in self.rankings.values() for name in ranking.statistics)]
+        for name in names:
+            if names.count(name) > 1:
+                raise two_of_one_name(name)
+        for ranking in self.rankings.values():
+            units = ranking.join_to(units, rows)
+        return units
+
+    def _folded(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """One row a unit, with the statistics of the rows as they come."""
+        if not self.looks_back:
+            of_rows = self._not_ranked()
+            # Where a ranking has counted the rows, what is left are counts of the broken ones: few, or none.
+            sparse = len(of_rows) < len(self.fold.statistics) and all(statistic.is_count for statistic in of_rows)
+            return fold_rows(rows, self.fold.keys, of_rows, sparse=sparse)
+        first, again = self._looks()
+        folded = fold_rows(rows, self.fold.keys, first)
+        some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
+        back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
+        table = fold_rows(self._rows_of(back, rows), self.unit_keys, again)
+        both = beside([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
+        # Of units that were not looked at again no row counts, whichever those are: the others of a partial decide it.
+        return both.with_columns(pl.col(s.name).fill_null(0) for s in again if s.monoid == "sum")
+
+    def _not_ranked(self) -> list[Statistic]:
+        """The statistics that no ranking tells."""
+        told = {name for ranking in self.rankings.values() for name in ranking.counts}
+        return [statistic for name, statistic in self.fold.statistics.items() if name not in told]
+
+    def _looks(self) -> tuple[list[Statistic], list[Statistic]]:
+        """The statistics of a first look at the rows, and of the second."""
+        first: list[Statistic] = []
+        again: list[Statistic] = []
+        for statistic in self._not_ranked():
+            reads_back = self.looks_back.keys() & set(statistic.row.meta.root_names())
+            (again if reads_back else first).append(statistic)
+        return first, again
+
+    def _rows_of(self, units: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of some units, each with what is known of its unit."""
+        if not self.unit_keys:
+            return rows.join(units, how="cross")
+        return units.join(rows, on=self.unit_keys, nulls_equal=self._may_have_null)
+
+    @property
+    def _may_have_null(self) -> bool:
+        # A code is never null, and a sample without an id is never settled. To match nulls takes its time.
+        return self.by != [CODE] or self.grain != "sample"
+
+    # -- samples with small ids --------------------------------------------------------------------------------
+
+    @property
+    def counting(self) -> Ranking | None:
+        """The ranking that tells the rows of every unit, where beside it only rows are counted, and few as a rule."""
+        counting = [ranking for ranking in self.rankings.values() if ranking.counts]
+        rows = [recorder.answer.rows.meta.output_name() for recorder, _ in self.values.measures]
+        if self.fold.features or len(counting) != 1 or not all(name in counting[0].counts for name in rows):
+            return None
+        return counting[0] if all(s.is_count and s.counted is not None for s in self._not_ranked()) else None
+
+    def sums_by_code(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
+        """Sums of samples by the number of their group, where rows have a code that tells it and the sample."""
+        of_rows, counting = self._not_ranked(), self.counting
+        assert counting is not None
+        units = counting.table(rows, code)
+        for ranking in self.rankings.values():
+            if ranking is not counting:
+                units = ranking.join_to_coded(units, rows, code)
+        if of_rows:
+            counted = rows.filter(pl.any_horizontal(count.row > 0 for count in of_rows)).with_columns(code.alias(UNIT))
+            units = units.join(fold_rows(counted, [UNIT], of_rows), on=UNIT, how="left")
+            units = units.with_columns(pl.col(count.name).fill_null(0) for count in of_rows)
+        [sample] = self.keys
+        named = [number_of_group(pl.col(UNIT)).alias(NUMBER), small_of_code(pl.col(UNIT)).alias(sample)]
+        return self.values.sums(self.values.of_units(units.with_columns(named), [NUMBER, sample]), [NUMBER])

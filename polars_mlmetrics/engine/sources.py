@@ -1,0 +1,211 @@
+"""Sources: where partials come from. Rows at once, rows in passes; a state is one too, in `state_rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from typing import Protocol
+
+import polars as pl
+
+from polars_mlmetrics.data.bare_scan import is_at_hand
+from polars_mlmetrics.data.roles import Table, same_expression
+from polars_mlmetrics.engine.folds import BUCKET, CODE, beside, fold, together
+from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
+from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.engine.ranking_by_id import NUMBER, split_by_id
+from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.split_samples import Counts
+from polars_mlmetrics.formula.arithmetic import even
+from polars_mlmetrics.formula.measure import Measure
+
+IDS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+"""The types of ids that may be small whole numbers."""
+
+
+class Source(Protocol):
+    """What a plan is answered from."""
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The columns that a metric can read, and the keys."""
+
+    @property
+    def rows(self) -> pl.LazyFrame:
+        """Rows of that schema, for their types; of a state there are none."""
+
+    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
+        """The columns that tell the groups of a measure from one another while its units are folded."""
+
+    def is_in_passes(self, recorder: Recorder) -> bool:
+        """Whether what a formula needs is read in passes."""
+
+    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+        """Whether it has what a formula needs."""
+
+    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+        """Refuse what it cannot answer. What must be counted for samples to be whole in every group."""
+
+    def check_target(self, name: str, column: str) -> None:
+        """Refuse targets that it does not tell apart."""
+
+    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+        """What it gives of each partial, all parts put together."""
+
+    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        """One row a unit, with the values of all partials."""
+
+    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
+        """Tables of groups side by side; those that are `coded` have one number for the by columns."""
+
+    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
+        """A table of groups, and why samples are not whole in one."""
+
+
+class Rows:
+    """The rows of a log, all at once."""
+
+    def __init__(self, rows: pl.LazyFrame, label: str, schema: pl.Schema | None = None) -> None:
+        self.rows = rows
+        self.schema = rows.collect_schema() if schema is None else schema
+        self._label = label
+
+    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
+        # One number stands for several by columns: a key less to match when millions of samples are folded.
+        is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self._has_plain_keys(by)
+        return [CODE] if is_coded else by
+
+    def is_in_passes(self, recorder: Recorder) -> bool:
+        return False
+
+    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+        return True
+
+    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+        return {}
+
+    def check_target(self, name: str, column: str) -> None:
+        pass
+
+    def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
+        shared = self._sharing(asked, by)
+        if len(shared) < 2:
+            return [self._partial(each, by) for each in asked]
+        finest = together([each.fold for each in shared])
+        # What they share is worked out once, and read by each.
+        rows, folded = finest.with_features(self.rows), finest.of_rows(self.rows).cache()
+        given = {id(each): (each.ranked(each.merged(folded), rows), by) for each in shared}
+        return [given.get(id(each)) or self._partial(each, by) for each in asked]
+
+    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        return units_of(asked, [each.units(self.coded(each.by, self.rows, by)) for each in asked])
+
+    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
+        if not coded:
+            return beside(tables, by)
+        names = beside(tables, by) if tables else self.rows.select(by).unique()
+        return named(names, coded, by)
+
+    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
+        return table
+
+    def coded(self, keys: list[str], rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
+        """Rows with the keys that they are folded by."""
+        return rows if keys == by else rows.with_columns(_code(by))
+
+    def _partial(self, asked: Mergeable, by: list[str]) -> Given:
+        if isinstance(asked, Partial) and self._has_small_ids(asked, by):
+            return self._sums_of_small_ids(asked, by), by
+        return asked.of_rows(self.coded(asked.by, self.rows, by)), asked.by
+
+    def _sharing(self, asked: Sequence[Mergeable], by: list[str]) -> list[Partial]:
+        """A group, its labels and its few runs (bins): all can be merged from one fold of the rows."""
+        able = [each for each in asked if isinstance(each, Partial) and each.keys in ([], [self._label])]
+        able = [each for each in able if each.windows <= {"sample"} and not each.looks_back]
+        # With buckets one fold at all keys would be long.
+        run = None if BUCKET in by else next((each.run for each in able if each.few_runs), None)
+        return [each for each in able if each.run is None or (run is not None and same_expression(each.run, run))]
+
+    def _has_plain_keys(self, by: list[str]) -> bool:
+        """Whether equal values of the by columns have equal hashes: 0.0 and -0.0 are one group and have two."""
+        types = [self.schema[key] for key in by]
+        return all(t.is_integer() or t.is_temporal() or t in (pl.String, pl.Boolean) for t in types)
+
+    # -- samples with small ids --------------------------------------------------------------------------------
+
+    def _has_small_ids(self, asked: Partial, by: list[str]) -> bool:
+        """Whether samples may be ranked without being looked up. Some of the rows are read once more then."""
+        if asked.grain != "sample" or asked.counting is None:
+            return False
+        types = [self.schema[key] for key in asked.keys]
+        return len(types) == 1 and types[0] in IDS and self._has_plain_keys(by) and is_at_hand(self.rows)
+
+    def _sums_of_small_ids(self, asked: Partial, by: list[str]) -> pl.LazyFrame:
+        """Sums over samples with small ids, and over the others."""
+        split = split_by_id(self.rows, self.rows.select(by).unique() if by else None, *asked.keys)
+        small = split.numbers.join(asked.sums_by_code(self.rows, split.code), on=NUMBER, how="left").drop(NUMBER)
+        others = asked.of_rows(self.coded(asked.by, split.others, by))
+        if asked.by != by:
+            others = named(split.groups, [others], by)
+        small = small.with_columns(pl.exclude(by).fill_null(0))
+        both = pl.concat([small, others.select(small.collect_schema().names())])
+        return fold(both, by, [pl.exclude(by).sum()])
+
+
+class RowsInPasses(Rows):
+    """The rows of a log, part by part where all at once would take too much memory."""
+
+    def __init__(self, passes: Passes, label: str, schema: pl.Schema | None = None) -> None:
+        super().__init__(passes.rows, label, schema)
+        self._passes = passes
+
+    def is_in_passes(self, recorder: Recorder) -> bool:
+        return recorder.is_of_whole_samples
+
+    def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
+        apart, at_once = ([each for each in asked if each.in_passes is in_passes] for in_passes in (True, False))
+        merged = zip(apart, self._merged(apart, by), strict=True)
+        given = {id(each): (table, each.by) for each, table in merged}
+        given |= {id(each): found for each, found in zip(at_once, super().partials(at_once, by), strict=True)}
+        return [given[id(each)] for each in asked]
+
+    def _merged(self, asked: Sequence[Mergeable], by: list[str]) -> list[pl.LazyFrame]:
+        """What the parts of the rows give, put together."""
+        if not asked:
+            return []
+        with closing(self._parts(asked)) as parts:
+            found = [pl.collect_all([each.of_rows(self.coded(each.by, rows, by)) for each in asked]) for rows in parts]
+        return [each.merged(pl.concat(tables).lazy()) for each, *tables in zip(asked, *found, strict=True)]
+
+    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        if not all(each.grain == "sample" and each.in_passes for each in asked):
+            return units_of(asked, [table for table, _ in self.partials(asked, by)])
+        with closing(self._parts(asked)) as parts:
+            return pl.concat([units_of(asked, [each.units(rows) for each in asked]).collect() for rows in parts]).lazy()
+
+    def _has_small_ids(self, asked: Partial, by: list[str]) -> bool:
+        # A pass, of few samples, was not made faster by it.
+        return False
+
+    def _parts(self, asked: Sequence[Mergeable]) -> Generator[pl.LazyFrame]:
+        """One part of the rows after the other. To be closed where a pass fails: a bar would stay on the screen."""
+        return self._passes.parts(sum(each.bytes_a_row for each in asked))
+
+
+def units_of(asked: Sequence[Partial], statistics: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """One row a unit: the values of all partials, side by side, of units that have one."""
+    values = [each.values.of_units(table) for each, table in zip(asked, statistics, strict=True)]
+    present = (columns.present for each in asked for _, columns in each.values.measures)
+    return beside(values, asked[0].unit_keys).filter(pl.any_horizontal(present))
+
+
+def named(names: pl.LazyFrame, coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
+    """Tables of coded groups, beside the groups."""
+    # Two groups of one code would be an error here, never a wrong number. The check leaves the streaming engine,
+    # with a row a group.
+    return beside([names.with_columns(_code(by)), *coded], [CODE], validate="1:1").drop(CODE)
+
+
+def _code(by: list[str]) -> pl.Expr:
+    return even(code_of(by)).alias(CODE)

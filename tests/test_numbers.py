@@ -11,6 +11,7 @@ import sklearn.metrics as sk
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Rows
 from tests.cases import CASES
@@ -130,7 +131,7 @@ def test_no_sum_can_wrap(weighted: bool) -> None:
 
 def summed(metric: mlm.Metric, rows: pl.LazyFrame) -> Iterator[tuple[str, pl.DataType]]:
     """The statistics of a metric that are sums, each with its type."""
-    plan = Plan(Rows(rows, "label"), ["world"], Table.of({}))
+    plan = Plan(Rows(rows, "label"), ["world"], Readings(rows, Table.of({})))
     for measure in metric.tree.measures():
         plan.add(measure)
     for partial in plan._partials.values():

@@ -9,6 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
+from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import beside, fold
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
@@ -110,8 +111,10 @@ def settled(query: Query, source: Source, min_samples: int | None, *, tidy: bool
     if tidy:
         _check_numbers(query)
 
+    readings = Readings(source.rows, query.roles)
+
     def of_grouping(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(source, by, query.roles)
+        plan = Plan(source, by, readings)
         accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
         tables = [plan.groups()] if accounts or samples is not None else []
@@ -146,8 +149,10 @@ def unsettled(query: Query, source: Source, per: Grain, min_samples: int | None,
     names = [metric.output_name for metric in metrics]
     query.check_names([*keys, *names])
 
-    def table_of(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(source, by, query.roles)
+    readings = Readings(source.rows, query.roles)
+
+    def of_grouping(by: list[str]) -> pl.LazyFrame:
+        plan = Plan(source, by, readings)
         values = [plan.value(metric, _unit_value).alias(metric.output_name) for metric in metrics]
         table = plan.units()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}
@@ -155,7 +160,7 @@ def unsettled(query: Query, source: Source, per: Grain, min_samples: int | None,
             table = _with_absent_labels(table, query, by, keys[0], list(vocabulary))
         return table.select(*by, *keys, *values)
 
-    return stacked(query, table_of, [*keys, *names], in_order=False)
+    return stacked(query, of_grouping, [*keys, *names], in_order=False)
 
 
 def _check_units(query: Query, per: Grain) -> None:

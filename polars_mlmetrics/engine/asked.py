@@ -22,18 +22,56 @@ FEW = 200
 """How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
 
 
-class Asked(ABC):
-    """Measures that are asked of a source, grouped by key columns.
+class Readings:
+    """What the formulas of measures ask for. Each is read once, for all groupings of a query.
 
-    `roles` are the question's own: what a measure is bound to beyond them shows in the names of its statistics.
+    `roles` are the query's own: what a measure is bound to beyond them shows in the names of its statistics.
     """
 
-    def __init__(self, source: Source, by: Sequence[str], roles: Table) -> None:
+    def __init__(self, rows: pl.LazyFrame, roles: Table) -> None:
+        self.roles = roles
+        self._rows = rows
+        self._measures: dict[tuple[object, ...], Measure] = {}
+        self._types: dict[object, Types] = {}
+        self._recorders: dict[tuple[object, ...], Recorder] = {}
+
+    def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
+        """What the formula of a measure asks for. `ranks` says that units can be told apart by a code."""
+        # One of several equal ones: a measure keeps what it learns of its formula.
+        measure = self._measures.setdefault(measure.key, measure)
+        name = (measure.key, in_runs, ranks)
+        if name not in self._recorders:
+            self._recorders[name] = self._read(measure, in_runs=in_runs, ranks=ranks)
+        return self._recorders[name]
+
+    def _read(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
+        types = self._types_of(measure)
+        recorder = Recorder(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
+        if recorder.run_key is not None and recorder.looks_back:
+            raise MetricError(
+                f"{measure.output_name} asks for runs and for a value of its unit on the rows (on_rows, or a deviation "
+                f"from a mean): a formula may ask for one of the two. As an expression, in select or agg, it works."
+            )
+        if recorder.stands_apart:
+            return recorder
+        return Recorder(measure, self.roles, types, in_runs=in_runs, ranks=False)
+
+    def _types_of(self, measure: Measure) -> Types:
+        read = (identity(measure.roles), *measure.own_columns.names)
+        if read not in self._types:
+            self._types[read] = types_of(self._rows, measure.table, measure.own_columns.names)
+        return self._types[read]
+
+
+class Asked(ABC):
+    """Measures that are asked of a source, grouped by key columns."""
+
+    def __init__(self, source: Source, by: Sequence[str], readings: Readings) -> None:
         self.source = source
         self.by = list(by)
-        self.roles = roles
+        self.readings = readings
+        self.roles = readings.roles
         self.schema = source.schema
-        self._types: dict[object, Types] = {}
         self._settled: dict[tuple[object, ...], Columns] = {}
         self._partials: dict[tuple[object, ...], Partial] = {}
         self._several: dict[str, Counts] = {}
@@ -89,20 +127,7 @@ class Asked(ABC):
 
     def _recorder(self, measure: Measure, *, in_runs: bool = False) -> Recorder:
         """What the formula of a measure asks for."""
-        read = (identity(measure.roles), *measure.own_columns.names)
-        if read not in self._types:
-            self._types[read] = types_of(self.source.rows, measure.table, measure.own_columns.names)
-        by, types = self.source.group_keys(measure, self.by), self._types[read]
-        ranks = not in_runs and self._has_codes(measure)
-        recorder = Recorder(measure, by, self.roles, types, in_runs=in_runs, ranks=ranks)
-        if recorder.run_key is not None and recorder.looks_back:
-            raise MetricError(
-                f"{measure.output_name} asks for runs and for a value of its unit on the rows (on_rows, or a deviation "
-                f"from a mean): a formula may ask for one of the two. As an expression, in select or agg, it works."
-            )
-        if recorder.stands_apart:
-            return recorder
-        return Recorder(measure, by, self.roles, types, in_runs=in_runs, ranks=False)
+        return self.readings.of(measure, in_runs=in_runs, ranks=not in_runs and self._has_codes(measure))
 
     def _has_codes(self, measure: Measure) -> bool:
         """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""
@@ -117,7 +142,8 @@ class Asked(ABC):
         name = (measure.grain, recorder.run_name, in_passes, *keys)
         if name not in self._partials:
             few_runs = recorder.cells is not None and recorder.cells <= FEW
+            by = self.source.group_keys(measure, self.by)
             self._partials[name] = Partial(
-                recorder.by, measure.grain, keys, recorder.run_key, few_runs=few_runs, in_passes=in_passes
+                by, measure.grain, keys, recorder.run_key, few_runs=few_runs, in_passes=in_passes
             )
         return self._partials[name]

@@ -82,7 +82,7 @@ class Partial:
         self.take(recorder, [*recorder.folded, *recorder.run_rows])
         if recorder.run_key is not None:
             self.fold.take_feature(recorder.run_key)
-        for order, statistics, shares, counts in recorder.ranked():
+        for order, statistics, shares, counts in recorder.ranked:
             same = (order.rows, order.number, order.truth, order.name, list(order.held))
             ranking = self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys))
             for name, share in shares.items():
@@ -105,7 +105,7 @@ class Partial:
         for statistic in statistics:
             self.fold.take(statistic)
         for feature in recorder.features:
-            self.fold.take_feature(feature)
+            self.fold.take_feature(feature.column(self.by))
         self.windows |= recorder.windows
         for value in recorder.looks_back:
             name = value.meta.output_name()

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.asked import Asked
+from polars_mlmetrics.engine.asked import Asked, Readings
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
@@ -25,8 +24,8 @@ from polars_mlmetrics.formula.targets import OverTargets, mean_of
 class Plan(Asked):
     """The values of measures, by group or by unit."""
 
-    def __init__(self, source: Source, by: Sequence[str], roles: Table) -> None:
-        super().__init__(source, by, roles)
+    def __init__(self, source: Source, by: Sequence[str], readings: Readings) -> None:
+        super().__init__(source, by, readings)
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
 
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
@@ -42,7 +41,7 @@ class Plan(Asked):
         self.source.check_target(mean.output_name, mean.column)
         by = list(dict.fromkeys([*self.by, mean.column]))
         if mean.column not in self._targets:
-            self._targets[mean.column] = (Plan(self.source, by, self.roles), [])
+            self._targets[mean.column] = (Plan(self.source, by, self.readings), [])
         plan, settled = self._targets[mean.column]
         added: list[Columns] = []
 

@@ -71,6 +71,10 @@ def standing(name: str) -> pl.Expr:
     return pl.col(f"{INTERNAL}standing:{name}")
 
 
+STANDING_COLUMNS = {standing(name).meta.output_name() for name in STANDINGS}
+"""The columns that every order tells."""
+
+
 def take_share(shares: dict[str, Share], name: str, share: Share) -> None:
     """Add what a tie shares to what others do, unless it is there already."""
     known, place = shares.setdefault(name, share), pl.col("place")

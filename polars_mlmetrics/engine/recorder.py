@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, same_expression, text_of
-from polars_mlmetrics.engine.ranking import STANDINGS, Order, standing, take_share
+from polars_mlmetrics.engine.ranking import STANDING_COLUMNS, Order, standing, take_share
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.statistic import Share, Statistic
@@ -25,18 +26,29 @@ class Ranked(NamedTuple):
     counts: dict[str, Literal["place", "true_place"]]
 
 
+class Feature(NamedTuple):
+    """A column of the rows that is worked out in a window: of the units of these keys in each group."""
+
+    name: str
+    value: pl.Expr
+    keys: tuple[str, ...]
+
+    def column(self, by: Sequence[str]) -> pl.Expr:
+        """The column, where these are the groups."""
+        keys = list(dict.fromkeys([*by, *self.keys]))
+        return (self.value.over(keys) if keys else self.value).alias(self.name)
+
+
 class Recorder:
     """Reads a formula by writing down what it asks for, and answers with the columns in which that will stand.
 
     `ranks` says that the ranking pass may tell how rows stand in their unit; else windows of the rows do.
     """
 
-    def __init__(
-        self, measure: Measure, by: list[str], roles: Table, types: Types, *, in_runs: bool, ranks: bool
-    ) -> None:
+    def __init__(self, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> None:
         self.measure = measure
         self.statistics: list[Statistic] = []
-        self.features: list[pl.Expr] = []
+        self.features: list[Feature] = []
         self.windows: set[Grain] = set()
         """The grains whose rows a feature is worked out of."""
         self.looks_back: list[pl.Expr] = []
@@ -45,7 +57,6 @@ class Recorder:
         self.run_rows: list[Statistic] = []
         self.cells: int | None = None
         """How many runs there can be; None where that is not known."""
-        self.by = by
         self.suffix = suffix_of(measure, roles)
         self.title = title_of(measure, roles)
         """What tells its sums over samples from those of other measures."""
@@ -80,9 +91,8 @@ class Recorder:
         return pl.col(INTERNAL + key.meta.output_name() + self.suffix)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        keys = list(dict.fromkeys([*self.by, *self.measure.table.keys(grain)]))
         column = INTERNAL + (name if grain == "sample" else f"{name}_of_{grain}") + self.suffix
-        self.features.append((value.over(keys) if keys else value).alias(column))
+        self.features.append(Feature(column, value, tuple(self.measure.table.keys(grain))))
         self.windows.add(grain)
         return pl.col(column)
 
@@ -107,7 +117,7 @@ class Recorder:
 
     # -- what was asked for ------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def merges(self) -> bool:
         """Whether what parts of the rows tell of it, each of whole samples, can be put together."""
         if self.measure.grain == "sample":
@@ -115,45 +125,48 @@ class Recorder:
         looks_back = {value.meta.output_name() for value in self.looks_back}
         about = [s for s in self.statistics if s.moment is None and _reads(s.bare, looks_back)]
         bounded = self.run_key is None or self.cells is not None
-        return bounded and self.windows <= {"sample"} and not about and not any(self.ranked())
+        return bounded and self.windows <= {"sample"} and not about and not any(self.ranked)
 
-    @property
+    @cached_property
     def folded(self) -> list[Statistic]:
         """The statistics of the rows as they come."""
-        ranked = {statistic.name for ranked in self.ranked() for statistic in ranked.statistics}
+        ranked = {statistic.name for ranked in self.ranked for statistic in ranked.statistics}
         return [statistic for statistic in self.statistics if statistic.name not in ranked]
 
-    def ranked(self) -> Iterator[Ranked]:
+    @cached_property
+    def ranked(self) -> list[Ranked]:
         """The statistics that read how rows stand, by order."""
         if not self._ranks:
-            return
+            return []
+        found = []
         by_score = [s for s in self.statistics if _reads(s.bare, self._told_by_score)]
         by_gain = [s for s in self.statistics if _reads(s.bare, IDEAL)]
         if by_score:
-            yield Ranked(self._order_by_score(), by_score, self._shares, self._counts())
+            found.append(Ranked(self._order_by_score(), by_score, self._shares, self._counts()))
         if by_gain:
-            yield Ranked(self._order_by_gain(), by_gain, {}, {})
+            found.append(Ranked(self._order_by_gain(), by_gain, {}, {}))
+        return found
 
-    @property
+    @cached_property
     def is_of_whole_samples(self) -> bool:
         """Whether it can be read, and must be, sample by sample."""
         return self.merges and (self.measure.grain == "sample" or self.windows == {"sample"})
 
-    @property
+    @cached_property
     def stands_apart(self) -> bool:
         """Whether each statistic reads of one order at most, and what else the rows are told reads of none."""
         told = self._told_by_score | IDEAL
         told |= {s.name for s in self.statistics if _reads(s.bare, told)}
         looks_back = {value.meta.output_name() for value in self.looks_back}
-        others = [*self.features, *self.looks_back, *(s.bare for s in self.run_rows)]
+        others = [*(feature.value for feature in self.features), *self.looks_back, *(s.bare for s in self.run_rows)]
         others += [] if self.run_key is None else [self.run_key]
         ranked = [s.bare for s in self.statistics if _reads(s.bare, told)]
         both = (_reads(row, self._told_by_score) and _reads(row, IDEAL) for row in ranked)
         return not (any(both) or any(_reads(row, looks_back) for row in ranked) or any(_reads(o, told) for o in others))
 
-    @property
+    @cached_property
     def _told_by_score(self) -> set[str]:
-        return {standing(name).meta.output_name() for name in (*STANDINGS, *self._shares)}
+        return STANDING_COLUMNS | {standing(name).meta.output_name() for name in self._shares}
 
     def _order_by_score(self) -> Order:
         door = self._unit.door

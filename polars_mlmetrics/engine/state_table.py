@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Grain, Table
-from polars_mlmetrics.engine.asked import FEW, Asked
+from polars_mlmetrics.data.roles import Grain
+from polars_mlmetrics.engine.asked import FEW, Asked, Readings
 from polars_mlmetrics.engine.digests import digests_of, is_from_elsewhere
 from polars_mlmetrics.engine.folds import BIN, beside, compacted, two_of_one_name
 from polars_mlmetrics.engine.partials import Partial
@@ -53,8 +53,8 @@ class StateTable(Asked):
 
     source: Rows
 
-    def __init__(self, source: Rows, by: Mapping[str, str], roles: Table) -> None:
-        super().__init__(source, list(by), roles)
+    def __init__(self, source: Rows, by: Mapping[str, str], readings: Readings) -> None:
+        super().__init__(source, list(by), readings)
         self._names = by
         self._of_rows: list[OfRows] = []
         self._of_samples: list[Recorder] = []

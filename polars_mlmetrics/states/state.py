@@ -10,6 +10,7 @@ import polars as pl
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later, check_frame
 from polars_mlmetrics.data.returned import Listed
 from polars_mlmetrics.data.roles import Roles, Table, checked_roles, text_of
+from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state import RESERVED, Contents, spec
@@ -102,7 +103,7 @@ def _buckets(schema: pl.Schema, sample: Sequence[str], buckets: int) -> tuple[pl
 
 def _state(query: Query, passes: Passes | None, buckets: dict[str, Any] | None) -> pl.LazyFrame:
     named = {key.column: key.name for key in query.by} | ({BUCKET: "bucket"} if buckets else {})
-    plan = StateTable(source_of(query, passes), named, query.roles)
+    plan = StateTable(source_of(query, passes), named, Readings(query.rows, query.roles))
     for metric in query.metrics:
         plan.value(metric)
     # Samples are counted where they are folded anyway, which all metrics together decide.

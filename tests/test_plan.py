@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.engine import sources
 from polars_mlmetrics.engine.folds import CODE
-from polars_mlmetrics.engine.plan import Plan
 from tests.cases import variants
 
 LABEL_AVERAGES = ["macro", "weighted", "min", "max", {"x": 1.0, "y": 2.0}]
@@ -399,7 +399,7 @@ def test_other_things_of_one_name(log: pl.LazyFrame, what: str) -> None:
 
 
 def test_two_groups_of_one_code_are_an_error(log: pl.LazyFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Plan, "_code", lambda plan: pl.lit(7, dtype=pl.UInt64).alias(CODE))
+    monkeypatch.setattr(sources, "_code", lambda by: pl.lit(7, dtype=pl.UInt64).alias(CODE))
     for metrics in ([mlm.one_error()], [mlm.one_error(), mlm.f1()]):
         with pytest.raises(pl.exceptions.ComputeError, match="1:1"):
             mlm.evaluate(log, *metrics, by=["model", "country"]).collect()

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine import plan, ranking, ranking_by_id
+from polars_mlmetrics.engine import ranking, ranking_by_id, sources
 from polars_mlmetrics.formula import arithmetic
 from tests import oracle
 from tests.cases import CASES, Case
@@ -301,7 +301,7 @@ CODED = [
     *((ranking, OF_SAMPLES, by) for by in (None, "model", ["model", "label"])),
     *((ranking, OF_GROUPS, by) for by in ("label", ["model", "label"])),
     *((ranking, OF_LABELS, by) for by in (None, "model")),
-    (plan, OF_SAMPLES, ["model", "label"]),
+    (sources, OF_SAMPLES, ["model", "label"]),
 ]
 
 

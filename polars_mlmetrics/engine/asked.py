@@ -134,6 +134,12 @@ class Asked(ABC):
         keys = [*self.by, *measure.table.keys(measure.grain)]
         return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
 
+    def _add_to_partial(self, recorder: Recorder, columns: Columns) -> None:
+        """Have the partial of its kind of unit hold what a formula asks for."""
+        partial = self._partial_of(recorder)
+        # A formula over runs reads its other statistics as sums over them, so it is read again as one.
+        partial.add(recorder if partial.run is None else self._recorder(recorder.measure, in_runs=True), columns)
+
     def _partial_of(self, recorder: Recorder) -> Partial:
         """The partial that holds what a formula asks for."""
         measure = recorder.measure

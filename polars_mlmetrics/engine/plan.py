@@ -33,9 +33,7 @@ class Plan(Asked):
         counts = self.source.check(recorder, self.by, self.roles)
         if counts:
             self._several[columns.several] = counts
-        partial = self._partial_of(recorder)
-        # A formula over runs reads its other statistics as sums over them, so it is read again as one.
-        partial.add(recorder if partial.run is None else self._recorder(measure, in_runs=True), columns)
+        self._add_to_partial(recorder, columns)
 
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
         self.source.check_target(mean.output_name, mean.column)

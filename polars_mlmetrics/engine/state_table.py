@@ -88,7 +88,7 @@ class StateTable(Asked):
     def _need_of_samples(self, recorder: Recorder, columns: Columns) -> None:
         known = next((other.measure for other in self._of_samples if other.title == recorder.title), None)
         if known is None:
-            self._partial_of(recorder).add(recorder, columns)
+            self._add_to_partial(recorder, columns)
             self._of_samples.append(recorder)
         elif known.key != recorder.measure.key:
             raise two_of_one_name(recorder.title)

@@ -108,9 +108,13 @@ class Measure(Planned):
     predicates: tuple[pl.Expr, ...] = ()
     per: Grain | None = None
     """The grain it stops at, where it is not settled."""
+    called: str | None = None
+    """What messages call it, where it has a name of its own. It is no other measure for that."""
 
     @property
     def output_name(self) -> str:
+        if self.called is not None:
+            return self.called
         average, k = self.parameters.get("average", "micro"), self.parameters.get("k")
         average = average if isinstance(average, str) else "weights"
         suffixes = [] if average == "micro" or self.per else [average]

@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.averages import Best
-from polars_mlmetrics.formula.measure import Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import identity
 
 OPERATIONS: dict[str, Callable[[Any, Any], pl.Expr]] = {
@@ -38,16 +38,16 @@ class Named(Node):
     def output_name(self) -> str:
         return self.name
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Node, ...]:
-        return (self.metric,)
+        return (replace(self.metric, called=self.name) if isinstance(self.metric, Measure) else self.metric,)
 
     def with_parts(self, parts: Sequence[Node]) -> Node:
         (metric,) = parts
         return replace(self, metric=metric)
 
     def combined(self, values: Callable[[Planned], pl.Expr]) -> pl.Expr:
-        return self.metric.combined(values)
+        return self.parts[0].combined(values)
 
     @property
     def best(self) -> Best | None:

@@ -15,7 +15,6 @@ from polars_mlmetrics.formula.counts import counting, known_keys, samples_used, 
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
-from polars_mlmetrics.formula.tree import Named
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.query.results import Result
 
@@ -68,7 +67,7 @@ class Account:
         return Result(self.name, self.value, self._counts)
 
     def _counted(self) -> dict[str, pl.Expr | None]:
-        parts = {part.planned.key: part.planned for part in _parts_of(self.metric)}
+        parts = {part.key: part for _, part in _by_target(self.metric)}
         added = [self._plan.add(part) for part in parts.values()]
         undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
         return {
@@ -214,37 +213,29 @@ class Account:
         )
 
 
-class Part(NamedTuple):
-    """What a plan works out of a metric."""
-
-    target: str
-    """How a reason begins that is of one target, whose rows alone the part reads."""
-    name: str
-    planned: Planned
-
-
-def _parts_of(metric: Node, target: str = "", name: str | None = None) -> Iterator[Part]:
+def _by_target(metric: Node, target: str = "") -> Iterator[tuple[str, Planned]]:
+    """What a plan works out of a metric, each with the target whose rows alone it reads."""
     if isinstance(metric, Planned):
-        yield Part(target, name or metric.output_name, metric)
+        yield target, metric
     elif isinstance(metric, EachTarget):
-        for of, part in metric.of_rows.items():
-            yield from _parts_of(part, f"{target}target {of!r}: ")
+        for name, part in metric.of_rows.items():
+            yield from _by_target(part, f"{target}target {name!r}: ")
     else:
         for part in metric.parts:
-            yield from _parts_of(part, target, metric.output_name if isinstance(metric, Named) else None)
+            yield from _by_target(part, target)
 
 
 def names_of_parts(metric: Node, roles: Table) -> dict[tuple[Any, ...], str]:
     """How a reason begins that is of one part of a metric: with its name, where there are several."""
-    parts = {part.planned.key: part for part in _parts_of(metric)}
-    texts = {key: f"{part.target}{part.name}: " for key, part in parts.items()}
+    parts = {part.key: (target, part) for target, part in _by_target(metric)}
+    texts = {key: f"{target}{part.output_name}: " for key, (target, part) in parts.items()}
     shown = list(texts.values())
-    for key, (target, _, planned) in parts.items():
-        alone = sum(other.target == target for other in parts.values()) == 1
+    for key, (target, part) in parts.items():
+        alone = sum(other == target for other, _ in parts.values()) == 1
         if alone:
             texts[key] = target if len(parts) > 1 else ""
-        elif shown.count(texts[key]) > 1 and isinstance(planned, Measure):
-            texts[key] = f"{target}{planned.call}{suffix_of(planned, roles)}: "
+        elif shown.count(texts[key]) > 1 and isinstance(part, Measure):
+            texts[key] = f"{target}{part.call}{suffix_of(part, roles)}: "
     return texts
 
 

@@ -144,12 +144,12 @@ class Asked(ABC):
         """The partial that holds what a formula asks for."""
         measure = recorder.measure
         keys = measure.table.keys(measure.grain)
-        in_passes = self.source.is_in_passes(recorder)
-        name = (measure.grain, recorder.run_name, in_passes, *keys)
+        whole = recorder.is_of_whole_samples
+        name = (measure.grain, recorder.run_name, whole, *keys)
         if name not in self._partials:
             few_runs = recorder.cells is not None and recorder.cells <= FEW
             by = self.source.group_keys(measure, self.by)
             self._partials[name] = Partial(
-                by, measure.grain, keys, recorder.run_key, few_runs=few_runs, in_passes=in_passes
+                by, measure.grain, keys, recorder.run_key, few_runs=few_runs, whole_samples=whole
             )
         return self._partials[name]

@@ -27,8 +27,8 @@ class Mergeable(Protocol):
     """What can be told of parts of the rows, each of whole samples, and put together."""
 
     by: list[str]
-    in_passes: bool
-    """Whether it must be: all rows at once would take too much memory."""
+    whole_samples: bool
+    """Whether it looks into samples: then all rows at once take much memory, and each part must be of whole ones."""
 
     @property
     def bytes_a_row(self) -> int: ...
@@ -53,11 +53,11 @@ class Partial:
         run: pl.Expr | None = None,
         *,
         few_runs: bool = False,
-        in_passes: bool = False,
+        whole_samples: bool = False,
     ) -> None:
         self.by = by
         self.grain = grain
-        self.in_passes = in_passes
+        self.whole_samples = whole_samples
         self.run = run
         self.few_runs = few_runs
         self.values = Values(by, keys, None if run is None else run.meta.output_name())

@@ -38,9 +38,6 @@ class Source(Protocol):
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         """The columns that tell the groups of a measure from one another while its units are folded."""
 
-    def is_in_passes(self, recorder: Recorder) -> bool:
-        """Whether what a formula needs is read in passes."""
-
     def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
         """Whether it has what a formula needs."""
 
@@ -75,9 +72,6 @@ class Rows:
         # One number stands for several by columns: a key less to match when millions of samples are folded.
         is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self._has_plain_keys(by)
         return [CODE] if is_coded else by
-
-    def is_in_passes(self, recorder: Recorder) -> bool:
-        return False
 
     def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
         return True
@@ -160,11 +154,8 @@ class RowsInPasses(Rows):
         super().__init__(passes.rows, label, schema)
         self._passes = passes
 
-    def is_in_passes(self, recorder: Recorder) -> bool:
-        return recorder.is_of_whole_samples
-
     def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
-        apart, at_once = ([each for each in asked if each.in_passes is in_passes] for in_passes in (True, False))
+        apart, at_once = ([each for each in asked if each.whole_samples is whole] for whole in (True, False))
         merged = zip(apart, self._merged(apart, by), strict=True)
         given = {id(each): (table, each.by) for each, table in merged}
         given |= {id(each): found for each, found in zip(at_once, super().partials(at_once, by), strict=True)}
@@ -179,7 +170,7 @@ class RowsInPasses(Rows):
         return [each.merged(pl.concat(tables).lazy()) for each, *tables in zip(asked, *found, strict=True)]
 
     def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        if not all(each.grain == "sample" and each.in_passes for each in asked):
+        if not all(each.grain == "sample" and each.whole_samples for each in asked):
             return units_of(asked, [table for table, _ in self.partials(asked, by)])
         with closing(self._parts(asked)) as parts:
             return pl.concat([units_of(asked, [each.units(rows) for each in asked]).collect() for rows in parts]).lazy()

@@ -42,12 +42,12 @@ class SeveralValues:
     """The counts of a log, by group."""
 
     bytes_a_row = 25
+    whole_samples = True
 
-    def __init__(self, by: list[str], sample: Sequence[str], counts: Counts, *, in_passes: bool) -> None:
+    def __init__(self, by: list[str], sample: Sequence[str], counts: Counts) -> None:
         self.by = by
         self.sample = list(sample)
         self.counts = counts
-        self.in_passes = in_passes
 
     def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The counts of the rows; no row for a group without such samples."""

@@ -51,9 +51,6 @@ class StateRows:
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         return by
 
-    def is_in_passes(self, recorder: Recorder) -> bool:
-        return False
-
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
         merged = self._merged(by, {name for partial in asked for name in _needed(partial)})
         return [(partial.merged(_as_parts(partial, merged, by)), by) for partial in asked]

@@ -77,7 +77,7 @@ class StateTable(Asked):
             if self.declared.setdefault(name, digest) != digest:
                 raise two_of_one_name(name)
         if recorder.is_of_whole_samples:
-            self._count_several(measure.table.sample, in_passes=self.source.is_in_passes(recorder))
+            self._count_several(measure.table.sample)
         if measure.grain == "sample":
             self._need_of_samples(recorder, columns)
         else:
@@ -93,10 +93,10 @@ class StateTable(Asked):
         elif known.key != recorder.measure.key:
             raise two_of_one_name(recorder.title)
 
-    def _count_several(self, sample: tuple[str, ...], *, in_passes: bool) -> None:
+    def _count_several(self, sample: tuple[str, ...]) -> None:
         counts = counts_of(self._names, sample, self.roles.sample)
         if counts and sample not in self._of_several:
-            self._of_several[sample] = SeveralValues(self.by, sample, counts, in_passes=in_passes)
+            self._of_several[sample] = SeveralValues(self.by, sample, counts)
 
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
         is_label = all(m.table.label == mean.column and m.grain == "group" for m in mean.measures())
@@ -179,8 +179,8 @@ class StateTable(Asked):
         grain: Grain = "label" if label else "group"
         found: dict[bool, Partial] = {}
         for recorder, _ in self._of_rows:
-            in_passes = self.source.is_in_passes(recorder)
-            partial = found.setdefault(in_passes, Partial(self.by, grain, label, in_passes=in_passes))
+            whole = recorder.is_of_whole_samples
+            partial = found.setdefault(whole, Partial(self.by, grain, label, whole_samples=whole))
             partial.take(recorder, recorder.folded)
         return list(found.values())
 

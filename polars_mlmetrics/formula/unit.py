@@ -11,6 +11,15 @@ from polars_mlmetrics.formula.row import Row
 from polars_mlmetrics.formula.shared import OfRow, SharedStatistics
 from polars_mlmetrics.formula.statistic import Moment, Monoid, OfPlace, Reading, Share, Statistic, folded, only_rows_of
 
+Standing = Literal["rank", "above", "true_rank", "true_above"]
+STANDS: dict[Standing, tuple[bool, bool]] = {
+    "rank": (False, True),
+    "above": (False, False),
+    "true_rank": (True, True),
+    "true_above": (True, False),
+}
+"""Whether a row is counted among the true rows alone, and whether the rows of its own tie are counted."""
+
 
 class Unit(Row, SharedStatistics):
     """The rows a formula is written for.
@@ -65,10 +74,11 @@ class Unit(Row, SharedStatistics):
         """The place of a row in its sample by its grade; of equal grades each has a place of its own, any."""
         return self._stands("ideal_place", self._ranked("sample", self.gain, "ordinal"), "sample")
 
-    def standing(self, name: Literal["rank", "above", "true_rank", "true_above"], grain: Grain = "sample") -> pl.Expr:
+    def standing(self, name: Standing, grain: Grain = "sample") -> pl.Expr:
         """How a row stands by its score among the rows, or the true rows, of its unit of a grain."""
-        score = pl.when(self.truth).then(self.score) if name.startswith("true") else self.score
-        rank = self._ranked(grain, score, "max") if name.endswith("rank") else self._ranked(grain, score, "min") - 1
+        of_true, with_its_tie = STANDS[name]
+        score = pl.when(self.truth).then(self.score) if of_true else self.score
+        rank = self._ranked(grain, score, "max") if with_its_tie else self._ranked(grain, score, "min") - 1
         return self._stands(name, rank, grain)
 
     def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]:

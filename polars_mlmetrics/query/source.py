@@ -27,9 +27,8 @@ def passes_of(
 
 def source_of(query: Query, passes: Passes | None) -> Rows:
     """The rows of a query, at once or in passes."""
-    if passes is None:
-        return Rows(query.rows, query.roles.label, query.schema)
-    return RowsInPasses(passes, query.roles.label, query.schema)
+    label, schema = query.roles.label, query.schema
+    return RowsInPasses(passes, label, schema) if passes else Rows(query.rows, label, schema)
 
 
 def passes_over(

@@ -116,7 +116,7 @@ def changes(value: pl.Expr) -> pl.Expr:
 
 def merge(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
     """Statistics of finer keys, or of parts, as statistics at some keys."""
-    return _fold_columns(_about_common_shifts(folds, keys, statistics), keys, statistics)
+    return _fold_columns(about_common_shifts(folds, keys, statistics), keys, statistics)
 
 
 def _fold_columns(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
@@ -125,12 +125,12 @@ def _fold_columns(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[
 
 def compacted(state: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
     """The rows of equal keys as one. A statistic that none of them has is null still, and not the sum of nothing."""
-    rows = _about_common_shifts(state, keys, statistics)
+    rows = about_common_shifts(state, keys, statistics)
     merged = [pl.when(pl.col(s.name).count() > 0).then(s.merge()).alias(s.name) for s in statistics]
     return fold(rows, keys, merged)
 
 
-def _about_common_shifts(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
+def about_common_shifts(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
     """The folds, with sums about a shift told from one that those of equal keys have in common: about their mean."""
     moments = {statistic.name: statistic.moment for statistic in statistics if statistic.moment is not None}
     if not moments:

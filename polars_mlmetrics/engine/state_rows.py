@@ -71,7 +71,7 @@ class StateRows:
         """Some statistics at keys of the query, all grains in one table."""
         needed = [statistic for name, statistic in self.statistics.items() if name in statistics]
         read = {name for key in self.added for name in key.meta.root_names()}
-        by = [name for name in self.by if name in read or name in keys]
+        by = [name for name in self._names() if name in read or name in keys]
         # First as they are, since fewer rows are left then for which a key must be worked out.
         rows = compacted(self.held, [*by, *self.finer], needed).with_columns(self.added)
         return compacted(rows, list(dict.fromkeys([*keys, *self.finer])), needed)

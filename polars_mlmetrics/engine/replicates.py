@@ -1,0 +1,156 @@
+"""Replicates: a source without each of its buckets in turn. What its values vary by is how far they can be trusted.
+
+A replicate is one more by key of a plan: the values at (by, without) are had by the road that gives any values. Counts
+and sums without a bucket are those of all less its own; the lowest and the highest are those of the other buckets;
+deviations are taken from one shift first. A label or a bin that a bucket lacks is there without it all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.folds import about_common_shifts, beside, fold, merge
+from polars_mlmetrics.engine.partials import Given, Partial
+from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.sources import Source, units_of
+from polars_mlmetrics.engine.split_samples import Counts
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.statistic import Statistic, folded
+
+WITHOUT = f"{INTERNAL}without"
+"""The key that says which bucket is left out; null where none is."""
+_IS_OWN = f"{INTERNAL}is_own"
+
+LOST = 1e-4
+"""A difference that is smaller than this share of the whole is not taken, but added up anew."""
+
+
+class Replicates:
+    """A source without each bucket of a group, and whole.
+
+    In the source the key WITHOUT is the bucket of a row. `by` are the columns of the groups, whose buckets are
+    left out.
+    """
+
+    def __init__(self, source: Source, by: Sequence[str]) -> None:
+        self.source = source
+        self.by = list(by)
+        self.rows = source.rows
+        self.schema = source.schema
+
+    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
+        return by
+
+    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+        return self.source.can_answer(recorder, by, roles)
+
+    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+        return self.source.check(recorder, by, roles)
+
+    def check_target(self, name: str, column: str) -> None:
+        self.source.check_target(name, column)
+
+    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+        given = zip(asked, self.source.partials(asked, by), strict=True)
+        return [(self._replicated(partial, table), by) for partial, (table, _) in given]
+
+    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        return units_of(asked, [table for table, _ in self.partials(asked, by)])
+
+    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
+        return beside(tables, by)
+
+    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
+        return self.source.with_reasons(table, [key for key in by if key != WITHOUT], counts)
+
+    def _replicated(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:
+        """A partial by bucket, as it is without each: at all its keys, whether or not the bucket has them."""
+        by_bucket = by_bucket.cache()
+        statistics = _statistics(partial, by_bucket)
+        keys = [key for key in (partial.by if partial.grain == "sample" else partial.fold.keys) if key != WITHOUT]
+        columns = [*keys, WITHOUT, *(statistic.name for statistic in statistics)]
+        own = about_common_shifts(by_bucket, keys, statistics).cache()
+        whole = fold(own, keys, [statistic.merge().alias(statistic.name) for statistic in statistics])
+        everywhere = _joined(whole, own.select(*self.by, WITHOUT).unique(), self.by)
+        left = _taken_off(everywhere, own, keys, statistics).cache()
+        is_right = ~pl.any_horizontal(pl.lit(False), *_lost(left.collect_schema(), statistics))
+        again = _put_together(left.filter(~is_right).select(*keys, WITHOUT), by_bucket, keys, statistics)
+        nothing = whole.with_columns(pl.lit(None, dtype=own.collect_schema()[WITHOUT]).alias(WITHOUT))
+        return pl.concat([table.select(columns) for table in (left.filter(is_right), again, nothing)])
+
+
+def _joined(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
+    return left.join(right, on=on, nulls_equal=True) if on else left.join(right, how="cross")
+
+
+def _taken_off(
+    everywhere: pl.LazyFrame, own: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]
+) -> pl.LazyFrame:
+    """The whole without each bucket, from the whole and the bucket's own row, where it has one. Both stay."""
+    rest = [_of_the_rest(statistic, keys).alias(_own(statistic)) for statistic in statistics]
+    own = own.select(*keys, WITHOUT, *rest, pl.lit(True).alias(_IS_OWN))
+    everywhere = everywhere.with_columns(pl.col(statistic.name).alias(_whole(statistic)) for statistic in statistics)
+    left = everywhere.join(own, on=[*keys, WITHOUT], how="left", nulls_equal=True)
+    return left.with_columns(_left(statistic).alias(statistic.name) for statistic in statistics)
+
+
+def _lost(schema: pl.Schema, statistics: Sequence[Statistic]) -> Iterator[pl.Expr]:
+    """Where a difference is no number, or has lost more digits than it may: next to nothing is left of a sum."""
+    for statistic in statistics:
+        if schema[statistic.name].is_float():
+            left, whole = pl.col(statistic.name), pl.col(_whole(statistic))
+            is_small = (left.abs() <= LOST * whole.abs()) & (whole != 0) & pl.col(_own(statistic)).is_not_null()
+            yield (~whole.is_finite() | is_small).fill_null(False)
+
+
+def _put_together(
+    asked: pl.LazyFrame, by_bucket: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]
+) -> pl.LazyFrame:
+    """The other buckets of each, merged."""
+    others = _joined(asked, by_bucket.rename({WITHOUT: _IS_OWN}), keys).filter(pl.col(WITHOUT) != pl.col(_IS_OWN))
+    left = asked.join(merge(others, [*keys, WITHOUT], statistics), on=[*keys, WITHOUT], how="left", nulls_equal=True)
+    return left.with_columns(pl.col(s.name).fill_null(0) for s in statistics if s.monoid == "sum")
+
+
+def _own(statistic: Statistic) -> str:
+    return f"{INTERNAL}own:{statistic.name}"
+
+
+def _whole(statistic: Statistic) -> str:
+    return f"{INTERNAL}whole:{statistic.name}"
+
+
+def _statistics(partial: Partial, table: pl.LazyFrame) -> list[Statistic]:
+    """What a partial is made of: of samples, sums."""
+    if partial.grain != "sample":
+        return list(partial.fold.statistics.values())
+    names = [name for name in table.collect_schema() if name not in partial.by]
+    return [Statistic(name, pl.col(name), "sum") for name in names]
+
+
+def _of_the_rest(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:
+    """What is needed of a bucket's own row: a sum itself, or the lowest (highest) of the other buckets."""
+    value = pl.col(statistic.name)
+    if statistic.monoid == "sum" or statistic.moment is not None:
+        return value
+
+    def in_group(values: pl.Expr) -> pl.Expr:
+        return values.over(keys) if keys else values
+
+    first = in_group(folded(value, statistic.monoid))
+    is_first = value == first
+    second = in_group(folded(pl.when(~is_first).then(value), statistic.monoid))
+    return pl.when(is_first & (in_group(is_first.sum()) == 1)).then(second).otherwise(first)
+
+
+def _left(statistic: Statistic) -> pl.Expr:
+    """A statistic without a bucket, from the whole and from what is known of the bucket's own row."""
+    whole, own = pl.col(statistic.name), pl.col(_own(statistic))
+    if statistic.monoid == "sum":
+        return whole - own.fill_null(0)
+    # A shift is the same in all buckets by now.
+    return whole if statistic.moment is not None else pl.when(pl.col(_IS_OWN)).then(own).otherwise(whole)

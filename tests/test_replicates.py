@@ -1,0 +1,81 @@
+"""Replicates: the values without each bucket are those of the log without the rows of that bucket."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.asked import Readings
+from polars_mlmetrics.engine.folds import BUCKET
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
+from polars_mlmetrics.engine.sources import Rows, Source
+from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.state_table import bucket_of
+from tests.cases import AVERAGES, NO_AVERAGE, plain_cases
+from tests.frames import KEYS, worlds
+from tests.oracle import same
+from tests.test_states import has_no_state
+
+BUCKETS = 5
+DIGITS = 1e-9  # a difference of two sums has lost some of their digits, and a root or a deviation of it more
+CASES = [case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average) if not has_no_state(case)]
+METRICS = {str(case): case.metric(weighted=True) for case in CASES}
+BUCKET_OF, _ = bucket_of(["sample"], worlds().schema, BUCKETS)
+
+Values = dict[tuple[Any, ...], dict[str, Any]]
+
+
+def values(source: Source, by: list[str]) -> Values:
+    """The values by group and by the bucket that is left out."""
+    plan = Plan(Replicates(source, by), [*by, WITHOUT], Readings(source.rows, Table.of({})))
+    columns = [plan.value(metric.tree).alias(name) for name, metric in METRICS.items()]
+    table = plan.groups().select(*by, WITHOUT, *columns).collect()
+    return {tuple(row.pop(key) for key in [*by, WITHOUT]): row for row in table.to_dicts()}
+
+
+def of_rows(log: pl.DataFrame, by: list[str]) -> Values:
+    return values(Rows(log.lazy().with_columns(BUCKET_OF.alias(WITHOUT)), "label"), by)
+
+
+def of_state(log: pl.DataFrame, by: list[str]) -> Values:
+    state = mlm.state(log, list(METRICS.values()), by=by, buckets=BUCKETS)
+    held = Contents.of(state.schema).held(state.lazy())
+    schema = pl.Schema({**log.schema, WITHOUT: pl.Int64()})
+    return values(replace(held, schema=schema, added=[pl.col(BUCKET).alias(WITHOUT)]), by)
+
+
+@cache
+def expected(by: tuple[str, ...]) -> Values:
+    """The values of the rows that are left, bucket after bucket."""
+    log = worlds().with_columns(BUCKET_OF.alias(WITHOUT))
+    found: Values = {}
+    for bucket in (None, *range(BUCKETS)):
+        rows = log if bucket is None else log.filter(pl.col(WITHOUT) != bucket)
+        there = log if bucket is None else log.filter(pl.col(WITHOUT) == bucket)
+        table = mlm.evaluate(rows, list(METRICS.values()), by=list(by))
+        left = {tuple(row.pop(key) for key in by): row for row in table.to_dicts()}
+        nothing = mlm.evaluate(log.clear(), list(METRICS.values())).to_dicts()[0]
+        for group in there.select(by).unique().rows() if by else [()]:
+            found[*group, bucket] = left.get(group, nothing)
+    return found
+
+
+def differing(got: Values, right: Values) -> list[Any]:
+    assert got.keys() == right.keys()
+    return [
+        (key, name, row[name], right[key][name])
+        for key, row in got.items()
+        for name in METRICS
+        if not same(row[name], right[key][name], DIGITS)
+    ]
+
+
+@pytest.mark.parametrize("by", [[], ["fold"], KEYS], ids=str)
+@pytest.mark.parametrize("values_of", [of_rows, of_state])
+def test_each_bucket_left_out(values_of: Any, by: list[str]) -> None:
+    assert differing(values_of(worlds(), by), expected(tuple(by))) == []

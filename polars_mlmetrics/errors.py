@@ -59,7 +59,7 @@ def shown_type(value: object) -> str:
     """The type of what should have been a Polars frame, and how it becomes one."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     shown = name if package == "builtins" else f"{name} of {package}"
-    return f"{shown}: mlm.scan makes a LazyFrame of it" if hasattr(value, "__arrow_c_stream__") else shown
+    return f"{shown}: mlm.scan turns it into a LazyFrame" if hasattr(value, "__arrow_c_stream__") else shown
 
 
 def unknown(what: str, given: object, known: Iterable[object], *, of: str, beside: Iterable[str] = ()) -> str:

@@ -66,7 +66,7 @@ def check_metric(metric: Metric, *, frame: pl.DataFrame | None = None, reference
     broken += [f"{subject}: {line}" for subject in subjects for law in LAWS for line in law(subject)]
     if broken:
         more = [f"and {len(broken) - MOST_TOLD} more"] if broken[MOST_TOLD:] else []
-        said = [f"{measure.declaration.name} is not what a metric must be:", *broken[:MOST_TOLD], *more]
+        said = [f"{measure.declaration.name} breaks these laws:", *broken[:MOST_TOLD], *more]
         raise AssertionError("\n  ".join(said))
 
 
@@ -142,7 +142,7 @@ def _others(measure: Measure) -> list[str]:
 
 def _column(role: str, expression: pl.Expr) -> str:
     if not expression.meta.is_column():
-        raise ParameterError(f"check_metric makes a column for each role, and {role} is {expression}: give a frame.")
+        raise ParameterError(f"check_metric makes a column for each role, but {role} is {expression}: pass a frame.")
     return expression.meta.output_name()
 
 
@@ -206,7 +206,7 @@ def _readings_agree(subject: Subject) -> Iterator[str]:
             table = lazy.collect(engine=engine)
             yield from subject.differences(f"{reading} on the {engine} engine", dict(table.iter_rows()))
             if table.schema != lazy.collect_schema():
-                yield f"{reading} on the {engine} engine, the types are not those that were promised"
+                yield f"{reading} on the {engine} engine, the types differ from the schema"
 
 
 def _groups_are_apart(subject: Subject) -> Iterator[str]:
@@ -294,7 +294,7 @@ def _a_weight_is_a_number_of_copies(subject: Subject) -> Iterator[str]:
         copies = rows.with_columns(numbers).explode("copy").filter(pl.col("copy").is_not_null())
         return copies.with_columns(pl.format("{} {}", sample, "copy").alias(sample), weight=pl.lit(1.0)).drop("copy")
 
-    yield from subject.differences("with as many copies of a sample as it weighs", subject.after(copied))
+    yield from subject.differences("with weights replaced by copies of samples", subject.after(copied))
 
 
 def _a_weight_of_one_is_none(subject: Subject) -> Iterator[str]:
@@ -336,7 +336,7 @@ def _a_plan_is_pure(subject: Subject) -> Iterator[str]:
         try:
             evaluate(subject.rows().lazy(), subject.metric, by=TABLE).serialize()
         except pl.exceptions.ComputeError:
-            yield "there is Python in its plan: it can neither be sent to another machine nor run at full speed"
+            yield "its plan contains Python: it cannot run on another machine, nor at full speed"
 
 
 LAWS: list[Callable[[Subject], Iterator[str]]] = [

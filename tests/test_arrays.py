@@ -160,7 +160,7 @@ def test_predict_proba_of_a_classifier_of_several_outputs() -> None:
     [
         (
             [(3, 2), (3, 1)],
-            "score[1] has the shape (3, 1): its one column is of the one class that was seen in training",
+            "score[1] has the shape (3, 1): it has one column, because training saw one class only",
         ),
         ([(3, 2), (3, 3)], "must all have the shape (n, 2): score[0] has (3, 2), and score[1] has (3, 3)."),
         ([(3, 2), (4, 2)], "score[0] has (3, 2), and score[1] has (4, 2)."),
@@ -233,7 +233,7 @@ def test_classes_of_a_classifier() -> None:
 @pytest.mark.parametrize(
     ("classes", "labels", "said"),
     [
-        ([0, 1, 2], None, "the class 2 is not one of the labels (0, 1). Name the classes in labels"),
+        ([0, 1, 2], None, "the class 2 is not one of the labels (0, 1). Pass labels="),
         ([-1, 0, 1], None, "the class -1 is not one of the labels (0, 1)"),
         ([0, 0.5, 1], None, "the class 0.5 is not one of the labels"),
         (
@@ -241,13 +241,13 @@ def test_classes_of_a_classifier() -> None:
             ["cat", "dog"],
             "the class 'dgo' is not one of the labels (cat, dog). Did you mean 'dog'?",
         ),
-        (["cat", "dog", "dog"], None, "truth holds classes of type String, and score has 2 columns: name the classes"),
-        (["0", "1", "1"], [0, 1], "truth holds classes of type String, and labels are of type Int64"),
+        (["cat", "dog", "dog"], None, "truth has classes of type String, and score has 2 columns: pass labels="),
+        (["0", "1", "1"], [0, 1], "truth has classes of type String, and labels are of type Int64"),
         ([1, "a", "a"], [1, 2], "truth holds values of different types"),
         ([0, 1, 1], ["a", "a"], "labels holds 'a' twice"),
         ([0, 1, 1], ["a", None], "labels holds a null"),
         ([0, 1, 1], ["a", 1], "labels holds values of different types"),
-        ([0, 1, 1], ["a", "b", "c"], "labels names 3, and score has 2 columns"),
+        ([0, 1, 1], ["a", "b", "c"], "labels has 3, and score has 2 columns"),
         ([0, 1, 1], [["a", "b"]], "labels has the shape (1, 2): it must have one dimension"),
     ],
 )
@@ -256,11 +256,16 @@ def test_wrong_classes_and_labels_are_told(classes: Any, labels: Any, said: str)
 
 
 def test_booleans_are_classes_of_two_columns_only() -> None:
-    refused("truth holds classes of type Boolean, and score has 3 columns", np.zeros((2, 3)), [True, False])
+    refused("truth has classes of type Boolean, and score has 3 columns", np.zeros((2, 3)), [True, False])
 
 
 def test_labels_of_a_binary_table_are_told() -> None:
-    refused("labels name the columns of score, and score has the shape (2,)", [0.1, 0.2], [0, 1], labels=["a", "b"])
+    refused(
+        "labels are the names of the columns of score, but score has the shape (2,)",
+        [0.1, 0.2],
+        [0, 1],
+        labels=["a", "b"],
+    )
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -308,16 +313,16 @@ def test_nulls_of_polars_stay_null() -> None:
         (SCORE[:, 0], [1, 0], "score has the shape (3,), and truth (2,): truth must have the shape of score."),
         (0.5, 1, "score has the shape (), and truth (): score must have one or two dimensions."),
         (np.zeros((2, 2, 2)), TRUTH, "score has the shape (2, 2, 2), and truth (3, 2): score must have one or two"),
-        ([[0.1, 0.2], [0.3]], TRUTH, "score is no array: its rows are of different lengths."),
-        (SCORE, [[1, 0], [1]], "truth is no array: its rows are of different lengths."),
-        (sparse.csr_matrix(SCORE), TRUTH, "score is a sparse csr_matrix: give .toarray()."),
-        (SCORE, sparse.coo_array(TRUTH), "truth is a sparse coo_array: give .toarray()."),
-        (np.ma.masked_array(SCORE, SCORE > 0.5), TRUTH, "score is a masked array, whose mask would be lost"),
-        (pl.LazyFrame({"a": [1]}), TRUTH, "score is a LazyFrame: give .collect()"),
+        ([[0.1, 0.2], [0.3]], TRUTH, "score is not an array: its rows have different lengths."),
+        (SCORE, [[1, 0], [1]], "truth is not an array: its rows have different lengths."),
+        (sparse.csr_matrix(SCORE), TRUTH, "score is a sparse csr_matrix: pass .toarray()."),
+        (SCORE, sparse.coo_array(TRUTH), "truth is a sparse coo_array: pass .toarray()."),
+        (np.ma.masked_array(SCORE, SCORE > 0.5), TRUTH, "score is a masked array, and its mask would be lost"),
+        (pl.LazyFrame({"a": [1]}), TRUTH, "score is a LazyFrame: pass .collect()"),
         ([["a", "b"]], [[1, 0]], "score holds object: it must be numbers or Booleans."),
         (np.array([["a", "b"]]), [[1, 0]], "score holds <U1: it must be numbers or Booleans."),
         (SCORE.astype(complex), TRUTH, "score holds complex128: it must be numbers or Booleans."),
-        ([0.5, 0.4], ["yes", "no"], "texts are classes, which go beside scores of the shape (n, k)"),
+        ([0.5, 0.4], ["yes", "no"], "text is allowed for classes, with scores of the shape (n, k)"),
         ([0.5, "x"], [1, 0], "score holds values of different types."),
     ],
 )  # fmt: skip
@@ -328,7 +333,7 @@ def test_wrong_arrays_are_told(score: Any, truth: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"sample": [1, 2]}, "sample has the shape (2,), and score has 3 samples: give one for each."),
+        ({"sample": [1, 2]}, "sample has the shape (2,), and score has 3 samples: pass one value for each sample."),
         ({"sample": [[1], [2], [3]]}, "sample has the shape (3, 1): it must have one dimension."),
         ({"sample": "abc"}, "sample has the shape (): it must have one dimension."),
         ({"sample": [1, "a", 2]}, "sample holds values of different types."),
@@ -352,7 +357,9 @@ def test_a_large_table_is_in_order() -> None:
 
 
 def test_one_column_of_scores_is_no_class() -> None:
-    with pytest.raises(mlm.ParameterError, match=r"score has the shape \(2, 1\): of a binary table give score\[:, 0\]"):
+    with pytest.raises(
+        mlm.ParameterError, match=r"score has the shape \(2, 1\): for a binary table, pass score\[:, 0\]"
+    ):
         from_arrays([[0.1], [0.2]], [0, 0])
     assert from_arrays([[0.1], [0.2]], [[0], [1]])["truth"].to_list() == [0, 1]
 

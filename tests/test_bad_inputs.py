@@ -542,7 +542,7 @@ def test_the_same_state_twice(tmp_path: Path) -> None:
     for name in ("1.parquet", "2.parquet"):
         mlm.write_state(mlm.state(LOG, mlm.f1()), tmp_path / name)
     message = raised(mlm.StateError, mlm.scan_states, tmp_path)
-    assert message == f"{tmp_path / '2.parquet'} and {tmp_path / '1.parquet'} are the same state twice."
+    assert message == f"{tmp_path / '2.parquet'} and {tmp_path / '1.parquet'} are the same state."
 
 
 def test_the_same_file_twice(tmp_path: Path) -> None:
@@ -551,7 +551,7 @@ def test_the_same_file_twice(tmp_path: Path) -> None:
     file = tmp_path / "1.parquet"
     LOG.write_parquet(file)
     for read in (scan, mlm.scan_states):
-        assert "is named twice" in raised(mlm.FileError, read, [file, file])
+        assert "is given twice" in raised(mlm.FileError, read, [file, file])
 
 
 FOLDS = pl.DataFrame(
@@ -613,7 +613,7 @@ OF_A = mlm.recall(threshold={"a": 0.5})
 
 def test_a_label_without_a_threshold_is_refused_where_the_rows_are_at_hand() -> None:
     message = raised(mlm.ParameterError, mlm.evaluate, LOG, OF_A)
-    assert message == "recall: no threshold for label 'b'. Add it, or None for all the rest."
+    assert message == "recall: no threshold for label 'b'. Add it, or use the key None for all other labels."
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -761,7 +761,7 @@ def test_a_key_of_another_type_in_one_state(by: str, name: str, dtype: Any, tmp_
     for number, log in enumerate([LOG, LOG.cast({by: other})]):
         mlm.write_state(mlm.state(log, mlm.one_error(), by=by), tmp_path / f"{number}.parquet")
     message = raised(mlm.StateError, mlm.scan_states, tmp_path)
-    assert "do not go together" in message
+    assert "cannot be merged" in message
     assert str(other()) in message
 
 

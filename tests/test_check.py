@@ -1044,7 +1044,7 @@ def test_a_small_share_is_told_as_it_is(rows: int, share: str) -> None:
     ids=["None", "text", "LazyFrame", "log", "a part", "dict"],
 )  # fmt: skip
 def test_raise_for_takes_the_table_of_check_alone(found: Any) -> None:
-    with pytest.raises(mlm.ParameterError, match="takes the table that `check` gives"):
+    with pytest.raises(mlm.ParameterError, match="takes the table that `check` returns"):
         mlm.raise_for(found)
 
 
@@ -1180,7 +1180,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"score": pl.col("score").sum()}, mlm.MetricError, "row by row"),
     ({"sample": pl.col("sample")}, mlm.ParameterError, "role 'sample'"),
     ({"sample": ["sample", "sample"]}, mlm.MetricError, "'sample'"),
-    ({"sample": "__mlm_rows"}, mlm.ParameterError, "'__mlm_' is kept for plans"),
+    ({"sample": "__mlm_rows"}, mlm.ParameterError, "'__mlm_' is reserved for internal columns"),
     ({"sampel": "sample"}, mlm.ParameterError, r"role 'sampel' .*Did you mean 'sample'\?"),
     ({"metrics": "f1"}, mlm.ParameterError, "not a metric"),
     ({"metrics": [mlm.f1]}, mlm.ParameterError, "Call it"),
@@ -1189,14 +1189,14 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"thorugh": True}, mlm.ParameterError, r"role 'thorugh' .*Did you mean 'thorough'\?"),
     ({"sample": "label"}, mlm.MetricError, "'label'"),
     ({"slices": "label"}, mlm.ParameterError, r"role 'slices' is not one of the roles"),
-    ({"passes": 0}, mlm.ParameterError, "passes is a number of 1 or more, 'auto' or 'files', not 0"),
+    ({"passes": 0}, mlm.ParameterError, "passes must be a whole number of at least 1, 'auto' or 'files', not 0"),
     ({"passes": -1}, mlm.ParameterError, "not -1"),
     ({"passes": True}, mlm.ParameterError, "not True"),
     ({"passes": 1.5}, mlm.ParameterError, "not 1.5"),
     ({"passes": "file"}, mlm.ParameterError, "not 'file'"),
-    ({"passes": "files"}, mlm.ParameterError, "takes a scan of parquet files"),
+    ({"passes": "files"}, mlm.ParameterError, "needs a bare scan of parquet files"),
     ({"passes": "auto", "memory": "much"}, mlm.ParameterError, "memory is .* not 'much'"),
-    ({"passes": None, "memory": "1 GB"}, mlm.ParameterError, "memory is what passes='auto' aims at"),
+    ({"passes": None, "memory": "1 GB"}, mlm.ParameterError, "memory= works only with passes='auto'"),
 ]
 # The expressions among them are shown with their place in memory, which is another one in each run.
 NUMBERED = [f"{'-'.join(options)}-{number}" for number, (options, _, _) in enumerate(REFUSED)]

@@ -63,7 +63,7 @@ def test_probabilities_are_no_classes(truth: pl.DataType) -> None:
         with pytest.raises(mlm.ColumnError) as caught:
             mlm.confusion(given)
         assert str(caught.value) == (
-            f"confusion compares classes, and score is Float64, truth is {truth()}. A probability needs a threshold: "
+            f"confusion compares classes, but score is Float64, truth is {truth()}. A probability needs a threshold: "
             "accuracy(), or confusion(threshold=0.5). If the scores are class numbers that became floats, cast them "
             "to integers."
         )
@@ -96,8 +96,8 @@ def test_a_sample_of_two_true_classes_is_an_error() -> None:
     with pytest.raises(mlm.TableError) as caught:
         mlm.confusion(SEVERAL)
     assert str(caught.value) == (
-        "sample photo 1 has several true classes (A, B), and confusion of classes needs one true class a sample. "
-        "Where several may be true, give a threshold, say of 0.5."
+        "sample photo 1 has several true classes (A, B), and confusion of classes needs one true class per sample. "
+        "Otherwise pass threshold=, e.g. 0.5."
     )
     with pytest.raises(mlm.TableError, match="sample photo 1 has several"):
         mlm.confusion(SEVERAL, by="sample")
@@ -226,7 +226,7 @@ def test_a_lazy_frame_stays_lazy(engine: str) -> None:
     ("arguments", "message"),
     [
         ({"by": "modle"}, "column 'modle' is not in the table (sample, label, score, truth)."),
-        ({"by": "truth"}, "two columns of the result would be called 'truth': give one an .alias(...)."),
+        ({"by": "truth"}, "two columns of the result would have the name 'truth': use .alias(...) on one of them."),
         (
             {"scor": "p"},
             "role 'scor' is not one of the roles (sample, label, score, truth, weight). Did you mean 'score'?",
@@ -241,13 +241,13 @@ def test_a_lazy_frame_stays_lazy(engine: str) -> None:
         ({"by": "cell", "threshold": 0.5}, "column 'cell' is not in the table (sample, label, score, truth)."),
         (
             {"by": pl.lit(1).alias("cell"), "threshold": 0.5},
-            "two columns of the result would be called 'cell': give one an .alias(...).",
+            "two columns of the result would have the name 'cell': use .alias(...) on one of them.",
         ),
         (
             {"threshold": "argmax"},
-            "confusion takes the best class of a sample without a threshold: leave 'argmax' out.",
+            "without a threshold, confusion already takes the best class of a sample: leave out 'argmax'.",
         ),
-        ({"inclusive": True}, "confusion: inclusive goes with a threshold, and none is given."),
+        ({"inclusive": True}, "confusion: inclusive works only with a threshold. Pass threshold= too."),
         ({"weight": "w"}, "weight column 'w' is not in the table (sample, label, score, truth)."),
     ],
 )

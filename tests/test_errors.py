@@ -98,13 +98,13 @@ def test_every_error_is_a_metric_error_and_a_value_error() -> None:
         ),
         (
             lambda: mlm.f1(threshold=pl.col("t").max()),
-            'f1: a threshold must be worked out row by row, and col("t").max() is not.',
+            'f1: a threshold must be computed row by row, and col("t").max() is not.',
         ),
-        (lambda: mlm.f1(average={}), "f1: an average by label takes {label: weight}, not {}."),
-        (lambda: mlm.f1(average={"a": "x"}), "f1: an average by label takes {label: weight}, not {'a': 'x'}."),
+        (lambda: mlm.f1(average={}), "f1: an average over labels takes {label: weight}, not {}."),
+        (lambda: mlm.f1(average={"a": "x"}), "f1: an average over labels takes {label: weight}, not {'a': 'x'}."),
         (
             lambda: mlm.f1(average={"a": float("inf")}),
-            "f1: an average by label takes {label: weight}, not {'a': inf}.",
+            "f1: an average over labels takes {label: weight}, not {'a': inf}.",
         ),
         (
             lambda: mlm.f1(average={"a": 1, "b": -1}),
@@ -137,7 +137,7 @@ def test_every_error_is_a_metric_error_and_a_value_error() -> None:
         ),
         (
             lambda: mlm.information_score(prior=pl.col("x").sum()),
-            'information_score: prior must be worked out row by row, and col("x").sum() is not.',
+            'information_score: prior must be computed row by row, and col("x").sum() is not.',
         ),
         (
             lambda: mlm.information_score(prior={"a": "x"}),
@@ -190,17 +190,17 @@ def test_what_a_parameter_may_be_is_said(make: Callable[[], object], facts: list
         (
             {"score": pl.col("p").sum()},
             mlm.MetricError,
-            "role 'score' must be worked out row by row, and col(\"p\").sum() is not. Add it as a column first.",
+            "role 'score' must be computed row by row, and col(\"p\").sum() is not. Add it as a column first.",
         ),
         (
             {"weight": pl.col("w").max()},
             mlm.MetricError,
-            "role 'weight' must be worked out row by row, and col(\"w\").max() is not. Add it as a column first.",
+            "role 'weight' must be computed row by row, and col(\"w\").max() is not. Add it as a column first.",
         ),
         (
             {"sample": []},
             mlm.ParameterError,
-            "role 'sample' names no column: give a name, or a list of different ones.",
+            "role 'sample' names no column: pass a name, or a list of different names.",
         ),
         ({"label": ["a", "b"]}, mlm.ParameterError, "role 'label' takes a column name, not ['a', 'b']."),
         ({"label": "^a$"}, mlm.ParameterError, "role 'label' takes one column, and '^a$' is a pattern."),
@@ -234,7 +234,7 @@ def test_what_a_role_may_be_is_said(roles: dict[str, Any], facts: list[str]) -> 
 )
 def test_a_filter_that_is_no_condition_of_a_row(predicate: Any, shown: str) -> None:
     message = raised(mlm.MetricError, mlm.f1().filter, predicate)
-    assert message.startswith("filter takes conditions worked out row by row")
+    assert message.startswith("filter takes conditions that are computed row by row")
     assert shown in message
 
 
@@ -335,10 +335,10 @@ def test_min_samples_needs_a_sample_column(log: pl.DataFrame | pl.LazyFrame) -> 
 
 def test_a_label_without_a_threshold() -> None:
     assert raised(mlm.ParameterError, mlm.evaluate, LOG, mlm.f1(threshold={"a": 0.5})) == (
-        "f1: no threshold for label 'b'. Add it, or None for all the rest."
+        "f1: no threshold for label 'b'. Add it, or use the key None for all other labels."
     )
     message = raised(mlm.ParameterError, mlm.evaluate, LOG, mlm.f1(threshold={"z": 0.5}))
-    assert message == "f1: no threshold for label 'a' and 1 more. Add it, or None for all the rest."
+    assert message == "f1: no threshold for label 'a' and 1 more. Add it, or use the key None for all other labels."
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
@@ -358,12 +358,12 @@ def test_a_label_without_a_threshold() -> None:
         (
             {"by": pl.col("score").max()},
             mlm.MetricError,
-            'a key must be worked out row by row, and col("score").max() is not. Add it as a column first.',
+            'a key must be computed row by row, and col("score").max() is not. Add it as a column first.',
         ),
         (
             {"by": "country", "slices": ["country"]},
             mlm.ParameterError,
-            "'country' is in by already, and cannot be a slice too.",
+            "'country' is already in by=, so it cannot be a slice too.",
         ),
     ],
 )
@@ -426,7 +426,7 @@ def test_two_columns_of_one_name(
 
 def test_the_message_about_two_columns_of_one_name() -> None:
     message = raised(mlm.NameCollisionError, mlm.evaluate, LOG, mlm.f1(), mlm.f1(threshold=0.3))
-    assert message == "two columns of the result would be called 'f1': give one an .alias(...)."
+    assert message == "two columns of the result would have the name 'f1': use .alias(...) on one of them."
 
 
 def test_a_tidy_table_may_have_metrics_called_like_its_columns() -> None:
@@ -438,14 +438,14 @@ def test_a_tidy_table_may_have_metrics_called_like_its_columns() -> None:
 def test_a_key_called_like_a_statistic(log: pl.DataFrame | pl.LazyFrame) -> None:
     renamed = log.rename({"country": "positives"})
     message = raised(mlm.NameCollisionError, mlm.evaluate, renamed, mlm.prevalence(), by="positives")
-    assert message == "'positives' is the name of a statistic: alias the key column of that name."
+    assert message == "'positives' is the name of a statistic: use .alias(...) on the key."
     ranked = log.rename({"country": "pairs_lost"})
     assert raised(mlm.NameCollisionError, mlm.evaluate, ranked, mlm.roc_auc(), by="pairs_lost") == (
-        "'pairs_lost' is the name of a statistic: alias the key column of that name."
+        "'pairs_lost' is the name of a statistic: use .alias(...) on the key."
     )
     of_runs = log.rename({"country": "positives by score"})
     assert raised(mlm.NameCollisionError, mlm.evaluate, of_runs, mlm.ks(), by="positives by score") == (
-        "'positives by score' is the name of a statistic: alias the key column of that name."
+        "'positives by score' is the name of a statistic: use .alias(...) on the key."
     )
     aliased = mlm.evaluate(renamed, mlm.prevalence(), by=pl.col("positives").cast(pl.String).alias("positives"))
     assert aliased.lazy().collect()["positives"].to_list() == [None, "DE", "FR"]
@@ -510,8 +510,8 @@ def test_labels_that_the_column_cannot_hold(
 @pytest.mark.parametrize(
     ("metrics", "options", "message"),
     [
-        ([], {}, "no metric is given: name at least one, such as f1()."),
-        ([[]], {}, "no metric is given: name at least one, such as f1()."),
+        ([], {}, "no metric is given: pass at least one, such as f1()."),
+        ([[]], {}, "no metric is given: pass at least one, such as f1()."),
         ([mlm.f1()], {"min_samples": 0}, "evaluate: min_samples must be a whole number of at least 1 or None, not 0."),
         (
             [mlm.f1()],
@@ -527,12 +527,12 @@ def test_labels_that_the_column_cannot_hold(
         (
             [mlm.f1()],
             {"per": "label", "tidy": True},
-            "per= gives the values of units as they are: it goes with neither tidy nor min_samples.",
+            "per= cannot be used with tidy or min_samples.",
         ),
         (
             [mlm.f1()],
             {"per": "label", "min_samples": 2},
-            "per= gives the values of units as they are: it goes with neither tidy nor min_samples.",
+            "per= cannot be used with tidy or min_samples.",
         ),
     ],
     ids=str,
@@ -573,7 +573,7 @@ def test_a_plain_expression_that_is_not_one_value_a_group(
     for options in ({}, {"by": "country"}, {"tidy": True}):
         message = raised(mlm.MetricError, mlm.evaluate, log, mlm.f1(), expression, **options)
         assert "score" in message
-        assert "one value a group" in message
+        assert "one value per group" in message
 
 
 @either_frame
@@ -681,7 +681,7 @@ def test_a_misspelt_keyword_of_evaluate_finds_its_match() -> None:
 @pytest.mark.parametrize("verb", [mlm.evaluate, mlm.worst])
 def test_a_frame_that_is_none(verb: Callable[..., object]) -> None:
     message = raised(mlm.ParameterError, verb, {"score": [0.5]}, mlm.f1())
-    assert message == "metrics are worked out on a DataFrame or a LazyFrame, not on a dict."
+    assert message == "metrics need a DataFrame or a LazyFrame, not a dict."
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------
@@ -693,7 +693,7 @@ def test_a_metric_of_a_name_that_is_taken() -> None:
 
     declare = mlm.metric(range=(0, 1), best="max", undefined_when="never")
     message = raised(mlm.NameCollisionError, declare, f1)
-    assert message == "a metric called 'f1' is already declared in polars_mlmetrics.metrics.decisions."
+    assert message == "a metric with the name 'f1' is already declared in polars_mlmetrics.metrics.decisions."
 
 
 # -- numbers for each row ----------------------------------------------------------------------------------------------
@@ -764,10 +764,10 @@ def test_what_cannot_be_an_expression_says_so() -> None:
 
     frame = CLASSES.collect()
     try:
-        for metric, what in ((both_looks(), "a second look at the rows"), (runs_of_places(), "runs")):
+        for metric, what in ((both_looks(), "a value per row of its unit"), (runs_of_places(), "runs")):
             name = metric.output_name
             assert raised(mlm.MetricError, lambda metric=metric: frame.select(metric)) == (
-                f"{name}: {what} beside a look into other units has no inline form: use evaluate."
+                f"{name}: {what} with values of other units cannot be used as an expression: use evaluate."
             )
     finally:
         del mlm.CATALOGUE["both_looks"], mlm.CATALOGUE["runs_of_places"]
@@ -804,7 +804,7 @@ def test_classes_that_cannot_be_compared(name: str, score: pl.DataType, truth: p
         else:
             message = raised(mlm.ColumnError, mlm.evaluate, given, mlm.CATALOGUE[name]())
         shown = (frame.schema["score"], frame.schema["truth"])
-        assert message == "{} compares classes, and score is {}, truth is {}: these cannot be compared. {}".format(
+        assert message == "{} compares classes, but score is {}, truth is {}: these cannot be compared. {}".format(
             name, *shown, "Cast one to the type of the other."
         )
 
@@ -814,7 +814,7 @@ def test_classes_that_cannot_be_compared(name: str, score: pl.DataType, truth: p
 def test_a_probability_is_no_class(name: str, log: Any) -> None:
     message = raised(mlm.ColumnError, mlm.evaluate, log, mlm.CATALOGUE[name]())
     assert message == (
-        f"{name} compares classes, and score is Float64, truth is Int64. A probability needs a threshold: accuracy(), "
+        f"{name} compares classes, but score is Float64, truth is Int64. A probability needs a threshold: accuracy(), "
         "or confusion(threshold=0.5). If the scores are class numbers that became floats, cast them to integers."
     )
     cents = pl.col("score").cast(pl.Decimal(4, 2))
@@ -846,13 +846,13 @@ def test_a_label_that_an_enum_lacks(metric: mlm.Metric, log: Any) -> None:
 )
 def test_labels_of_several_types(parameters: dict[str, Any]) -> None:
     message = raised(mlm.ParameterError, mlm.f1, **parameters)
-    assert message == "f1: labels must be of one type, and [1, 'a'] are of several."
+    assert message == "f1: labels must have one type, but [1, 'a'] have several."
 
 
 @either_frame
 def test_python_objects_are_no_keys(log: Any) -> None:
     log = log.with_columns(pl.Series("who", [object()] * 4, dtype=pl.Object))
-    no_key = "'who' is Object, and Python objects cannot be keys. Cast the column first."
+    no_key = "'who' is of type Object, and Python objects cannot be keys. Cast the column first."
     for keys in ({"by": "who"}, {"slices": ["who"]}, {"by": pl.col("who").is_null().alias("known")}):
         assert raised(mlm.ColumnError, mlm.evaluate, log, mlm.f1(), **keys) == no_key
     for metric in (mlm.one_error(), mlm.f1(threshold="argmax"), mlm.n_samples()):

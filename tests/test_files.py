@@ -196,7 +196,7 @@ def test_a_file_that_is_named_twice_is_named(sources: list[Any]) -> None:
     Path("link.parquet").symlink_to("logs/a.parquet")
     Path("linked").symlink_to("logs")
     given = [source() if callable(source) else source for source in sources]
-    with pytest.raises(mlm.FileError, match=r"(a|b|link)\.parquet is named twice"):
+    with pytest.raises(mlm.FileError, match=r"(a|b|link)\.parquet is given twice"):
         files_of(given)
 
 
@@ -205,7 +205,7 @@ def test_two_names_of_one_file_are_both_told() -> None:
     Path("b.parquet").symlink_to("a.parquet")
     with pytest.raises(mlm.FileError) as caught:
         files_of(["a.parquet", "b.parquet"])
-    assert str(caught.value) == "b.parquet is named twice, also as a.parquet."
+    assert str(caught.value) == "b.parquet is given twice, also as a.parquet."
 
 
 def test_files_of_one_name_in_two_folders_are_two() -> None:

@@ -241,7 +241,8 @@ def test_roles_do_not_reach_a_plain_expression(name: str) -> None:
     expected = A.select(PLAIN[name](mlm.accuracy().on(weight="w"))).item()
     for frame in (A, A.lazy()):
         with pytest.raises(
-            mlm.MetricError, match=r"roles given to evaluate do not reach it: bind them first, .*\.on\(weight='w'\)\.$"
+            mlm.MetricError,
+            match=r"so the roles passed to evaluate do not apply to it: bind them first, .*\.on\(weight='w'\)\.$",
         ):
             mlm.evaluate(frame, mlm.f1().alias("f"), plain.alias("value"), weight="w")
     assert mlm.evaluate(A, plain.alias("value")).item() == A.select(plain).item()
@@ -254,7 +255,8 @@ def test_the_line_to_write_is_shown() -> None:
     with pytest.raises(mlm.MetricError) as caught:
         mlm.evaluate(A, (bound > 0.5).alias("good"), score="score", truth=pl.col("truth"), weight="w")
     assert str(caught.value) == (
-        "'good' is an expression of a metric, and roles given to evaluate do not reach it: bind them first, "
+        "'good' is an expression that contains a metric, so the roles passed to evaluate do not apply to it: bind "
+        "them first, "
         'accuracy().on(score=\'score\', weight=\'w\').filter([(col("label")) == ("x")]).on(truth=col("truth")).'
     )
 

@@ -76,7 +76,7 @@ def test_a_metric_is_declared_to_take_what_was_returned_if_and_only_if_the_other
                 continue  # which is the number of rows, whatever they are
             metric = getattr(mlm, name)(**parameters)
             if not mlm.CATALOGUE[name].of_returned:
-                with pytest.raises(mlm.MetricError, match="needs every negative"):
+                with pytest.raises(mlm.MetricError, match="needs all negatives"):
                     mlm.evaluate(table, metric)
             of_returned = mlm.evaluate(table.drop(LISTED), metric).item()
             # A probability of -inf is broken, and its metric says so by itself; real numbers have no negatives.
@@ -199,7 +199,7 @@ def test_no_other_column_slices(metric: mlm.Metric, key: Any, as_frame: Any) -> 
     log = as_frame(judged())
     for asked in ({"by": key}, {"slices": [key]}, {"slices": [["country", key]]}):
         message = refusal(lambda asked=asked: mlm.evaluate(log, metric, **asked))
-        assert "by 'place': the rows that with_truths added do not have that column" in message
+        assert "by 'place': the rows that with_truths added lack that column" in message
     assert "by 'place'" in refusal(lambda: mlm.state(log, metric, by=key))
     assert "by 'place'" in refusal(lambda: mlm.worst(log, next(metric.measures()), by=key))
 
@@ -267,16 +267,16 @@ def test_rows_that_were_returned_can_be_asked_for_anything() -> None:
     ids=str,
 )  # fmt: skip
 def test_a_part_of_a_list_is_no_list(condition: pl.Expr) -> None:
-    assert "what was returned and what was not are one list" in refusal(
+    assert "a list has both returned and added rows" in refusal(
         lambda: mlm.evaluate(judged(), mlm.recall().filter(condition))
     )
-    assert "needs every negative" in refusal(lambda: mlm.evaluate(judged(), mlm.accuracy().filter(condition)))
+    assert "needs all negatives" in refusal(lambda: mlm.evaluate(judged(), mlm.accuracy().filter(condition)))
 
 
 def test_by_where_a_row_is_from_nothing_is_asked_but_counts() -> None:
     for asked in ({"by": LISTED}, {"slices": [pl.col(LISTED)]}):
         message = refusal(lambda asked=asked: mlm.evaluate(judged(), mlm.recall(), **asked))
-        assert message.startswith("recall by 'listed': what was returned and what was not are one list.")
+        assert message.startswith("recall by 'listed': a list has both returned and added rows.")
 
 
 # -- negatives without a label -----------------------------------------------------------------------------------------
@@ -294,12 +294,12 @@ OF_LABELS = [
 def test_what_reads_the_label_and_needs_negatives_is_refused(metric: mlm.Metric) -> None:
     log = judged(n_labels=6)
     for verb in (mlm.evaluate, mlm.state):
-        assert "does not know the labels of some" in refusal(lambda verb=verb: verb(log, metric))
+        assert "negatives without a label" in refusal(lambda verb=verb: verb(log, metric))
 
 
 def test_what_needs_negatives_has_no_targets_that_are_labels() -> None:
     message = refusal(lambda: mlm.evaluate(judged(n_labels=6), mlm.average_score(mlm.specificity(), target="label")))
-    assert message.startswith("specificity by 'label': the rows that with_truths added do not have that column")
+    assert message.startswith("specificity by 'label': the rows that with_truths added lack that column")
 
 
 @pytest.mark.parametrize("key", ["label", "kind", pl.col("label").str.to_uppercase().alias("upper")], ids=str)
@@ -312,9 +312,9 @@ def test_what_needs_negatives_has_no_groups_of_labels(key: Any) -> None:
 
 def test_what_needs_negatives_has_no_value_per_label() -> None:
     log = judged(n_labels=6)
-    assert "does not know the labels of some" in refusal(lambda: mlm.evaluate(log, mlm.specificity(), per="label"))
+    assert "negatives without a label" in refusal(lambda: mlm.evaluate(log, mlm.specificity(), per="label"))
     worst = refusal(lambda: mlm.worst(log, mlm.specificity(average="macro")))
-    assert "does not know the labels of some" in worst
+    assert "negatives without a label" in worst
     assert mlm.evaluate(log, mlm.specificity(), per="sample").height == 3
 
 
@@ -349,10 +349,10 @@ def test_a_state_answers_as_the_rows_do(n_labels: int | None) -> None:
 def test_a_state_knows_what_its_log_lacks() -> None:
     """The statistics of the positives and of all rows are there, and yet their share is none of the labels."""
     state = mlm.state(judged(), mlm.recall(), mlm.support(), mlm.n_rows(), by="model")
-    assert "prevalence needs every negative" in refusal(lambda: mlm.finish(state, mlm.prevalence()))
+    assert "prevalence needs all negatives" in refusal(lambda: mlm.finish(state, mlm.prevalence()))
     filled = mlm.state(judged(n_labels=6), mlm.specificity(), mlm.f1(average="macro"), by="model")
     assert mlm.finish(filled, mlm.specificity(), by="model").rows() == [("m", pytest.approx(14 / 15, rel=1e-12))]
-    assert "does not know the labels" in refusal(lambda: mlm.finish(filled, mlm.specificity(), per="label"))
+    assert "negatives without a label" in refusal(lambda: mlm.finish(filled, mlm.specificity(), per="label"))
 
 
 def test_a_state_of_counts_has_groups_of_any_column() -> None:
@@ -364,7 +364,7 @@ def test_a_state_stays_with_what_it_knows_in_a_file(tmp_path: Path) -> None:
     mlm.write_state(mlm.state(judged(), mlm.recall(), mlm.support(), mlm.n_rows()), tmp_path / "state.parquet")
     states = mlm.scan_states(tmp_path)
     assert mlm.finish(states, mlm.recall()).collect().item() == 1 / 3
-    assert "prevalence needs every negative" in refusal(lambda: mlm.finish(states, mlm.prevalence()))
+    assert "prevalence needs all negatives" in refusal(lambda: mlm.finish(states, mlm.prevalence()))
 
 
 # -- the type ----------------------------------------------------------------------------------------------------------

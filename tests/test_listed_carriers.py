@@ -71,7 +71,7 @@ def test_what_keeps_the_type_keeps_the_guard(carrier: str, n_labels: int | None,
     log = KEEP[carrier](judged(n_labels=n_labels), tmp_path)
     assert log.collect_schema()[LISTED] == judged(n_labels=n_labels).schema[LISTED]
     assert answers(log) == [("DE", 1.0, 1.0), ("FR", 0.0, 0.0)]
-    assert "needs every negative" in refusal(lambda: mlm.evaluate(log, mlm.accuracy(average="macro")))
+    assert "needs all negatives" in refusal(lambda: mlm.evaluate(log, mlm.accuracy(average="macro")))
     assert "by 'place'" in refusal(lambda: mlm.evaluate(log, mlm.recall(), by="place"))
 
 
@@ -94,7 +94,7 @@ def test_what_loses_the_type_is_refused_by_every_verb(carrier: str, n_labels: in
     for verb in VERBS.values():
         message = refusal(lambda verb=verb: verb(log))
         assert message.startswith("column 'listed' is ")
-        assert "what with_truths wrote there is lost" in message
+        assert "the type that with_truths gave it is lost" in message
 
 
 @lists
@@ -105,7 +105,7 @@ def test_what_was_lost_can_be_said_again(carrier: str, n_labels: int | None, tmp
     if log.collect_schema()["score"] == pl.String:  # DuckDB writes inf and nan into CSV as words
         log = log.cast({"score": pl.Float64})
     assert answers(log) == [("DE", 1.0, 1.0), ("FR", 0.0, 0.0)]
-    assert "needs every negative" in refusal(lambda: mlm.evaluate(log, mlm.accuracy(average="macro")))
+    assert "needs all negatives" in refusal(lambda: mlm.evaluate(log, mlm.accuracy(average="macro")))
 
 
 @lists
@@ -117,10 +117,10 @@ def test_ndjson_is_refused_where_it_is_read(write: str, n_labels: int | None, tm
         log.write_ndjson(file)
     else:
         log.to_pandas().to_json(file, orient="records", lines=True)
-    with pytest.raises(mlm.FileError, match=r"log\.ndjson is of with_truths, and NDJSON has no -inf"):
+    with pytest.raises(mlm.FileError, match=r"log\.ndjson was made by with_truths, but NDJSON cannot store -inf"):
         mlm.scan(file)
     for verb in VERBS.values():
-        assert "what with_truths wrote there is lost" in refusal(lambda verb=verb: verb(pl.scan_ndjson(file)))
+        assert "the type that with_truths gave it is lost" in refusal(lambda verb=verb: verb(pl.scan_ndjson(file)))
     typed = pl.scan_ndjson(file).cast({LISTED: mlm.listed_type(by="model", of_sample="country", n_labels=n_labels)})
     problems = mlm.check(typed, progress=False).filter(severity="error")
     assert problems["problem"].to_list() == ["missed_without_score"]

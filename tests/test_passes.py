@@ -292,17 +292,17 @@ def test_a_missing_file_is_told_as_without_passes(tmp_path: Path) -> None:
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
-COUNT = "passes is a number of 1 or more, 'auto' or 'files', not "
+COUNT = "passes must be a whole number of at least 1, 'auto' or 'files', not "
 MEMORY = "memory is a number of bytes or a text such as '2 GB', not "
-AIM = "memory is what passes='auto' aims at, and passes is "
+AIM = "memory= works only with passes='auto', and passes is "
 TWO = "passes need one sample column for all metrics, and ndcg has ['sample'], one_error has ['sample', 'model']."
 REFUSED: list[tuple[list[pl.Expr], dict[str, Any], str]] = [
     *(([mlm.f1()], {"passes": count}, f"{COUNT}{count!r}.") for count in (0, -1, True, 2.5, "all", [])),
     *(([mlm.f1()], {"passes": "auto", "memory": m}, f"{MEMORY}{m!r}.") for m in ("lots", "", 0, -1, "0 GB", True, 1.5)),
     *(([mlm.f1()], {"memory": 1, "passes": count}, f"{AIM}{count!r}.") for count in (None, 2, "files")),
-    ([pl.len()], {"passes": 2}, "'len' is a plain expression: passes cannot merge what it gives."),
+    ([pl.len()], {"passes": 2}, "'len' is a plain expression: it cannot be computed in passes."),
     ([mlm.ndcg(), mlm.one_error().on(sample=["sample", "model"])], {"passes": 2}, TWO),
-    ([mlm.ndcg()], {"passes": 2, "sample": "pair"}, "passes part the rows by sample, and 'pair' is List(Int64)."),
+    ([mlm.ndcg()], {"passes": 2, "sample": "pair"}, "passes split the rows by sample, but 'pair' is List(Int64)."),
 ]
 
 

@@ -11,9 +11,9 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.test_passes import LOG, METRICS, asked, check, differing
 
-HINT = "Steps row by row go into roles, by and filters; or use passes='auto', which takes any lazy frame."
-NO_SCAN = f"passes='files' takes a scan of parquet files, with nothing done to it. {HINT}"
-NOT_EACH = f"passes='files': the files do not hold, one by one, what this scan gives. {HINT}"
+HINT = "Put row-wise expressions into roles, by= and .filter() of metrics; or use passes='auto'."
+NO_SCAN = f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}"
+NOT_EACH = f"passes='files': read one by one, the files do not give the rows of this scan. {HINT}"
 Scan = Callable[[Path], Any]
 SCANS: dict[str, Scan] = {
     "pattern": lambda folder: pl.scan_parquet(folder / "*.parquet"),
@@ -160,7 +160,7 @@ def test_a_file_of_more_rows_than_there_were_is_named(tmp_path: Path) -> None:
     table = mlm.evaluate(pl.scan_parquet(tmp_path), mlm.n_samples(), passes="files", progress=False)
     assert table.collect().item() == 3
     write(1, 21)
-    with pytest.raises(mlm.FileError, match=r"1\.parquet has changed since passes='files' looked at it: ask again\.$"):
+    with pytest.raises(mlm.FileError, match=r"1\.parquet has changed while passes='files' read it: run it again\.$"):
         table.collect()
 
 
@@ -172,6 +172,6 @@ def test_remote_files_are_refused_by_name_and_not_asked_for_in_another_way() -> 
     with pytest.raises(mlm.ParameterError) as caught:
         mlm.evaluate(frame, mlm.f1(), passes="files")
     assert str(caught.value) == (
-        "passes='files' takes files of this machine, and http://…@127.0.0.1:1/log.parquet?… is remote: use "
-        "passes='auto', which reads them as the scan does."
+        "passes='files' reads local files only, and http://…@127.0.0.1:1/log.parquet?… is remote: use passes='auto', "
+        "which reads remote files too."
     )

@@ -347,7 +347,7 @@ def clash() -> Iterator[Any]:
 
 
 def test_two_statistics_of_one_name(log: pl.LazyFrame, clash: Any) -> None:
-    message = "two different statistics are called 'positives': give one of them another name."
+    message = "two different statistics have the name 'positives': give one of them another name."
     for metrics in ([clash(), mlm.prevalence()], [mlm.prevalence(), clash()], [clash() - mlm.prevalence()]):
         with pytest.raises(mlm.NameCollisionError) as caught:
             mlm.evaluate(log, metrics, by="model")

@@ -12,7 +12,7 @@ from polars_mlmetrics.errors import without_secrets
 
 LOG = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
 STATE = mlm.state(LOG, mlm.accuracy())
-REFUSED = "is remote, and only paths of this machine are taken here."
+REFUSED = "is remote, and this function takes local paths only."
 URLS = {
     "s3://bucket/a.parquet": "s3://bucket/a.parquet",
     "https://x.org/*.csv?sig=secret": "https://x.org/*.csv?…",
@@ -76,7 +76,7 @@ def test_a_path_keeps_one_slash_of_two(verb: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("verb", [*READERS.values(), *WRITERS.values()], ids=[*READERS, *WRITERS])
 def test_a_url_of_this_machine_is_a_path_with_something_before_it(verb: Callable[[Any], Any]) -> None:
     said = said_of(verb, "file:///tmp/a.parquet")
-    assert said == "file:///tmp/a.parquet is a URL: give the path alone, without file://."
+    assert said == "file:///tmp/a.parquet is a URL: pass the path alone, without file://."
 
 
 def test_what_the_errors_say_to_write_works(folder: Path) -> None:

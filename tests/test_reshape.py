@@ -106,7 +106,7 @@ def test_no_column_is_called_like_one_that_is_made(
     shape: Callable[..., Any], renamed: str, arguments: dict[str, Any]
 ) -> None:
     frame = pl.DataFrame(SMALL[shape]).rename({"day": renamed})
-    refused(mlm.NameCollisionError, f"column {renamed!r}", shape, frame, **arguments)
+    refused(mlm.NameCollisionError, f"{renamed!r}", shape, frame, **arguments)
 
 
 @every_shape
@@ -115,7 +115,7 @@ def test_no_column_is_called_like_one_that_is_made(
     [
         ({"sample": "ids"}, mlm.ColumnError, "sample column 'ids' is not in the table"),
         ({"keep": ["dya"]}, mlm.ColumnError, "Did you mean 'day'?"),
-        ({"sample": []}, mlm.ParameterError, "sample names no column"),
+        ({"sample": []}, mlm.ParameterError, "sample is an empty list"),
         ({"sample": ["id", "id"]}, mlm.ParameterError, "sample names the column 'id' twice"),
         ({"keep": ["id", "id"]}, mlm.ParameterError, "keep names the column 'id' twice"),
         ({"sample": 3}, mlm.ParameterError, "sample takes a column name or a list of them, not 3"),
@@ -132,7 +132,7 @@ def test_a_wrong_sample_or_kept_column_is_told(
 @pytest.mark.parametrize("name", ["*", "^.*$"])
 def test_a_column_whose_name_is_a_pattern_is_not_taken_for_many(shape: Callable[..., Any], name: str) -> None:
     frame = pl.DataFrame(SMALL[shape]).rename({"day": name})
-    refused(mlm.ColumnError, f"column {name!r}: Polars takes this name for a pattern", shape, frame)
+    refused(mlm.ColumnError, f"column {name!r}: Polars reads this name as a pattern", shape, frame)
     assert shape(frame, keep=["id"]).columns == ["sample", "label", "score", "truth", "id"]
 
 
@@ -190,9 +190,9 @@ TWO_MODELS = {
 def test_a_model_that_the_pattern_leaves_out_is_told() -> None:
     wide = pl.DataFrame(TWO_MODELS)
     said = (
-        "columns 'new_cat', 'new_dog' have the labels of score='old_{label}' in their names, and no pattern matches "
-        "them. If they are the scores of another model, put {model} where the names of the models stand; or name in "
-        "keep= the columns to keep."
+        "columns 'new_cat', 'new_dog' have the labels of score='old_{label}' in their names, but no pattern matches "
+        "them. If they are the scores of another model, write {model} in the patterns in place of the model name; or "
+        "use keep= to list the columns to keep."
     )
     for frame in (wide, wide.lazy()):
         refused(mlm.ColumnError, said, from_wide, frame, "old_{label}", "y_{label}", sample="id")
@@ -219,7 +219,7 @@ def test_a_model_that_the_pattern_leaves_out_is_told() -> None:
 def test_columns_that_have_every_label_in_their_names_are_told(beside: dict[str, Any], is_told: bool) -> None:
     wide = pl.DataFrame({"id": [7], "p_cat": [0.9], "p_dog": [0.1], "y_cat": [1], "y_dog": [0], **beside})
     if is_told:
-        with pytest.raises(mlm.ColumnError, match="and no pattern matches them"):
+        with pytest.raises(mlm.ColumnError, match="but no pattern matches them"):
             from_wide(wide, "p_{label}", "y_{label}", sample="id")
     else:
         assert from_wide(wide, "p_{label}", "y_{label}", sample="id").columns[-len(beside) :] == [*beside]
@@ -307,7 +307,7 @@ def test_overlapping_texts_are_all_readings() -> None:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (["p_a", "p_b", "y_a"], "score column 'p_b' has no truth column 'y_b'. Name in sample or keep"),
+        (["p_a", "p_b", "y_a"], "score column 'p_b' has no truth column 'y_b'. Use sample= or keep="),
         (["p_a", "y_b", "y_a"], "truth column 'y_b' has no score column 'p_b'."),
         (
             ["p_a", "y_a", *(f"p_{i}" for i in range(7))],
@@ -390,7 +390,7 @@ def test_texts_stay_texts() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([0.5, "x"], "scores must be of types that go together: 'score_a' is Float64, and 'score_b' is String"),
+        ([0.5, "x"], "scores must have compatible types: 'score_a' is Float64, and 'score_b' is String"),
         ([[0.5], [0.5]], "score 'score_a' is List(Float64): it must be a plain value."),
     ],
 )
@@ -469,7 +469,7 @@ def test_the_truth_is_named_or_the_column_truth() -> None:
     frame = lists(score=[[0.9]], truth=[[1]]).rename({"truth": "clicked"})
     assert triples(frame, truth="clicked") == [(0, 0, 0.9, 1)]
     refused(mlm.ColumnError, "truth column 'truth' is not in the table", from_lists, frame)
-    said = "truth and true_labels both say what is true"
+    said = "truth and true_labels both give the truths"
     refused(mlm.ParameterError, said, from_lists, frame, truth="clicked", true_labels="clicked")
 
 
@@ -587,11 +587,15 @@ def test_scores_and_truths_keep_their_types() -> None:
 
 UNEQUAL: list[tuple[dict[str, list[Any]], Any, str]] = [
     ({"score": [[0.5], [0.5, 0.1], [0.1]], "truth": [[1], [1], [1, 0]]}, None, "row 1 (sample 1): "),
-    ({"score": [[], [0.5]], "truth": [[], []]}, None, "they are of: score 1, truth 0."),
-    ({"score": [[0.5]], "truth": [[1]], "label": [["a", "b"]]}, "label", "they are of: label 2, score 1, truth 1."),
+    ({"score": [[], [0.5]], "truth": [[], []]}, None, "their lengths are: score 1, truth 0."),
+    (
+        {"score": [[0.5]], "truth": [[1]], "label": [["a", "b"]]},
+        "label",
+        "their lengths are: label 2, score 1, truth 1.",
+    ),
     ({"score": [None, [0.5]], "truth": [[0, 1], [1]]}, ["a", "b"], "row 1 (sample 1): "),
-    ({"score": [[]], "truth": [[]]}, ["a"], "they are of: label 1, score 0, truth 0."),
-    ({"score": [[0.5]], "true": [["a"]], "label": [["a", "b"]]}, "label", "they are of: label 2, score 1."),
+    ({"score": [[]], "truth": [[]]}, ["a"], "their lengths are: label 1, score 0, truth 0."),
+    ({"score": [[0.5]], "true": [["a"]], "label": [["a", "b"]]}, "label", "their lengths are: label 2, score 1."),
 ]
 
 
@@ -620,7 +624,7 @@ def test_the_sample_of_such_a_row_is_named() -> None:
 )
 def test_lengths_that_the_types_tell_are_told_at_the_call(score: Any, truth: Any, label: Any) -> None:
     frame = pl.LazyFrame(schema={"score": score, "truth": truth})
-    refused(mlm.ColumnError, "the lists of a row must be of one length", from_lists, frame, label=label)
+    refused(mlm.ColumnError, "the lists of a row must have one length", from_lists, frame, label=label)
 
 
 @pytest.mark.parametrize(
@@ -628,8 +632,8 @@ def test_lengths_that_the_types_tell_are_told_at_the_call(score: Any, truth: Any
     [
         ({"scores": "f"}, {}, mlm.ColumnError, "Did you mean 'scores'?"),
         ({"score": "f"}, {"true_labels": ["a"]}, mlm.ParameterError, "true_labels takes a column name, not ['a']."),
-        ({"score": "f", "truth": "i"}, {"keep": ["score"]}, mlm.NameCollisionError, "column 'score' of the table is"),
-        ({"score": pl.Struct({"*": pl.Int8}), "truth": "i"}, {}, mlm.ColumnError, "takes this name for a pattern"),
+        ({"score": "f", "truth": "i"}, {"keep": ["score"]}, mlm.NameCollisionError, "'score' is a column this function creates"),
+        ({"score": pl.Struct({"*": pl.Int8}), "truth": "i"}, {}, mlm.ColumnError, "reads this name as a pattern"),
         ({"score": "f"}, {"true_labels": "scor"}, mlm.ColumnError, "true_labels column 'scor' is not in the table"),
         ({"score": "f", "truth": "i"}, {"label": "lable"}, mlm.ColumnError, "label column 'lable' is not in the table"),
         ({"score": pl.Float64, "truth": "i"}, {}, mlm.ColumnError, "score 'score' is Float64: it must be lists"),
@@ -643,10 +647,10 @@ def test_lengths_that_the_types_tell_are_told_at_the_call(score: Any, truth: Any
         ({"score": "f", "truth": "i"}, {"label": []}, mlm.ParameterError, "label takes a list of values, not []"),
         ({"score": "f", "truth": "i"}, {"label": ["a", "a"]}, mlm.ParameterError, "label holds 'a' twice"),
         ({"score": "f", "truth": "i"}, {"label": ["a", None]}, mlm.ParameterError, "label holds a null"),
-        ({"score": "f", "truth": "i"}, {"label": ["a", 1]}, mlm.ParameterError, "label must be of one type"),
+        ({"score": "f", "truth": "i"}, {"label": ["a", 1]}, mlm.ParameterError, "label must have one type"),
         ({"score": "f", "truth": "i"}, {"label": 3}, mlm.ParameterError, "label takes a list of values, not 3"),
-        ({"score": "ab", "truth": "ac"}, {}, mlm.ColumnError, "one alone has 'b', 'c'."),
-        ({"score": "ab", "truth": "i"}, {"label": ["a", "b"]}, mlm.ParameterError, "which says the labels"),
+        ({"score": "ab", "truth": "ac"}, {}, mlm.ColumnError, "Only one of them has 'b', 'c'."),
+        ({"score": "ab", "truth": "i"}, {"label": ["a", "b"]}, mlm.ParameterError, "already name the labels"),
         ({"score": pl.Struct([]), "truth": "i"}, {}, mlm.ColumnError, "a struct without fields"),
         ({"score": "ls", "truth": "i"}, {}, mlm.ColumnError, "'lable'?"),
         ({"score": pl.Struct({"a": pl.String}), "truth": "i"}, {}, mlm.ColumnError, "score field 'a' is String"),
@@ -778,13 +782,13 @@ def test_other_columns_may_be_called_like_the_roles_where_they_are_not_kept() ->
     [
         ({"score": ["a"], "is": ["a"]}, {}, mlm.ColumnError, "truth column 'truth' is not in the table"),
         ({"score": ["a"], "truth": ["a"]}, {"score": 3}, mlm.ParameterError, "score takes a column name, not 3."),
-        ({"score": ["a"], "truth": ["a"]}, {"keep": ["truth"]}, mlm.NameCollisionError, "the column 'truth' of the"),
+        ({"score": ["a"], "truth": ["a"]}, {"keep": ["truth"]}, mlm.NameCollisionError, "'truth' is a column this function creates"),
         ({"score": ["a"], "truth": [1]}, {}, mlm.ColumnError, "'score' is String and 'truth' is Int64"),
-        ({"score": [1.0], "truth": [1]}, {}, mlm.ColumnError, "must be of one type"),
+        ({"score": [1.0], "truth": [1]}, {}, mlm.ColumnError, "must have one type"),
         ({"score": [["a"]], "truth": [["a"]]}, {}, mlm.ColumnError, "'score' is List(String): a class must be a plain"),
         ({"score": ["a"], "truth": ["a"]}, {"classes": "a"}, mlm.ParameterError, "classes takes a list of values"),
         ({"score": ["a"], "truth": ["a"]}, {"classes": []}, mlm.ParameterError, "classes takes a list of values"),
-        ({"score": ["a"], "truth": ["a"]}, {"classes": [1, 2]}, mlm.ParameterError, "classes must be of String"),
+        ({"score": ["a"], "truth": ["a"]}, {"classes": [1, 2]}, mlm.ParameterError, "classes must have the type String"),
         ({"score": ["a"], "truth": ["a"]}, {"classes": ["a", "b", "a"]}, mlm.ParameterError, "holds 'a' twice"),
         ({"score": ["a"], "truth": ["a"]}, {"classes": ["a", None]}, mlm.ParameterError, "classes holds a null"),
     ],
@@ -803,5 +807,5 @@ def test_metrics_read_what_comes_out() -> None:
 
 def test_a_sample_column_that_is_not_named_is_pointed_to() -> None:
     wide = pl.DataFrame({"sample": [70, 80], "p_a": [0.1, 0.2], "y_a": [1, 0]})
-    with pytest.raises(mlm.NameCollisionError, match="the table has a column 'sample': say sample='sample'"):
+    with pytest.raises(mlm.NameCollisionError, match="the table has a column 'sample': pass sample='sample'"):
         mlm.from_wide(wide, score="p_{label}", truth="y_{label}")

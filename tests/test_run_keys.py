@@ -32,7 +32,7 @@ def largest() -> Iterator[Any]:
     del mlm.CATALOGUE["largest"]
 
 
-MESSAGE = "two different statistics are called 'side': give one of them another name."
+MESSAGE = "two different statistics have the name 'side': give one of them another name."
 
 ASK: dict[str, Callable[[list[Any]], Any]] = {
     "evaluate": lambda metrics: mlm.evaluate(LOG.lazy(), metrics),

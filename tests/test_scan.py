@@ -175,8 +175,8 @@ def test_two_formats_are_an_error_that_names_a_file_of_each() -> None:
     write("b.csv", x=[1])
     write("c.parquet", x=[1])
     said = (
-        "a.csv is csv and c.parquet is parquet, and a log is of one format: name the files of one, or say format= "
-        "where the suffix is wrong."
+        "a.csv is csv and c.parquet is parquet, but a log has one format: pass files of one format, or pass format= "
+        "if a suffix is wrong."
     )
     refused(".", said)
     refused(["a.csv", "b.csv", "c.parquet"], said)
@@ -299,7 +299,7 @@ def test_a_folder_that_cannot_be_looked_through_is_named(monkeypatch: pytest.Mon
         return look(path)
 
     monkeypatch.setattr(os, "scandir", closed)
-    refused("logs", "the folder logs/closed cannot be looked through: Permission denied.")
+    refused("logs", "the folder logs/closed cannot be read: Permission denied.")
 
 
 @every_format
@@ -312,7 +312,7 @@ def test_a_folder_may_be_called_as_a_url_begins(kind: str, folder: Path) -> None
 @every_format
 def test_a_name_that_is_no_text_is_refused(kind: str) -> None:
     write(os.fsdecode(b"logs/a\xff.") + kind, x=[1])
-    refused("logs", rf"'logs/a\udcff.{kind}' is no UTF-8, and Polars opens no such name: rename it.")
+    refused("logs", rf"'logs/a\udcff.{kind}' is not valid UTF-8, and Polars cannot open such a name: rename the file.")
 
 
 # -- what is refused of a file -----------------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def test_a_file_of_no_bytes_is_named(kind: str) -> None:
 def test_a_link_to_nothing_is_named() -> None:
     write("logs/a.parquet", x=[1])
     Path("logs/b.parquet").symlink_to("nowhere")
-    refused("logs", "logs/b.parquet is a link to nothing.")
+    refused("logs", "logs/b.parquet is a broken link.")
 
 
 @pytest.mark.parametrize("again", ["logs/a.csv", "./logs/a.csv", "logs/deep/../a.csv", "link.csv", "logs", "l*/a.csv"])
@@ -355,14 +355,14 @@ def test_a_file_that_is_there_twice_is_named(again: str) -> None:
     write("logs/a.csv", x=[1])
     write("logs/deep/b.csv", x=[1])
     Path("link.csv").symlink_to("logs/a.csv")
-    with pytest.raises(mlm.FileError, match=r"a\.csv is named twice|^link\.csv is named twice, also as logs/a\.csv"):
+    with pytest.raises(mlm.FileError, match=r"a\.csv is given twice|^link\.csv is given twice, also as logs/a\.csv"):
         scan(["logs/a.csv", again])
 
 
 def test_two_names_of_one_file_in_a_folder_are_an_error() -> None:
     write("logs/a.csv", x=[1])
     Path("logs/b.csv").symlink_to("a.csv")
-    refused("logs", "logs/b.csv is named twice, also as logs/a.csv.")
+    refused("logs", "logs/b.csv is given twice, also as logs/a.csv.")
 
 
 @pytest.mark.parametrize("kept", [1, 10, 0.5, -20, -1])
@@ -458,5 +458,5 @@ def test_nan_of_pandas_is_null_and_an_index_does_not_come() -> None:
 
 @pytest.mark.parametrize("verb", [mlm.evaluate, mlm.check, mlm.dedupe, mlm.profile, mlm.from_wide])
 def test_a_frame_of_pandas_is_sent_here(verb: Any) -> None:
-    with pytest.raises(mlm.ParameterError, match=r"DataFrame of pandas: mlm\.scan makes a LazyFrame of it\.$"):
+    with pytest.raises(mlm.ParameterError, match=r"DataFrame of pandas: mlm\.scan turns it into a LazyFrame\.$"):
         verb(pd.DataFrame({"score": [0.9], "truth": [1]}))

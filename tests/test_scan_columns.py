@@ -13,8 +13,8 @@ from polars_mlmetrics.adapters.scan import scan
 from tests.test_plan import fallbacks
 from tests.test_scan import every_format, refused, rows, total, write
 
-REMEDY = "schema= gives the columns and types to read all files as."
-FILLED = f"missing='null' fills what a file lacks, and {REMEDY}"
+REMEDY = "schema= sets the columns and types for all files."
+FILLED = f"missing='null' fills missing columns with nulls, and {REMEDY}"
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_a_column_that_is_too_much_is_named(kind: str) -> None:
     write(f"a.{kind}", x=[1])
     write(f"b.{kind}", x=[1])
     write(f"c.{kind}", score=[0.5], x=[1])
-    refused(".", f"c.{kind} has a column 'score', which is Float64 there and is not in a.{kind}. {FILLED}")
+    refused(".", f"c.{kind} has a column 'score' (Float64), which is not in a.{kind}. {FILLED}")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "ipc"])
@@ -60,7 +60,7 @@ def test_types_that_are_guessed_apart_can_be_said(kind: str) -> None:
     write(f"b.{kind}", x=[1.5])
     refused(
         ".",
-        f"column 'x' is Float64 in b.{kind} and Int64 in a.{kind}. The types of {kind} are guessed. {REMEDY}",
+        f"column 'x' is Float64 in b.{kind} and Int64 in a.{kind}. Polars guesses the types of {kind} files. {REMEDY}",
     )
     assert total(".", schema={"x": pl.Float64}) == 2.5
 
@@ -87,7 +87,7 @@ def test_columns_in_another_order_are_read_by_name(kind: str) -> None:
 def test_columns_of_csv_in_another_order_are_refused() -> None:
     write("a.csv", x=[1], y=[10])
     write("b.csv", y=[20], x=[2])
-    with pytest.raises(mlm.FileError, match=r"^b\.csv has .* another order than a\.csv: y, x and x, y\. .*schema="):
+    with pytest.raises(mlm.FileError, match=r"^b\.csv has .* a different order from a\.csv: y, x and x, y\. .*schema="):
         scan(".")
 
 
@@ -146,7 +146,7 @@ def test_without_a_schema_a_column_is_of_one_type(kind: str) -> None:
     write(f"a.{kind}", x=[1])
     write(f"b.{kind}", y=[1])
     write(f"c.{kind}", x=[0.5])
-    guessed = f" The types of {kind} are guessed." if kind in ("csv", "ndjson") else ""
+    guessed = f" Polars guesses the types of {kind} files." if kind in ("csv", "ndjson") else ""
     refused(".", f"column 'x' is Float64 in c.{kind} and Int64 in a.{kind}.{guessed} {REMEDY}", missing="null")
 
 
@@ -194,7 +194,7 @@ def test_keys_of_folders_go_with_files_that_drifted(kind: str, place: str) -> No
         assert frame.to_dict(as_series=False) == {"x": [2, 1], "score": [0.5, 1.0], "k": values}
     refused(
         ".",
-        "the folders of 'k' are Int64: they are read as that or as String, not Float64.",
+        "the folders of 'k' are Int64: they can be read as that type or as String, not as Float64.",
         schema={"x": pl.Int64, "k": pl.Float64},
     )
 

@@ -172,7 +172,7 @@ def test_columns_in_another_order_go_with_folders(kind: str) -> None:
 def test_what_says_no_key_is_no_column(name: str) -> None:
     write(f"logs/{name}", x=[1])
     assert rows("logs") == [(1,)]
-    with pytest.raises(mlm.FileError, match=rf"^hive=True: logs/{name} lies in no folder such as .* below logs\.$"):
+    with pytest.raises(mlm.FileError, match=rf"^hive=True: logs/{name} is not in a folder such as .* below logs\.$"):
         scan("logs", hive=True)
 
 
@@ -193,24 +193,25 @@ def test_a_folder_of_a_value_without_a_key_says_nothing_beside_one_that_does() -
 def test_all_files_have_the_same_keys(other: str, said: str) -> None:
     write("logs/k=1/a.csv", x=[1])
     write(other, x=[10])
-    refused("logs", f"{said} hive=False leaves them alone.")
+    refused("logs", f"{said} hive=False ignores the folders.")
     assert total("logs", hive=False) == 11
 
 
 def test_a_key_that_is_there_twice_is_an_error() -> None:
     write("logs/k=1/k=2/a.parquet", x=[1])
-    refused("logs", "logs/k=1/k=2/a.parquet lies in two folders of the key 'k'.")
+    refused("logs", "logs/k=1/k=2/a.parquet is in two folders with the key 'k'.")
 
 
 def test_a_value_that_cannot_be_decoded_is_an_error() -> None:
     write("logs/k=%FF/a.parquet", x=[1])
-    refused("logs", "logs/k=%FF/a.parquet: the percent signs in k=%FF are no UTF-8.")
+    refused("logs", "logs/k=%FF/a.parquet: the percent signs in k=%FF are not valid UTF-8.")
 
 
 @every_format
 def test_a_key_that_is_a_column_too_is_an_error(kind: str) -> None:
     write(f"logs/x=5/a.{kind}", x=[1])
     refused(
-        "logs", f"logs/x=5/a.{kind} has a column 'x', and lies in a folder of that key. hive=False takes the column."
+        "logs",
+        f"logs/x=5/a.{kind} has a column 'x' and is in a folder with that key. hive=False uses the column of the file.",
     )
     assert total("logs", hive=False) == 1

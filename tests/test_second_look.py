@@ -1,4 +1,4 @@
-"""What takes a second look at the rows: spreads far from 0, and values of a unit that go back to its rows."""
+"""What takes a value per row of its unit: spreads far from 0, and values of a unit that go back to its rows."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -27,9 +27,9 @@ SMALL = pl.DataFrame(
 METRICS = [mlm.f1(average="macro"), mlm.ndcg(), mlm.r2(), mlm.calibration_error(), mlm.f1(), mlm.max_error()]
 BY = ["model", (pl.col("day") + 1).alias("next")]
 HELD = mlm.state(SMALL, METRICS, by=BY, buckets=4)
-SAYS_NOTHING = "this is no state: its column 'state' does not say what it holds."
+SAYS_NOTHING = "this is not a state: its column 'state' does not describe what it holds."
 OTHER_FORMAT = (
-    "this state has format {!r}, and this version reads format 2: make it anew from its log, by `state` or "
+    "this state has format {!r}, and this version reads format 2: make it again from its log, with `state` or "
     "`update_states`, or read it with the version that wrote it."
 )
 
@@ -257,13 +257,13 @@ def test_metadata_lack_nothing(lost: str, good: Path) -> None:
     told = as_told(good)
     del told[lost]
     forge(good, HELD, told)
-    with pytest.raises(mlm.StateError, match=r"state\.parquet is no state: its metadata"):
+    with pytest.raises(mlm.StateError, match=r"state\.parquet is not a state: its metadata"):
         mlm.scan_states(good)
 
 
 def test_rows_are_counted(good: Path) -> None:
     forge(good, HELD, as_told(good, rows=3))
-    with pytest.raises(mlm.StateError, match=rf"state\.parquet has {HELD.height} rows, and its metadata say 3"):
+    with pytest.raises(mlm.StateError, match=rf"state\.parquet has {HELD.height} rows, but its metadata say 3"):
         mlm.scan_states(good)
 
 

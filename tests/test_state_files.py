@@ -434,7 +434,7 @@ def test_a_file_that_has_lost_a_column_is_named(column: str, good: Path) -> None
     refuses(good, str(good), repr(column))
 
 
-# -- parts that do not go together -------------------------------------------------------------------------------------
+# -- parts that cannot be merged -------------------------------------------------------------------------------------
 
 OTHER_METRICS = [metric for metric in METRICS if metric.meta.output_name() != "roc_auc"]
 OTHERS: dict[str, tuple[Callable[[], pl.DataFrame], str]] = {
@@ -548,7 +548,7 @@ def test_one_count_below_0_among_many_is_found(place: Path) -> None:
 
 def test_an_old_file_is_replaced_where_that_is_said(good: Path) -> None:
     old = good.read_bytes()
-    with pytest.raises(mlm.FileError, match=rf"{re.escape(str(good))} is there already: overwrite=True"):
+    with pytest.raises(mlm.FileError, match=rf"{re.escape(str(good))} already exists: pass overwrite=True"):
         mlm.write_state(of_day(DAYS[0]), good)
     assert good.read_bytes() == old
     new = of_day(DAYS[0])

@@ -97,7 +97,7 @@ def test_the_label_as_a_target_is_refused_where_a_metric_looks_into_samples(metr
     with pytest.raises(mlm.StateError):
         mlm.state(SPLIT, asked, by="day")
     state = mlm.state(SPLIT, metric, mlm.f1(average="macro"), by="day")
-    with pytest.raises(mlm.StateError, match="looks into samples, and with 'label' as the target"):
+    with pytest.raises(mlm.StateError, match="needs whole samples, and with 'label' as the target"):
         mlm.finish(state, asked)
 
 

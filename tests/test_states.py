@@ -185,7 +185,7 @@ def is_refused(case: Case, *, weighted: bool = False) -> bool:
     try:
         mlm.state(worlds().clear().lazy(), metric, by=KEYS)
     except mlm.StateError as error:
-        return str(error).startswith(f"{metric.output_name} cannot be held in a state: it looks at all rows of a group")
+        return str(error).startswith(f"{metric.output_name} cannot be held in a state: it needs all rows of a group")
     return False
 
 
@@ -210,18 +210,18 @@ def test_bins_and_a_prior_make_a_state_whatever_else_is_asked(weighted: bool) ->
         (mlm.roc_auc(), "With bins= it can."),
         (mlm.roc_auc(max_fpr=0.2, average="macro"), "With bins= it can."),
         (mlm.ks().alias("distance"), "With bins= it can."),
-        (mlm.spearman(), "Ask `evaluate` for it."),
-        (mlm.median_absolute_error(), "Ask `evaluate` for it."),
-        (mlm.relative_absolute_error(average="max"), "Ask `evaluate` for it."),
+        (mlm.spearman(), "Use `evaluate` for it."),
+        (mlm.median_absolute_error(), "Use `evaluate` for it."),
+        (mlm.relative_absolute_error(average="max"), "Use `evaluate` for it."),
         (mlm.information_score(), "With prior= it can."),
         ((mlm.f1() - mlm.gini()).alias("gap"), "With bins= it can."),
-        (mlm.average_score(mlm.spearman(), target="model"), "Ask `evaluate` for it."),
+        (mlm.average_score(mlm.spearman(), target="model"), "Use `evaluate` for it."),
     ],
     ids=repr,
 )
 def test_what_has_no_state_says_so(metric: mlm.Metric, hint: str) -> None:
     name = list(metric.tree.measures())[-1].output_name
-    expected = f"{name} cannot be held in a state: it looks at all rows of a group together. {hint}"
+    expected = f"{name} cannot be held in a state: it needs all rows of a group together. {hint}"
     assert said(mlm.StateError, mlm.state, LOG, metric, by="model") == expected
     assert said(mlm.StateError, mlm.state, LOG.lazy(), mlm.f1(), metric, by="model") == expected
 
@@ -739,8 +739,8 @@ def test_a_role_may_read_inside_a_column(score: pl.Expr) -> None:
 def test_a_metric_that_reads_inside_a_column_says_so(metric: mlm.Metric) -> None:
     name = "list" if "list" in str(metric) else "pair"
     message = (
-        f"{metric.output_name} reads inside {name!r}, which is {NESTED.schema[name]}: a state does not know such "
-        f"columns. Add what is read of it as a column of its own first."
+        f"{metric.output_name} reads inside {name!r}, which is {NESTED.schema[name]}: a state cannot have such a "
+        "column. Add the value that it reads as a column first."
     )
     assert said(mlm.StateError, mlm.state, NESTED, metric) == message
 
@@ -1111,11 +1111,11 @@ SMALL = pl.DataFrame(
     }
 )
 either_frame = pytest.mark.parametrize("frame", [SMALL, SMALL.lazy()], ids=["DataFrame", "LazyFrame"])
-ITS_OWN = "a state has a column {!r} of its own: give the key an .alias(...)."
-STATISTIC = "'n_rows' is the name of a statistic: alias the key column of that name."
-NO_PLAIN = "'len' is a plain expression: a state holds what metrics are made of."
-TWO_LABELS = "a state has one label column, and these metrics have class, label."
-NO_TARGET = "average_score: a state tells targets apart by a key. Add 'model' to by."
+ITS_OWN = "{!r} is a column this function creates: use .alias(...) on the key."
+STATISTIC = "'n_rows' is the name of a statistic: use .alias(...) on the key."
+NO_PLAIN = "'len' is a plain expression: a state can hold metrics only."
+TWO_LABELS = "a state has one label column, but these metrics use class, label."
+NO_TARGET = "average_score: a state needs the column of the targets as a key. Add 'model' to by=."
 ROLES = "sample, label, score, truth, weight"
 COLUMNS = "sample, class, label, score, truth, model, n_rows"
 F1, MACRO = mlm.f1(), mlm.f1(average="macro")
@@ -1123,8 +1123,8 @@ F1, MACRO = mlm.f1(), mlm.f1(average="macro")
 NOT_FOLDED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
     (mlm.StateError, [F1, pl.len()], {}, NO_PLAIN),
     (mlm.StateError, [(F1 > 0.5).all()], {}, NO_PLAIN.replace("len", "f1")),
-    (mlm.ParameterError, [], {}, "no metric is given: name at least one, such as f1()."),
-    (mlm.ParameterError, [mlm.f1], {}, "f1 is a function that makes a metric. Call it: f1()."),
+    (mlm.ParameterError, [], {}, "no metric is given: pass at least one, such as f1()."),
+    (mlm.ParameterError, [mlm.f1], {}, "f1 is a function that returns a metric. Call it: f1()."),
     (mlm.StateError, [MACRO, MACRO.on(label="class").alias("of classes")], {}, TWO_LABELS),
     (mlm.StateError, [mlm.average_score(F1, target="model")], {}, NO_TARGET),
     *(
@@ -1138,13 +1138,13 @@ NOT_FOLDED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         mlm.NameCollisionError,
         [MACRO],
         {"by": "class", "label": "class"},
-        "'class' holds the labels, which a state keeps anyway: leave it out of by.",
+        "'class' holds the labels, which a state always keeps: leave it out of by=.",
     ),
     (
         mlm.NameCollisionError,
         [F1],
         {"by": ["model", "model"]},
-        "two columns of the result would be called 'model': give one an .alias(...).",
+        "two columns of the result would have the name 'model': use .alias(...) on one of them.",
     ),
     (
         mlm.ColumnError,
@@ -1156,7 +1156,7 @@ NOT_FOLDED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         mlm.MetricError,
         [F1],
         {"by": pl.col("score").rank()},
-        f"a key must be worked out row by row, and {pl.col('score').rank()} is not. Add it as a column first.",
+        f"a key must be computed row by row, and {pl.col('score').rank()} is not. Add it as a column first.",
     ),
     (mlm.ColumnError, [F1], {"weight": "w"}, f"weight column 'w' is not in the table ({COLUMNS})."),
     (mlm.ParameterError, [F1], {"slices": ["model"]}, f"role 'slices' is not one of the roles ({ROLES})."),
@@ -1170,8 +1170,8 @@ NOT_FOLDED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         (mlm.ParameterError, [F1], {"buckets": it}, f"buckets is a number of 0 or more, not {it!r}.")
         for it in (-1, True, False, 2.5, "64", None)
     ),
-    (mlm.ParameterError, [F1], {"passes": 0}, "passes is a number of 1 or more, 'auto' or 'files', not 0."),
-    (mlm.ParameterError, [F1], {"memory": 1}, "memory is what passes='auto' aims at, and passes is None."),
+    (mlm.ParameterError, [F1], {"passes": 0}, "passes must be a whole number of at least 1, 'auto' or 'files', not 0."),
+    (mlm.ParameterError, [F1], {"memory": 1}, "memory= works only with passes='auto', and passes is None."),
 ]
 
 
@@ -1187,10 +1187,8 @@ def test_a_key_of_the_name_of_a_statistic_may_be_aliased() -> None:
 
 
 HELD = mlm.state(SMALL, F1, by="model")
-LACKS = (
-    "{} needs {}, which this state does not hold: it was made for other metrics, or for these on other rows or roles."
-)
-NOT_TOLD_APART = "average_score: this state does not tell one {!r} from another."
+LACKS = "{} needs {}, which this state does not hold: it was made for other metrics, other rows or other roles."
+NOT_TOLD_APART = "average_score: the state has no column {0!r}: make it with by=[{0!r}]."
 NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
     (mlm.StateError, [mlm.brier_score()], {}, LACKS.format("brier_score", "'squared_gap@logits=False' and 1 more")),
     (mlm.StateError, [mlm.specificity()], {}, LACKS.format("specificity", "'true_negatives@0.5'")),
@@ -1223,23 +1221,28 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         mlm.StateError,
         [mlm.roc_auc()],
         {},
-        "roc_auc cannot be held in a state: it looks at all rows of a group together. With bins= it can.",
+        "roc_auc cannot be held in a state: it needs all rows of a group together. With bins= it can.",
     ),
-    (mlm.StateError, [pl.len()], {}, "'len' is a plain expression: a state has no rows to work it out of."),
+    (
+        mlm.StateError,
+        [pl.len()],
+        {},
+        "'len' is a plain expression: a state has no rows. Use `evaluate` on the log.",
+    ),
     (
         mlm.StateError,
         [F1],
         {"per": "sample"},
-        "a state knows groups and labels, and no samples: ask `evaluate` for values per sample.",
+        "a state has no samples: use `evaluate` for values per sample.",
     ),
     (mlm.ParameterError, [F1], {"per": "rows"}, "per is 'label' or 'sample', not 'rows'."),
     (
         mlm.ParameterError,
         [F1],
         {"per": "label", "tidy": True},
-        "per= gives the values of units as they are: it goes with neither tidy nor min_samples.",
+        "per= cannot be used with tidy or min_samples.",
     ),
-    (mlm.ParameterError, [], {}, "no metric is given: name at least one, such as f1()."),
+    (mlm.ParameterError, [], {}, "no metric is given: pass at least one, such as f1()."),
     *(
         (mlm.ColumnError, [F1], {"by": name}, f"column {name!r} is not a by column of the state (model).")
         for name in ("score", "n_rows", "bucket", "state", "day")
@@ -1256,7 +1259,7 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         mlm.ParameterError,
         [F1],
         {"by": "model", "slices": ["model"]},
-        "'model' is in by already, and cannot be a slice too.",
+        "'model' is already in by=, so it cannot be a slice too.",
     ),
 ]
 
@@ -1292,8 +1295,8 @@ def test_a_weight_that_the_state_does_not_know_is_an_error() -> None:
         mlm.finish(HELD, F1.on(weight="w"))
 
 
-NO_STATE_AT_ALL = "this is no state: it lacks the column 'state', which `state` writes and which says so."
-LOST = "this state has lost its column {!r}: filter its rows, and keep all columns."
+NO_STATE_AT_ALL = "this is not a state: it lacks the column 'state'. Make it with `state`."
+LOST = "this state lacks its column {!r}: you can filter the rows of a state, but keep all columns."
 NO_STATES: list[tuple[pl.DataFrame, str]] = [
     (SMALL, NO_STATE_AT_ALL),
     (HELD.drop("state"), NO_STATE_AT_ALL),
@@ -1313,7 +1316,7 @@ def test_what_is_no_state(frame: pl.DataFrame, message: str) -> None:
 
 @pytest.mark.parametrize(("verb", "metrics"), [(mlm.compact, []), (mlm.finish, [F1]), (mlm.state, [F1])])
 def test_what_is_no_frame(verb: Callable[..., object], metrics: list[Any]) -> None:
-    message = "metrics are worked out on a DataFrame or a LazyFrame, not on a dict."
+    message = "metrics need a DataFrame or a LazyFrame, not a dict."
     assert said(mlm.ParameterError, verb, {"score": [0.5]}, *metrics) == message
 
 

@@ -116,7 +116,9 @@ for rows in ({line}, {line}.select("sample", "score", "truth")):
 def test_their_files_are_not_evaluated_one_by_one(make: Callable[[Path], str], tmp_path: Path) -> None:
     lines = answers(REFUSED.format(line=make(tmp_path)))
     assert len(lines) == 2
-    assert all(line.startswith("passes='files' takes a scan of parquet files, with nothing done") for line in lines)
+    assert all(
+        line.startswith("passes='files' needs a bare scan of parquet files, without further steps") for line in lines
+    )
 
 
 # -- their files are no log --------------------------------------------------------------------------------------------
@@ -143,10 +145,8 @@ def test_a_folder_of_a_table_is_refused_with_the_line_that_reads_it(
                 read(source)
             said = str(caught.value)
             kind = {"delta": "a Delta", "iceberg": "an Iceberg"}[name]
-            assert said.startswith(
-                f"{folder.resolve()} is {kind} table, and its files also hold rows that were replaced"
-            )
-            (line,) = re.findall(r"Read it by (pl\.scan_\w+\('.*'\)):", said)
+            assert said.startswith(f"{folder.resolve()} is {kind} table: its files also hold rows that were replaced")
+            (line,) = re.findall(r"Read it with (pl\.scan_\w+\('.*'\)):", said)
             assert eval(line).collect().sort("sample", "label").select(LOG.columns).equals(LOG)
     assert not states.exists()
 

@@ -133,7 +133,7 @@ def test_the_order_of_metrics_is_no_matter() -> None:
 
 def test_one_label_column_tells_targets_apart() -> None:
     metric = mlm.average_score(mlm.mae() - mlm.mae().on(label="model"))
-    with pytest.raises(mlm.MetricError, match="the targets are labels, and these are in 'label' and 'model'"):
+    with pytest.raises(mlm.MetricError, match="the targets are labels, but labels are in both 'label' and 'model'"):
         mlm.evaluate(PRICES, metric)
 
 
@@ -142,7 +142,9 @@ def test_means_over_targets_are_not_averaged_over_more(target: str | None) -> No
     inner = mlm.average_score(mlm.mae(), target="u")
     for metric in (inner, 1 - inner, inner.round(2), mlm.average_score({"x": mlm.mae()})):
         for given in (metric, {"x": metric}):
-            with pytest.raises(mlm.ParameterError, match="is a mean over targets already, and cannot be averaged over"):
+            with pytest.raises(
+                mlm.ParameterError, match="is already a mean over targets, and cannot be averaged again"
+            ):
                 mlm.average_score(given, target=target)
 
 
@@ -204,7 +206,7 @@ def test_it_is_a_metric_like_others() -> None:
 
 
 SUM_TO_0 = "the weights of an average must not sum to 0: {'x': 1, 'y': -1}."
-AVERAGED = "mae(average='macro') is an average of labels already. Name the column of the targets."
+AVERAGED = "mae(average='macro') is already an average over labels. Name the column of the targets."
 
 
 @pytest.mark.parametrize(
@@ -214,8 +216,8 @@ AVERAGED = "mae(average='macro') is an average of labels already. Name the colum
         (({"x": mlm.mae(), "y": mlm.mae()}, [1, -1]), SUM_TO_0),
         (({"x": mlm.mae()}, [1, 2]), "one weight for each of ['x'] is needed, not [1, 2]."),
         (({"x": mlm.mae()}, {"y": 1}), "one weight for each of ['x'] is needed, not {'y': 1}."),
-        (({},), "{target: metric} names no target."),
-        ((mlm.mae(), [1, 2]), "a list of weights needs {target: metric} to say of which targets they are."),
+        (({},), "{target: metric} is empty."),
+        ((mlm.mae(), [1, 2]), "a list of weights needs {target: metric}, so that each weight has a target."),
         ((mlm.mae(average="macro"),), AVERAGED),
     ],
 )

@@ -124,9 +124,9 @@ def beyond(u: mlm.Unit) -> pl.Expr:
     ("formula", "said"),
     [
         (first_row, "with its rows in another order"),
-        (unweighted, "with as many copies of a sample as it weighs"),
+        (unweighted, "with weights replaced by copies of samples"),
         (past_the_door, "with a NaN as score"),
-        (in_python, "there is Python in its plan"),
+        (in_python, "its plan contains Python"),
         (beyond, "outside of the declared range from 0 to 1"),
     ],
 )
@@ -135,7 +135,7 @@ def test_what_is_wrong_is_said(formula: Callable[..., pl.Expr], said: str) -> No
     with pytest.raises(AssertionError) as caught:
         check_metric(declared(formula))
     first, *lines = str(caught.value).splitlines()
-    assert first == f"{formula.__name__} is not what a metric must be:"
+    assert first == f"{formula.__name__} breaks these laws:"
     assert any(said in line for line in lines), str(caught.value)
 
 
@@ -157,7 +157,7 @@ def test_a_column_of_ones_own() -> None:
     [
         (mlm.f1() - mlm.recall(), "check_metric takes a declared metric, such as f1(), not "),
         (mlm.f1, "check_metric takes a declared metric, such as f1(), not "),
-        (mlm.f1().on(score=pl.col("p") * 2), "check_metric makes a column for each role, and score is "),
+        (mlm.f1().on(score=pl.col("p") * 2), "check_metric makes a column for each role, but score is "),
     ],
 )
 def test_what_cannot_be_checked(metric: Any, message: str) -> None:

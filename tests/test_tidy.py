@@ -260,7 +260,7 @@ def one(score: object, truth: object, **columns: object) -> pl.DataFrame:
             mlm.recall() / mlm.log_loss(),
             "log_loss: broken rows: a NaN, or a value out of range",
         ),
-        (one([0.9], [1]), (mlm.recall() - 2).sqrt(), "no number, such as inf - inf or the root of -1"),
+        (one([0.9], [1]), (mlm.recall() - 2).sqrt(), "not a number, such as inf - inf or the root of -1"),
         (one([0.9], [1]), mlm.n_rows().filter(pl.col("score") > 1) / mlm.recall(), None),
         (one([0.9], [1]), mlm.recall().filter(pl.col("score") > 1) / mlm.n_rows(), "recall: no rows"),
         (

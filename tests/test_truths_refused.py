@@ -12,8 +12,8 @@ from polars_mlmetrics.data.returned import LISTED
 from tests.test_truths import MODELS, RETURNED, TRUTHS
 
 TWICE = (
-    "returned has 2 rows of sample=1, label='b'. Name in by what tells the lists of a sample apart (model, fold), or "
-    "keep one of the rows."
+    "returned has 2 rows of sample=1, label='b'. If a sample has several lists (one for each model or fold), name "
+    "that column in by=. Else keep one of the rows."
 )
 
 
@@ -36,7 +36,7 @@ def call(returned: Any = RETURNED, truths: Any = TRUTHS, **given: Any) -> Callab
         (call(by=["sample"]), "by: 'sample' is in sample already."),
         (call(by=["^m.*$"]), "by takes column names, and '^m.*$' is a pattern."),
         (call(of_sample=["label"]), "of_sample: 'label' is in label already."),
-        (call(returned=MODELS, by="model", of_sample="model"), "of_sample: 'model' is in by already."),
+        (call(returned=MODELS, by="model", of_sample="model"), "of_sample: 'model' is already in by=."),
         (call(known=3), "known is a column, a condition or a table of samples, not 3."),
         (call(asked=(1,)), "with_truths takes a DataFrame or a LazyFrame, not a tuple."),
         (call(n_labels=0), "n_labels is a number of 1 or more, not 0."),
@@ -48,7 +48,7 @@ def call(returned: Any = RETURNED, truths: Any = TRUTHS, **given: Any) -> Callab
         ),
         (
             call(returned=MODELS[[0, 1, 1]], by="model"),
-            "returned has 2 rows of model='n', sample=1, label='b'. Name in by",
+            "returned has 2 rows of model='n', sample=1, label='b'. If a sample has several lists",
         ),
         (call(returned=RETURNED[[1, 1]], truths=TRUTHS.lazy()), "returned has 2 rows of sample=1, label='b'."),
         (call(n_labels=2), "n_labels is 2, and 3 labels are returned or true for sample=1."),

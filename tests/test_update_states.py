@@ -310,7 +310,7 @@ def test_counts_by_day_tell_which_truths_have_arrived() -> None:
     assert told == [[(60, 0), (0, 60)], [(60, 0), (30, 30)], [(60, 0), (60, 0)]]
 
 
-# -- files that do not go together -------------------------------------------------------------------------------------
+# -- files that cannot be merged -------------------------------------------------------------------------------------
 
 DRIFTS: dict[str, tuple[Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "a score of another type": (lambda log: log.cast({"score": pl.Float32}), "Float32"),

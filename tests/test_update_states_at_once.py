@@ -51,7 +51,7 @@ with open(sys.argv[1], "a+b") as lock:
     print("held", file=sys.stderr, flush=True)
     sys.stdin.read()
 """
-BUSY = "^another `update_states` is at work in states"
+BUSY = "^another `update_states` is running in states"
 MANY = range(12)
 FEW = [mlm.f1(average="macro"), mlm.n_rows()]
 """What the worker folds."""

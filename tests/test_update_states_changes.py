@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 # -- files of another form ---------------------------------------------------------------------------------------------
 
-REMEDY = "Bring the files into one form by prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
+REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
 TYPES: dict[str, Any] = {
     "day": pl.Date, "model": pl.String, "sample": pl.Int64, "label": pl.String, "score": pl.Float64, "truth": pl.Int64,
 }  # fmt: skip
@@ -114,11 +114,11 @@ def test_a_file_that_is_folded_is_not_folded_again_for_what_is_done_to_others() 
 @pytest.mark.parametrize(
     ("prepare", "said"),
     [
-        ("score", "prepare is a function of a LazyFrame, not 'score'."),
-        (lambda rows: rows.collect(), "prepare is to give a LazyFrame for a LazyFrame, not a DataFrame"),
-        (lambda rows: None, "prepare is to give a LazyFrame for a LazyFrame, not a NoneType"),
-        (lambda rows: rows.rename({"no": "yes"}), "logs/01.parquet: prepare= does not fit this file: "),
-        (lambda rows: rows.cast({"no": pl.Int64}), "logs/01.parquet: prepare= does not fit this file: "),
+        ("score", "prepare must be a function that takes a LazyFrame, not 'score'."),
+        (lambda rows: rows.collect(), "prepare must return a LazyFrame, not a DataFrame"),
+        (lambda rows: None, "prepare must return a LazyFrame, not a NoneType"),
+        (lambda rows: rows.rename({"no": "yes"}), "logs/01.parquet: prepare= failed on this file: "),
+        (lambda rows: rows.cast({"no": pl.Int64}), "logs/01.parquet: prepare= failed on this file: "),
     ],
     ids=["no function", "no lazy frame", "nothing", "a name that is not there", "a type of what is not there"],
 )
@@ -207,9 +207,9 @@ def test_a_name_that_is_no_utf_8_is_named(place: str) -> None:
         shutil.copy("logs/01.parquet", f"logs/{odd}.parquet")
     folder = f"{odd} states" if place == "states" else "states"
     shown = repr(f"logs/{odd}.parquet" if place == "logs" else folder)
-    refuses(f"{shown} is no UTF-8, and Polars opens no such name: rename it.", folder=folder)
+    refuses(f"{shown} is not valid UTF-8, and Polars cannot open such a name: rename the file.", folder=folder)
     if place == "logs":
         Path(f"logs/{odd}.parquet").unlink()
         Path("logs").rename(odd)
         Path("link").symlink_to(odd)
-        refuses("is no UTF-8, and Polars opens no such name: rename it.", source="link")
+        refuses("is not valid UTF-8, and Polars cannot open such a name: rename the file.", source="link")

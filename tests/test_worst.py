@@ -139,12 +139,12 @@ def test_no_rows() -> None:
 
 @pytest.mark.parametrize("name", ["n_undefined", "n_broken", "sample"])
 def test_a_name_that_the_table_has_already_is_an_error(name: str) -> None:
-    with pytest.raises(mlm.NameCollisionError, match=f"two columns of the result would be called '{name}'"):
+    with pytest.raises(mlm.NameCollisionError, match=f"two columns of the result would have the name '{name}'"):
         mlm.worst(LOG, mlm.log_loss().alias(name))
 
 
 def test_a_key_that_the_table_has_already_is_an_error() -> None:
-    with pytest.raises(mlm.NameCollisionError, match="two columns of the result would be called 'n_broken'"):
+    with pytest.raises(mlm.NameCollisionError, match="two columns of the result would have the name 'n_broken'"):
         mlm.worst(LOG, mlm.log_loss(), by=pl.col("model").alias("n_broken"))
 
 

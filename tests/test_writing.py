@@ -53,7 +53,7 @@ def test_a_new_file_can_be_written_and_an_old_one_where_that_is_said(folder: Pat
         check_writable(path, overwrite=False)
         check_writable(path, overwrite=True)
     check_writable(Path("old.parquet"), overwrite=True)
-    refused("old.parquet", r"^old\.parquet is there already: overwrite=True", overwrite=False)
+    refused("old.parquet", r"^old\.parquet already exists: pass overwrite=True", overwrite=False)
     assert names_here() == ["old.parquet"]  # nothing is tried out
 
 
@@ -66,14 +66,14 @@ def test_the_folder_must_be_there(path: str, overwrite: bool) -> None:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("name", ["a folder", "a link to a file", "a link to a folder", "a link to nothing", "a pipe"])
+@pytest.mark.parametrize("name", ["a folder", "a link to a file", "a link to a folder", "a broken link", "a pipe"])
 def test_only_a_plain_file_is_written_over(name: str, overwrite: bool) -> None:
     make("a folder/a.parquet", "a file")
     Path("a link to a file").symlink_to("a file")
     Path("a link to a folder").symlink_to("a folder")
-    Path("a link to nothing").symlink_to("nothing")
+    Path("a broken link").symlink_to("nothing")
     os.mkfifo("a pipe")
-    refused(name, f"^{name} is no plain file", overwrite=overwrite)
+    refused(name, f"^{name} is not a plain file", overwrite=overwrite)
 
 
 def test_a_folder_that_is_closed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +296,7 @@ def test_of_threads_that_write_a_new_file_one_wins(links: bool, monkeypatch: pyt
         told = at_once(write, 4)
         (winner,) = [turn for turn, error in enumerate(told) if error is None]
         assert path.read_bytes() == contents[winner]
-        assert {str(error) for error in told if error} == {f"{path} is there already: overwrite=True replaces it."}
+        assert {str(error) for error in told if error} == {f"{path} already exists: pass overwrite=True to replace it."}
     assert len(names_here()) == 25
 
 
@@ -337,7 +337,7 @@ def test_of_processes_that_write_a_new_state_one_wins() -> None:
             racer.stdin.flush()
         lines = [line_of(racer) for racer in racers]
         winner = lines.index("written")
-        lost = f"{turn}.parquet is there already: overwrite=True replaces it."
+        lost = f"{turn}.parquet already exists: pass overwrite=True to replace it."
         assert sorted(lines) == sorted(["written", lost, lost])
         finished = mlm.scan_states(f"{turn}.parquet").mlm.finish(mlm.n_rows()).collect()
         assert finished.item() == 10 ** (winner + 1)
@@ -430,7 +430,7 @@ REFUSED = """\
 the folder closed cannot be written to.
 closed/.lock cannot be written: Permission denied.
 closed/states cannot be written: Permission denied.
-the folder secret cannot be looked through: Permission denied.
+the folder secret cannot be read: Permission denied.
 secret/log.parquet cannot be read: Permission denied.
 secret.parquet cannot be read as parquet: Permission denied (os error 13): secret.parquet
 secret cannot be read: Permission denied.

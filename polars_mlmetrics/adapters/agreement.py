@@ -14,8 +14,8 @@ from polars_mlmetrics.adapters.formats import Format, scanned
 from polars_mlmetrics.errors import FileError
 
 Missing = Literal["raise", "null"]
-REMEDY = "schema= gives the columns and types to read all files as."
-FILLED = f"missing='null' fills what a file lacks, and {REMEDY}"
+REMEDY = "schema= sets the columns and types for all files."
+FILLED = f"missing='null' fills missing columns with nulls, and {REMEDY}"
 TEXTS = ("csv", "ndjson")
 """The formats that do not hold types."""
 
@@ -72,7 +72,7 @@ def _check_wanted(path: Path, schema: pl.Schema, wanted: pl.Schema, missing: Mis
             if missing == "raise":
                 raise FileError(f"{path} has no column {name!r}. missing='null' fills it with nulls.")
         elif not _can_be_read_as(schema[name], dtype):
-            raise FileError(f"column {name!r} is {schema[name]} in {path}, and cannot be read as {dtype} as it is.")
+            raise FileError(f"column {name!r} is {schema[name]} in {path}, which cannot be read as {dtype}.")
 
 
 def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
@@ -108,20 +108,20 @@ def _union(schemas: Mapping[Path, pl.Schema], kind: Format) -> pl.Schema:
 def _check_same(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema, kind: Format) -> None:
     for name, dtype in expected.items():
         if name not in schema:
-            raise FileError(f"{path} has no column {name!r}, which is {dtype} in {first}. {FILLED}")
+            raise FileError(f"{path} has no column {name!r} ({dtype} in {first}). {FILLED}")
         if schema[name] != dtype:
             raise _other_type(name, schema[name], path, dtype, first, kind)
     for name, dtype in schema.items():
         if name not in expected:
-            raise FileError(f"{path} has a column {name!r}, which is {dtype} there and is not in {first}. {FILLED}")
+            raise FileError(f"{path} has a column {name!r} ({dtype}), which is not in {first}. {FILLED}")
     # Polars reads the others by name, and csv by position.
     if kind == "csv" and schema.names() != expected.names():
         raise FileError(
-            f"{path} has its columns in another order than {first}: {', '.join(schema)} and {', '.join(expected)}. "
+            f"{path} has its columns in a different order from {first}: {', '.join(schema)} and {', '.join(expected)}. "
             f"{REMEDY}"
         )
 
 
 def _other_type(name: str, dtype: pl.DataType, path: Path, other: pl.DataType, first: Path, kind: Format) -> FileError:
-    guessed = f" The types of {kind} are guessed." if kind in TEXTS else ""
+    guessed = f" Polars guesses the types of {kind} files." if kind in TEXTS else ""
     return FileError(f"column {name!r} is {dtype} in {path} and {other} in {first}.{guessed} {REMEDY}")

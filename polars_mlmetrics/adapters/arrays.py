@@ -89,7 +89,7 @@ def from_arrays(
     _check_shapes(scores, truths)
     n, k = scores.shape[0], scores.shape[1] if scores.ndim > 1 else 1
     if scores.ndim == 1 and labels is not None:
-        raise ParameterError(f"labels name the columns of score, and score has the shape {scores.shape}.")
+        raise ParameterError(f"labels are the names of the columns of score, but score has the shape {scores.shape}.")
     names = _labels(labels, k)
     rows = np.repeat(np.arange(n), k)
     columns = {
@@ -117,11 +117,11 @@ def _array(what: str, values: Any) -> Array:
     import numpy as np
 
     if isinstance(values, np.ma.MaskedArray):
-        raise ParameterError(f"{what} is a masked array, whose mask would be lost: give .filled(...).")
+        raise ParameterError(f"{what} is a masked array, and its mask would be lost: pass .filled(...).")
     if hasattr(values, "toarray") and not isinstance(values, np.ndarray):
-        raise ParameterError(f"{what} is a sparse {type(values).__name__}: give .toarray().")
+        raise ParameterError(f"{what} is a sparse {type(values).__name__}: pass .toarray().")
     if isinstance(values, pl.LazyFrame):
-        raise ParameterError(f"{what} is a LazyFrame: give .collect(), or make the table by from_wide.")
+        raise ParameterError(f"{what} is a LazyFrame: pass .collect(), or use from_wide.")
     if isinstance(values, pl.Series) and values.null_count():
         return _objects(values.to_list())
     if isinstance(values, pl.DataFrame) and any(column.null_count() for column in values):
@@ -132,7 +132,7 @@ def _array(what: str, values: Any) -> Array:
         is_rewritten = array.dtype.kind in "US" and isinstance(values, list | tuple)
         return np.asarray(values, dtype=object) if is_rewritten else array
     except ValueError as error:
-        raise ParameterError(f"{what} is no array: its rows are of different lengths.") from error
+        raise ParameterError(f"{what} is not an array: its rows have different lengths.") from error
 
 
 def _objects(values: list[Any]) -> Array:
@@ -154,8 +154,8 @@ def _scores(score: Any) -> Array:
         shape = output.shape
         if shape[1:] == (1,):
             raise ParameterError(
-                f"score[{place}] has the shape {shape}: its one column is of the one class that was seen in training, "
-                "and does not tell which. Give an array of the shape (n, 2)."
+                f"score[{place}] has the shape {shape}: it has one column, because training saw one class only, and "
+                "does not say which class. Pass an array of the shape (n, 2)."
             )
         if place == 0 and shape[1:] != (2,):
             raise ParameterError(f"score is a list of arrays, and score[0] has {shape}: each must be (n, 2).")
@@ -173,7 +173,7 @@ def _check_shapes(scores: Array, truths: Array) -> None:
             f"score has the shape {scores.shape}, and truth {truths.shape}: score must have one or two dimensions."
         )
     if scores.shape[1:] == (1,) and truths.ndim == 1:
-        raise ParameterError(f"score has the shape {scores.shape}: of a binary table give score[:, 0].")
+        raise ParameterError(f"score has the shape {scores.shape}: for a binary table, pass score[:, 0].")
     if truths.shape not in (scores.shape, scores.shape[:1]):
         raise ParameterError(
             f"score has the shape {scores.shape}, and truth {truths.shape}: truth must have the shape of score"
@@ -185,7 +185,9 @@ def _of_each(what: str, values: pl.Series, n: int, shape: tuple[int, ...] | None
     """One value of each sample."""
     given = (len(values),) if shape is None else shape
     if given != (n,):
-        raise ParameterError(f"{what} has the shape {given}, and score has {n} samples: give one for each.")
+        raise ParameterError(
+            f"{what} has the shape {given}, and score has {n} samples: pass one value for each sample."
+        )
     return values
 
 
@@ -198,7 +200,7 @@ def _numbers(what: str, values: Array) -> pl.Series:
         series = _copied(what, values.reshape(-1))
         if is_number(series.dtype) or series.dtype == pl.Null:
             return series
-    hint = "; texts are classes, which go beside scores of the shape (n, k)" if what == "truth" else ""
+    hint = "; text is allowed for classes, with scores of the shape (n, k)" if what == "truth" else ""
     raise ParameterError(f"{what} holds {values.dtype}: it must be numbers or Booleans{hint}.")
 
 
@@ -239,7 +241,9 @@ def _labels(labels: Any, k: int) -> pl.Series:
         return pl.Series(range(k), dtype=pl.Int64)
     series = _series("labels", labels)
     if len(series) != k:
-        raise ParameterError(f"labels names {len(series)}, and score has {k} columns: name each column once, in order.")
+        raise ParameterError(
+            f"labels has {len(series)}, and score has {k} columns: give each column one label, in order."
+        )
     return distinct("labels", series.to_list(), series.dtype) if k else series
 
 
@@ -254,9 +258,9 @@ def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) 
     places = pl.Series(range(len(labels)), dtype=pl.Int64)
     place = classes.replace_strict(known, places, default=None, return_dtype=pl.Int64)
     for other in classes.filter(classes.is_not_null() & place.is_null()).head(1):
-        hint = "" if is_given else " Name the classes in labels, in the order of the columns of score."
+        hint = "" if is_given else " Pass labels= with the classes in the order of the columns of score."
         if redact:
-            raise ParameterError(f"truth holds a class that is not one of the {len(labels)} labels.{hint}")
+            raise ParameterError(f"truth has a class that is not one of the {len(labels)} labels.{hint}")
         raise ParameterError(unknown("the class", other, labels, of="one of the labels") + hint)
     is_true = place.fill_null(-1).to_numpy()[:, None] == np.arange(len(labels))
     flags = pl.Series("truth", is_true.reshape(-1))
@@ -279,8 +283,8 @@ def _check_numbered(classes: pl.Series, k: int) -> None:
     is_told = classes.dtype == pl.Null or classes.dtype.is_numeric() or (classes.dtype == pl.Boolean and k == 2)
     if not is_told:
         raise ParameterError(
-            f"truth holds classes of type {classes.dtype}, and score has {k} columns: name the classes in labels, in "
-            "the order of the columns (classes_ of a classifier of scikit-learn)."
+            f"truth has classes of type {classes.dtype}, and score has {k} columns: pass labels= with the classes in "
+            "the order of the columns (classes_ of a scikit-learn classifier)."
         )
 
 
@@ -294,4 +298,4 @@ def _of_one_type(classes: pl.Series, labels: pl.Series) -> tuple[pl.Series, pl.S
     if all(map(is_number, both)):
         dtype = pl.Float64 if any(dtype.is_float() for dtype in both) else pl.Int128
         return classes.cast(dtype), labels.cast(dtype)
-    raise ParameterError(f"truth holds classes of type {both[0]}, and labels are of type {both[1]}: give both in one.")
+    raise ParameterError(f"truth has classes of type {both[0]}, and labels are of type {both[1]}: cast one.")

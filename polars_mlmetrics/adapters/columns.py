@@ -29,7 +29,7 @@ def check_no_pattern(names: Sequence[str]) -> None:
     """Refuse a column whose name stands for many."""
     for name in names:
         if is_pattern(name):
-            raise ColumnError(f"column {name!r}: Polars takes this name for a pattern of many. Rename it.")
+            raise ColumnError(f"column {name!r}: Polars reads this name as a pattern for several columns. Rename it.")
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ class Beside:
     def _check_names(self, made: Sequence[str], *, numbered: bool) -> None:
         for name in self.sample:
             if name in made:
-                raise NameCollisionError(f"the sample column {name!r} is called like one that is made: rename it.")
+                raise NameCollisionError(f"{name!r} is a column this function creates: rename your sample column.")
         for name in self.kept:
             if name == "sample" and ROW in str(self.sample[name]):
                 raise NameCollisionError(
-                    "the table has a column 'sample': say sample='sample', or leave it out of keep=."
+                    "the table has a column 'sample': pass sample='sample', or leave it out of keep=."
                 )
             if name in made or name in self.sample:
                 raise NameCollisionError(
-                    f"the column {name!r} of the table is called like one that is made: rename it, or "
-                    "name in keep= the columns to keep."
+                    f"{name!r} is a column this function creates: rename yours, or use keep= to list the columns to "
+                    "keep."
                 )
 
     def select(self, rows: pl.LazyFrame, made: Mapping[str, pl.Expr]) -> pl.LazyFrame:
@@ -93,7 +93,7 @@ def _sources(sample: Names) -> dict[str, str]:
     """The columns of the sample, by the names that they have in the result."""
     names = column_names("sample", sample)
     if sample is not None and not names:
-        raise ParameterError("sample names no column: give a name or a list of names, or None to number the rows.")
+        raise ParameterError("sample is an empty list: give a name or a list of names, or None to number the rows.")
     return {"sample": sample} if isinstance(sample, str) else {name: name for name in names}
 
 
@@ -110,10 +110,10 @@ def distinct(what: str, values: Any, dtype: pl.DataType | None = None) -> pl.Ser
     try:
         series = pl.Series(given, dtype=dtype)
     except (TypeError, pl.exceptions.PolarsError) as error:
-        kind = "one type" if dtype is None else str(dtype)
-        raise ParameterError(f"{what} must be of {kind}, and is {given!r}.") from error
+        kind = "one type" if dtype is None else f"the type {dtype}"
+        raise ParameterError(f"{what} must have {kind}, not {given!r}.") from error
     if series.dtype.is_nested() or series.dtype == pl.Object:
-        raise ParameterError(f"{what} must hold plain values, and is {given!r}.")
+        raise ParameterError(f"{what} must hold plain values, not {given!r}.")
     if series.null_count():
         raise ParameterError(f"{what} holds a null: {given!r}.")
     repeated = series.filter(series.is_duplicated())
@@ -142,8 +142,7 @@ def _one_type(role: str, types: Mapping[str, pl.DataType]) -> pl.DataType:
         return pl.String()
     (one, name), (other, other_name) = _unlike(known)
     raise ColumnError(
-        f"{role}s must be of types that go together: {name!r} is {one}, and {other_name!r} is {other}. Cast one of "
-        "them."
+        f"{role}s must have compatible types: {name!r} is {one}, and {other_name!r} is {other}. Cast one of them."
     )
 
 
@@ -157,6 +156,6 @@ def first_of_type(types: Mapping[str, pl.DataType]) -> dict[pl.DataType, str]:
 
 
 def _unlike(known: Mapping[pl.DataType, str]) -> list[tuple[pl.DataType, str]]:
-    """Two types that do not go together, with a column of each."""
+    """Two types that are not compatible, with a column of each."""
     first, *rest = known.items()
     return [first, next((other for other in rest if is_number(other[0]) != is_number(first[0])), rest[0])]

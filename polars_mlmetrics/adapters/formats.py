@@ -28,8 +28,8 @@ def format_of(paths: Sequence[Path]) -> Format:
     for path, kind in zip(others, kinds[1:], strict=True):
         if kind != kinds[0]:
             raise FileError(
-                f"{first} is {kinds[0]} and {path} is {kind}, and a log is of one format: name the files of one, or "
-                "say format= where the suffix is wrong."
+                f"{first} is {kinds[0]} and {path} is {kind}, but a log has one format: pass files of one format, or "
+                "pass format= if a suffix is wrong."
             )
     return kinds[0]
 
@@ -38,7 +38,7 @@ def _format_of_one(path: Path) -> Format:
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
         known = unknown("suffix", path.suffix, SUFFIXES, of="one of a known format")
-        raise FileError(f"{path}: {known} Or say format='parquet', 'ipc', 'csv' or 'ndjson'.")
+        raise FileError(f"{path}: {known} Or pass format='parquet', 'ipc', 'csv' or 'ndjson'.")
     return kind
 
 

@@ -123,7 +123,7 @@ def _with_missed(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
     known = list(dict.fromkeys(dtype for dtype in (labels, names) if dtype != pl.Null))
     if pl.Boolean in known:
-        raise ColumnError("labels and true_labels cannot be Boolean: cast them to texts or integers.")
+        raise ColumnError("labels and true_labels cannot be Boolean: cast them to String or an integer type.")
     if len(known) < 2:
         return known[0] if known else pl.Null()
     if all(map(is_text, known)):
@@ -131,7 +131,7 @@ def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
     if all(dtype.is_integer() for dtype in known):
         return pl.Int64()
     raise ColumnError(
-        f"true_labels are {names} and the labels {labels}: cast one of them, or name the labels by label=."
+        f"true_labels are {names} and the labels {labels}: cast one of them, or pass the labels with label=."
     )
 
 
@@ -144,7 +144,7 @@ def _scores_of(types: pl.Schema, score: str, label: Any) -> dict[str, Reading]:
     inner = _inner(dtype)
     if isinstance(inner, pl.Struct) or isinstance(dtype, pl.Struct):
         if label is not None:
-            raise ParameterError(f"score {score!r} is {dtype}, which says the labels: leave out label=.")
+            raise ParameterError(f"score {score!r} is {dtype}, whose fields already name the labels: leave out label=.")
         return _of_fields(score, dtype) if isinstance(dtype, pl.Struct) else _of_structs(score, dtype)
     return {**_labels_of(types, label), SCORES: _lists("score", score, dtype)}
 
@@ -188,7 +188,7 @@ def _truths_of(types: pl.Schema, truth: str, score: str) -> Reading:
     unlike = sorted(_fields_of(dtype).keys() ^ set(labels))
     if unlike:
         raise ColumnError(
-            f"the structs of score {score!r} and truth {truth!r} must have the same fields, and one alone has "
+            f"the structs of score {score!r} and truth {truth!r} must have the same fields. Only one of them has "
             f"{', '.join(map(repr, unlike[:5]))}{', …' if len(unlike) > 5 else ''}."
         )
     return _fields("truth", truth, dtype, labels)
@@ -255,4 +255,4 @@ def _of_one_width(aligned: dict[str, Reading]) -> dict[str, Reading]:
 
 def _unequal(lengths: Mapping[str, int | None]) -> str:
     shown = ", ".join(f"{what} {length}" for what, length in lengths.items() if length is not None)
-    return f"the lists of a row must be of one length, and they are of: {shown}."
+    return f"the lists of a row must have one length, but their lengths are: {shown}."

@@ -35,7 +35,7 @@ class Columns:
         for role, column in table.values().items():
             if not column.meta.is_column():
                 raise ParameterError(
-                    f"{role} is {column}: with_truths takes the name of a column. Add it as one first."
+                    f"{role} is {column}: with_truths takes the name of a column. Add it as a column first."
                 )
         score, truth = table.score.meta.output_name(), table.truth.meta.output_name()
         named = {
@@ -74,7 +74,7 @@ def _check_names(named: Mapping[str, Sequence[str]]) -> None:
             if is_pattern(name):
                 raise ParameterError(f"{what} takes column names, and {name!r} is a pattern.")
             if name in taken:
-                raise ParameterError(f"{what}: {name!r} is in {taken[name]} already.")
+                raise ParameterError(f"{what}: {name!r} is already in {taken[name]}.")
             taken[name] = what
 
 

@@ -108,7 +108,8 @@ def _matched(score: Pattern, truth: Pattern, names: Sequence[str]) -> tuple[Read
     if both and score.length == truth.length:
         named = min(both, key=names.index)
         raise ColumnError(
-            f"column {named!r} matches both score={str(score)!r} and truth={str(truth)!r}: rename the columns of one."
+            f"column {named!r} matches both score={str(score)!r} and truth={str(truth)!r}: rename the columns of one "
+            "of them."
         )
     weaker = truths if score.length > truth.length else scores
     for name in both:
@@ -139,7 +140,7 @@ def _check_one_reading(column: str, pattern: Pattern, keys: Sequence[Key]) -> No
         shown = " or ".join(f"label {key.label!r} of model {key.model!r}" for key in keys)
         raise ColumnError(
             f"column {column!r} can be read in {len(keys)} ways by {pattern.role}={str(pattern)!r}: {shown}. Rename "
-            "the columns so that what stands between the fields is in no name."
+            "the columns so that the separator between the fields is in no name."
         )
 
 
@@ -157,7 +158,7 @@ def _check_complete(
     if lacking:
         more = f"; and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
         raise ColumnError(
-            f"{'; '.join(lacking[:NAMED])}{more}. Name in sample or keep the columns that are of no label."
+            f"{'; '.join(lacking[:NAMED])}{more}. Use sample= or keep= for columns that belong to no label."
         )
 
 
@@ -175,7 +176,7 @@ def check_left(score: str, labels: Sequence[str], names: Sequence[str]) -> None:
             if name.startswith(first, start) and set(alike) <= set(names):
                 shown = f"{', '.join(map(repr, alike[:NAMED]))}{', …' if alike[NAMED:] else ''}"
                 raise ColumnError(
-                    f"columns {shown} have the labels of score={score!r} in their names, and no pattern matches them. "
-                    f"If they are the scores of another model, put {{model}} where the names of the models stand; or "
-                    f"name in keep= the columns to keep."
+                    f"columns {shown} have the labels of score={score!r} in their names, but no pattern matches them. "
+                    f"If they are the scores of another model, write {{model}} in the patterns in place of the model "
+                    "name; or use keep= to list the columns to keep."
                 )

@@ -21,7 +21,7 @@ from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, unknown
 
-INSTEAD = "Polars reads it: pl.scan_parquet(url).mlm.evaluate(...), as every verb takes the LazyFrame of any scan."
+INSTEAD = "Use Polars to read it: pl.scan_parquet(url).mlm.evaluate(...). Every function takes a LazyFrame."
 PATH = f"{INTERNAL}path"
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called where the key is null."""
@@ -46,7 +46,7 @@ def scan(
 ) -> pl.LazyFrame:
     """A prediction log from anywhere, as a lazy frame. Every file is checked before a row is read.
 
-    A file that is not there, is empty, is broken, is named twice, or has other columns or types than the first one is
+    A file that is not there, is empty, is broken, is given twice, or has other columns or types than the first one is
     an error that names it. NDJSON knows neither NaN nor -inf: Polars writes null for them, so that what was broken, or
     not returned, is unknown. A log of `with_truths` in NDJSON is refused for that. A log that pl.scan_parquet or
     another scan of Polars reads goes everywhere as it is.
@@ -97,7 +97,7 @@ def scan(
     >>> mlm.scan("*.parquet")
     Traceback (most recent call last):
       ...
-    polars_mlmetrics.errors.FileError: column 'score' is Float32 in tue.parquet and Float64 in mon.parquet. schema= gives the columns and types to read all files as.
+    polars_mlmetrics.errors.FileError: column 'score' is Float32 in tue.parquet and Float64 in mon.parquet. schema= sets the columns and types for all files.
 
     >>> as_one = {"sample": pl.Int64, "score": pl.Float64, "truth": pl.Int64}
     >>> mlm.scan("*.parquet", schema=as_one).select(mlm.accuracy()).collect().item()
@@ -106,7 +106,7 @@ def scan(
     _check_options(format, hive, schema, missing)
     if not isinstance(source, str | os.PathLike | Sequence) or hasattr(source, "__arrow_c_stream__"):
         if not (format is None and hive is None and schema is None and missing == "raise"):
-            raise ParameterError("format=, hive=, schema= and missing= are for files, and this source is a table.")
+            raise ParameterError("format=, hive=, schema= and missing= apply to files only: this source is a table.")
         return _table(source)
     suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if format is None else None
     files = found_files(source, suffixes, instead=INSTEAD, deep=True)
@@ -176,8 +176,8 @@ def _check_misses(paths: Sequence[Path]) -> None:
         first = scanned([path.as_posix()], "ndjson").select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1)
         if not set(first.collect().to_series()).isdisjoint(WORDS):
             raise FileError(
-                f"{path} is of with_truths, and NDJSON has no -inf: what was not returned has a null score there, and "
-                "would be unknown, not missed. Write the log as parquet or IPC."
+                f"{path} was made by with_truths, but NDJSON cannot store -inf: labels that were not returned have a "
+                "null score there, and would count as unknown instead of missed. Write the log as parquet or IPC."
             )
 
 
@@ -192,11 +192,11 @@ def _partitions(files: Sequence[Found], hive: bool | None) -> list[Partition]:
     first = partitions[0]
     for file, partition in zip(files, partitions, strict=True):
         if hive and not partition:
-            raise FileError(f"hive=True: {file.path} lies in no folder such as day=2026-11-20 below {file.below}.")
+            raise FileError(f"hive=True: {file.path} is not in a folder such as day=2026-11-20 below {file.below}.")
         if partition.keys() != first.keys():
             raise FileError(
                 f"{file.path} lies in folders of {_listed(partition)}, and {files[0].path} in folders of "
-                f"{_listed(first)}. hive=False leaves them alone."
+                f"{_listed(first)}. hive=False ignores the folders."
             )
     return partitions
 
@@ -206,7 +206,8 @@ def _check_keys(keys: Iterable[str], schemas: Mapping[Path, pl.Schema]) -> None:
         for key in keys:
             if key in schema:
                 raise FileError(
-                    f"{path} has a column {key!r}, and lies in a folder of that key. hive=False takes the column."
+                    f"{path} has a column {key!r} and is in a folder with that key. hive=False uses the column of the "
+                    "file."
                 )
 
 
@@ -225,9 +226,9 @@ def _partition(file: Found) -> Partition:
         try:
             key, value = (unquote(text, errors="strict") for text in folder.split("=", maxsplit=1))
         except UnicodeDecodeError:
-            raise FileError(f"{file.path}: the percent signs in {folder} are no UTF-8.") from None
+            raise FileError(f"{file.path}: the percent signs in {folder} are not valid UTF-8.") from None
         if key in partition:
-            raise FileError(f"{file.path} lies in two folders of the key {key!r}.")
+            raise FileError(f"{file.path} is in two folders with the key {key!r}.")
         partition[key] = None if value == NULL else value
     return partition
 
@@ -262,7 +263,8 @@ def _types_of(partitions: Sequence[Partition], wanted: Mapping[str, Any]) -> dic
     for key, dtype in types.items():
         if wanted.get(key, dtype) not in (dtype, pl.String):
             raise FileError(
-                f"the folders of {key!r} are {dtype()}: they are read as that or as String, not {wanted[key]}."
+                f"the folders of {key!r} are {dtype()}: they can be read as that type or as String, not as "
+                f"{wanted[key]}."
             )
     return {key: wanted.get(key, dtype) for key, dtype in types.items()}
 

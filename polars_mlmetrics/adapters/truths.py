@@ -189,7 +189,7 @@ def _condition(known: Any) -> pl.Expr:
     if not isinstance(condition, pl.Expr) or condition.meta.has_multiple_outputs():
         raise ParameterError(f"known is a column, a condition or a table of samples, not {known!r}.")
     if not is_row_wise(condition):
-        raise MetricError(f"known must be worked out row by row, and {condition} is not. Add it as a column first.")
+        raise MetricError(f"known must be computed row by row, and {condition} is not. Add it as a column first.")
     return condition
 
 
@@ -213,7 +213,7 @@ def _check(
             raise ColumnError(f"column {name!r} is {returned[name]}: a key must be a plain value.")
     for name in (columns.truth, LISTED):
         if name in returned:
-            raise NameCollisionError(f"returned has a column {name!r}, which with_truths writes: rename or drop it.")
+            raise NameCollisionError(f"returned has a column {name!r}, which with_truths creates: rename or drop it.")
     check_role("score", pl.col(columns.score), returned, any_type=False)
     if columns.truth in truths:
         check_role("truth", pl.col(columns.truth), truths, any_type=False)
@@ -234,8 +234,8 @@ def _check_once(returned: pl.DataFrame, columns: Columns, *, redact: bool) -> No
     for row in labels.filter(pl.col(N) > 1).sort(of_row).head(1).collect().iter_rows(named=True):
         place = _words(row, of_row, redact=redact)
         raise ParameterError(
-            f"returned has {row[N]} rows of {place}. Name in by what tells the lists of a sample apart (model, fold), "
-            "or keep one of the rows."
+            f"returned has {row[N]} rows of {place}. If a sample has several lists (one for each model or fold), name "
+            "that column in by=. Else keep one of the rows."
         )
 
 

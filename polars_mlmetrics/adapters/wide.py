@@ -178,7 +178,7 @@ def from_lists(
     """
     schema = schema_of(frame, "from_lists")
     if truth is not None and true_labels is not None:
-        raise ParameterError("truth and true_labels both say what is true: give one of them.")
+        raise ParameterError("truth and true_labels both give the truths: pass only one of them.")
     true = "truth" if truth is None else truth
     true = true if true_labels is None else true_labels
     lists = Lists.of(schema, score, true, label, are_names=true_labels is not None)
@@ -270,7 +270,7 @@ def _class_type(types: dict[str, pl.DataType]) -> pl.DataType:
     if all(map(is_text, known)):
         return pl.String()
     shown = " and ".join(f"{name!r} is {dtype}" for dtype, name in known.items())
-    raise ColumnError(f"predicted and true classes must be of one type: {shown}. Cast one of them.")
+    raise ColumnError(f"predicted and true classes must have one type: {shown}. Cast one of them.")
 
 
 def _known(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) -> pl.Expr:

@@ -46,7 +46,7 @@ CELLS = {
 }
 """The cells of a decision: the metric that counts its rows, whether they are true, whether they are predicted."""
 
-SEVERAL = "confusion of classes needs one true class a sample. Where several may be true, give a threshold, say of 0.5"
+SEVERAL = "confusion of classes needs one true class per sample. Otherwise pass threshold=, e.g. 0.5"
 
 
 def confusion(
@@ -120,7 +120,7 @@ def confusion(
         check_columns([table.label], rows.collect_schema(), what="label column")
     labels: list[str] = [table.label] if table.label in rows.collect_schema() else []
     if inclusive and threshold is None:
-        raise ParameterError("confusion: inclusive goes with a threshold, and none is given.")
+        raise ParameterError("confusion: inclusive works only with a threshold. Pass threshold= too.")
     if threshold is not None:
         _check_names([*(key.name for key in keys), *labels], ["cell", *RESULTS])
         result = _cells(_of_decision(frame, threshold, labels, by=by, inclusive=inclusive, **roles))
@@ -137,7 +137,9 @@ def confusion(
 def _check_names(keys: Sequence[str], results: Sequence[str]) -> None:
     for name in keys:
         if [*results, *keys].count(name) > 1:
-            raise NameCollisionError(f"two columns of the result would be called {name!r}: give one an .alias(...).")
+            raise NameCollisionError(
+                f"two columns of the result would have the name {name!r}: use .alias(...) on one of them."
+            )
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -155,7 +157,7 @@ def _of_decision(
     """One row a group, or a label of it, with the four cells as columns."""
     if isinstance(threshold, str):
         raise ParameterError(
-            f"confusion takes the best class of a sample without a threshold: leave {threshold!r} out."
+            f"without a threshold, confusion already takes the best class of a sample: leave out {threshold!r}."
         )
     cells = [count(threshold=threshold, inclusive=inclusive).alias(cell) for cell, (count, _, _) in CELLS.items()]
     per: Grain | None = "label" if labels else None

@@ -140,7 +140,7 @@ def unsettled(query: Query, source: Source, per: Grain, min_samples: int | None,
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
     if tidy or min_samples is not None:
-        raise ParameterError("per= gives the values of units as they are: it goes with neither tidy nor min_samples.")
+        raise ParameterError("per= cannot be used with tidy or min_samples.")
     if query.plain:
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression, which has no value per {per}.")
     _check_units(query, per)

@@ -63,7 +63,7 @@ def finish(
     schema = frame.lazy().collect_schema()
     contents = Contents.of(schema)
     if per == "sample":
-        raise StateError("a state knows groups and labels, and no samples: ask `evaluate` for values per sample.")
+        raise StateError("a state has no samples: use `evaluate` for values per sample.")
     by_columns = {name: schema[name] for name in contents.by}
     # Of labels the very type is known.
     labels = {} if contents.label is None else {contents.label: schema["label"]}
@@ -71,7 +71,9 @@ def finish(
     held = contents.held(frame.lazy())
     query = Query.read(held.held, metrics, by, slices, contents.roles, log=log, keys=contents.by)
     if query.plain:
-        raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state has no rows to work it out of.")
+        raise StateError(
+            f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."
+        )
 
     source = replace(held, schema=query.schema, added=query.added)
     if per is None:

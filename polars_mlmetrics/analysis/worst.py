@@ -41,11 +41,11 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     """
     rows = rows_of(frame)
     if not isinstance(metric, Metric):
-        plain = ParameterError(f"worst takes a metric, and {metric} is a plain expression.")
+        plain = ParameterError(f"worst takes a metric, but {metric} is a plain expression.")
         raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
     check_parameter("worst", "k", k, Count)
     if metric.best is None:
-        raise MetricError(f"{metric.output_name} has no worst end: neither high nor low values of it are always bad.")
+        raise MetricError(f"{metric.output_name} has no worst values: neither high nor low values are always bad.")
     per: Grain = "label" if next(metric.tree.measures()).grain == "label" else "sample"
     values = evaluate(rows, metric, by=by, per=per, **roles)
     measures = list(metric.tree.on_the_rest(checked_roles(roles)).measures())

@@ -159,7 +159,7 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "erro
       log = log.with_columns(pl.col('truth') > ...)  # seen: 2
     """
     if not isinstance(found, pl.DataFrame) or found.schema != pl.Schema(SCHEMA):
-        raise ParameterError("raise_for takes the table that `check` gives.")
+        raise ParameterError("raise_for takes the table that `check` returns.")
     if severity not in ("error", "warning"):
         raise ParameterError(f"severity is 'error' or 'warning', not {severity!r}.")
     bad = found.filter(pl.col("severity").is_in(["error", severity]))

@@ -70,7 +70,7 @@ def dedupe(
     if keep not in get_args(Keep):
         raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
     if keep == "error" and order is not None:
-        raise ParameterError("order says which row is the first or the last: it goes with keep='first' or keep='last'.")
+        raise ParameterError("order= works only with keep='first' or keep='last'.")
     schema: pl.Schema = given.collect_schema()
     check_free(schema)
     table: Table = Table.of(bound)
@@ -98,8 +98,8 @@ def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, 
         copies = int(copied[N_ROWS].sum()) - copied.height
         raise TableError(
             f"{'1 row is a copy' if copies == 1 else f'{copies:,} rows are copies'} by {' and '.join(shown)}, such as "
-            f"{place}. keep='first' or keep='last' keeps one of each; what tells them apart (model, fold) belongs into "
-            "by=."
+            f"{place}. keep='first' or keep='last' keeps one row of each; if they are different models or folds, name "
+            "that column in by=."
         )
 
 

@@ -85,19 +85,19 @@ def conditions(look: Look, of: Of) -> dict[Problem, pl.Expr]:
 
 @problem("rows", "error", "log = log.with_columns({number_of_score})")
 def score_is_no_number(look: Look) -> pl.Expr | None:
-    """The score is no number. A predicted class is for from_predictions; what a cast cannot read becomes unknown."""
+    """The score is not a number. A predicted class is for from_predictions; what a cast cannot read becomes unknown."""
     return pl.col(SCORE).is_not_null() if look.is_text("score") and look.reads(*NUMBERS_OF_SCORE) else None
 
 
 @problem("rows", "error", "log = log.with_columns({truth} == ...){seen}", seen="truth")
 def truth_is_no_number(look: Look) -> pl.Expr | None:
-    """The truth is no number. Say which of its values is the true one."""
+    """The truth is not a number. Say which of its values is the true one."""
     return pl.col(TRUTH).is_not_null() if look.is_text("truth") and look.reads(*NUMBERS_OF_TRUTH) else None
 
 
 @problem("rows", "error", "log = log.with_columns({number_of_weight})")
 def weight_is_no_number(look: Look) -> pl.Expr | None:
-    """The weight is no number."""
+    """The weight is not a number."""
     return pl.col(WEIGHT).is_not_null() if look.is_text("weight") else None
 
 

@@ -59,12 +59,12 @@ class Look:
         names = [key.name for key in by]
         for name in names:
             if names.count(name) > 1:
-                raise NameCollisionError(f"{name!r} stands twice in by: give one an .alias(...).")
+                raise NameCollisionError(f"{name!r} is twice in by: use .alias(...) on one of them.")
         table = Table.of(roles)
         for role, column in table.values().items():
             check_columns(column.meta.root_names(), schema, what=f"{role} column")
         if table.label in table.sample:
-            raise ColumnError(f"{table.label!r} cannot be the label and the sample too: name another column.")
+            raise ColumnError(f"{table.label!r} cannot be both the label and the sample: name another column.")
         for role, columns in (("sample", table.sample), ("label", [table.label])):
             if role in roles:
                 check_columns(columns, schema, what=f"{role} column")

@@ -10,7 +10,7 @@ import polars as pl
 from polars_mlmetrics.data.files import is_url
 from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
 
-HINT = "Steps row by row go into roles, by and filters; or use passes='auto', which takes any lazy frame."
+HINT = "Put row-wise expressions into roles, by= and .filter() of metrics; or use passes='auto'."
 
 
 def is_at_hand(frame: pl.LazyFrame) -> bool:
@@ -49,7 +49,9 @@ class FileByFile:
         self._prepared = prepared
         self._heights = self._rows_by_file()
         if sum(self._heights.values()) != _n_rows(scan):
-            raise ParameterError(f"passes='files': the files do not hold, one by one, what this scan gives. {HINT}")
+            raise ParameterError(
+                f"passes='files': read one by one, the files do not give the rows of this scan. {HINT}"
+            )
 
     def parts(self) -> list[pl.LazyFrame]:
         """The rows of each file. `check_unchanged` says, before and after they are read, whether they are those."""
@@ -64,17 +66,17 @@ class FileByFile:
         now = self._rows_by_file()
         for path in {**self._heights, **now}:
             if self._heights.get(path) != now.get(path):
-                raise FileError(f"{path} has changed since passes='files' looked at it: ask again.")
+                raise FileError(f"{path} has changed while passes='files' read it: run it again.")
 
     def _rows_by_file(self) -> dict[str, int]:
         if not _last_step(self._scan).startswith("Parquet SCAN ["):
-            raise ParameterError(f"passes='files' takes a scan of parquet files, with nothing done to it. {HINT}")
+            raise ParameterError(f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}")
         paths = [str(path) for path in self._node().paths]
         for path in paths:
             if is_url(path) and not path.startswith("file:"):
                 raise ParameterError(
-                    f"passes='files' takes files of this machine, and {without_secrets(path)} is remote: use "
-                    "passes='auto', which reads them as the scan does."
+                    f"passes='files' reads local files only, and {without_secrets(path)} is remote: use passes='auto', "
+                    "which reads remote files too."
                 )
         return {path: _n_rows(pl.scan_parquet(path, glob=False, hive_partitioning=False)) for path in paths}
 

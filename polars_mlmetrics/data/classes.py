@@ -32,7 +32,7 @@ def _is_nan_of_unknown_type(value: pl.Expr) -> pl.Expr:
 
 def check_classes(what: str, score: pl.DataType, truth: pl.DataType) -> None:
     """Refuse predicted and true classes that cannot be compared, or that are no classes."""
-    given = f"{what} compares classes, and score is {score}, truth is {truth}"
+    given = f"{what} compares classes, but score is {score}, truth is {truth}"
     if _is_fraction(score) and (truth.is_integer() or truth == pl.Boolean):
         raise ColumnError(
             f"{given}. A probability needs a threshold: accuracy(), or confusion(threshold=0.5). If the scores are "

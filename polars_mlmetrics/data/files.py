@@ -45,7 +45,7 @@ def found_files(
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, Sequence) or not given:
         shown = without_secrets(repr(source))
-        raise ParameterError(f"files are given as a path, a pattern or a list of them, not as {shown}.")
+        raise ParameterError(f"pass a path, a pattern or a list of them, not {shown}.")
     with readable():
         paths = [_path(one, instead) for one in given]
         if not in_tables:
@@ -71,18 +71,18 @@ def _check_files(files: Iterable[Path]) -> None:
     for file in files:
         check_text(file)
         if not file.exists():
-            raise FileError(f"{file} is a link to nothing.")
+            raise FileError(f"{file} is a broken link.")
         if file.stat().st_size == 0:
-            raise FileError(f"{file} is empty: nothing was written to it, or its writing was broken off.")
+            raise FileError(f"{file} is empty: nothing was written to it, or writing was interrupted.")
         other = seen.setdefault(file.resolve(), file)
         if other is not file:
-            raise FileError(f"{file} is named twice{'' if file == other else f', also as {other}'}.")
+            raise FileError(f"{file} is given twice{'' if file == other else f', also as {other}'}.")
 
 
 def check_text(path: Path) -> None:
     """Refuse a name that Polars cannot open. Python has a byte that is no text as half of a surrogate pair."""
     if re.search(r"[\udc80-\udcff]", str(path)):
-        raise FileError(f"{str(path)!r} is no UTF-8, and Polars opens no such name: rename it.")
+        raise FileError(f"{str(path)!r} is not valid UTF-8, and Polars cannot open such a name: rename the file.")
 
 
 def place_of(given: Any, *, instead: str) -> Path:
@@ -111,17 +111,17 @@ def _path(given: Any, instead: str) -> Path:
 def _text_of(given: Any) -> str:
     text = os.fspath(given) if isinstance(given, str | os.PathLike) else given
     if not isinstance(text, str):
-        raise ParameterError(f"a file is given by its path, not by {without_secrets(repr(given))}.")
+        raise ParameterError(f"pass the path of a file, not {without_secrets(repr(given))}.")
     if not text:
-        raise ParameterError("a file is given by its path, and this one is empty.")
+        raise ParameterError("pass the path of a file, not an empty text.")
     return text
 
 
 def _remote(text: str, instead: str) -> FileError:
     shown = without_secrets(text)
     if text.lower().startswith("file:"):
-        return FileError(f"{shown} is a URL: give the path alone, without file://.")
-    return FileError(f"{shown} is remote, and only paths of this machine are taken here. {instead}")
+        return FileError(f"{shown} is a URL: pass the path alone, without file://.")
+    return FileError(f"{shown} is remote, and this function takes local paths only. {instead}")
 
 
 def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list[Found]:
@@ -156,7 +156,7 @@ def _deep_inside(folder: Path) -> Iterator[Path]:
 
 
 def _refuse_folder(error: OSError) -> NoReturn:
-    raise FileError(f"the folder {error.filename} cannot be looked through: {error.strerror}.") from None
+    raise FileError(f"the folder {error.filename} cannot be read: {error.strerror}.") from None
 
 
 def _matches(pattern: Path) -> list[Path]:

@@ -18,7 +18,7 @@ Names = str | Sequence[str] | None
 def check_frame(frame: Any) -> None:
     """Refuse what is no Polars frame."""
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise ParameterError(f"metrics are worked out on a DataFrame or a LazyFrame, not on a {shown_type(frame)}.")
+        raise ParameterError(f"metrics need a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
 
 
 def schema_of(frame: Any, caller: str) -> pl.Schema:

@@ -100,7 +100,7 @@ def listed_type(
 
 
 def check_n_labels(n_labels: Any) -> None:
-    """Refuse what is no number of labels."""
+    """Refuse what is not a number of labels."""
     if n_labels is not None and (not isinstance(n_labels, int) or isinstance(n_labels, bool) or n_labels < 1):
         raise ParameterError(f"n_labels is a number of 1 or more, not {n_labels!r}.")
 
@@ -122,7 +122,7 @@ def check_type(frame: pl.DataFrame | pl.LazyFrame) -> None:
         texts = [RETURNED]
     if set(texts) and set(texts) <= set(WORDS):
         raise ColumnError(
-            f"column {LISTED!r} is {type(dtype).__name__}, and what with_truths wrote there is lost: which columns its "
-            f"rows have. Say it: log.cast({{{LISTED!r}: mlm.listed_type(...)}}), with the keywords that with_truths "
-            f"was given. If {LISTED!r} is a column of your own, rename it."
+            f"column {LISTED!r} is {type(dtype).__name__}, so the type that with_truths gave it is lost. Restore it: "
+            f"log.cast({{{LISTED!r}: mlm.listed_type(...)}}), with the keywords that you passed to with_truths. If "
+            f"{LISTED!r} is a column of your own, rename it."
         )

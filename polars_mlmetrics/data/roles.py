@@ -57,7 +57,7 @@ def _checked_column(role: str, column: Any) -> Any:
         columns = tuple(_checked_name(role, name) for name in column)
         if not columns or len(set(columns)) < len(columns):
             wrong = "names a column twice" if columns else "names no column"
-            raise ParameterError(f"role 'sample' {wrong}: give a name, or a list of different ones.")
+            raise ParameterError(f"role 'sample' {wrong}: pass a name, or a list of different names.")
         return columns
     if role in ("sample", "label"):
         return _checked_name(role, column)
@@ -66,7 +66,7 @@ def _checked_column(role: str, column: Any) -> Any:
             raise ParameterError(f"role {role!r} takes one column, and {column} is several.")
         if not is_row_wise(column):
             raise MetricError(
-                f"role {role!r} must be worked out row by row, and {column} is not. Add it as a column first."
+                f"role {role!r} must be computed row by row, and {column} is not. Add it as a column first."
             )
         return column
     return _checked_name(role, column)
@@ -76,7 +76,9 @@ def check_free(names: Iterable[str]) -> None:
     """Refuse columns that are called as plans call their own."""
     for name in names:
         if name.startswith(INTERNAL):
-            raise ParameterError(f"a column is called {name!r}: {INTERNAL!r} is kept for plans. Rename it.")
+            raise ParameterError(
+                f"a column has the name {name!r}: {INTERNAL!r} is reserved for internal columns. Rename it."
+            )
 
 
 def _checked_name(role: str, name: Any) -> str:
@@ -251,7 +253,7 @@ class Door:
 
     @property
     def raw_score(self) -> pl.Expr:
-        """The score in its own float type (a threshold is rounded to that type); what is no number raises."""
+        """The score in its own float type (a threshold is rounded to that type); what is not a number raises."""
         known = self.types.get("score")
         return self.table.score if known is not None and known.is_float() else _number(self.table.score)
 
@@ -365,4 +367,6 @@ def check_key_types(columns: Iterable[str], schema: Mapping[str, pl.DataType]) -
     """Refuse keys of Python objects, which Polars can neither sort nor match."""
     for column in columns:
         if schema[column] == pl.Object:
-            raise ColumnError(f"{column!r} is Object, and Python objects cannot be keys. Cast the column first.")
+            raise ColumnError(
+                f"{column!r} is of type Object, and Python objects cannot be keys. Cast the column first."
+            )

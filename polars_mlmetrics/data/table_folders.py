@@ -24,9 +24,7 @@ def refuse_tables(folders: Iterable[Path]) -> None:
         with suppress(PermissionError):  # whoever reads the folder is told
             kind, line = _table_in(folder)
         if kind:
-            raise FileError(
-                f"{folder} is {kind} table, and its files also hold rows that were replaced or deleted. {line}"
-            )
+            raise FileError(f"{folder} is {kind} table: its files also hold rows that were replaced or deleted. {line}")
 
 
 def _table_in(folder: Path) -> tuple[str, str]:
@@ -36,14 +34,16 @@ def _table_in(folder: Path) -> tuple[str, str]:
     versions = list(folder.glob("metadata/*.metadata.json"))
     if versions:
         newest = max(versions, key=lambda file: (_number_of(file), file.name))
-        return "an Iceberg", _read_by(f"pl.scan_iceberg({str(newest)!r})", " Its catalog knows if that is the newest.")
+        return "an Iceberg", _read_by(
+            f"pl.scan_iceberg({str(newest)!r})", " Ask its catalog whether that is the newest version."
+        )
     if any(folder.joinpath(name).exists() for name in HUDI):
-        return "a Hudi", "Read it by a library that knows Hudi, and give the Arrow table: mlm.scan(table)."
+        return "a Hudi", "Read it with a library that supports Hudi, and pass the Arrow table: mlm.scan(table)."
     return "", ""
 
 
 def _read_by(line: str, more: str = "") -> str:
-    return f"Read it by {line}: every verb that takes a frame takes that one.{more}"
+    return f"Read it with {line}: every function that takes a frame takes that LazyFrame.{more}"
 
 
 def _number_of(metadata: Path) -> int:

@@ -49,8 +49,9 @@ class Readings:
         recorder = Recorder(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
         if recorder.run_key is not None and recorder.looks_back:
             raise MetricError(
-                f"{measure.output_name} asks for runs and for a value of its unit on the rows (on_rows, or a deviation "
-                f"from a mean): a formula may ask for one of the two. As an expression, in select or agg, it works."
+                f"{measure.output_name} asks for runs and for a value per row of its unit (on_rows, or a deviation "
+                "from a mean): evaluate allows one of the two in a formula. As an expression, in select or agg, it "
+                "works."
             )
         if recorder.stands_apart:
             return recorder

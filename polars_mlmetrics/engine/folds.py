@@ -77,7 +77,7 @@ def together(folds: Sequence[Fold]) -> Fold:
 def take(statistics: dict[str, Statistic], statistic: Statistic, keys: Sequence[str]) -> None:
     """Add a statistic to others at some keys, unless it is there already."""
     if statistic.name in keys:
-        raise NameCollisionError(f"{statistic.name!r} is the name of a statistic: alias the key column of that name.")
+        raise NameCollisionError(f"{statistic.name!r} is the name of a statistic: use .alias(...) on the key.")
     known = statistics.setdefault(statistic.name, statistic)
     if known.monoid != statistic.monoid or not same_expression(known.row, statistic.row):
         raise two_of_one_name(statistic.name)
@@ -85,7 +85,7 @@ def take(statistics: dict[str, Statistic], statistic: Statistic, keys: Sequence[
 
 def two_of_one_name(name: str) -> NameCollisionError:
     """What to say where one name stands for two statistics."""
-    return NameCollisionError(f"two different statistics are called {name!r}: give one of them another name.")
+    return NameCollisionError(f"two different statistics have the name {name!r}: give one of them another name.")
 
 
 def fold_rows(

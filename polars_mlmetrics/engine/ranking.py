@@ -37,7 +37,7 @@ STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
 """What the pass tells of a row: its place, and how many rows are above its tie, and down to the end of it; the same
 among the true rows alone."""
 
-SAME_CODE = "two units have one code, by chance. Of two samples it is unlikely that they meet in one of passes=100"
+SAME_CODE = "hash collision of two samples: retry with passes=100"
 
 TABLE = 1_000
 """The most places whose worth is looked up in a table; for more it is summed along the rows."""

@@ -30,7 +30,7 @@ KINDS: dict[str, pl.DataType] = {
 }  # fmt: skip
 """The kinds of columns that a metric may read as they are; of any other nothing but its name is known."""
 
-SAYS_NOTHING = "this is no state: its column 'state' does not say what it holds."
+SAYS_NOTHING = "this is not a state: its column 'state' does not describe what it holds."
 
 
 def parsed(text: Any) -> Any:
@@ -43,12 +43,12 @@ def parsed(text: Any) -> Any:
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name occurs twice")
     return dict(pairs)
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def fits(value: Any, shape: Any) -> bool:
@@ -125,7 +125,9 @@ class Contents:
         contents = cls.read(text_in(schema))
         missing = [name for name in contents.names() if name not in schema]
         if missing:
-            raise StateError(f"this state has lost its column {missing[0]!r}: filter its rows, and keep all columns.")
+            raise StateError(
+                f"this state lacks its column {missing[0]!r}: you can filter the rows of a state, but keep all columns."
+            )
         for name, kinds in contents._kinds().items():
             if schema[name] not in kinds:
                 shown = " or ".join(map(str, kinds))
@@ -143,8 +145,8 @@ class Contents:
             raise StateError(SAYS_NOTHING)
         if not fits(said["format"], FORMAT):
             raise StateError(
-                f"this state has format {said['format']!r}, and this version reads format {FORMAT}: make it anew from "
-                f"its log, by `state` or `update_states`, or read it with the version that wrote it."
+                f"this state has format {said['format']!r}, and this version reads format {FORMAT}: make it again from "
+                "its log, with `state` or `update_states`, or read it with the version that wrote it."
             )
         if not fits(said, SHAPE):
             raise StateError(SAYS_NOTHING)
@@ -224,7 +226,7 @@ def text_in(schema: Mapping[str, pl.DataType]) -> str:
     """The text by which a state says what it holds; an error where there is none."""
     dtype = schema.get("state")
     if not isinstance(dtype, pl.Enum) or len(dtype.categories) != 1:
-        raise StateError("this is no state: it lacks the column 'state', which `state` writes and which says so.")
+        raise StateError("this is not a state: it lacks the column 'state'. Make it with `state`.")
     return str(dtype.categories[0])
 
 

@@ -81,7 +81,7 @@ class StateRows:
 
     def check_target(self, name: str, column: str) -> None:
         if column != self.label and (column not in self.by or column in self.expressions):
-            raise StateError(f"{name}: this state does not tell one {column!r} from another.")
+            raise StateError(f"{name}: the state has no column {column!r}: make it with by=[{column!r}].")
 
     def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
         return not self.lacks(recorder, by, roles)
@@ -96,14 +96,14 @@ class StateRows:
         if any(self.declared.get(name, digest) != digest for name, digest in own.items()):
             raise StateError(
                 f"the metric {measure.declaration.name!r} was declared differently when this state was made: make the "
-                f"state anew, or ask for the metric as it was."
+                "state again, or use the old declaration."
             )
         lacking = self.lacks(recorder, by, roles)
         if lacking:
             more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
             raise StateError(
                 f"{measure.output_name} needs {lacking[0]}{more}, which this state does not hold: it was made for "
-                f"other metrics, or for these on other rows or roles."
+                "other metrics, other rows or other roles."
             )
         return self._counts(recorder, roles)
 
@@ -160,16 +160,14 @@ def check_merges(recorder: Recorder) -> None:
         return
     measure = recorder.measure
     open_ended = [name for name in ("bins", "prior") if measure.parameters.get(name, "") is None]
-    hint = f"With {open_ended[0]}= it can." if open_ended else "Ask `evaluate` for it."
-    raise StateError(
-        f"{measure.output_name} cannot be held in a state: it looks at all rows of a group together. {hint}"
-    )
+    hint = f"With {open_ended[0]}= it can." if open_ended else "Use `evaluate` for it."
+    raise StateError(f"{measure.output_name} cannot be held in a state: it needs all rows of a group together. {hint}")
 
 
 def check_label_as_target(recorder: Recorder, label: str) -> None:
     """Refuse a measure of each label as a target that looks into samples: it sees those of the label alone."""
     if recorder.is_of_whole_samples:
         raise StateError(
-            f"{recorder.measure.output_name} looks into samples, and with {label!r} as the target into the rows of one "
-            f"label: no state holds that. Ask `evaluate` for it."
+            f"{recorder.measure.output_name} needs whole samples, and with {label!r} as the target it has the rows of "
+            "one label only: a state cannot hold that. Use `evaluate` for it."
         )

@@ -101,7 +101,9 @@ class StateTable(Asked):
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
         is_label = all(m.table.label == mean.column and m.grain == "group" for m in mean.measures())
         if not is_label and mean.column not in self.by:
-            raise StateError(f"{mean.output_name}: a state tells targets apart by a key. Add {mean.column!r} to by.")
+            raise StateError(
+                f"{mean.output_name}: a state needs the column of the targets as a key. Add {mean.column!r} to by=."
+            )
 
         def added(part: Planned) -> pl.Expr:
             if is_label and isinstance(part, Measure):
@@ -117,7 +119,7 @@ class StateTable(Asked):
     def label(self) -> str | None:
         """The column of labels, where statistics are told by label."""
         if len(self._labels) > 1:
-            raise StateError(f"a state has one label column, and these metrics have {', '.join(sorted(self._labels))}.")
+            raise StateError(f"a state has one label column, but these metrics use {', '.join(sorted(self._labels))}.")
         return next(iter(self._labels), None)
 
     @property

@@ -54,7 +54,7 @@ def metric(
         known = CATALOGUE.get(declaration.name)
         if known is not None and known.formula.__module__ != formula.__module__:
             owner = known.formula.__module__
-            raise NameCollisionError(f"a metric called {declaration.name!r} is already declared in {owner}.")
+            raise NameCollisionError(f"a metric with the name {declaration.name!r} is already declared in {owner}.")
         CATALOGUE[declaration.name] = declaration
 
         @wraps(formula)

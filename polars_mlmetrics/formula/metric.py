@@ -121,7 +121,7 @@ class Metric(pl.Expr):
         for predicate in rows:
             if not isinstance(predicate, pl.Expr) or not is_row_wise(predicate):
                 shown = predicate if isinstance(predicate, pl.Expr) else repr(predicate)
-                raise MetricError(f"filter takes conditions worked out row by row, and {shown} is not one.")
+                raise MetricError(f"filter takes conditions that are computed row by row, and {shown} is not one.")
         return Metric(self.tree.each(lambda measure: measure.restrict(*rows)))
 
     def __repr__(self) -> str:

@@ -94,7 +94,7 @@ def _check_of_one_kind(metric: str, labels: Iterable[Any]) -> None:
     try:
         is_one_of(pl.lit(None), names)
     except TypeError:
-        raise ParameterError(f"{metric}: labels must be of one type, and {names!r} are of several.") from None
+        raise ParameterError(f"{metric}: labels must have one type, but {names!r} have several.") from None
 
 
 def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> None:
@@ -105,7 +105,7 @@ def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> Non
         allowed = " or ".join(map(_described, members))
         raise ParameterError(f"{metric}: {name} must be {allowed}, not {value!r}.{hint}")
     if isinstance(value, pl.Expr) and not is_row_wise(value):
-        raise ParameterError(f"{metric}: {name} must be worked out row by row, and {value} is not.")
+        raise ParameterError(f"{metric}: {name} must be computed row by row, and {value} is not.")
     if isinstance(value, Mapping):
         if not (value and all(map(_is_number, value.values()))):
             raise ParameterError(f"{metric}: {name} takes {{label: number}}, not {dict(value)!r}.")
@@ -165,7 +165,7 @@ def _check_threshold(metric: str, threshold: Threshold) -> None:
         return
     if isinstance(threshold, pl.Expr):
         if not is_row_wise(threshold):
-            raise ParameterError(f"{metric}: a threshold must be worked out row by row, and {threshold} is not.")
+            raise ParameterError(f"{metric}: a threshold must be computed row by row, and {threshold} is not.")
     elif not isinstance(threshold, Mapping) or not threshold or not all(map(_is_number, threshold.values())):
         raise ParameterError(
             f"{metric}: threshold must be a number, {{label: number}}, an expression or 'argmax', not {threshold!r}."
@@ -176,7 +176,7 @@ def _check_threshold(metric: str, threshold: Threshold) -> None:
 
 def _check_label_weights(metric: str, weights: Mapping[Any, float]) -> None:
     if not weights or not all(_is_number(weight) and math.isfinite(weight) for weight in weights.values()):
-        raise ParameterError(f"{metric}: an average by label takes {{label: weight}}, not {weights!r}.")
+        raise ParameterError(f"{metric}: an average over labels takes {{label: weight}}, not {weights!r}.")
     _check_of_one_kind(metric, weights)
     if abs(math.fsum(weights.values())) <= ROUNDING * math.fsum(map(abs, weights.values())):
         raise ParameterError(f"{metric}: the weights of an average must not sum to 0: {dict(weights)!r}.")

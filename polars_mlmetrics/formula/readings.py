@@ -84,10 +84,12 @@ class SortedReading(GroupReading):
         raise self._has_no_inline_form("runs")
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
-        raise self._has_no_inline_form("a second look at the rows")
+        raise self._has_no_inline_form("a value per row of its unit")
 
     def _has_no_inline_form(self, what: str) -> MetricError:
-        return MetricError(f"{self._name}: {what} beside a look into other units has no inline form: use evaluate.")
+        return MetricError(
+            f"{self._name}: {what} with values of other units cannot be used as an expression: use evaluate."
+        )
 
 
 def unit_keys(unit: Unit) -> list[pl.Expr]:

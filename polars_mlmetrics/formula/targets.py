@@ -60,7 +60,7 @@ class OverTargets(Planned):
         column, *others = self.columns
         if others:
             raise MetricError(
-                f"{self.output_name}: the targets are labels, and these are in {column!r} and {others[0]!r}."
+                f"{self.output_name}: the targets are labels, but labels are in both {column!r} and {others[0]!r}."
             )
         return column
 

@@ -170,8 +170,8 @@ class Unit(Row, SharedStatistics):
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
         """A value of this unit, back on its rows.
 
-        A statistic that reads it is folded by a second look at the rows, of those units alone in which it is not null:
-        at few units that is cheap. No row of the others counts: a sum is 0 there. It does not go with `runs`.
+        A statistic that reads it is folded by a value per row of its unit, of those units alone in which it is not
+        null: at few units that is cheap. No row of the others counts: a sum is 0 there. It does not go with `runs`.
         """
         return self._reading.on_rows(name, value)
 
@@ -210,7 +210,7 @@ class Unit(Row, SharedStatistics):
         return self._fold(name, self._that_weighs(row), "max", only=only_rows_of(row))
 
     def deviation(self, name: str, row: pl.Expr) -> pl.Expr:
-        """How far a row lies from the weighted mean of its unit. Sums of it need a second look at the rows."""
+        """How far a row lies from the weighted mean of its unit. Sums of it need a value per row of its unit."""
         return row - self._mean(name, row)
 
     def _mean(self, name: str, row: pl.Expr) -> pl.Expr:

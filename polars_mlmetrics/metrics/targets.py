@@ -49,12 +49,12 @@ def average_score(
     given = [_checked(each) for each in (metric.values() if isinstance(metric, Mapping) else [metric])]
     for inner in given:
         if any(isinstance(part, OverTargets | EachTarget) for part in inner.walk()):
-            raise ParameterError(f"{NAME}: {inner!r} is a mean over targets already, and cannot be averaged over more.")
+            raise ParameterError(f"{NAME}: {inner!r} is already a mean over targets, and cannot be averaged again.")
     if isinstance(metric, Mapping):
         each = dict(zip(metric, given, strict=True))
         return Metric(EachTarget(each, _target_of(given, target), _weights_of(each, weights)))
     if weights is not None and not isinstance(weights, Mapping):
-        raise ParameterError(f"{NAME}: a list of weights needs {{target: metric}} to say of which targets they are.")
+        raise ParameterError(f"{NAME}: a list of weights needs {{target: metric}}, so that each weight has a target.")
     if weights is not None:
         check_parameter(NAME, "average", weights, Average)
     return Metric(_over_targets(given[0], weights, _target_of(given, target)))
@@ -92,7 +92,7 @@ def _over_targets(metric: Node, weights: Mapping[Any, float] | None, target: str
     for measure in metric.measures():
         if measure.parameters["average"] != "micro":
             raise ParameterError(
-                f"{NAME}: {measure!r} is an average of labels already. Name the column of the targets."
+                f"{NAME}: {measure!r} is already an average over labels. Name the column of the targets."
             )
     if isinstance(metric, Measure) and metric.undefined is None and not metric.looks_across:
         # The metric has that average itself. Its undefined= is for labels of which no row counts, too.
@@ -111,7 +111,7 @@ def _weights_of(
     metrics: Mapping[Any, Node], weights: Mapping[Any, float] | Sequence[float] | None
 ) -> tuple[float, ...]:
     if not metrics:
-        raise ParameterError(f"{NAME}: {{target: metric}} names no target.")
+        raise ParameterError(f"{NAME}: {{target: metric}} is empty.")
     if weights is None:
         return (1.0,) * len(metrics)
     if len(weights) != len(metrics) or (isinstance(weights, Mapping) and weights.keys() != metrics.keys()):

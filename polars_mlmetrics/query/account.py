@@ -147,7 +147,7 @@ class Account:
         is_nan = self.value.cast(pl.Float64).is_nan()
         what = "broken rows: a NaN, or a value out of range"
         broken = [(self._plan.value(part).is_nan(), pl.lit(self._names[part.key] + what)) for part in parts]
-        cases = [(is_nan, first_that_holds(broken, pl.lit("no number, such as inf - inf or the root of -1")))]
+        cases = [(is_nan, first_that_holds(broken, pl.lit("not a number, such as inf - inf or the root of -1")))]
         cases += [(self.value.is_not_null(), pl.lit(None, dtype=pl.String))]
         cases += [(cause.holds, cause.text) for cause in self._causes(self.metric)]
         return first_that_holds(cases, pl.lit("division by 0"))

@@ -147,10 +147,10 @@ class Query:
     def _check_slices(self) -> None:
         for keys in self.groupings:
             if len(set(keys)) < len(keys):
-                raise NameCollisionError(f"{keys[0].name!r} stands twice in one slice.")
+                raise NameCollisionError(f"{keys[0].name!r} is twice in one slice.")
             for key in keys:
                 if key in self.by:
-                    raise ParameterError(f"{key.name!r} is in by already, and cannot be a slice too.")
+                    raise ParameterError(f"{key.name!r} is already in by=, so it cannot be a slice too.")
                 if self.schema[key.column].is_nested():
                     raise ColumnError(f"{key.name!r} is {self.schema[key.column]}: a slice must have a plain value.")
 
@@ -159,10 +159,16 @@ def check_names(names: Sequence[str]) -> None:
     """Refuse names that the columns of a result cannot have together."""
     for name in names:
         if is_pattern(name) or name.startswith(INTERNAL):
-            kind = "is a pattern" if is_pattern(name) else f"begins with {INTERNAL!r}, which is kept for plans"
-            raise ParameterError(f"no column of the result can be called {name!r}: it {kind}. Use .alias(...).")
+            kind = (
+                "is a pattern"
+                if is_pattern(name)
+                else f"begins with {INTERNAL!r}, which is reserved for internal columns"
+            )
+            raise ParameterError(f"no column of the result can have the name {name!r}: it {kind}. Use .alias(...).")
         if names.count(name) > 1:
-            raise NameCollisionError(f"two columns of the result would be called {name!r}: give one an .alias(...).")
+            raise NameCollisionError(
+                f"two columns of the result would have the name {name!r}: use .alias(...) on one of them."
+            )
 
 
 class KeyReader:
@@ -201,7 +207,7 @@ class KeyReader:
         if key.meta.is_column() and self._keeps_names:
             return KeyColumn(name, name)
         if not is_row_wise(key):
-            raise MetricError(f"a key must be worked out row by row, and {key} is not. Add it as a column first.")
+            raise MetricError(f"a key must be computed row by row, and {key} is not. Add it as a column first.")
         return self._added(name, key)
 
     def _added(self, name: str, key: pl.Expr) -> KeyColumn:
@@ -232,7 +238,9 @@ def _check_key(names: Sequence[str]) -> None:
     check_free(names)
     for name in names:
         if is_pattern(name):
-            raise ParameterError(f"a key cannot be called {name!r}, which is a pattern. Rename the column.")
+            raise ParameterError(
+                f"a key cannot have the name {name!r}, which is a pattern in Polars. Rename the column."
+            )
 
 
 def _checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:
@@ -247,7 +255,7 @@ def _name_of(column: pl.Expr) -> str:
 
 def _one_output(expression: pl.Expr) -> pl.Expr:
     if expression.meta.has_multiple_outputs():
-        raise ParameterError(f"{expression} is several columns: name them one by one.")
+        raise ParameterError(f"{expression} stands for several columns: name them one by one.")
     return expression
 
 
@@ -264,7 +272,7 @@ def _sorted_out(given: Iterable[Any], roles: Mapping[str, Any]) -> tuple[list[No
         else:
             raise not_a_metric(metric)
     if not order:
-        raise ParameterError("no metric is given: name at least one, such as f1().")
+        raise ParameterError("no metric is given: pass at least one, such as f1().")
     return metrics, plain, order
 
 
@@ -275,8 +283,8 @@ def check_reached(plain: Sequence[pl.Expr], roles: Mapping[str, Any]) -> None:
             free = {role: column for role, column in roles.items() if role not in bound}
             if free:
                 raise MetricError(
-                    f"{expression.meta.output_name()!r} is an expression of a metric, and roles given to evaluate do "
-                    f"not reach it: bind them first, {metric}{on_shown(free)}."
+                    f"{expression.meta.output_name()!r} is an expression that contains a metric, so the roles passed "
+                    f"to evaluate do not apply to it: bind them first, {metric}{on_shown(free)}."
                 )
 
 
@@ -291,15 +299,15 @@ def _flat(given: Iterable[Any]) -> Iterable[Any]:
 def _aggregating(expression: pl.Expr) -> pl.Expr:
     if not expression.meta.is_scalar():
         name = expression.meta.output_name()
-        raise MetricError(f"{name!r} does not give one value a group: aggregate it, as by .mean().")
+        raise MetricError(f"{name!r} must return one value per group, e.g. .mean().")
     return expression
 
 
 def not_a_metric(given: Any) -> ParameterError:
     """What to say where a metric was expected."""
     if callable(given) and getattr(given, "__name__", None) in CATALOGUE:
-        return ParameterError(f"{given.__name__} is a function that makes a metric. Call it: {given.__name__}().")
+        return ParameterError(f"{given.__name__} is a function that returns a metric. Call it: {given.__name__}().")
     if isinstance(given, str) and given in CATALOGUE:
-        return ParameterError(f"{given!r} is a text, not a metric. Did you mean {given}()?")
+        return ParameterError(f"{given!r} is a str, not a metric. Did you mean {given}()?")
     shown = f"the function {given.__name__}" if hasattr(given, "__name__") else repr(given)
     return ParameterError(f"{shown} is not a metric or an expression.")

@@ -62,11 +62,11 @@ def check_listed(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) 
     if log is None or measure.declaration.counts or any(map(_takes_returned, measure.predicates)):
         return
     if measure.needs_negatives and (measure.reads_label or not log.is_filled):
-        lacking = "does not know the labels of some" if log.is_filled else "lacks those that were not returned"
-        mend = "Give each label its row" if log.is_filled else "Make it by with_truths(..., n_labels=...)"
+        lacking = "negatives without a label" if log.is_filled else "only the returned labels"
+        mend = "Give each label a row of its own" if log.is_filled else "Make it with with_truths(..., n_labels=...)"
         raise MetricError(
-            f"{measure.output_name} needs every negative, and this log {lacking}: its column {LISTED!r} says so. "
-            f"{mend}, or take the rows alone that were returned: .filter({LISTED}={RETURNED!r})."
+            f"{measure.output_name} needs all negatives; this log has {lacking} (column {LISTED!r}). {mend}, or use "
+            f"the returned rows only: .filter({LISTED}={RETURNED!r})."
         )
     known = log.every_row if log.is_filled and measure.needs_negatives else log.every_row | log.with_label
     _check_known(measure.output_name, [*keys, *sorted(measure.columns_read)], known)
@@ -93,15 +93,15 @@ def _check_known(what: str, columns: Sequence[str], known: Collection[str]) -> N
     for name in columns:
         if name == LISTED:
             raise MetricError(
-                f"{what} by {name!r}: what was returned and what was not are one list. Take the rows alone that were "
-                f"returned: .filter({LISTED}={RETURNED!r})."
+                f"{what} by {name!r}: a list has both returned and added rows. Use the returned rows only: "
+                f".filter({LISTED}={RETURNED!r})."
             )
         if name not in known:
             raise MetricError(
-                f"{what} by {name!r}: the rows that with_truths added do not have that column, as the type of "
-                f"{LISTED!r} says. If it belongs to the sample, name it in with_truths(..., of_sample=[...]); if the "
-                f"truths know it, let them have it; if it was joined later, say so by mlm.listed_type. Or take the "
-                f"rows alone that were returned: .filter({LISTED}={RETURNED!r})."
+                f"{what} by {name!r}: the rows that with_truths added lack that column (see the type of {LISTED!r}). "
+                "If it belongs to the sample, pass with_truths(..., of_sample=[...]); if it belongs to the truths, "
+                "add it to them; if you joined it later, declare it with mlm.listed_type. Or use the returned rows "
+                f"only: .filter({LISTED}={RETURNED!r})."
             )
 
 
@@ -162,5 +162,6 @@ def check_thresholds(measure: Measure, frame: pl.DataFrame) -> None:
     if missing:
         more = f" and {len(missing) - 1} more" if missing[1:] else ""
         raise ParameterError(
-            f"{measure.output_name}: no threshold for label {missing[0]!r}{more}. Add it, or None for all the rest."
+            f"{measure.output_name}: no threshold for label {missing[0]!r}{more}. Add it, or use the key None for all "
+            "other labels."
         )

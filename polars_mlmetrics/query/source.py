@@ -20,7 +20,7 @@ def passes_of(
 ) -> Passes | None:
     """The passes in which a query is answered; None where all is read at once."""
     if count is not None and query.plain:
-        raise MetricError(f"{query.plain_names[0]!r} is a plain expression: passes cannot merge what it gives.")
+        raise MetricError(f"{query.plain_names[0]!r} is a plain expression: it cannot be computed in passes.")
     sample = () if count is None else _sample(query)
     return passes_over(query.frame, query.with_keys, sample, count, memory, progress=progress)
 
@@ -42,12 +42,12 @@ def passes_over(
 ) -> Passes | None:
     """The passes over a log of these samples, whose rows are prepared first; None where all is read at once."""
     if memory is not None and count != "auto":
-        raise ParameterError(f"memory is what passes='auto' aims at, and passes is {count!r}.")
+        raise ParameterError(f"memory= works only with passes='auto', and passes is {count!r}.")
     if count is None:
         return None
     whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
     if not (whole or count in ("auto", "files")):
-        raise ParameterError(f"passes is a number of 1 or more, 'auto' or 'files', not {count!r}.")
+        raise ParameterError(f"passes must be a whole number of at least 1, 'auto' or 'files', not {count!r}.")
     files = FileByFile(frame, prepared) if count == "files" else None
     return Passes(prepared(frame), sample, count, files, memory_budget(memory), progress)
 
@@ -62,5 +62,5 @@ def _sample(query: Query) -> tuple[str, ...]:
     sample = next(iter(needed), query.roles.sample)
     for column in sample if needed else ():
         if query.schema[column].is_nested():
-            raise ColumnError(f"passes part the rows by sample, and {column!r} is {query.schema[column]}.")
+            raise ColumnError(f"passes split the rows by sample, but {column!r} is {query.schema[column]}.")
     return sample

@@ -20,8 +20,12 @@ from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.states.writing import check_writable, write_whole
 from polars_mlmetrics.version import VERSION
 
-REMOTE_READ = "Polars reads it: pl.scan_parquet(url).mlm.finish(...). It does not check it as scan_states does."
-REMOTE_WRITE = "Polars writes it: state.lazy().sink_parquet(url), for pl.scan_parquet(url).mlm.finish(...)."
+REMOTE_READ = (
+    "Use Polars to read it: pl.scan_parquet(url).mlm.finish(...). Polars does not check it as scan_states does."
+)
+REMOTE_WRITE = (
+    "Use Polars to write it: state.lazy().sink_parquet(url). To read it: pl.scan_parquet(url).mlm.finish(...)."
+)
 
 METADATA = "polars_mlmetrics"
 """The key of the parquet file's metadata under which all of ours stands."""
@@ -60,13 +64,13 @@ class StateFile:
     def of(cls, path: Path, data: bytes) -> StateFile:
         """Read what a file says of itself, if its bytes are those that were written: others are not even parsed."""
         if len(data) < len(2 * MAGIC) or not (data.startswith(MAGIC) and data.endswith(MAGIC)):
-            raise StateError(f"{path} is no parquet file, or one that is cut off.")
+            raise StateError(f"{path} is not a parquet file, or is cut off.")
         at = data.rfind(DIGEST)
         if at < 0:
-            raise StateError(f"{path} is no state: `write_state` did not write it.")
+            raise StateError(f"{path} is not a state: `write_state` did not write it.")
         digest = data[at : at + len(BLANK)].decode("ascii", errors="replace")
         if digest != _digest(data, at):
-            raise StateError(f"{path} is damaged: its bytes are not those that were written.")
+            raise StateError(f"{path} is damaged: its bytes have changed since it was written.")
         try:
             told = parsed(pl.read_parquet_metadata(BytesIO(data))[METADATA])
             scan = pl.scan_parquet(data)
@@ -74,16 +78,16 @@ class StateFile:
         except (KeyError, ValueError, pl.exceptions.PolarsError) as error:
             raise StateError(f"{path}: {error}") from None
         if not fits(told, SHAPE):
-            raise StateError(f"{path} is no state: its metadata {METADATA!r} are not those that `write_state` writes.")
+            raise StateError(f"{path} is not a state: its metadata {METADATA!r} were not written by `write_state`.")
         try:
             Contents.read(told["contents"])
             Contents.of(schema)
         except StateError as error:
             raise StateError(f"{path}: {error}") from None
         if told["contents"] != text_in(schema):
-            raise StateError(f"{path}: its metadata and its column 'state' say different things of what it holds.")
+            raise StateError(f"{path}: its metadata and its column 'state' differ.")
         if told["rows"] != rows:
-            raise StateError(f"{path} has {rows} rows, and its metadata say {told['rows']}.")
+            raise StateError(f"{path} has {rows} rows, but its metadata say {told['rows']}.")
         return cls(path, digest, told, schema)
 
 
@@ -135,10 +139,10 @@ def _bytes_of(path: Path) -> bytes:
 def _check_rows(state: pl.DataFrame, contents: Contents) -> None:
     keys = contents.keys()
     if state.select(keys).is_duplicated().any() if keys else state.height > 1:
-        raise StateError("several rows of this state have the same keys: merge them first, by `.mlm.compact()`.")
+        raise StateError("several rows of this state have the same keys: merge them first, with `.mlm.compact()`.")
     for statistic in contents.merged():
         if statistic.is_count and (state[statistic.name] < 0).any():
-            raise StateError(f"the statistic {statistic.name!r} is a count, and is below 0 in this state.")
+            raise StateError(f"the statistic {statistic.name!r} is a count, but is below 0 in this state.")
 
 
 def _digest(data: bytes, at: int) -> str:
@@ -180,23 +184,23 @@ def _check_together(files: Sequence[StateFile]) -> None:
         check_alike(file.path, file.schema, first.path, first.schema)
         twin = digests.setdefault(file.digest, file)
         if twin is not file and file.told["rows"]:
-            raise StateError(f"{file.path} and {twin.path} are the same state twice.")
+            raise StateError(f"{file.path} and {twin.path} are the same state.")
     sources: dict[str, StateFile] = {}
     for file in (file for file in files if file.told["source"] is not None):
         twin = sources.setdefault(file.told["source"]["path"], file)
         if twin is not file:
-            raise StateError(f"{file.path} and {twin.path} are both of {file.told['source']['path']}.")
+            raise StateError(f"{file.path} and {twin.path} are both states of {file.told['source']['path']}.")
 
 
 def check_alike(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema) -> None:
     """Refuse two states that cannot go one under the other."""
     contents, wanted = text_in(schema), text_in(expected)
     if contents != wanted:
-        raise StateError(f"{path} and {first} do not go together: {difference(contents, wanted)}.")
+        raise StateError(f"{path} and {first} cannot be merged: {difference(contents, wanted)}.")
     for name in expected:
         if schema[name] != expected[name]:
             raise StateError(
-                f"{path} and {first} do not go together: their {name!r} are {schema[name]} and {expected[name]}."
+                f"{path} and {first} cannot be merged: their {name!r} are {schema[name]} and {expected[name]}."
             )
 
 
@@ -208,7 +212,7 @@ def difference(one: str, other: str) -> str:
     left, right = parsed(one), parsed(other)
     name = next(name for name in (*ORDER, *left) if left[name] != right[name])
     if name == "metrics":
-        return f"their metrics differ by {', '.join(sorted({*left[name]} ^ {*right[name]}))}"
+        return f"their metrics differ: {', '.join(sorted({*left[name]} ^ {*right[name]}))}"
     if name not in ("expressions", "declared", "statistics"):
         return f"their {name} are {left[name]} and {right[name]}"
     differing = sorted(key for key in {**left[name], **right[name]} if left[name].get(key) != right[name].get(key))
@@ -216,5 +220,5 @@ def difference(one: str, other: str) -> str:
         ways = (said[name].get(differing[0], "a column of that name") for said in (left, right))
         return f"their by column {differing[0]!r} is {' and '.join(ways)}"
     if name == "declared":
-        return f"a metric was declared differently for each: {', '.join(map(repr, differing))} means other rows"
-    return f"their statistics differ by {', '.join(map(repr, differing))}"
+        return f"a metric was declared differently for each, in {', '.join(map(repr, differing))}"
+    return f"their statistics differ: {', '.join(map(repr, differing))}"

@@ -24,8 +24,8 @@ from polars_mlmetrics.states.state import state
 from polars_mlmetrics.states.writing import drafts_of, writable
 
 LOCK = ".lock"
-REMOTE_LOG = "Fold it by itself: mlm.state(pl.scan_parquet(url), ...)."
-REMEDY = "Bring the files into one form by prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
+REMOTE_LOG = "Make a state of it: mlm.state(pl.scan_parquet(url), ...)."
+REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
 
 Gone = Literal["keep", "drop", "raise"]
 Prepare = Callable[[pl.LazyFrame], pl.LazyFrame]
@@ -88,7 +88,7 @@ def update_states(
     place = place_of(folder, instead=REMOTE_WRITE)
     logs = [_Log.of(file.path, place, prepare) for file in found_files(source, instead=REMOTE_LOG)]
     if place.exists() and not place.is_dir():
-        raise FileError(f"{place} is a file: the states go into a folder.")
+        raise FileError(f"{place} is a file: pass a folder for the states.")
     with writable(place):
         place.mkdir(parents=True, exist_ok=True)
     with _alone_in(place):
@@ -111,7 +111,7 @@ def _check_options(prepare: Any, gone: Any) -> None:
     if gone not in get_args(Gone):
         raise ParameterError(f"gone is 'keep', 'drop' or 'raise', not {gone!r}.")
     if prepare is not None and not callable(prepare):
-        raise ParameterError(f"prepare is a function of a LazyFrame, not {prepare!r}.")
+        raise ParameterError(f"prepare must be a function that takes a LazyFrame, not {prepare!r}.")
 
 
 def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], gone: Gone) -> list[StateFile]:
@@ -122,8 +122,8 @@ def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], 
         first = lost[0]
         more = f" (and so are those of {len(lost) - 1} more)" if lost[1:] else ""
         raise FileError(
-            f"{first.told['source']['path']} is gone, of which {first.path} is the state{more}. gone='drop' deletes "
-            "such states, and gone='keep' lets them count."
+            f"{first.told['source']['path']} is gone, but its state {first.path} is still there{more}. gone='drop' "
+            "deletes such states; gone='keep' keeps them."
         )
     return lost
 
@@ -172,7 +172,7 @@ class _Log(NamedTuple):
         try:
             return self.rows.collect_schema()
         except pl.exceptions.PolarsError as error:
-            raise FileError(f"{self.path}: prepare= does not fit this file: {error}") from error
+            raise FileError(f"{self.path}: prepare= failed on this file: {error}") from error
 
     def is_told_by(self, file: StateFile | None) -> bool:
         """Whether a state was made of this file as it is now."""
@@ -182,7 +182,7 @@ class _Log(NamedTuple):
 def _prepared(prepare: Prepare, rows: pl.LazyFrame) -> pl.LazyFrame:
     prepared = prepare(rows)
     if not isinstance(prepared, pl.LazyFrame):
-        raise ParameterError(f"prepare is to give a LazyFrame for a LazyFrame, not a {shown_type(prepared)}.")
+        raise ParameterError(f"prepare must return a LazyFrame, not a {shown_type(prepared)}.")
     return prepared
 
 
@@ -245,7 +245,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         try:
             _lock(lock.fileno())
         except OSError:
-            raise StateError(f"another `update_states` is at work in {folder}: wait until it is done.") from None
+            raise StateError(f"another `update_states` is running in {folder}: wait until it is done.") from None
         yield
 
 

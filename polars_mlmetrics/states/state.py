@@ -76,7 +76,7 @@ def state(
         added.append(scheme[0].alias(BUCKET))
     query = Query.read(frame, metrics, by, None, bound, added=added)
     if query.plain:
-        raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state holds what metrics are made of.")
+        raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state can hold metrics only.")
     split = passes_of(query, passes, memory, progress=progress)
     buckets_told = None if scheme is None else {"count": buckets, "hash": scheme[1]}
 
@@ -160,8 +160,8 @@ def _columns_read(query: Query) -> dict[str, str]:
         for name in sorted(read & query.schema.keys() - {*table.sample, table.label}):
             if query.schema[name].is_nested():
                 raise StateError(
-                    f"{measure.output_name} reads inside {name!r}, which is {query.schema[name]}: a state does not "
-                    f"know such columns. Add what is read of it as a column of its own first."
+                    f"{measure.output_name} reads inside {name!r}, which is {query.schema[name]}: a state cannot have "
+                    "such a column. Add the value that it reads as a column first."
                 )
         names |= {*table.sample, table.label, *read}
     return {name: type(query.schema[name]).__name__ for name in sorted(names) if name in query.schema}
@@ -170,11 +170,11 @@ def _columns_read(query: Query) -> dict[str, str]:
 def _check_names(contents: Contents) -> None:
     for name in contents.by:
         if name in RESERVED:
-            raise NameCollisionError(f"a state has a column {name!r} of its own: give the key an .alias(...).")
+            raise NameCollisionError(f"{name!r} is a column this function creates: use .alias(...) on the key.")
         if name == contents.label:
-            raise NameCollisionError(f"{name!r} holds the labels, which a state keeps anyway: leave it out of by.")
+            raise NameCollisionError(f"{name!r} holds the labels, which a state always keeps: leave it out of by=.")
         if name in contents.statistics:
-            raise NameCollisionError(f"{name!r} is the name of a statistic: alias the key column of that name.")
+            raise NameCollisionError(f"{name!r} is the name of a statistic: use .alias(...) on the key.")
 
 
 def compact(frame: AnyFrame) -> AnyFrame:

@@ -28,7 +28,7 @@ def check_writable(path: Path, *, overwrite: bool) -> None:
         if not os.access(path.parent, os.W_OK):
             raise FileError(f"the folder {path.parent} cannot be written to.")
         if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise FileError(f"{path} is no plain file, and is not written over.")
+            raise FileError(f"{path} is not a plain file, so it is not overwritten.")
         if path.exists() and not overwrite:
             raise _is_there(path)
 
@@ -100,7 +100,7 @@ def _link(draft: Path, path: Path) -> None:
 
 
 def _is_there(path: Path) -> FileError:
-    return FileError(f"{path} is there already: overwrite=True replaces it.")
+    return FileError(f"{path} already exists: pass overwrite=True to replace it.")
 
 
 def _keep_names(folder: Path) -> None:

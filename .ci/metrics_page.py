@@ -38,9 +38,9 @@ photos = pl.DataFrame(
         "truth": [1, 0, 0, 1, 0, 0, 0, 1, 0],
     }
 )
-# Five prices, as they were told and as they came.
+# Five prices: predicted and true.
 prices = pl.DataFrame({"score": [3.0, 5.0, 2.5, 7.0, 4.0], "truth": [2.5, 5.0, 4.0, 8.0, 4.5]})
-# Class names, told and true.
+# Class names: predicted and true.
 names = pl.DataFrame({"sample": [1, 1, 2, 2], "score": ["x", "y", "x", "z"], "truth": ["x", "z", "x", "z"]})
 """
 
@@ -62,7 +62,7 @@ def page() -> str:
 
 
 def head() -> Iterator[str]:
-    yield "<!-- Written by .ci/metrics_page.py from the catalogue: mend the docstrings, then run it. -->"
+    yield "<!-- Written by .ci/metrics_page.py from the catalogue: edit the docstrings, then run it. -->"
     yield "# Metrics"
     yield ""
     yield (
@@ -76,10 +76,10 @@ def head() -> Iterator[str]:
 
 
 def summary() -> Iterator[str]:
-    yield "The last column says which metrics take a log of what was returned, as `with_truths` makes it without"
-    yield "`n_labels`: the others need the negatives that it lacks, or probabilities, and refuse it."
+    yield "The last column says which metrics take a log with only the returned labels, as `with_truths` makes it"
+    yield "without `n_labels`. The other metrics need the missing negatives, or probabilities, and refuse it."
     yield ""
-    yield "| metric | values | best | null when | of what was returned |"
+    yield "| metric | values | best | null when | returned labels only |"
     yield "|---|---|---|---|---|"
     for name, declaration in mlm.CATALOGUE.items():
         cells = values(declaration), best(declaration), declaration.undefined_when, RETURNED[declaration.of_returned]

@@ -9,31 +9,31 @@ INTERNAL = "__mlm_"
 
 
 class MetricError(ValueError):
-    """Something about a metric, its roles or its table is not as it must be."""
+    """Something is wrong with a metric, its roles or its table."""
 
 
 class ColumnError(MetricError):
-    """A column that is asked for is not in the table, or is not of a type that can be read."""
+    """A column is not in the table, or its type cannot be read."""
 
 
 class ParameterError(MetricError, TypeError):
-    """A metric or a verb was given a parameter it does not have, or a value it cannot take."""
+    """A metric or a function got a parameter it does not have, or a value it cannot take."""
 
 
 class StateError(MetricError):
-    """A state cannot hold, or does not hold, what is asked of it; or what should be one is none."""
+    """A state cannot hold, or does not hold, what a metric needs; or a table is not a state."""
 
 
 class FileError(MetricError):
-    """A file that is asked for is not there, or is not as it must be; or a place cannot be written to."""
+    """A file is missing or wrong, or a path cannot be written to."""
 
 
 class TableError(MetricError):
-    """The rows of a table are not as metrics need them."""
+    """The rows of a table have problems that metrics cannot accept."""
 
 
 class NameCollisionError(MetricError):
-    """Two different things would carry one name."""
+    """Two different things would have one name."""
 
 
 URL = r"([A-Za-z][A-Za-z0-9+.-]+:/{1,3})([^/?#\s'\"]*@)?([^?#\s'\"]*)([?#][^\s'\"]*)?"

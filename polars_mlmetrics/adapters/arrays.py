@@ -30,24 +30,24 @@ def from_arrays(
 ) -> pl.DataFrame:
     """The long table of arrays: a row for each cell of `score`, by sample and then by label.
 
-    The arrays go by name, since scikit-learn has the truth first. Whatever NumPy makes an array of is taken: lists,
-    Series, frames. The values are copied, and keep their type. A None (or a null of Polars) is null in the result; a
-    NaN among numbers stays NaN.
+    Pass the arrays by keyword, because scikit-learn has the truth first. It takes whatever NumPy can turn into an
+    array: lists, Series, frames. The values are copied, and keep their type. A None (or a null of Polars) is null in
+    the result; a NaN among numbers stays NaN.
 
     Parameters
     ----------
     score
-        Of the shape (n, k): a row per sample and a column per label. Of the shape (n,): a binary table, whose result
-        has no column `label`. Or a list of arrays of the shape (n, 2), as `predict_proba` of a classifier with several
-        outputs gives it: each output is a label, and its second column the score.
+        Shape (n, k): a row per sample and a column per label. Shape (n,): a binary table, whose result has no column
+        `label`. Or a list of arrays of shape (n, 2), from `predict_proba` of a classifier with several outputs: each
+        output is a label, and its second column is the score.
     truth
-        Of the shape of the scores: 0 and 1. Or (n,) beside scores of (n, k): the true class of each sample, which makes
-        the truth Boolean. A class that is None, NaN or null is unknown: all truths of its sample are null.
+        The same shape as the scores: 0 and 1. Or shape (n,) for scores of shape (n, k): the true class of each sample;
+        the truth is then Boolean. A class that is None, NaN or null is unknown: all truths of its sample are null.
     labels
-        The labels in the order of the columns; `classes_` of a classifier of scikit-learn. None numbers them from 0;
-        then classes must be integers from 0 to k - 1, or Booleans where k is 2.
+        The labels in the order of the columns; `classes_` of a scikit-learn classifier. None numbers them from 0; then
+        classes must be integers from 0 to k - 1, or Booleans if k is 2.
     sample
-        What tells the samples apart. None numbers them from 0.
+        The id of each sample. None numbers the samples from 0.
     sample_weight
         The weight of each sample, for a column `weight`.
     redact

@@ -44,34 +44,34 @@ def scan(
     schema: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
     missing: Missing = "raise",
 ) -> pl.LazyFrame:
-    """A prediction log from anywhere, as a lazy frame. Every file is checked before a row is read.
+    """Read a prediction log from anywhere as a LazyFrame. Every file is checked before a row is read.
 
-    A file that is not there, is empty, is broken, is given twice, or has other columns or types than the first one is
-    an error that names it. NDJSON knows neither NaN nor -inf: Polars writes null for them, so that what was broken, or
-    not returned, is unknown. A log of `with_truths` in NDJSON is refused for that. A log that pl.scan_parquet or
-    another scan of Polars reads goes everywhere as it is.
+    An error names a file that is missing, empty, broken, given twice, or has other columns or types than the first one.
+    NDJSON has neither NaN nor -inf: Polars writes null for them, so broken rows, or labels that were not returned,
+    become unknown. So a log of `with_truths` in NDJSON is refused. You need no `scan` for a LazyFrame from
+    pl.scan_parquet or another Polars scan: every function takes it.
 
     Parameters
     ----------
     source
-        A file, a folder, a pattern such as "logs/*.parquet", or a list of them. A folder is looked through to the
-        bottom, without names that begin with "." or "_" and without links to folders. Or a table: a lazy frame, a
-        DataFrame, or one of another library that hands out Arrow streams (pandas, pyarrow, DuckDB). Of pandas, a NaN
-        comes as null, and an index not at all.
+        A file, a folder, a pattern such as "logs/*.parquet", or a list of them. A folder is read with all its
+        subfolders, except names that begin with "." or "_" and links to folders. Or a table: a LazyFrame, a DataFrame,
+        or a table of another library with Arrow streams (pandas, pyarrow, DuckDB). From pandas, a NaN becomes null, and
+        the index is dropped.
     format
-        "parquet", "ipc", "csv" or "ndjson". The suffix of the files says it where this does not. Where it is given,
-        a folder stands for all its files, whatever their suffixes.
+        "parquet", "ipc", "csv" or "ndjson". None takes it from the suffix of the files. If it is given, all files of a
+        folder are read, whatever their suffixes.
     hive
-        Whether folders such as day=2026-11-20, below the folder or the plain part of the pattern given, are columns:
-        true demands them, false leaves them alone, and None takes them where there are some. A column is Int64 where
-        all its values are whole numbers, Date where all are ISO dates, and String otherwise.
+        Whether folders such as day=2026-11-20, below the given folder or the plain part of the pattern, become columns:
+        True requires them, False ignores them, and None uses them if there are any. A column is Int64 if all its values
+        are whole numbers, Date if all are ISO dates, and String otherwise.
     schema
-        The columns to read and their types, where files differ: each file is read as these, and what else it holds is
-        left out. A type that would change values, such as Int64 for Float64, is an error, and so is a value that cannot
-        be read as its type. Columns of folders are those that `hive` says, in the type that is said here.
+        The columns to read and their types, if files differ: each file is read with these, and its other columns are
+        left out. It is an error if a type would change values, such as Int64 for Float64, or if a value cannot be read
+        as its type. `hive` decides which columns come from folders; their types can be set here.
     missing
-        "raise" has a file that lacks a column be an error; "null" fills it with nulls. Without `schema`, a column is
-        then one that any of the files has.
+        "raise" raises an error if a file lacks a column; "null" fills the column with nulls. Without `schema`, the
+        result then has every column that any of the files has.
 
     Examples
     --------

@@ -81,49 +81,49 @@ def with_truths(
     """The returned labels with their truths, and a row for every true label that was not returned.
 
     The result holds all rows of `returned`; their truth is False (or 0) where `truths` does not name the label. Then
-    come the labels of `truths` that were not returned for a sample, known negatives among them. Their score is -inf and
+    come the labels of `truths` that were not returned for a sample, including known negatives. Their score is -inf and
     their other columns are null, except those of `of_sample` and those that `truths` has too. A null weight leaves a
-    row out: let `truths` have the weights, or name them in `of_sample`.
+    row out: add the weights to `truths`, or name them in `of_sample`.
 
     A null sample or label is unknown: it matches nothing, and its truth is null.
 
-    The column `listed` says where a row is from. By its type `evaluate` and the other verbs know what is missing
-    (without `n_labels` the negatives that were not returned, with it the labels of these) and which columns the added
-    rows have. They refuse a metric that needs what is missing, and a slice or a filter by any other column.
+    The column `listed` says where a row comes from. From its type `evaluate` and the other functions know what is
+    missing (without `n_labels`: the negatives that were not returned; with it: their labels) and which columns the
+    added rows have. They refuse a metric that needs what is missing, and a slice or a filter by any other column.
 
-    With DataFrames the rows keep the order of `returned`, then of `truths`. A LazyFrame promises no order.
+    With DataFrames the rows keep the order of `returned`, then of `truths`. With a LazyFrame the order is not defined.
 
     Parameters
     ----------
     returned
-        A row for each label that was returned, with its score. Of a DataFrame it is checked that no list has a label
-        twice. In a LazyFrame both rows get the truth.
+        A row for each label that was returned, with its score. In a DataFrame, a label that is twice in one list is an
+        error. In a LazyFrame both rows get the truth.
     truths
-        A row for each true label. Where it has a column of truths, that is the truth: a grade, or 0 for a known
-        negative. Equal rows count once; where their truths contradict each other, the truth is null.
+        A row for each true label. If it has a column of truths, that is the truth: a grade, or 0 for a known negative.
+        Equal rows count once; if their truths contradict each other, the truth is null.
     by
-        The columns of `returned` that tell apart several lists of one sample: model, fold. Each list gets the true
-        labels of its sample. Where `truths` has such a column too, its rows are for the lists of equal value alone,
-        and null equals null.
+        The columns of `returned` that separate several lists of one sample: model, fold. Each list gets the true labels
+        of its sample. If `truths` has such a column too, its rows are only for lists with the same value, and null
+        equals null.
     of_sample
-        The columns of `returned` that belong to the sample: country, day. The added rows have them where all rows of
-        the list agree, and null elsewhere, which `check` counts.
+        The columns of `returned` that belong to the sample: country, day. The added rows have the value if all rows of
+        the list agree, and null otherwise; `check` counts these nulls.
     known
-        Whose truths are in. A column or a condition of `returned`, such as `pl.col("day") < today`, that must hold in
-        all rows of a list; or a table of samples (and of `by` columns). The truths of all other lists are null: unknown
-        and counted. None says that all truths are in.
+        Which truths have arrived. A column or a condition of `returned`, such as `pl.col("day") < today`, that must
+        hold in all rows of a list; or a table of samples (and of `by` columns). The truths of all other lists are null:
+        unknown and counted. None means that all truths have arrived.
     asked
-        A table of the lists that were asked for, with the columns that `by`, `sample`, `of_sample` and `known` name: in
-        it are those too for which nothing was returned. None takes the lists of `returned`. True labels of samples that
-        nobody asked for have no row.
+        A table of all requested lists, also those for which nothing was returned, with the columns of `by`, `sample`,
+        `of_sample` and `known`. None takes the lists of `returned`. True labels of samples that were not requested get
+        no row.
     n_labels
-        How many labels each sample could have been given. Each list is then filled up to as many rows, with negatives
-        that have no label. A list that has more is an error; of a LazyFrame it is Polars' own, when it is collected.
+        The number of possible labels of each sample. Each list is then filled up to that many rows, with negatives that
+        have no label. A list with more is an error; for a LazyFrame Polars raises it when it is collected.
     redact
         Whether errors leave out the values of keys.
     **roles
-        Which columns are the sample and the label, in both tables; the score in `returned`; the truth in `truths`, and
-        in the result.
+        The columns of the sample and the label, in both tables; of the score in `returned`; of the truth in `truths`
+        and in the result.
 
     Examples
     --------

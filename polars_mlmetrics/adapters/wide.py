@@ -29,28 +29,28 @@ def from_wide(
     sample: Names = None,
     keep: Names = None,
 ) -> AnyFrame:
-    """The long table of a wide one, which has a column of scores and a column of truths for each label.
+    """Make the long table from a wide one, which has a column of scores and a column of truths for each label.
 
     Rows come by sample in the order of the table, then by model, then by label in the order of the columns of scores.
-    Scores of several numeric types become Float64; truths of several become Int64, or Float64 where one is no integer.
-    Nulls stay null. A model need not have a score for every label.
+    Scores of several numeric types become Float64; truths of several become Int64, or Float64 if one is not an integer
+    type. Nulls stay null. A model may lack scores for some labels.
 
     Parameters
     ----------
     frame
         One row per sample.
     score, truth
-        How the columns are called: `"p_{label}"`, or `"{model}_{label}"` for a column `model` in the result. The truths
-        may be of each model too, or serve all. A field is one or more characters, and the rest of a pattern stands for
-        itself. A column that matches both patterns goes to the one with more text of its own. A column that can be read
-        in two ways is an error, unless one of them alone has a truth.
+        The pattern of the column names: `"p_{label}"`, or `"{model}_{label}"` for a column `model` in the result. The
+        truths can be one set per model, or one set for all. A field is one or more characters; the rest of a pattern
+        must match exactly. A column that matches both patterns goes to the pattern with more fixed text. A column that
+        can be read in two ways is an error, unless only one of them has a truth.
     sample
         The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
-        numbers the rows. What is named here or in `keep` is never taken for a label.
+        numbers the rows. Columns named here or in `keep` are never read as labels.
     keep
-        The other columns to keep, on every row of their sample. None keeps all that the patterns do not match; where
-        these are numbers with every label in their names, as the scores of a model that the pattern leaves out, that is
-        an error.
+        The other columns to keep, on every row of their sample. None keeps all columns that the patterns do not match;
+        but number columns with every label in their names are an error (they may be the scores of a model that the
+        pattern misses).
 
     Examples
     --------
@@ -104,14 +104,14 @@ def from_lists(
     keep: Names = None,
     redact: bool = False,
 ) -> AnyFrame:
-    """The long table of one that has all labels of a sample in one row, as lists, arrays or structs.
+    """Make the long table from one that has all labels of a sample in one row, as lists, arrays or structs.
 
-    Rows come by sample in the order of the table, then as they stand in the lists. Nulls stay null: where the list of
-    scores is null and the labels are known, each label has a null score; where nothing is known of a sample, it has one
-    row of nulls. An empty list gives no rows, but those of missed true labels.
+    Rows come by sample in the order of the table, then in the order of the lists. Nulls stay null: if the list of
+    scores is null and the labels are known, each label has a null score; if nothing is known of a sample, it has one
+    row of nulls. An empty list gives no rows except those of missed true labels.
 
-    Lists of different lengths in one row are an error. A DataFrame tells which row; a LazyFrame raises Polars' own
-    error when it is collected.
+    Lists of different lengths in one row are an error. For a DataFrame it names the row; for a LazyFrame Polars raises
+    its own error when it is collected.
 
     Parameters
     ----------
@@ -121,23 +121,23 @@ def from_lists(
         A column of lists or arrays of numbers; of structs whose fields are the labels; or of lists of structs with the
         fields `label` and `score` (other fields are left out).
     truth
-        A column of lists or arrays of 0 and 1 beside the scores; or of structs with the fields that the scores have.
-        `"truth"` where neither this nor `true_labels` is given.
+        A column of lists or arrays of 0 and 1, one for each score; or of structs with the same fields as the scores.
+        The default is `"truth"`, unless `true_labels` is given.
     true_labels
         A column of lists or arrays that name the true labels, instead of `truth`. The truth is then Boolean, and the
         score a float. True labels that are not in their row were not returned: they follow, sorted, with a score of
-        `-inf`, or with a null one where the labels of that row are null. Names count once. A null list makes the truths
-        of its row null, and a null among the names those that it may stand for: all that are not named.
+        `-inf`, or with a null score if the labels of that row are null. Repeated names count once. A null list makes
+        all truths of its row null. A null among the names makes the truths of all labels that are not named null.
     label
-        A column of lists or arrays of the labels beside the scores; or a Python list of the labels of every row. None
-        takes the position 0, 1, … as the label (or what the structs say).
+        A column of lists or arrays of labels, one for each score; or a Python list of labels for every row. None takes
+        the position 0, 1, … as the label (or the names in the structs).
     sample
         The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
         numbers the rows.
     keep
-        The other columns to keep, on every row of their sample. None keeps all that are not named here.
+        The other columns to keep, on every row of their sample. None keeps all columns that are not named here.
     redact
-        Whether errors leave out what stands in the table: the ids of samples.
+        Whether errors leave out values of the table: the ids of samples.
 
     Examples
     --------
@@ -202,27 +202,29 @@ def from_predictions(
     sample: Names = None,
     keep: Names = None,
 ) -> AnyFrame:
-    """The long table of hard predictions, which name the predicted class and the true one: a row per sample and class.
+    """Make the long table from predicted and true classes: a row per sample and class.
 
     The score is 1.0 for the predicted class and 0.0 for the others; the truth is true for the true class. Rows come by
     sample in the order of the table, then by class. A null (or NaN) prediction is unknown: all scores of its sample are
-    null. So it is with truths.
+    null. The same holds for truths.
 
     Parameters
     ----------
     frame
         One row per sample.
     score, truth
-        The columns of the predicted and of the true class. They are of one type; texts of several types become String.
+        The columns of the predicted and of the true class. They must have one type; text of several types becomes
+        String.
     classes
-        The classes, in the order of the result. A prediction (or a truth) that is none of them is unknown: all scores
-        (or truths) of its sample are null. None takes all classes that occur in either column, sorted; for a LazyFrame
-        that reads the two columns once more. Where none occurs at all, each sample has one row of nulls.
+        The classes, in the order of the result. A prediction (or a truth) that is not one of them is unknown: all
+        scores (or truths) of its sample are null. None takes all classes that occur in either column, sorted; for a
+        LazyFrame this reads the two columns once more. If there are no classes at all, each sample has one row of
+        nulls.
     sample
         The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
         numbers the rows.
     keep
-        The other columns to keep, on every row of their sample. None keeps all that are not named here.
+        The other columns to keep, on every row of their sample. None keeps all columns that are not named here.
 
     Examples
     --------

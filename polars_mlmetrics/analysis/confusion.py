@@ -59,26 +59,26 @@ def confusion(
 ) -> AnyFrame:
     """How often each true class is predicted as each class: a row for every pair that occurs, with its weight.
 
-    A table with a label column is one of several rows a sample: a class, its score, and a truth that is 1 for the true
-    class. The best class of a sample is the predicted one; of m tied best ones each to the share 1/m. Where nothing was
-    returned, all scores being -inf, it is null. A sample without a true class is left out; one with several is an
-    error. A table without a label column is one of hard predictions: the score is the predicted class, the truth the
-    true one. One broken row makes every n of its group NaN.
+    A table with a label column has several rows per sample: a class, its score, and a truth that is 1 for the true
+    class. The best class of a sample is the predicted one; if m classes are tied for best, each has the share 1/m. If
+    nothing was returned (all scores are -inf), the predicted class is null. A sample without a true class is left out;
+    a sample with several is an error. A table without a label column has one row per sample: the score is the predicted
+    class, and the truth is the true class. One broken row makes every n of its group NaN.
 
-    With a threshold there are four rows for each label instead (of a table without a label column, for each group):
-    the cells "tp", "fp", "fn" and "tn". They are what `true_positives` and its like give by label, so a broken row
-    makes the four of its label NaN.
+    With a threshold there are four rows for each label instead (for each group, if the table has no label column): the
+    cells "tp", "fp", "fn" and "tn". They equal `true_positives` and the other counts by label, so a broken row makes
+    the four cells of its label NaN.
 
     Parameters
     ----------
     frame
         The table.
     by
-        The columns (or row-wise expressions) whose every combination has a table of its own.
+        The columns (or row-wise expressions) of the groups: each combination of values has its own table.
     threshold
-        What a score must exceed to be predicted: a number, {label: number}, or an expression. None is for classes.
+        A label is predicted if its score is greater: a number, {label: number}, or an expression. None is for classes.
     inclusive
-        Whether a score that is equal to the threshold is predicted too.
+        Whether a score that equals the threshold is predicted too.
     **roles
         Which columns are the sample, label, score, truth and weight.
 

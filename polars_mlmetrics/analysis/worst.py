@@ -21,9 +21,9 @@ COUNTS = ("n_undefined", "n_broken")
 def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:
     """The k samples (or labels) of each group on which a metric is worst, the worst first.
 
-    A metric averaged over labels gives labels, of {label: weight} those that it names; any other gives samples. What is
-    undefined (null) or broken (NaN) has no place in the order: it is left out, and counted in `n_undefined` and
-    `n_broken` of its group.
+    For a metric averaged over labels the rows are labels (for {label: weight}, the labels it names); for any other
+    metric they are samples. Undefined (null) and broken (NaN) values have no order: they are left out, and counted in
+    `n_undefined` and `n_broken` of their group.
 
     Examples
     --------

@@ -59,35 +59,35 @@ def check(
     progress: bool = True,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame:
-    """Look for what is wrong with a table: a row for each problem, the worst first, and one for each size.
+    """Find what is wrong with a table: a row for each problem, the worst first, and a row for each size.
 
-    This reads the rows now, of a LazyFrame too.
+    This reads the rows at once, also for a LazyFrame.
 
     Parameters
     ----------
     frame
         The long table: one row per sample and label.
     by
-        The columns (or row-wise expressions) of the groups that metrics will be asked for.
+        The columns (or row-wise expressions) that you will pass to `evaluate` as `by`.
     metrics
-        The metrics that are wanted: then only what keeps these from being right is a problem. A truth of 3 is none of
-        `rmse`, a score of 3 none of a ranking.
+        The metrics that you want: then only problems of these metrics are listed. A truth of 3 is not a problem for
+        `rmse`, and a score of 3 is not a problem for a ranking.
     ignore
-        The names of problems that are known and accepted: they come last, with the severity "ignored".
+        The names of problems that you know and accept: they come last, with the severity "ignored".
     skipped
-        Whether to list the problems too that were not looked for, as the table lacks what they are about or no metric
-        reads it: with the severity "skipped", and no count.
+        Whether to list also the problems that were not looked for, because the table lacks a column or no metric reads
+        it: with the severity "skipped", and no count.
     thorough
-        Whether to look at samples too, for duplicates, contradictions and samples in several groups, and at ids as
-        their files spell them. Without, rows, groups and labels are looked at, in one scan that holds a row a group and
-        label, and one for examples.
+        Whether to check samples too (duplicates, contradictions, samples in several groups), and ids as they are
+        written in the files. False checks only rows, groups and labels, in one scan that holds one row per group and
+        label, and one more scan for examples.
     redact
-        Whether to keep the examples, which are keys and values of rows, out of the answer.
+        Whether to leave the examples, which are keys and values of rows, out of the result.
     strict
-        Whether an error in the table is an exception.
+        Whether to raise a `TableError` if a problem has the severity "error".
     passes, memory, progress
-        As in `evaluate`, for what is looked at with `thorough`: but "auto" is the default, and aims at 1 GB. None looks
-        at all samples at once.
+        As in `evaluate`, for the checks of `thorough`: but the default is "auto", which aims at 1 GB. None reads all
+        samples at once.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -144,7 +144,7 @@ def check(
 
 
 def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "error") -> pl.DataFrame:
-    """Raise a `TableError` where `check` found something of this severity or a worse one; else give back its table.
+    """Raise a `TableError` if `check` found a problem of this severity or worse; else return its table.
 
     Examples
     --------

@@ -28,27 +28,27 @@ def dedupe(
     redact: bool = False,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
-    """Keep one row of those that have the same sample and label.
+    """Keep one row for each sample and label.
 
-    A row whose sample or label is null is kept: nobody knows of what it is a copy. The order of the rows stays.
+    Rows with a null sample or label are all kept, because they may be different. The order of the rows stays.
 
     Parameters
     ----------
     frame
         The long table.
     keep
-        Which row stays: the "first" or the "last". "error" gives the table back as it is, and raises a `TableError`
-        where a row has a copy; it reads the keys of a LazyFrame now.
+        Which row to keep: the "first" or the "last". "error" returns the table unchanged, and raises a `TableError` if
+        a row has a copy; it reads the keys of a LazyFrame at once.
     by
-        The columns (or row-wise expressions) whose every combination is a group: models, folds. A row of another group
-        is no copy.
+        The columns (or row-wise expressions) of the groups, e.g. models or folds. Rows of different groups are not
+        copies.
     order
-        The columns (or row-wise expressions) that say which row is the first and which the last, such as the time of
-        writing: null is neither, where another row has a value. None is the order of the table.
+        The columns (or row-wise expressions) to sort by, such as the time of writing, to find the first and the last
+        row. A row with a null is chosen only if no other row has a value. None is the order of the table.
     redact
         Whether the error leaves out the values of keys.
     **roles
-        Which columns are the sample and the label. Without a label column there is one row a sample.
+        The columns of the sample and the label. Without a label column, one row per sample is kept.
 
     Examples
     --------

@@ -30,18 +30,17 @@ Line = tuple[str, str, float | None, float | None]
 
 
 def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.DataFrame:
-    """Tell what a table holds: its sizes, the rows of a sample, where it is null, where its scores lie, its groups.
+    """Show what a table holds: its sizes, the rows per sample, its nulls, the distribution of its scores, its groups.
 
-    This reads the rows now, of a LazyFrame too: each column once, and the keys of samples and groups once more. It
-    holds a row a sample.
+    This reads the rows at once, also for a LazyFrame: each column once, and the keys of samples and groups once more.
+    It holds one row per sample in memory.
 
     Parameters
     ----------
     frame
         The long table: one row per sample and label.
     by
-        The columns (or row-wise expressions) of the groups: how many rows and samples each of them has, and which share
-        of all that is.
+        The columns (or row-wise expressions) of the groups, for their numbers and shares of rows and samples.
     **roles
         Which columns are the sample, label, score, truth and weight.
 

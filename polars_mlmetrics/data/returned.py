@@ -67,17 +67,17 @@ def listed_type(
     n_labels: int | None = None,
     **roles: Unpack[Roles],
 ) -> pl.Enum:
-    """The type of the column `listed`, as `with_truths` makes it of the same keywords.
+    """The type of the column `listed` that `with_truths` makes with the same keywords.
 
-    It is for a log that has lost it (in CSV, pandas or DuckDB, which make a text of it), and for one that got further
-    columns by a join: the type says which columns may slice.
+    Use it for a log that has lost the type (CSV, pandas and DuckDB turn it into text), and for a log with columns added
+    by a join: the type says which columns can be used as slices.
 
     Parameters
     ----------
     by, of_sample, n_labels, **roles
         As in `with_truths`.
     of_label
-        Further columns that are known wherever the label is.
+        Other columns that are known if the label is known.
 
     Examples
     --------

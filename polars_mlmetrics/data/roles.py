@@ -29,7 +29,7 @@ ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
 
 
 class Roles(TypedDict, total=False):
-    """Which columns play which role. What is not named plays under its own name; a weight must be named."""
+    """The columns of the roles. A role that is not named has the column of its own name; a weight must be named."""
 
     sample: str | Sequence[str]
     label: str

@@ -32,10 +32,10 @@ def metric(
 ) -> Callable[[Callable[Concatenate[Unit, P], pl.Expr]], Callable[P, Metric]]:
     """Declare a metric: a function of a `Unit` that returns the value of one unit of rows.
 
-    `range` and `best` say where its values lie and which end is good, `undefined_when` completes the sentence
-    "null when …". The grain is left out where the metric has an `average`. `counts` is for whole numbers that are
-    summed over units and never null. `of_returned` says that the value is right where the negatives that were not
-    returned are not in the table: such a metric alone takes what `with_truths` makes without `n_labels`.
+    `range` and `best` say where its values lie and which end is good; `undefined_when` completes the sentence "null
+    when …". Leave out the grain if the metric has an `average`. `counts` is for whole numbers that are summed over
+    units and never null. `of_returned` says that the value is right without the negatives that were not returned: only
+    such a metric takes a table that `with_truths` made without `n_labels`.
 
     Examples
     --------

@@ -26,7 +26,7 @@ class Node(ABC):
     @property
     @abstractmethod
     def output_name(self) -> str:
-        """The name of the column it gives."""
+        """The name of its column."""
 
     @property
     def parts(self) -> tuple[Node, ...]:
@@ -44,7 +44,7 @@ class Node(ABC):
     @property
     @abstractmethod
     def best(self) -> Best | None:
-        """Which end of its range is good; None where neither is."""
+        """Which end of its range is good; None if neither is."""
 
     @property
     @abstractmethod

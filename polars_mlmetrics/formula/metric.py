@@ -53,7 +53,7 @@ def _of_plan(name: str, value: Any) -> Any:
 
 
 class Metric(pl.Expr):
-    """A metric: an expression wherever Polars takes one, and a declaration that `evaluate` can plan.
+    """A metric: an expression that Polars takes anywhere, and a declaration that `evaluate` can plan.
 
     Bind it to columns with `.on(...)`, name it with `.alias(...)`, restrict it to rows with `.filter(...)`. Sums,
     differences, products, quotients and powers of metrics and numbers are metrics again, and so are functions of the
@@ -66,12 +66,12 @@ class Metric(pl.Expr):
 
     @property
     def output_name(self) -> str:
-        """The name of the column it gives."""
+        """The name of its column."""
         return self.tree.output_name
 
     @property
     def best(self) -> Best | None:
-        """Which end of its range is good; None where neither is."""
+        """Which end of its range is good; None if neither is."""
         return self.tree.best
 
     @property
@@ -92,7 +92,8 @@ class Metric(pl.Expr):
     def on(self, **roles: Any) -> Metric:
         """Bind roles to columns: `.on(score="p", truth="clicked", weight="w")`.
 
-        A role that is not bound goes by its own name, or by what the verb (`evaluate`, …) says.
+        A role that is not bound is read from the column of its own name, or from the role passed to `evaluate` and
+        other functions.
 
         Examples
         --------
@@ -105,7 +106,7 @@ class Metric(pl.Expr):
         return Metric(self.tree.each(lambda measure: measure.bind({**measure.roles, **bound})))
 
     def filter(self, *predicates: Any, **constraints: Any) -> Metric:
-        """The metric on the rows where every predicate holds, taken out before any ranking.
+        """The metric on the rows where every predicate holds. The filter is applied before any ranking.
 
         Examples
         --------

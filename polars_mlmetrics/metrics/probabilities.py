@@ -32,7 +32,7 @@ def log_loss(
     """The mean of -(t·ln p + (1-t)·ln(1-p)), p clipped to [eps, 1-eps] before 1-p is taken. The truth may be soft.
 
     `eps="dtype"` clips by the machine epsilon of the score's own type. With `logits=True` the score is a logit and
-    the loss is worked out from it directly, without a clip.
+    the loss is computed from it directly, without a clip.
     """
     return _mean_log_loss(u, eps, logits=logits)
 

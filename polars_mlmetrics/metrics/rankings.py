@@ -70,7 +70,7 @@ def label_ranking_average_precision(u: Unit, **options: Unpack[Options]) -> pl.E
 def exact_match_prefix(u: Unit, **options: Unpack[Options]) -> pl.Expr:
     """The share of samples that rank every true label above every false one.
 
-    Ties: strictly above. No positives or no negatives: 1.
+    Ties: a tie is not above. No positives or no negatives: 1.
     """
     worst_true, best_false = u.min("worst_true", pl.when(u.truth).then(u.score)), _best_false(u)
     in_order = worst_true.is_null() | best_false.is_null() | (worst_true > best_false)
@@ -81,7 +81,7 @@ def exact_match_prefix(u: Unit, **options: Unpack[Options]) -> pl.Expr:
 def labelwise_precision(u: Unit, *, average: LabelAverage = "macro", **options: Unpack[Averaged]) -> pl.Expr:
     """Of the samples in which a label is true, the share that rank it above all false ones; then the mean over labels.
 
-    Ties: strictly above. A sample without negatives is a hit.
+    Ties: a tie is not above. A sample without negatives is a hit.
     """
     best_false = u.within("best_false_of_sample", pl.when(~u.truth).then(u.score), "max")
     hit = u.truth & (best_false.is_null() | (u.score > best_false))
@@ -182,10 +182,9 @@ def average_precision_at(
 ) -> pl.Expr:
     """Σ over the hits among the k best of the precision at each / min(P, k).
 
-    `denominator="positives"` divides by all P true labels. Without a k it is `label_ranking_average_precision`, where
-    all labels were returned.
-    Ties: a tie group is ranked whole at its own score; across the border of k its labels count to the share of the
-    group that has a place within it.
+    `denominator="positives"` divides by all P true labels. Without a k it is `label_ranking_average_precision`, if all
+    labels were returned. Ties: a tie group is ranked whole at its own score; across the border of k its labels count to
+    the share of the group that has a place within it.
     """
     taken = _taken(u, k) if k is not None else pl.when(_returned(u)).then(1.0).otherwise(0.0)
     precisions = u.sum(f"precision_at_hit@{k}", pl.when(u.truth).then(taken * share(u.true_rank, u.rank)))
@@ -205,7 +204,7 @@ def dcg(
     """Discounted cumulative gain: Σ gain / log2(place + 1) over the k best. The truth is a grade of 0 or more.
 
     `gain="exponential"` is 2^grade - 1 instead of the grade. Ties: a tie group shares the mean of its gains over the
-    discounts of its places, also across the border of k. `ties="ignore"`: tied labels stand in the order of the label
+    discounts of its places, also across the border of k. `ties="ignore"`: tied labels are in the order of the label
     column. As an expression it is slow: for many rows use `evaluate`.
     """
     return _dcg(u, k, gain, ties)

@@ -122,7 +122,7 @@ def relative_absolute_error(u: Unit, *, average: Average = "micro", **options: U
 
 @metric(range=(-INFINITY, 1), best="max", undefined_when="constant truth")
 def explained_variance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The share of the truth's variance that is not in the error: 1 - Var(t-s) / Var(t). It does not see a bias."""
+    """The share of the truth's variance that is not in the error: 1 - Var(t-s) / Var(t). It ignores a bias."""
     return 1 - ratio(u.variation("error", u.score - u.real), u.variation("truth", u.real))
 
 

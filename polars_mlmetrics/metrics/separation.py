@@ -1,4 +1,4 @@
-"""Metrics of how well the score tells true rows from the others, across all thresholds."""
+"""Metrics of how well the score separates true rows from the others, across all thresholds."""
 
 import math
 from typing import Literal, NamedTuple, Unpack

@@ -21,20 +21,20 @@ def average_score(
 ) -> Metric:
     """The mean of the scores of several targets: Σ w·v / Σ w, of one metric for all of them or of one for each.
 
-    It is the mean over targets of what `evaluate` gives on the rows of each alone. A target is a label, where the
-    metrics have averages over labels. Where they are metrics of samples (`multiclass_log_loss`, whose labels are the
-    classes of a target) it is the column `target`. `target=` names the column itself. What is undefined is left out of
-    both sums, and so is a target of which no row counts, whatever `undefined=` says.
+    It is the mean over targets of what `evaluate` gives on the rows of each target. If the metrics have averages over
+    labels, a target is a label. If they are metrics of samples (`multiclass_log_loss`, whose labels are the classes of
+    a target), it is the column `target`. `target=` names the column. Undefined targets are left out of both sums, and
+    so is a target without any counted row, even with `undefined=`.
 
     Parameters
     ----------
     metric
         One metric for all targets, or {target: metric}.
     weights
-        {target: weight}, or a list in the order of {target: metric}; negative ones count against the rest. Without
-        it all targets weigh the same.
+        {target: weight}, or a list in the order of {target: metric}; weights may be negative. By default all targets
+        have the same weight.
     target
-        The column that says which target a row is of.
+        The column that names the target of a row.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def average_score(
 
 
 def flattened(metric: Metric) -> Metric:
-    """The metric of all targets pooled, as if they were one: its micro average.
+    """The metric of all targets pooled as one: its micro average.
 
     Examples
     --------

@@ -92,7 +92,7 @@ class StateFile:
 
 
 def write_state(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a state to a parquet file. The file is there whole or not at all, and knows its own digest.
+    """Write a state to a parquet file. The file is written whole or not at all, and contains its own digest.
 
     Examples
     --------
@@ -155,10 +155,10 @@ def _digest(data: bytes, at: int) -> str:
 
 
 def scan_states(source: Source) -> pl.LazyFrame:
-    """States from files, one under the other: a path, a folder, a pattern or a list of them.
+    """Read states from files and concatenate them: a path, a folder, a pattern or a list of them.
 
-    Every file is checked before: that it is a state, whole, unchanged, there once, and of the same metrics, keys, roles
-    and buckets as the others. Its bytes are held from then on: a state that is replaced later changes nothing.
+    Every file is checked first: that it is a state, is whole and unchanged, is there once, and has the same metrics,
+    keys, roles and buckets as the others. Its bytes stay in memory: if the file is replaced later, nothing changes.
 
     Examples
     --------

@@ -44,34 +44,35 @@ def update_states(
 ) -> pl.DataFrame:
     """Fold the files of a log that have not been folded yet, each into a state of its own in a folder.
 
-    A file is known by its path, and taken for the same while its size, its time of change and its number of rows are.
-    It may be killed at any moment, and called again: what is there is whole, and what is not there is made then.
+    A file is identified by its path. It counts as unchanged while its size, its modification time and its number of
+    rows are the same. If the call is killed, call it again: finished states are whole, and missing ones are made then.
 
-    All states in the folder count when they are read. So rows that are in two files count twice, as do those of a file
-    that was renamed, and a sample with rows in two files counts as two. The table names every state that is there.
+    All states in the folder count when they are read. So rows that are in two files count twice, and so do the rows of
+    a file that was renamed. A sample with rows in two files counts as two. The result lists every state in the folder.
 
     Parameters
     ----------
     source
         Parquet files of the log: a path, a folder, a pattern such as "logs/*.parquet", or a list of them.
     folder
-        Where the states are. It is made where there is none. `scan_states(folder)` reads them.
+        The folder of the states. It is created if missing. `scan_states(folder)` reads them.
     *metrics, by, buckets, **roles
         As in `state`: the same at every call for one folder.
     prepare
-        A function from LazyFrame to LazyFrame, for files whose columns or types have changed over time: what is done to
-        each file before it is folded. The states do not know what it did: delete those for which it changes.
+        A function from LazyFrame to LazyFrame that is applied to each file before it is folded, for files whose columns
+        or types have changed over time. The states do not store what it did: if you change it, delete the states of the
+        files it affects.
     gone
-        What becomes of the state of a file that is gone: "keep" leaves it, and it counts; "drop" deletes it; "raise" is
-        an error before anything is folded.
+        What happens to the state of a file that is gone: "keep" keeps it, and it counts; "drop" deletes it; "raise"
+        raises an error before anything is folded.
     progress
-        Whether it says on stderr how far it is.
+        Whether to print the progress to stderr.
 
     Returns
     -------
-    One row a file: its path, its state, its rows, and its `status`. That is "folded", "refolded" (it had changed),
-    "unchanged", "vanished" (it is gone, and its state is left), "dropped" (it is gone, and now its state is too), or
-    "not asked for" (a state of another file, or one that `write_state` wrote, which has no path).
+    One row per file: its path, its state, its rows, and its `status`. The status is "folded", "refolded" (the file had
+    changed), "unchanged", "vanished" (the file is gone, its state is kept), "dropped" (the file is gone, its state was
+    deleted), or "not asked for" (the state of another file, or one that `write_state` wrote, which has no path).
 
     Examples
     --------

@@ -12,7 +12,7 @@ from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
 from polars_mlmetrics.data.roles import Grain, Table, check_columns, same_expression
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, shown_value
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.shared import Cut
+from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.query.query import KeyColumn
 
 SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weight"))
@@ -222,8 +222,10 @@ class Asked:
             keys |= {measure.grain, *measure.probe.reads, *measure.probe.looks_into}
             if measure.labels is not None:
                 keys.add("label")
-        cuts = [measure.parameters.get("threshold") for measure in measures]
-        return cls(frozenset(readings), frozenset(keys), any(isinstance(c, Cut) and not c.is_argmax for c in cuts))
+        decisions = [measure.parameters.get("threshold") for measure in measures]
+        return cls(
+            frozenset(readings), frozenset(keys), any(isinstance(c, Decision) and not c.is_argmax for c in decisions)
+        )
 
 
 ROLE_OF = {

@@ -13,7 +13,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.averages import Best
-from polars_mlmetrics.formula.shared import Cut
+from polars_mlmetrics.formula.shared import Decision
 
 CATALOGUE: dict[str, Declaration] = {}
 """Every declared metric by its name."""
@@ -63,9 +63,9 @@ class Declaration:
     def shown(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the given parameters that are not the defaults, as they are written."""
         given = dict(given)
-        cut = given.get("threshold")
-        if isinstance(cut, Cut):
-            given.update(threshold=cut.threshold, inclusive=cut.inclusive)
+        decision = given.get("threshold")
+        if isinstance(decision, Decision):
+            given.update(threshold=decision.threshold, inclusive=decision.inclusive)
         defaults = {name: parameter.default for name, parameter in self.__signature__.parameters.items()}
         return {name: value for name, value in given.items() if name in defaults and not _same(value, defaults[name])}
 

@@ -15,7 +15,7 @@ from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_labels, check_parameter
-from polars_mlmetrics.formula.shared import Cut
+from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.unit import Unit
 
 P = ParamSpec("P")
@@ -84,7 +84,7 @@ def make(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, A
         check_labels(declaration.name, labels)
     check_parameter(declaration.name, "undefined", undefined, float | None)
     if "threshold" in given:
-        given["threshold"] = Cut(Cut.of(given["threshold"]).threshold, given.pop("inclusive"))
+        given["threshold"] = Decision(Decision.of(given["threshold"]).threshold, given.pop("inclusive"))
     return Metric(Measure(declaration, given, undefined, None if labels is None else tuple(labels)))
 
 

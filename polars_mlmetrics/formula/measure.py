@@ -16,7 +16,7 @@ from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.readings import ProbeReading
-from polars_mlmetrics.formula.shared import Cut
+from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.unit import Unit
 
 
@@ -161,9 +161,11 @@ class Measure(Planned):
     @property
     def columns_read(self) -> frozenset[str]:
         """The columns that any of it reads: its roles, the keys of its units, and all its expressions."""
-        probe, table, cut = self.probe, self.table, self.parameters.get("threshold")
+        probe, table, decision = self.probe, self.table, self.parameters.get("threshold")
         rows = [*table.values().values(), *self.predicates, *probe.numbers_read.values()]
-        rows += [cut.threshold] if isinstance(cut, Cut) and isinstance(cut.threshold, pl.Expr) else []
+        rows += (
+            [decision.threshold] if isinstance(decision, Decision) and isinstance(decision.threshold, pl.Expr) else []
+        )
         keys = [key for grain in (self.grain, *probe.reads) for key in table.keys(grain)]
         keys += [] if self.labels is None else [table.label]
         return frozenset([*keys, *probe.columns_read, *(name for row in rows for name in row.meta.root_names())])

@@ -13,7 +13,7 @@ import polars as pl
 from polars_mlmetrics.data.roles import is_one_of, is_row_wise
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.arithmetic import ROUNDING
-from polars_mlmetrics.formula.shared import Cut, Threshold
+from polars_mlmetrics.formula.shared import Decision, Threshold
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def identity(value: Any) -> Any:
         return tuple((key, identity(inner)) for key, inner in value.items())
     if isinstance(value, list | tuple):
         return tuple(map(identity, value))
-    if isinstance(value, Cut):
+    if isinstance(value, Decision):
         return (identity(value.threshold), value.inclusive)
     return value
 
@@ -161,7 +161,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_threshold(metric: str, threshold: Threshold) -> None:
-    if isinstance(threshold, Cut) or _is_number(threshold) or (isinstance(threshold, str) and threshold == "argmax"):
+    if (
+        isinstance(threshold, Decision)
+        or _is_number(threshold)
+        or (isinstance(threshold, str) and threshold == "argmax")
+    ):
         return
     if isinstance(threshold, pl.Expr):
         if not is_row_wise(threshold):

@@ -15,16 +15,16 @@ NOT_RETURNED = float("-inf")
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A threshold together with what happens on it: `>`, or `>=` where it is inclusive."""
+class Decision:
+    """A threshold and how scores are compared with it: `>`, or `>=` if it is inclusive."""
 
     threshold: "float | Mapping[Any, float] | pl.Expr | Literal['argmax']"
     inclusive: bool = False
 
     @classmethod
-    def of(cls, threshold: "Threshold") -> "Cut":
-        """The cut that a threshold alone stands for."""
-        return threshold if isinstance(threshold, Cut) else cls(threshold)
+    def of(cls, threshold: "Threshold") -> "Decision":
+        """The decision of a plain threshold, with `>`."""
+        return threshold if isinstance(threshold, Decision) else cls(threshold)
 
     def __str__(self) -> str:
         bound = text_of(self.threshold) if isinstance(self.threshold, pl.Expr) else self.threshold
@@ -50,7 +50,7 @@ class Cut:
 OfRow = str | pl.Expr | Mapping[Any, float]
 """A number for each row: a column, a row-wise expression, or {label: number}."""
 
-Threshold = float | Mapping[Any, float] | pl.Expr | Literal["argmax"] | Cut
+Threshold = float | Mapping[Any, float] | pl.Expr | Literal["argmax"] | Decision
 
 
 def in_type_of(score: pl.Expr, bound: pl.Expr) -> pl.Expr:
@@ -126,46 +126,46 @@ class SharedStatistics(ABC):
 
     def predicted(self, threshold: Threshold) -> pl.Expr:
         """How many rows are predicted, weighted, whatever their truth."""
-        return self.sum(f"predicted@{Cut.of(threshold)}", self.decision(threshold))
+        return self.sum(f"predicted@{Decision.of(threshold)}", self.decision(threshold))
 
     def one_true_label(self, value: pl.Expr) -> pl.Expr:
         """The value, in a sample that has one true label: none is undefined, several are broken."""
         return pl.when(self.positives() == 1).then(value).when(self.positives() > 1).then(float("nan"))
 
     def _cell(self, name: str, threshold: Threshold, rows: pl.Expr, decision: pl.Expr) -> pl.Expr:
-        cut = Cut.of(threshold)
-        if cut.is_argmax:
-            return self.sum(f"{name}@{cut}", pl.when(rows).then(decision))
-        return self.tally(f"{name}@{cut}", rows & decision)
+        rule = Decision.of(threshold)
+        if rule.is_argmax:
+            return self.sum(f"{name}@{rule}", pl.when(rows).then(decision))
+        return self.tally(f"{name}@{rule}", rows & decision)
 
     def _no_decision(self, threshold: Threshold) -> pl.Expr:
         decision = self.decision(threshold)
-        return 1.0 - decision if Cut.of(threshold).is_argmax else ~decision
+        return 1.0 - decision if Decision.of(threshold).is_argmax else ~decision
 
     def decision(self, threshold: Threshold) -> pl.Expr:
         """Whether a row is predicted; with "argmax" the share to which it is, 1/m for each of m tied best labels."""
         self.reads_score()
-        cut, score = Cut.of(threshold), self.door.raw_score
-        if cut.is_argmax:
+        rule, score = Decision.of(threshold), self.door.raw_score
+        if rule.is_argmax:
             above, rank = self.standing_of_any_label()
             is_best = (above == 0) & (score > NOT_RETURNED)
             return pl.when(is_best).then(share(pl.lit(1.0), rank)).otherwise(0.0)
-        if isinstance(cut.threshold, Mapping):
-            return self._decision_by_label(cut, cut.threshold)
-        if isinstance(cut.threshold, pl.Expr):
-            self.needs_known(f"threshold@{cut}", cut.threshold.is_null())
-            self.breaks_on(f"threshold@{cut}", cut.threshold.cast(pl.Float64).is_nan())
-            return cut.over(score.cast(pl.Float64), in_type_of(score, cut.threshold))
-        return cut.over(score, cast(float, cut.threshold))
+        if isinstance(rule.threshold, Mapping):
+            return self._decision_by_label(rule, rule.threshold)
+        if isinstance(rule.threshold, pl.Expr):
+            self.needs_known(f"threshold@{rule}", rule.threshold.is_null())
+            self.breaks_on(f"threshold@{rule}", rule.threshold.cast(pl.Float64).is_nan())
+            return rule.over(score.cast(pl.Float64), in_type_of(score, rule.threshold))
+        return rule.over(score, cast(float, rule.threshold))
 
-    def _decision_by_label(self, cut: Cut, bounds: Mapping[Any, float]) -> pl.Expr:
+    def _decision_by_label(self, rule: Decision, bounds: Mapping[Any, float]) -> pl.Expr:
         label, score = pl.col(self.door.table.label), self.door.raw_score
         named = [name for name in bounds if name is not None]
         self.reads_label()
         unnamed = ~is_one_of(label, named)
-        decisions = [(label == name) & cut.over(score, bounds[name]) for name in named]
+        decisions = [(label == name) & rule.over(score, bounds[name]) for name in named]
         if None in bounds:
-            decisions.append(unnamed & cut.over(score, bounds[None]))
+            decisions.append(unnamed & rule.over(score, bounds[None]))
         else:
-            self.needs_known(f"threshold@{cut}", unnamed)
+            self.needs_known(f"threshold@{rule}", unnamed)
         return any_of(decisions)

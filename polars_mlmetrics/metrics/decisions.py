@@ -9,7 +9,7 @@ from polars_mlmetrics.formula.arithmetic import as_parts_of, ratio
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, Decided, Options, Positive
-from polars_mlmetrics.formula.shared import Cut, Threshold
+from polars_mlmetrics.formula.shared import Decision, Threshold
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
@@ -230,7 +230,7 @@ def subset_accuracy(u: Unit, *, threshold: Threshold = 0.5, **options: Unpack[De
 
     With "argmax" a sample is right when its one true label is the predicted one, to the share 1/m among m tied.
     """
-    if Cut.of(threshold).is_argmax:
+    if Decision.of(threshold).is_argmax:
         return pl.when(u.positives() == 1).then(u.true_positives(threshold)).otherwise(0.0)
     return (u.false_positives(threshold) + u.false_negatives(threshold) == 0).cast(pl.Float64)
 

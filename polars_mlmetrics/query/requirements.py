@@ -10,7 +10,7 @@ from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
 from polars_mlmetrics.data.roles import check_columns, check_key_types, check_role, is_one_of
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure, Node
-from polars_mlmetrics.formula.shared import Cut
+from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
 
 
@@ -30,9 +30,9 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
         check_role("weight", table.weight, schema, any_type=False)
     for predicate in measure.predicates:
         check_columns(predicate.meta.root_names(), schema)
-    cut = measure.parameters.get("threshold")
-    if isinstance(cut, Cut) and isinstance(cut.threshold, pl.Expr):
-        check_role("threshold", cut.threshold, schema, any_type=False)
+    decision = measure.parameters.get("threshold")
+    if isinstance(decision, Decision) and isinstance(decision.threshold, pl.Expr):
+        check_role("threshold", decision.threshold, schema, any_type=False)
     for parameter, number in probe.numbers_read.items():
         check_role(parameter, number, schema, any_type=False)
     if measure.labels is not None or "label" in (measure.grain, *probe.reads):
@@ -145,8 +145,8 @@ def _can_hold(dtype: pl.DataType, label: Any) -> bool:
 
 
 def _label_thresholds(measure: Measure) -> Mapping[Any, float] | None:
-    cut = measure.parameters.get("threshold")
-    return cut.by_label if isinstance(cut, Cut) else None
+    decision = measure.parameters.get("threshold")
+    return decision.by_label if isinstance(decision, Decision) else None
 
 
 def check_thresholds(measure: Measure, frame: pl.DataFrame) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
 from polars_mlmetrics.engine.asked import Readings
-from polars_mlmetrics.engine.folds import beside, fold
+from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Source
@@ -122,7 +122,7 @@ def settled(query: Query, source: Source, min_samples: int | None, *, tidy: bool
             tables.append(fold(query.rows, by, query.plain))
         results = {name: account.result() for name, account in accounts.items()}
         results |= {name: of_plain(name, samples, min_samples) for name in query.plain_names}
-        return table_of(beside(tables, by), by, [results[name] for name in query.order], tidy=tidy)
+        return table_of(joined(tables, by), by, [results[name] for name in query.order], tidy=tidy)
 
     return stacked(query, of_grouping, columns, in_order=True)
 

@@ -157,7 +157,7 @@ def fold(
     return rows.group_by(keys, maintain_order=in_order).agg(aggregations) if keys else rows.select(aggregations)
 
 
-def beside(
+def joined(
     tables: Sequence[pl.LazyFrame],
     keys: Sequence[str],
     *,
@@ -169,7 +169,7 @@ def beside(
     if not keys:
         return pl.concat(tables, how="horizontal")
 
-    def joined(left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:
+    def join(left: pl.LazyFrame, right: pl.LazyFrame) -> pl.LazyFrame:
         return left.join(right, on=keys, how=how, nulls_equal=nulls_equal, validate=validate)
 
-    return reduce(joined, tables)
+    return reduce(join, tables)

@@ -12,7 +12,7 @@ from typing import Protocol
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain, same_expression
-from polars_mlmetrics.engine.folds import CODE, Fold, beside, fold, fold_rows, two_of_one_name
+from polars_mlmetrics.engine.folds import CODE, Fold, fold, fold_rows, joined, two_of_one_name
 from polars_mlmetrics.engine.ranking import UNIT, Ranking, take_share
 from polars_mlmetrics.engine.ranking_by_id import NUMBER
 from polars_mlmetrics.engine.recorder import Recorder
@@ -154,7 +154,7 @@ class Partial:
         some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
         back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
         table = fold_rows(self._rows_of(back, rows), self.unit_keys, again)
-        both = beside([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
+        both = joined([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
         # Of units that were not looked at again no row counts, whichever those are: the others of a partial decide it.
         return both.with_columns(pl.col(s.name).fill_null(0) for s in again if s.monoid == "sum")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.folds import about_common_shifts, beside, fold, merge
+from polars_mlmetrics.engine.folds import about_common_shifts, fold, joined, merge
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import Source, units_of
@@ -62,7 +62,7 @@ class Replicates:
         return units_of(asked, [table for table, _ in self.partials(asked, by)])
 
     def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
-        return beside(tables, by)
+        return joined(tables, by)
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         return self.source.with_reasons(table, [key for key in by if key != WITHOUT], counts)

@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.roles import Table, same_expression
-from polars_mlmetrics.engine.folds import BUCKET, CODE, beside, fold, together
+from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
 from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
@@ -97,8 +97,8 @@ class Rows:
 
     def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
         if not coded:
-            return beside(tables, by)
-        names = beside(tables, by) if tables else self.rows.select(by).unique()
+            return joined(tables, by)
+        names = joined(tables, by) if tables else self.rows.select(by).unique()
         return named(names, coded, by)
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
@@ -188,14 +188,14 @@ def units_of(asked: Sequence[Partial], statistics: Sequence[pl.LazyFrame]) -> pl
     """One row a unit: the values of all partials, side by side, of units that have one."""
     values = [each.values.of_units(table) for each, table in zip(asked, statistics, strict=True)]
     present = (columns.present for each in asked for _, columns in each.values.measures)
-    return beside(values, asked[0].unit_keys).filter(pl.any_horizontal(present))
+    return joined(values, asked[0].unit_keys).filter(pl.any_horizontal(present))
 
 
 def named(names: pl.LazyFrame, coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
     """Tables of coded groups, beside the groups."""
     # Two groups of one code would be an error here, never a wrong number. The check leaves the streaming engine,
     # with a row a group.
-    return beside([names.with_columns(_code(by)), *coded], [CODE], validate="1:1").drop(CODE)
+    return joined([names.with_columns(_code(by)), *coded], [CODE], validate="1:1").drop(CODE)
 
 
 def _code(by: list[str]) -> pl.Expr:

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.digests import digests_of
-from polars_mlmetrics.engine.folds import BIN, BUCKET, beside, compacted
+from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted, joined
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import units_of
@@ -59,7 +59,7 @@ class StateRows:
         return units_of(asked, [table for table, _ in self.partials(asked, by)])
 
     def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
-        return beside(tables, by)
+        return joined(tables, by)
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         # Samples are counted by group, whatever labels they have.

@@ -17,7 +17,7 @@ import polars as pl
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.asked import FEW, Asked, Readings
 from polars_mlmetrics.engine.digests import digests_of, is_from_elsewhere
-from polars_mlmetrics.engine.folds import BIN, beside, compacted, two_of_one_name
+from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.recorder import Recorder
@@ -151,7 +151,7 @@ class StateTable(Asked):
         given = iter(self.source.partials([*of_rows, *bins, *of_samples, *several], self.by))
         rows_given, bins_given, samples_given = (list(islice(given, len(p))) for p in (of_rows, bins, of_samples))
         # The groups are taken from it too.
-        rows = beside([table for table, _ in rows_given], [*self.by, *label]).cache()
+        rows = joined([table for table, _ in rows_given], [*self.by, *label]).cache()
         of_groups, finer = [rows], []
         if self.label is not None:
             has_label = pl.col(self.label).is_not_null()

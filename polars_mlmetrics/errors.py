@@ -62,10 +62,10 @@ def shown_type(value: object) -> str:
     return f"{shown}: mlm.scan turns it into a LazyFrame" if hasattr(value, "__arrow_c_stream__") else shown
 
 
-def unknown(what: str, given: object, known: Iterable[object], *, of: str, beside: Iterable[str] = ()) -> str:
-    """Say that `given` is not among `known`, and name the nearest match, be it among what goes beside them."""
+def unknown(what: str, given: object, known: Iterable[object], *, of: str, others: Iterable[str] = ()) -> str:
+    """Say that `given` is not among `known`, and name the nearest match, also among `others`."""
     names = [str(name) for name in known if not str(name).startswith(INTERNAL)]
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-    near = get_close_matches(str(given), [*names, *beside], n=1)
+    near = get_close_matches(str(given), [*names, *others], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"{what} {given!r} is not {of} ({shown or 'none'}).{hint}"

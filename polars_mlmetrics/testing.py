@@ -27,7 +27,7 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 TABLE = "table"
 DIGITS = 1e-12  # two orders of summation of a few numbers
 FILLED = 0.25
-MOST_TOLD = 20
+MOST_SHOWN = 20
 
 
 def check_metric(metric: Metric, *, frame: pl.DataFrame | None = None, reference: Reference | None = None) -> None:
@@ -65,8 +65,8 @@ def check_metric(metric: Metric, *, frame: pl.DataFrame | None = None, reference
     broken = [] if reference is None else list(_of_reference(subjects[0], reference))
     broken += [f"{subject}: {line}" for subject in subjects for law in LAWS for line in law(subject)]
     if broken:
-        more = [f"and {len(broken) - MOST_TOLD} more"] if broken[MOST_TOLD:] else []
-        said = [f"{measure.declaration.name} breaks these laws:", *broken[:MOST_TOLD], *more]
+        more = [f"and {len(broken) - MOST_SHOWN} more"] if broken[MOST_SHOWN:] else []
+        said = [f"{measure.declaration.name} breaks these laws:", *broken[:MOST_SHOWN], *more]
         raise AssertionError("\n  ".join(said))
 
 

@@ -542,7 +542,7 @@ def test_the_same_state_twice(tmp_path: Path) -> None:
     for name in ("1.parquet", "2.parquet"):
         mlm.write_state(mlm.state(LOG, mlm.f1()), tmp_path / name)
     message = raised(mlm.StateError, mlm.scan_states, tmp_path)
-    assert message == f"{tmp_path / '2.parquet'} and {tmp_path / '1.parquet'} are the same state."
+    assert message == f"{tmp_path / '2.parquet'} and {tmp_path / '1.parquet'} are the same state, given twice."
 
 
 def test_the_same_file_twice(tmp_path: Path) -> None:

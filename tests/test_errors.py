@@ -656,7 +656,7 @@ def test_worst_takes_a_metric(log: pl.DataFrame | pl.LazyFrame, given: Any, fact
 )
 def test_a_metric_without_a_worst_end(log: pl.DataFrame | pl.LazyFrame, metric: mlm.Metric) -> None:
     message = raised(mlm.MetricError, mlm.worst, log, metric)
-    assert message.startswith(f"{metric.output_name} has no worst end")
+    assert message.startswith(f"{metric.output_name} has no worst values")
 
 
 # -- namespace ---------------------------------------------------------------------------------------------------------

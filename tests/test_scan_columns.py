@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_column_that_is_missing_is_named(kind: str) -> None:
     write(f"a.{kind}", x=[1], score=[0.5])
     write(f"b.{kind}", x=[1])
-    refused(".", f"b.{kind} has no column 'score', which is Float64 in a.{kind}. {FILLED}")
+    refused(".", f"b.{kind} has no column 'score' (Float64 in a.{kind}). {FILLED}")
 
 
 @every_format
@@ -94,7 +94,7 @@ def test_columns_of_csv_in_another_order_are_refused() -> None:
 def test_a_csv_without_its_header_is_refused() -> None:
     write("a.csv", x=[1], y=[10])
     Path("b.csv").write_text("2,20\n3,30\n")
-    refused(".", f"b.csv has no column 'x', which is Int64 in a.csv. {FILLED}")
+    refused(".", f"b.csv has no column 'x' (Int64 in a.csv). {FILLED}")
 
 
 def test_csv_files_of_any_ending_and_mark_are_read() -> None:
@@ -172,7 +172,7 @@ LOSSES: dict[str, tuple[pl.Series, Any]] = {
 @pytest.mark.parametrize(("column", "dtype"), LOSSES.values(), ids=LOSSES)
 def test_a_type_that_would_change_values_is_refused(column: pl.Series, dtype: Any) -> None:
     write("a.parquet", x=column)
-    said = f"column 'x' is {column.dtype} in a.parquet, and cannot be read as {pl.Schema({'x': dtype})['x']} as it is."
+    said = f"column 'x' is {column.dtype} in a.parquet and cannot be read as {pl.Schema({'x': dtype})['x']}."
     refused(".", said, schema={"x": dtype})
 
 

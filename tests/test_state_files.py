@@ -508,12 +508,12 @@ def test_a_source_of_no_files_is_named(source: str, days: Path) -> None:
 
 COUNT, SUM = "n_rows", "log_loss@1e-15"
 REFUSED: dict[str, tuple[Callable[[pl.DataFrame], pl.DataFrame], str]] = {
-    "a log": (lambda state: LOG, "no state"),
-    "no columns": (lambda state: pl.DataFrame(), "no state"),
-    "a state that says so in a text": (lambda state: state.cast({"state": pl.String}), "no state"),
+    "a log": (lambda state: LOG, "not a state"),
+    "no columns": (lambda state: pl.DataFrame(), "not a state"),
+    "a state that says so in a text": (lambda state: state.cast({"state": pl.String}), "not a state"),
     "a state that says nothing": (
         lambda state: state.with_columns(state=pl.lit("x", dtype=pl.Enum(["x"]))),
-        "no state",
+        "not a state",
     ),
     "a lost key": (lambda state: state.drop("day"), "'day'"),
     "a lost bucket": (lambda state: state.drop("bucket"), "'bucket'"),

@@ -478,7 +478,7 @@ def test_a_file_among_the_states_that_is_none_is_named() -> None:
     write_logs(1)
     update()
     day_log(2).write_parquet("states/log.parquet")
-    refuses("states/log.parquet", "no state")
+    refuses("states/log.parquet", "not a state")
 
 
 def test_logs_are_not_taken_for_states() -> None:

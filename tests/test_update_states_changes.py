@@ -137,7 +137,7 @@ def test_what_becomes_of_the_state_of_a_file_that_was_renamed(gone: Any) -> None
     update()
     Path("logs/02.parquet").rename("logs/second.parquet")
     if gone == "raise":
-        refuses("logs/02.parquet is gone", "is the state.", "gone='drop' deletes such states", gone=gone)
+        refuses("logs/02.parquet is gone", "is still there.", "gone='drop' deletes such states", gone=gone)
         return
     said = {"keep": "vanished", "drop": "dropped"}[gone]
     assert update(gone=gone) == {

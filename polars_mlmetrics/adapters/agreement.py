@@ -31,7 +31,7 @@ def schema_of(path: Path, kind: Format, wanted: pl.Schema | None) -> pl.Schema:
 
 
 def overrides(found: pl.Schema, kind: Format, wanted: pl.Schema | None) -> dict[str, Any]:
-    """What a scan is told of the types of a text."""
+    """The types that a scan of text files is given."""
     if kind not in TEXTS or wanted is None:
         return {}
     return {"schema_overrides": {name: dtype for name, dtype in wanted.items() if name in found}}
@@ -72,7 +72,7 @@ def _check_wanted(path: Path, schema: pl.Schema, wanted: pl.Schema, missing: Mis
             if missing == "raise":
                 raise FileError(f"{path} has no column {name!r}. missing='null' fills it with nulls.")
         elif not _can_be_read_as(schema[name], dtype):
-            raise FileError(f"column {name!r} is {schema[name]} in {path}, which cannot be read as {dtype}.")
+            raise FileError(f"column {name!r} is {schema[name]} in {path} and cannot be read as {dtype}.")
 
 
 def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:

@@ -280,8 +280,8 @@ def _classes(truths: Array) -> pl.Series:
 
 def _check_numbered(classes: pl.Series, k: int) -> None:
     """Refuse classes that say nothing of the order of the columns."""
-    is_told = classes.dtype == pl.Null or classes.dtype.is_numeric() or (classes.dtype == pl.Boolean and k == 2)
-    if not is_told:
+    is_clear = classes.dtype == pl.Null or classes.dtype.is_numeric() or (classes.dtype == pl.Boolean and k == 2)
+    if not is_clear:
         raise ParameterError(
             f"truth has classes of type {classes.dtype}, and score has {k} columns: pass labels= with the classes in "
             "the order of the columns (classes_ of a scikit-learn classifier)."

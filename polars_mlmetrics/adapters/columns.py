@@ -33,8 +33,8 @@ def check_no_pattern(names: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What stands beside the labels of a row: its sample and its kept columns."""
+class OtherColumns:
+    """The other columns of a row: its sample and its kept columns."""
 
     rows: pl.LazyFrame
     sample: Mapping[str, pl.Expr]
@@ -49,7 +49,7 @@ class Beside:
         *,
         used: Sequence[str],
         made: Sequence[str] = MADE,
-    ) -> Beside:
+    ) -> OtherColumns:
         """What `sample` and `keep` name, where `made` are the other columns of the result and `used` their sources."""
         schema, rows = frame.collect_schema(), unflagged(frame)
         sources = _sources(sample)
@@ -61,11 +61,11 @@ class Beside:
             check_columns(kept, schema, what="keep column")
         check_no_pattern([*used, *sources.values(), *kept])
         if sample is None:
-            beside = cls(rows.with_row_index(ROW), {"sample": pl.col(ROW).cast(pl.Int64)}, kept)
+            others = cls(rows.with_row_index(ROW), {"sample": pl.col(ROW).cast(pl.Int64)}, kept)
         else:
-            beside = cls(rows, {name: pl.col(source) for name, source in sources.items()}, kept)
-        beside._check_names(made, numbered=sample is None)
-        return beside
+            others = cls(rows, {name: pl.col(source) for name, source in sources.items()}, kept)
+        others._check_names(made, numbered=sample is None)
+        return others
 
     def _check_names(self, made: Sequence[str], *, numbered: bool) -> None:
         for name in self.sample:
@@ -98,7 +98,7 @@ def _sources(sample: Names) -> dict[str, str]:
 
 
 def literal_array(values: Sequence[str]) -> pl.Expr:
-    """The same texts beside every row, as an array."""
+    """The same texts in every row, as an array."""
     return pl.lit(pl.Series(values, dtype=pl.String).reshape((1, len(values)))).first()
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import Beside, array_of, check_no_pattern, check_one, distinct
+from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_no_pattern, check_one, distinct
 from polars_mlmetrics.data.frames import is_number, is_text
 from polars_mlmetrics.data.roles import any_of
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, shown_value, unknown
@@ -68,7 +68,7 @@ class Lists:
             lengths = {what: row[f"{INTERNAL}{what}"] for what in self._sizes}
             raise ColumnError(f"row {row[PLACE]} ({shown}): {_unequal(lengths)}")
 
-    def long(self, rows: pl.LazyFrame, beside: Beside) -> pl.LazyFrame:
+    def long(self, rows: pl.LazyFrame, others: OtherColumns) -> pl.LazyFrame:
         """A row for each label."""
         types = rows.collect_schema()
         labels = pl.int_ranges(0, pl.col(SIZE))
@@ -77,9 +77,9 @@ class Lists:
         rows = rows.with_columns(known, **({LABELS: labels} | filled))
         lists = {SHOWN[column]: pl.col(column) for column in SHOWN}
         if self.names is None:
-            return _exploded(beside.select(rows, lists))
+            return _exploded(others.select(rows, lists))
         made = {**lists, "truth": pl.col(NAMES), UNSURE: pl.col(UNSURE)}
-        returned = _exploded(beside.select(_with_missed(rows), made), "label", "score")
+        returned = _exploded(others.select(_with_missed(rows), made), "label", "score")
         is_named = pl.col("truth").list.contains(pl.col("label"), nulls_equal=False)
         return returned.with_columns(truth=pl.when(is_named | ~pl.col(UNSURE)).then(is_named)).drop(UNSURE)
 

@@ -62,7 +62,7 @@ class Columns:
 
     @property
     def known(self) -> list[str]:
-        """What is told of each list."""
+        """What is known of each list."""
         return [*self.of_list, *self.of_sample]
 
 
@@ -90,7 +90,7 @@ class Join:
     """The lists of known samples, with the columns of the sample; and whether their truths are in, if that is asked."""
     matched: list[str]
     """The keys that the truths have."""
-    beside: list[str]
+    of_truths: list[str]
     """The other columns that the truths have."""
     score_type: pl.DataType
     truth_type: pl.DataType
@@ -115,7 +115,7 @@ class Join:
             said=_said(truths.cast({columns.truth: truth_type}), columns, matched, in_order=in_order),
             lists=_lists(columns, tables, condition, in_order=in_order),
             matched=matched,
-            beside=[name for name in returned.collect_schema() if name in types and name not in matched],
+            of_truths=[name for name in returned.collect_schema() if name in types and name not in matched],
             score_type=score_type,
             truth_type=truth_type,
             tells_known=condition is not None or "known" in tables,
@@ -188,7 +188,7 @@ class Join:
 
     def _type(self, *, is_filled: bool) -> pl.Enum:
         every_row = {*self.columns.known, self.columns.score, self.columns.truth}
-        with_label = {self.columns.label, *self.beside}
+        with_label = {self.columns.label, *self.of_truths}
         return Listed(frozenset(every_row), frozenset(with_label), is_filled).dtype
 
 
@@ -220,12 +220,12 @@ def _lists(
     columns: Columns, tables: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
 ) -> pl.LazyFrame:
     """The lists of known samples: what all their rows agree in, and whether their truths are in."""
-    told = [] if condition is None else [condition.fill_null(False).alias(KNOWN)]
-    rows = [tables[name].select(*columns.known, *told) for name in ("returned", "asked") if name in tables]
+    is_known = [] if condition is None else [condition.fill_null(False).alias(KNOWN)]
+    rows = [tables[name].select(*columns.known, *is_known) for name in ("returned", "asked") if name in tables]
     known = pl.concat(rows).filter(are_known(columns.sample))
     agreed = [pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()) for name in columns.of_sample]
     lists = known.group_by(columns.of_list, maintain_order=in_order).agg(
-        *agreed, *([pl.col(KNOWN).all()] if told else [])
+        *agreed, *([pl.col(KNOWN).all()] if is_known else [])
     )
     if "known" not in tables:
         return lists

@@ -234,17 +234,17 @@ def _partition(file: Found) -> Partition:
 
 
 def _joined(
-    files: Mapping[Found, Partition], kind: Format, types: Mapping[str, Any], told: dict[str, Any]
+    files: Mapping[Found, Partition], kind: Format, types: Mapping[str, Any], options: dict[str, Any]
 ) -> pl.LazyFrame:
     """One scan of files of the same columns, with what their folders say."""
     paths = [file.path.as_posix() for file in files]  # as Polars says them, wherever it runs
     if not types:
-        return scanned(paths, kind, **told)
+        return scanned(paths, kind, **options)
     if kind in ("parquet", "ipc") and all(map(_is_plain, files)):  # then a filter spares whole files
         return scanned(paths, kind, hive_partitioning=True, hive_schema=types)
     said = {key: _read([partition[key] for partition in files.values()], dtype) for key, dtype in types.items()}
     # A join is native in the streaming engine, and `replace_strict` is not.
-    rows = scanned(paths, kind, include_file_paths=PATH, **told)
+    rows = scanned(paths, kind, include_file_paths=PATH, **options)
     return rows.join(pl.LazyFrame({PATH: paths, **said}), on=PATH, how="left", maintain_order="left").drop(PATH)
 
 

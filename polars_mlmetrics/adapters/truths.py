@@ -161,7 +161,7 @@ def with_truths(
     └────────┴───────┴───────┴───────┴──────────────┘
     """
     check_n_labels(n_labels)
-    columns = Columns.of(by, of_sample, checked_roles(roles, beside=KEYWORDS))
+    columns = Columns.of(by, of_sample, checked_roles(roles, others=KEYWORDS))
     tables: dict[str, Frame] = {"returned": returned, "truths": truths}
     condition = None
     if asked is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import Beside, array_of, check_one, distinct, first_of_type, literal_array
+from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one, distinct, first_of_type, literal_array
 from polars_mlmetrics.adapters.lists import Lists
 from polars_mlmetrics.adapters.patterns import check_left, paired
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, is_text, schema_of
@@ -86,8 +86,8 @@ def from_wide(
     if keep is None:
         left = [name for name in schema if name not in named and name not in used and is_number(schema[name])]
         check_left(score, list(dict.fromkeys(key.label for key in pairs)), left)
-    beside = Beside.of(frame, sample, keep, used=used, made=list(made))
-    return as_given(frame, beside.select(beside.rows, made).explode(list(made)))
+    others = OtherColumns.of(frame, sample, keep, used=used, made=list(made))
+    return as_given(frame, others.select(others.rows, made).explode(list(made)))
 
 
 # -- lists -------------------------------------------------------------------------------------------------------------
@@ -183,11 +183,11 @@ def from_lists(
     true = true if true_labels is None else true_labels
     lists = Lists.of(schema, score, true, label, are_names=true_labels is not None)
     used = [score, true, *([label] if isinstance(label, str) else [])]
-    beside = Beside.of(frame, sample, keep, used=used)
-    rows = lists.read(beside.rows)
+    others = OtherColumns.of(frame, sample, keep, used=used)
+    rows = lists.read(others.rows)
     if isinstance(frame, pl.DataFrame):
-        lists.check_lengths(rows, beside.sample, redact=redact)
-    return as_given(frame, lists.long(rows, beside))
+        lists.check_lengths(rows, others.sample, redact=redact)
+    return as_given(frame, lists.long(rows, others))
 
 
 # -- predicted classes -------------------------------------------------------------------------------------------------
@@ -246,20 +246,20 @@ def from_predictions(
     for role, name in (("score", score), ("truth", truth)):
         check_one(role, name, schema)
     dtype = _class_type({score: schema[score], truth: schema[truth]})
-    beside = Beside.of(frame, sample, keep, used=[score, truth])
+    others = OtherColumns.of(frame, sample, keep, used=[score, truth])
     given = None if classes is None else distinct("classes", classes, None if dtype == pl.Null else dtype)
     known = {
         SAID: _known(pl.col(score).cast(dtype), dtype, given),
         TRUE: _known(pl.col(truth).cast(dtype), dtype, given),
     }
-    rows = beside.rows.with_columns(**known)
+    rows = others.rows.with_columns(**known)
     every = _occurring(rows) if given is None else pl.LazyFrame({CLASS: given})
     made = {
         "label": pl.col(CLASS),
         "score": (pl.col(SAID) == pl.col(CLASS)).cast(pl.Float64),
         "truth": pl.col(TRUE) == pl.col(CLASS),
     }
-    return as_given(frame, beside.select(rows.join(every, how="cross", maintain_order="left_right"), made))
+    return as_given(frame, others.select(rows.join(every, how="cross", maintain_order="left_right"), made))
 
 
 def _class_type(types: dict[str, pl.DataType]) -> pl.DataType:

@@ -112,7 +112,7 @@ def confusion(
     │ tn   ┆ false ┆ false     ┆ 1.0 │
     └──────┴───────┴───────────┴─────┘
     """
-    table: Table = Table.of(checked_roles(roles, beside=("by", "threshold", "inclusive")))
+    table: Table = Table.of(checked_roles(roles, others=("by", "threshold", "inclusive")))
     reader: KeyReader = KeyReader(rows_of(frame))
     keys: list[KeyColumn] = [] if by is None else reader.read(by)
     rows = reader.rows()

@@ -114,7 +114,7 @@ def check(
     sample=1 log = mlm.dedupe(log, keep='last', sample='sample')
     """
     given = rows_of(frame)
-    bound = checked_roles(roles, beside=KEYWORDS)
+    bound = checked_roles(roles, others=KEYWORDS)
     reader = KeyReader(given)
     keys = [] if by is None else reader.read(by)
     rows = reader.rows()

@@ -66,7 +66,7 @@ def dedupe(
     └────────┴───────┴───────┴─────────┘
     """
     given = rows_of(frame)
-    bound = checked_roles(roles, beside=("keep", "by", "order", "redact"))
+    bound = checked_roles(roles, others=("keep", "by", "order", "redact"))
     if keep not in get_args(Keep):
         raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
     if keep == "error" and order is not None:

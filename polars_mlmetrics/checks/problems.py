@@ -1,4 +1,4 @@
-"""Problems that a table may have: of each the condition, what it means for metrics, and the line that mends it.
+"""Problems that a table may have: of each the condition, what it means for metrics, and the line that fixes it.
 
 One declaration each. `check` finds out how often they occur, and where.
 """
@@ -40,13 +40,13 @@ class Problem:
     of: Of
     meaning: str
     fix: str
-    """The line that mends it. The names of roles stand for their columns."""
+    """The line that fixes it. The names of roles stand for their columns."""
     condition: Condition | None = None
     """Where it is among the rows, samples, labels or groups; None where it takes more to find it."""
     least: float = 0
-    """The share that must have it for it to be told."""
+    """The share that must have it before it is reported."""
     seen: RoleName | None = None
-    """The role of which some values are shown beside the line."""
+    """The role of which some values are shown with the line."""
 
 
 PROBLEMS: dict[str, Problem] = {}

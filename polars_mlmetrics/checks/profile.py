@@ -26,7 +26,7 @@ SCHEMA: dict[str, type[pl.DataType]] = {"what": pl.String, "where": pl.String, "
 """The table that `profile` gives."""
 
 Line = tuple[str, str, float | None, float | None]
-"""What is told, of what, how much it is, and of how much that is a share."""
+"""What is counted, where, how much it is, and its share."""
 
 
 def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.DataFrame:
@@ -72,7 +72,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     └──────────────────┴────────────┴───────┴──────────┘
     """
     given = rows_of(frame)
-    bound = checked_roles(roles, beside=("by",))
+    bound = checked_roles(roles, others=("by",))
     reader = KeyReader(given)
     keys = [] if by is None else reader.read(by)
     rows = reader.rows()

@@ -37,7 +37,7 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import bits_of
 
 EXAMPLES = 5
-"""How many examples of a problem are told of, at most."""
+"""How many examples of a problem are shown, at most."""
 
 SUSPECTS = 1000
 """How many labels of samples are looked at to see whether any at all is in two groups."""
@@ -138,12 +138,12 @@ class Search:
             self._scan_units("labels", units.drop_nulls(self._label), self._label, list(counts))
 
     def _scan_units(self, of: Of, units: pl.DataFrame, keys: Sequence[str], counts: Sequence[str]) -> None:
-        told = fold(units.lazy(), keys, [pl.col(*counts).sum()])
+        sums = fold(units.lazy(), keys, [pl.col(*counts).sum()])
         if of == "labels" and self._look.has_text_labels:
-            told = told.with_columns(plain_label(pl.col(keys)).alias(PLAIN_LABEL)).sort(PLAIN_LABEL, *keys)
+            sums = sums.with_columns(plain_label(pl.col(keys)).alias(PLAIN_LABEL)).sort(PLAIN_LABEL, *keys)
         elif keys:
-            told = told.sort(keys)
-        table = told.collect()
+            sums = sums.sort(keys)
+        table = sums.collect()
         for problem, condition in self._conditions(of).items():
             found = table.filter(condition)
             self._add(problem, found.height, table.height, found.select(keys))
@@ -205,10 +205,10 @@ class Search:
         self._looked_for |= {KEY_VARIES} if self._between and look.needs("sample") else set()
         for key in self._between:
             counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
-            for told, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
+            for found, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
                 # Where no sample has several values, that each lacks some is nothing to tell.
                 places = self._first(across.filter(condition), look.sample, min(count, counted[0]))
-                told[key].add(count, n_samples, self._texts(places))
+                found[key].add(count, n_samples, self._texts(places))
             if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
                 self._shared.add(key)
         self._looked_for |= {DUPLICATE, TRUTH_CONTRADICTED}
@@ -254,14 +254,14 @@ class Search:
 
     def _spread_problems(self) -> dict[tuple[Problem, str], Found]:
         """The keys of groups of which samples have several values."""
-        told = {}
+        problems = {}
         for key in self._between:
             problem = self._spread_problem(key)
             if problem is KEY_VARIES and not self._look.needs("sample"):
                 continue
             found = self._lacking if problem is NOT_IN_ALL else self._spread
-            told[problem, self._look.names[key]] = found[key]
-        return told
+            problems[problem, self._look.names[key]] = found[key]
+        return problems
 
     def _spread_problem(self, key: str) -> Problem:
         """What it is: each label in one value; or whole samples in all values, in some, or in one as a rule."""

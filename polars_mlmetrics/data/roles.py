@@ -38,15 +38,15 @@ class Roles(TypedDict, total=False):
     weight: str | pl.Expr
 
 
-def checked_roles(given: Mapping[str, Any], *, beside: Sequence[str] = ()) -> dict[str, Any]:
+def checked_roles(given: Mapping[str, Any], *, others: Sequence[str] = ()) -> dict[str, Any]:
     """The roles as given, without those that are None; an unknown or ill-typed one is an error.
 
-    `beside` are the other keywords of the verb: what is misspelt may be one of them.
+    `others` are the other keywords of the function: a misspelt role may be one of them.
     """
     roles = {}
     for role, column in given.items():
         if role not in ROLE_NAMES:
-            raise ParameterError(unknown("role", role, ROLE_NAMES, of="one of the roles", beside=beside))
+            raise ParameterError(unknown("role", role, ROLE_NAMES, of="one of the roles", others=others))
         if column is not None:
             roles[role] = _checked_column(role, column)
     return roles

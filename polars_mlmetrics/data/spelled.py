@@ -56,9 +56,9 @@ class Spelled:
 
 
 def _of_csv(scan: pl.LazyFrame, node: Any, paths: list[str], column: str) -> Spelled | None:
-    told, plain = _told(node), _told(scan_node(pl.scan_csv(paths, glob=False)))
-    declared = (told.pop("schema_overwrite") or {}).get("fields", {})
-    others = {name: told[name] for name in told if told[name] != plain[name]}
+    options_given, plain = _options(node), _options(scan_node(pl.scan_csv(paths, glob=False)))
+    declared = (options_given.pop("schema_overwrite") or {}).get("fields", {})
+    others = {name: options_given[name] for name in options_given if options_given[name] != plain[name]}
     if column in declared or not others.keys() <= CSV_OPTIONS.keys():
         return None
     options = {name: CSV_OPTIONS[name](value) for name, value in others.items()}
@@ -76,7 +76,7 @@ def _of_hive(scan: pl.LazyFrame, node: Any, paths: list[str], column: str) -> Sp
     below = [_keys(str(path)[hive["hive_start_idx"] :]) for path in node.paths] if hive and hive["enabled"] else []
     if column not in keys[0] or below != keys or any(each != keys[0] for each in keys):
         return None
-    if _told(node) != _told(scan_node(pl.scan_parquet(paths, glob=False))):
+    if _options(node) != _options(scan_node(pl.scan_parquet(paths, glob=False))):
         return None
     types = {key: pl.String() if key == column else schema[key] for key in keys[0]}
     rows = pl.scan_parquet(paths, glob=False, hive_partitioning=True, hive_schema=types)
@@ -97,19 +97,19 @@ def _keys(path: str) -> list[str]:
     return [part.split("=")[0] for part in path.split("/")[:-1] if part.find("=") > 0]
 
 
-def _told(node: Any) -> dict[str, Any]:
-    """What a scan was told: its options, but for those of hive folders."""
-    told = json.loads(node.scan_type[1])
+def _options(node: Any) -> dict[str, Any]:
+    """The options of a scan, except those of hive folders."""
+    options = json.loads(node.scan_type[1])
     of_files = {name: getattr(node.file_options, name) for name in FILE_OPTIONS}
-    of_text = told.pop("parse_options", {})
-    return {**told, **of_text, **of_files}
+    of_text = options.pop("parse_options", {})
+    return {**options, **of_text, **of_files}
 
 
 FILE_OPTIONS = (
     *("n_rows", "row_index", "include_file_paths", "cast_columns_policy", "missing_columns_policy"),
     "extra_columns_policy",
 )
-"""What files of any format are told."""
+"""The options of files of any format."""
 
 
 def _same(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Folders that are tables of Delta, Iceberg or Hudi: their files are no log, one by one.
 
-Beside the rows of today such a folder holds those of older versions and those that were deleted since. Only the log of
-the table tells which is which.
+Such a folder holds the current rows, and also rows of older versions and deleted rows. Only the log of the table shows
+which is which.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def refuse_tables(folders: Iterable[Path]) -> None:
     known = {folder.resolve() for folder in folders}
     for folder in sorted(known.union(*(path.parents for path in known))):
         kind, line = "", ""
-        with suppress(PermissionError):  # whoever reads the folder is told
+        with suppress(PermissionError):  # whoever reads the folder gets the error
             kind, line = _table_in(folder)
         if kind:
             raise FileError(f"{folder} is {kind} table: its files also hold rows that were replaced or deleted. {line}")

@@ -92,12 +92,12 @@ def fold_rows(
     rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic], *, sparse: bool = False
 ) -> pl.LazyFrame:
     """Statistics of rows at some keys."""
-    # As columns first: what several statistics read is then worked out once, which inside an aggregation it is not.
+    # As columns first: what several statistics read is then computed once; inside an aggregation it would not be.
     rows = rows.select(*keys, *(statistic.row.alias(statistic.name) for statistic in statistics))
     if sparse:
         # Of rows that lie together the first is enough, and those that add to a count.
-        told = [*(changes(pl.col(key)) for key in keys), *(pl.col(count.name) > 0 for count in statistics)]
-        rows = rows.filter(pl.any_horizontal(told))
+        needed = [*(changes(pl.col(key)) for key in keys), *(pl.col(count.name) > 0 for count in statistics)]
+        rows = rows.filter(pl.any_horizontal(needed))
     dtype = rows.collect_schema()[keys[1]] if len(keys) == 2 and keys[0] == CODE else None
     if dtype is None or not dtype.is_integer() or dtype in (pl.Int128, pl.UInt128):
         return _fold_columns(rows, keys, statistics)
@@ -131,7 +131,7 @@ def compacted(state: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Sta
 
 
 def about_common_shifts(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
-    """The folds, with sums about a shift told from one that those of equal keys have in common: about their mean."""
+    """The folds, with sums of deviations moved to one shift for equal keys: their mean."""
     moments = {statistic.name: statistic.moment for statistic in statistics if statistic.moment is not None}
     if not moments:
         return folds

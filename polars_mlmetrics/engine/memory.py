@@ -37,20 +37,20 @@ def free_memory() -> int:
 
 def _free_of_machine() -> int:
     try:
-        told = MACHINE.read_text(encoding="ascii")
+        contents = MACHINE.read_text(encoding="ascii")
     except OSError:
         # No Linux: of all the memory, as much as is free of it as a rule.
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * SHARE)
-    return int(told.partition("MemAvailable:")[2].split()[0]) * 1024
+    return int(contents.partition("MemAvailable:")[2].split()[0]) * 1024
 
 
 def _free_of_groups() -> Iterator[int]:
     """What the control groups of this process leave to it, and those above them."""
     try:
-        told = OWN_GROUPS.read_text(encoding="utf-8").splitlines()
+        lines = OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
-    for line in told:
+    for line in lines:
         _, controllers, group = line.split(":", 2)
         if controllers == "":
             root, limit, used, idle = GROUPS, "memory.max", "memory.current", "inactive_file"
@@ -67,9 +67,9 @@ def _free_of_groups() -> Iterator[int]:
 def _free_of_group(folder: Path, limit: str, used: str, idle: str) -> Iterator[int]:
     try:
         most, taken = (int(folder.joinpath(name).read_text(encoding="ascii")) for name in (limit, used))
-        told = folder.joinpath("memory.stat").read_text(encoding="ascii").split()
+        words = folder.joinpath("memory.stat").read_text(encoding="ascii").split()
     except (OSError, ValueError):  # no such group, or "max": no limit
         return
     # Pages of files that were read lately give way to whoever needs room.
-    cached = int(told[told.index(idle) + 1]) if idle in told else 0
+    cached = int(words[words.index(idle) + 1]) if idle in words else 0
     yield max(0, most - taken + cached)

@@ -34,7 +34,7 @@ from polars_mlmetrics.formula.arithmetic import (
 from polars_mlmetrics.formula.statistic import Share, Statistic, folded
 
 STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
-"""What the pass tells of a row: its place, and how many rows are above its tie, and down to the end of it; the same
+"""What the pass gives for a row: its place, and how many rows are above its tie, and down to the end of it; the same
 among the true rows alone."""
 
 SAME_CODE = "hash collision of two samples: retry with passes=100"
@@ -122,14 +122,14 @@ class Ranking:
 
     def table(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """One row a unit: rows of one code are of one. A unit without a row that the statistics are of is not there."""
-        # As columns first: what several statistics read is then worked out once, which inside an aggregation it is not.
+        # As columns first: what several statistics read is then computed once; inside an aggregation it would not be.
         columns = [statistic.bare.alias(statistic.name) for statistic in self.statistics.values()]
-        told = [folded(pl.col(statistic.name), statistic.monoid) for statistic in self.statistics.values()]
+        folds = [folded(pl.col(statistic.name), statistic.monoid) for statistic in self.statistics.values()]
         ranked = self._ranked(self._in_order(rows, code))
         if not self.counts:
-            return fold(ranked.select(UNIT, *columns), [UNIT], told)
+            return fold(ranked.select(UNIT, *columns), [UNIT], folds)
         upto = pl.col(_UPTO)
-        units = fold(ranked.select(UNIT, upto, *columns), [UNIT], [upto.max(), *told])
+        units = fold(ranked.select(UNIT, upto, *columns), [UNIT], [upto.max(), *folds])
         last = dict(zip(("place", "true_place"), counts_of(upto), strict=True))
         return units.with_columns(last[place].alias(name) for name, place in self.counts.items()).drop(_UPTO)
 
@@ -138,11 +138,11 @@ class Ranking:
         return all(same_expression(statistic.only, self.order.truth) for statistic in self.statistics.values())
 
     def _carried(self) -> list[str]:
-        """The columns that statistics read, and that neither the pass tells nor the key holds."""
+        """The columns that statistics read, and that neither the pass gives nor the key holds."""
         read = {name for statistic in self.statistics.values() for name in statistic.bare.meta.root_names()}
-        told = {standing(name).meta.output_name() for name in self.shares}
-        told |= {self._standing(name).meta.output_name() for name in STANDINGS}
-        return sorted(read - told - self.order.held.keys())
+        given = {standing(name).meta.output_name() for name in self.shares}
+        given |= {self._standing(name).meta.output_name() for name in STANDINGS}
+        return sorted(read - given - self.order.held.keys())
 
     def _in_order(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """The rows that count, sorted by their keys."""
@@ -189,7 +189,7 @@ class Ranking:
         )
         rows = rows.with_columns(_as(rank, _at_last(place)), _as(true_rank, _at_last(true_place)))
         if not self._is_of_true_rows:
-            rows = rows.with_columns(pl.when(true).then(told) for told in (true_place, true_above, true_rank))
+            rows = rows.with_columns(pl.when(true).then(each) for each in (true_place, true_above, true_rank))
         shared = (_as(standing(name), self._shared(name, share)) for name, share in self.shares.items())
         return rows.with_columns(*shared, *self._given_back())
 

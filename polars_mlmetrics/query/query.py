@@ -74,7 +74,7 @@ class Query:
         `added` are columns that the rows lack. A frame that is a state speaks of a `log`, and has but these `keys`.
         """
         rows = rows_of(frame) if log is None else frame.lazy()
-        bound = checked_roles(roles, beside=KEYWORDS)
+        bound = checked_roles(roles, others=KEYWORDS)
         metrics, plain, order = _sorted_out(given, bound)
         reader = KeyReader(rows, added, keys)
         by_columns = [] if by is None else reader.read(by)

@@ -52,7 +52,7 @@ class StateFile:
 
     path: Path
     digest: str
-    told: dict[str, Any]
+    metadata: dict[str, Any]
     schema: pl.Schema
 
     @classmethod
@@ -72,23 +72,23 @@ class StateFile:
         if digest != _digest(data, at):
             raise StateError(f"{path} is damaged: its bytes have changed since it was written.")
         try:
-            told = parsed(pl.read_parquet_metadata(BytesIO(data))[METADATA])
+            metadata = parsed(pl.read_parquet_metadata(BytesIO(data))[METADATA])
             scan = pl.scan_parquet(data)
             schema, rows = scan.collect_schema(), scan.select(pl.len()).collect().item()
         except (KeyError, ValueError, pl.exceptions.PolarsError) as error:
             raise StateError(f"{path}: {error}") from None
-        if not fits(told, SHAPE):
+        if not fits(metadata, SHAPE):
             raise StateError(f"{path} is not a state: its metadata {METADATA!r} were not written by `write_state`.")
         try:
-            Contents.read(told["contents"])
+            Contents.read(metadata["contents"])
             Contents.of(schema)
         except StateError as error:
             raise StateError(f"{path}: {error}") from None
-        if told["contents"] != text_in(schema):
+        if metadata["contents"] != text_in(schema):
             raise StateError(f"{path}: its metadata and its column 'state' differ.")
-        if told["rows"] != rows:
-            raise StateError(f"{path} has {rows} rows, but its metadata say {told['rows']}.")
-        return cls(path, digest, told, schema)
+        if metadata["rows"] != rows:
+            raise StateError(f"{path} has {rows} rows, but its metadata say {metadata['rows']}.")
+        return cls(path, digest, metadata, schema)
 
 
 def write_state(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -112,7 +112,7 @@ def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] |
     contents = Contents.of(frame.lazy().collect_schema())
     state = frame.lazy().select(contents.names()).collect()
     _check_rows(state, contents)
-    told = {
+    metadata = {
         "contents": text_in(state.schema),
         "library": VERSION,
         "polars": pl.__version__,
@@ -123,7 +123,7 @@ def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] |
     }
 
     def write(draft: Path) -> None:
-        state.write_parquet(draft, metadata={METADATA: json.dumps(told)})
+        state.write_parquet(draft, metadata={METADATA: json.dumps(metadata)})
         data = draft.read_bytes()
         at = data.rfind(BLANK)
         draft.write_bytes(data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :])
@@ -183,13 +183,13 @@ def _check_together(files: Sequence[StateFile]) -> None:
     for file in others:
         check_alike(file.path, file.schema, first.path, first.schema)
         twin = digests.setdefault(file.digest, file)
-        if twin is not file and file.told["rows"]:
-            raise StateError(f"{file.path} and {twin.path} are the same state.")
+        if twin is not file and file.metadata["rows"]:
+            raise StateError(f"{file.path} and {twin.path} are the same state, given twice.")
     sources: dict[str, StateFile] = {}
-    for file in (file for file in files if file.told["source"] is not None):
-        twin = sources.setdefault(file.told["source"]["path"], file)
+    for file in (file for file in files if file.metadata["source"] is not None):
+        twin = sources.setdefault(file.metadata["source"]["path"], file)
         if twin is not file:
-            raise StateError(f"{file.path} and {twin.path} are both states of {file.told['source']['path']}.")
+            raise StateError(f"{file.path} and {twin.path} are both states of {file.metadata['source']['path']}.")
 
 
 def check_alike(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema) -> None:

@@ -84,7 +84,7 @@ def update_states(
     >>> mlm.update_states("*.parquet", "states", mlm.accuracy())["status"].to_list()
     ['unchanged']
     """
-    checked_roles(roles, beside=("by", "buckets", "prepare", "gone", "progress"))
+    checked_roles(roles, others=("by", "buckets", "prepare", "gone", "progress"))
     _check_options(prepare, gone)
     place = place_of(folder, instead=REMOTE_WRITE)
     logs = [_Log.of(file.path, place, prepare) for file in found_files(source, instead=REMOTE_LOG)]
@@ -96,7 +96,7 @@ def update_states(
         known = {file.path: file for file in map(StateFile.read, sorted(place.glob("*.parquet")))}
         lost = _without_their_files(logs, known, gone)
         _clear(log.state for log in logs)
-        todo = [log for log in logs if not log.is_told_by(known.get(log.state))]
+        todo = [log for log in logs if not log.is_in(known.get(log.state))]
         asked: dict[str, Any] = {"by": by, "buckets": buckets, **roles}
         of_kinds = list({tuple(log.schema().items()): log for log in (todo or logs[:1])}.values())
         _check_alike({log.path: _state_of(log, metrics, asked) for log in of_kinds}, list(known.values()))
@@ -123,7 +123,7 @@ def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], 
         first = lost[0]
         more = f" (and so are those of {len(lost) - 1} more)" if lost[1:] else ""
         raise FileError(
-            f"{first.told['source']['path']} is gone, but its state {first.path} is still there{more}. gone='drop' "
+            f"{first.metadata['source']['path']} is gone, but its state {first.path} is still there{more}. gone='drop' "
             "deletes such states; gone='keep' keeps them."
         )
     return lost
@@ -137,7 +137,7 @@ def _clear(states: Iterable[Path]) -> None:
 
 
 def _is_gone(file: StateFile) -> bool:
-    source = file.told["source"]
+    source = file.metadata["source"]
     return source is not None and not Path(source["path"]).exists()
 
 
@@ -146,8 +146,8 @@ class _Log(NamedTuple):
 
     path: Path
     state: Path
-    told: dict[str, Any]
-    """What tells whether it has changed."""
+    source: dict[str, Any]
+    """What shows whether it has changed."""
     rows: pl.LazyFrame
     """The file, as it is folded."""
 
@@ -163,10 +163,10 @@ class _Log(NamedTuple):
             raise FileError(f"{path} cannot be read as parquet: {error}") from None
         # Files of one name in two folders have states of two names.
         name = f"{path.stem[:60]}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.parquet"
-        told = {"path": str(path), "size": seen.st_size, "mtime_ns": seen.st_mtime_ns, "rows": rows}
+        source = {"path": str(path), "size": seen.st_size, "mtime_ns": seen.st_mtime_ns, "rows": rows}
         if prepare is not None:
             scan = _prepared(prepare, scan)
-        return cls(path, folder.joinpath(name), told, scan)
+        return cls(path, folder.joinpath(name), source, scan)
 
     def schema(self) -> pl.Schema:
         """The columns that are folded."""
@@ -175,9 +175,9 @@ class _Log(NamedTuple):
         except pl.exceptions.PolarsError as error:
             raise FileError(f"{self.path}: prepare= failed on this file: {error}") from error
 
-    def is_told_by(self, file: StateFile | None) -> bool:
+    def is_in(self, file: StateFile | None) -> bool:
         """Whether a state was made of this file as it is now."""
-        return file is not None and file.told["source"] == self.told
+        return file is not None and file.metadata["source"] == self.source
 
 
 def _prepared(prepare: Prepare, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -197,7 +197,7 @@ def _state_of(log: _Log, metrics: Sequence[Any], asked: Mapping[str, Any]) -> pl
 
 def _fold(state: pl.LazyFrame, log: _Log) -> None:
     try:
-        store(state, log.state, overwrite=True, source=log.told)
+        store(state, log.state, overwrite=True, source=log.source)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise FileError(f"{log.path} cannot be folded: {error}") from error
 
@@ -226,12 +226,12 @@ def _report(
     def status(log: _Log) -> str:
         return "unchanged" if log.state not in folded else "refolded" if log.state in known else "folded"
 
-    rows = [(str(log.path), str(log.state), log.told["rows"], status(log)) for log in logs]
+    rows = [(str(log.path), str(log.state), log.source["rows"], status(log)) for log in logs]
     of_lost = "dropped" if gone == "drop" else "vanished"
     there = {log.state for log in logs}
     for path, file in known.items():
         if path not in there:
-            source = file.told["source"] or {"path": None, "rows": None}
+            source = file.metadata["source"] or {"path": None, "rows": None}
             rows.append((source["path"], str(path), source["rows"], of_lost if path in lost else "not asked for"))
     schema = {"path": pl.String, "state": pl.String, "rows": pl.Int64, "status": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -70,7 +70,7 @@ def state(
     └────────┴────────┘
     """
     check_frame(frame)
-    bound, added = _as_columns(checked_roles(roles, beside=("by", "buckets", "passes", "memory", "progress")))
+    bound, added = _as_columns(checked_roles(roles, others=("by", "buckets", "passes", "memory", "progress")))
     scheme = _buckets(frame.lazy().collect_schema(), Table.of(bound).sample, buckets)
     if scheme is not None:
         added.append(scheme[0].alias(BUCKET))

@@ -21,7 +21,7 @@ NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EI
 
 
 def check_writable(path: Path, *, overwrite: bool) -> None:
-    """Refuse a place that cannot be written to, before anything is worked out for it."""
+    """Refuse a place that cannot be written to, before anything is computed for it."""
     with writable(path):
         if not path.parent.is_dir():
             raise FileError(f"there is no folder {path.parent} to write {path.name} to.")
@@ -36,7 +36,7 @@ def check_writable(path: Path, *, overwrite: bool) -> None:
 def write_whole(path: Path, write: Callable[[Path], None], *, overwrite: bool) -> None:
     """Write a file so that at any moment there is the old one or the new one under its name, and never half of one.
 
-    Of several that write at once without `overwrite` one wins, and the others are told that the file is there.
+    Of several that write at once without `overwrite` one wins, and the others get the error that the file exists.
     """
     with writable(path):
         draft = _new_draft(path)
@@ -69,7 +69,7 @@ def drafts_of(path: Path) -> Iterator[Path]:
 
 
 def _new_draft(path: Path) -> Path:
-    """A file that is no one else's, whatever process or thread, on this machine or another, writes beside us."""
+    """A file that is no one else's, whatever process or thread, on this machine or another, writes at the same time."""
     draft = path.with_name(f"{beginning_of(path)}{secrets.token_hex(8)}{DRAFT}")
     draft.touch(exist_ok=False)
     return draft
@@ -94,7 +94,7 @@ def _link(draft: Path, path: Path) -> None:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        # Who makes the empty file has the name. Here alone a reader may come upon it, and is told that it is empty.
+        # Who makes the empty file has the name. Only here a reader may find it, and gets the error that it is empty.
         path.touch(exist_ok=False)
         draft.replace(path)
 

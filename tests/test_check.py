@@ -1010,7 +1010,7 @@ def test_the_error_names_the_problem_its_count_an_example_and_the_fix() -> None:
     assert str(caught.value).splitlines() == [
         "there is 1 problem in the table.",
         "error: score_nan in 1 of the rows (25.0%), such as sample=1, label=b, score=nan, truth=0.",
-        "  The score is NaN, and so is every metric that reads it. With fill_nan(None) it is left out and counted.",
+        "  The score is NaN: every metric that reads it is NaN. With fill_nan(None) the row is left out and counted.",
         "  log = log.filter(pl.col('score').is_not_nan().fill_null(True))",
     ]
 

@@ -243,7 +243,7 @@ def test_copies_are_told_with_their_number_and_an_example(frame: Any) -> None:
     with pytest.raises(mlm.TableError, match=f"^{re.escape(said)}") as caught:
         mlm.dedupe(frame)
     assert "keep='first'" in str(caught.value)
-    assert "belongs into by=" in str(caught.value)
+    assert "name that column in by=" in str(caught.value)
 
 
 def test_the_example_is_the_same_in_every_run() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.search import Found, Search
-from polars_mlmetrics.checks.table import Look
+from polars_mlmetrics.checks.table import LogTable
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.data.spelled import NUMBER, Spelled
@@ -121,25 +121,25 @@ def check(
     _check_ignored(ignore)
     schema = rows.collect_schema()
     check_keys("check", columns_of(keys, reader.added), schema)
-    look = Look.of(schema, keys, bound, _metrics(metrics))
+    log = LogTable.of(schema, keys, bound, _metrics(metrics))
     split = passes_over(
         given,
         lambda part: part.with_columns(reader.added),
-        look.sample,
+        log.sample,
         passes,
         MEMORY if memory is None and passes == "auto" else memory,
         progress=progress,
     )
-    search = Search(look, redact=redact)
+    search = Search(log, redact=redact)
     search.scan(rows)
-    for column, spelled in (_spelled(given, look) if thorough else {}).items():
+    for column, spelled in (_spelled(given, log) if thorough else {}).items():
         search.expect_spelled(column, spelled.line(redact=redact))
         for part in _parts_of_ids(spelled, search.n_rows, passes, memory, progress=progress):
             search.scan_spelled(column, part)
-    if thorough and look.sample:
+    if thorough and log.sample:
         for part in [rows] if split is None else split.parts(BYTES_A_ROW, search.n_rows):
             search.scan_samples(part)
-    table = _table(look, search.found(), set(ignore), search.skipped() if skipped else [])
+    table = _table(log, search.found(), set(ignore), search.skipped() if skipped else [])
     return raise_for(table, "error") if strict else table
 
 
@@ -155,7 +155,7 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "erro
       ...
     polars_mlmetrics.errors.TableError: there is 1 problem in the table.
     error: truth_not_binary in 1 of the rows (50.0%), such as score=0.2, truth=2.
-      The truth is neither 0 nor 1: metrics of two classes are NaN. If you want others, name them in metrics=.
+      The truth is neither 0 nor 1: metrics of two classes are NaN. For other metrics, name them in metrics=.
       log = log.with_columns(pl.col('truth') > ...)  # seen: 2
     """
     if not isinstance(found, pl.DataFrame) or found.schema != pl.Schema(SCHEMA):
@@ -169,9 +169,9 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "erro
     raise TableError("\n".join([f"there {many} in the table.", *map(_line, bad.to_dicts())]))
 
 
-def _spelled(given: pl.LazyFrame, look: Look) -> dict[str, Spelled]:
+def _spelled(given: pl.LazyFrame, log: LogTable) -> dict[str, Spelled]:
     """The keys that files hold as text, and that were read as numbers by a guess."""
-    read = {column: Spelled.of(given, column) for column in look.keys}
+    read = {column: Spelled.of(given, column) for column in log.keys}
     return {column: spelled for column, spelled in read.items() if spelled is not None}
 
 
@@ -213,7 +213,7 @@ def _check_ignored(ignore: Sequence[str]) -> None:
 
 
 def _table(
-    look: Look, found: dict[tuple[Problem, str], Found], ignored: set[str], skipped: Sequence[Problem]
+    log: LogTable, found: dict[tuple[Problem, str], Found], ignored: set[str], skipped: Sequence[Problem]
 ) -> pl.DataFrame:
     declared = list(PROBLEMS.values())
     rows = [
@@ -225,7 +225,7 @@ def _table(
             "of": problem.of,
             "examples": each.examples,
             "meaning": problem.meaning.format(column=about),
-            "fix": look.line(problem.fix, about, each.seen, each.scan),
+            "fix": log.line(problem.fix, about, each.seen, each.scan),
         }
         for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
     ]

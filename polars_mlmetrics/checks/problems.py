@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from polars_mlmetrics.checks.table import NEGATIVES, OTHERS, POSITIVES, SCORE, TRUTH, WEIGHT, Look
+from polars_mlmetrics.checks.table import NEGATIVES, OTHERS, POSITIVES, SCORE, TRUTH, WEIGHT, LogTable
 from polars_mlmetrics.data.returned import LISTED, RETURNED
 from polars_mlmetrics.data.roles import RoleName
 from polars_mlmetrics.errors import INTERNAL
@@ -27,7 +27,7 @@ SCORES, LIGHTEST, HEAVIEST = (f"{INTERNAL}{fold}" for fold in ("scores", "lighte
 """Of a sample: the sum of its scores, and its smallest and largest weight."""
 
 
-Condition = Callable[[Look], pl.Expr | None]
+Condition = Callable[[LogTable], pl.Expr | None]
 """Where a problem is; None where the table cannot have it."""
 
 
@@ -74,9 +74,9 @@ def _declared(problem: Problem) -> Problem:
     return PROBLEMS.setdefault(problem.name, problem)
 
 
-def conditions(look: Look, of: Of) -> dict[Problem, pl.Expr]:
+def conditions(log: LogTable, of: Of) -> dict[Problem, pl.Expr]:
     """The problems that this table may have in its rows, samples, labels or groups, and where they are."""
-    found = {each: each.condition(look) for each in PROBLEMS.values() if each.of == of and each.condition is not None}
+    found = {each: each.condition(log) for each in PROBLEMS.values() if each.of == of and each.condition is not None}
     return {each: condition for each, condition in found.items() if condition is not None}
 
 
@@ -84,74 +84,74 @@ def conditions(look: Look, of: Of) -> dict[Problem, pl.Expr]:
 
 
 @problem("rows", "error", "log = log.with_columns({number_of_score})")
-def score_is_no_number(look: Look) -> pl.Expr | None:
+def score_is_no_number(log: LogTable) -> pl.Expr | None:
     """The score is not a number. A predicted class is for from_predictions; what a cast cannot read becomes unknown."""
-    return pl.col(SCORE).is_not_null() if look.is_text("score") and look.reads(*NUMBERS_OF_SCORE) else None
+    return pl.col(SCORE).is_not_null() if log.is_text("score") and log.reads(*NUMBERS_OF_SCORE) else None
 
 
 @problem("rows", "error", "log = log.with_columns({truth} == ...){seen}", seen="truth")
-def truth_is_no_number(look: Look) -> pl.Expr | None:
+def truth_is_no_number(log: LogTable) -> pl.Expr | None:
     """The truth is not a number. Say which of its values is the true one."""
-    return pl.col(TRUTH).is_not_null() if look.is_text("truth") and look.reads(*NUMBERS_OF_TRUTH) else None
+    return pl.col(TRUTH).is_not_null() if log.is_text("truth") and log.reads(*NUMBERS_OF_TRUTH) else None
 
 
 @problem("rows", "error", "log = log.with_columns({number_of_weight})")
-def weight_is_no_number(look: Look) -> pl.Expr | None:
+def weight_is_no_number(log: LogTable) -> pl.Expr | None:
     """The weight is not a number."""
-    return pl.col(WEIGHT).is_not_null() if look.is_text("weight") else None
+    return pl.col(WEIGHT).is_not_null() if log.is_text("weight") else None
 
 
 @problem("rows", "error", "log = log.filter({score}.is_not_nan().fill_null(True))")
-def score_nan(look: Look) -> pl.Expr | None:
-    """The score is NaN, and so is every metric that reads it. With fill_nan(None) it is left out and counted."""
-    return pl.col(SCORE).is_nan() if look.is_number("score") and look.reads(*NUMBERS_OF_SCORE, "prediction") else None
+def score_nan(log: LogTable) -> pl.Expr | None:
+    """The score is NaN: every metric that reads it is NaN. With fill_nan(None) the row is left out and counted."""
+    return pl.col(SCORE).is_nan() if log.is_number("score") and log.reads(*NUMBERS_OF_SCORE, "prediction") else None
 
 
 @problem("rows", "error", "log = log.filter(({score}.is_between(0, 1) | {score}.is_nan()).fill_null(True))")
-def score_no_probability(look: Look) -> pl.Expr | None:
-    """The score is outside of 0 to 1, and a metric reads it as a probability: it is NaN. Of logits say logits=True."""
-    if not (look.is_number("score") and look.is_asked("probability")):
+def score_no_probability(log: LogTable) -> pl.Expr | None:
+    """The score is outside 0 to 1, but a metric reads it as a probability: it is NaN. For logits pass logits=True."""
+    if not (log.is_number("score") and log.is_asked("probability")):
         return None
     return ~pl.col(SCORE).is_between(0, 1) & pl.col(SCORE).is_not_nan()
 
 
 @problem("rows", "error", "log = log.with_columns({truth} > ...){seen}", seen="truth")
-def truth_not_binary(look: Look) -> pl.Expr | None:
-    """The truth is neither 0 nor 1: metrics of two classes are NaN. If you want others, name them in metrics=."""
-    return look.other_truths() if look.reads("truth") else None
+def truth_not_binary(log: LogTable) -> pl.Expr | None:
+    """The truth is neither 0 nor 1: metrics of two classes are NaN. For other metrics, name them in metrics=."""
+    return log.other_truths() if log.reads("truth") else None
 
 
 @problem("rows", "error", "log = log.filter({truth}.is_between(0, 1).fill_null(True))")
-def truth_no_share(look: Look) -> pl.Expr | None:
-    """The truth is outside of 0 to 1: metrics that take a share of the truth are NaN."""
-    is_read = look.is_asked("soft_truth") and not look.is_asked("truth")
-    return ~pl.col(TRUTH).is_between(0, 1) if is_read and look.is_number("truth") else None
+def truth_no_share(log: LogTable) -> pl.Expr | None:
+    """The truth is outside 0 to 1: metrics that read it as a share are NaN."""
+    is_read = log.is_asked("soft_truth") and not log.is_asked("truth")
+    return ~pl.col(TRUTH).is_between(0, 1) if is_read and log.is_number("truth") else None
 
 
 @problem("rows", "error", "log = log.filter((({truth} >= 0) & {truth}.is_finite()).fill_null(True))")
-def truth_no_grade(look: Look) -> pl.Expr | None:
+def truth_no_grade(log: LogTable) -> pl.Expr | None:
     """The truth is below 0, infinite or NaN: metrics of grades are NaN."""
-    is_read = look.is_asked("gain") and not look.is_asked("truth", "soft_truth")
-    return ~((pl.col(TRUTH) >= 0) & pl.col(TRUTH).is_finite()) if is_read and look.is_number("truth") else None
+    is_read = log.is_asked("gain") and not log.is_asked("truth", "soft_truth")
+    return ~((pl.col(TRUTH) >= 0) & pl.col(TRUTH).is_finite()) if is_read and log.is_number("truth") else None
 
 
 @problem("rows", "error", "log = log.filter({truth}.is_not_nan().fill_null(True))")
-def truth_nan(look: Look) -> pl.Expr | None:
-    """The truth is NaN, and so is every metric that reads it."""
-    is_read = look.is_asked("real", "actual") and not look.is_asked("truth", "soft_truth", "gain")
-    return pl.col(TRUTH).is_nan() if is_read and look.is_number("truth") else None
+def truth_nan(log: LogTable) -> pl.Expr | None:
+    """The truth is NaN: every metric that reads it is NaN."""
+    is_read = log.is_asked("real", "actual") and not log.is_asked("truth", "soft_truth", "gain")
+    return pl.col(TRUTH).is_nan() if is_read and log.is_number("truth") else None
 
 
 @problem("rows", "error", "log = log.filter(({weight} >= 0).fill_null(True))")
-def weight_negative(look: Look) -> pl.Expr | None:
-    """The weight is below 0: metrics that are weighted by it are NaN."""
-    return pl.col(WEIGHT) < 0 if look.is_number("weight") else None
+def weight_negative(log: LogTable) -> pl.Expr | None:
+    """The weight is below 0: metrics that use it are NaN."""
+    return pl.col(WEIGHT) < 0 if log.is_number("weight") else None
 
 
 @problem("rows", "error", "log = log.filter({weight}.is_finite().fill_null(True))")
-def weight_not_finite(look: Look) -> pl.Expr | None:
-    """The weight is NaN or infinite: metrics that are weighted by it are NaN."""
-    return ~pl.col(WEIGHT).is_finite() if look.is_number("weight") else None
+def weight_not_finite(log: LogTable) -> pl.Expr | None:
+    """The weight is NaN or infinite: metrics that use it are NaN."""
+    return ~pl.col(WEIGHT).is_finite() if log.is_number("weight") else None
 
 
 @problem(
@@ -160,77 +160,77 @@ def weight_not_finite(look: Look) -> pl.Expr | None:
     "log = log.with_columns("
     "pl.when(pl.col('listed') != 'returned').then({score}.fill_null(float('-inf'))).otherwise({score}))",
 )
-def missed_without_score(look: Look) -> pl.Expr | None:
-    """What was not returned has no score: NDJSON writes -inf as null. Rankings then leave out what was missed."""
-    return None if look.listed is None else pl.col(SCORE).is_null() & (pl.col(LISTED) != RETURNED)
+def missed_without_score(log: LogTable) -> pl.Expr | None:
+    """Labels that were not returned have no score: NDJSON writes -inf as null. Rankings then ignore missed labels."""
+    return None if log.listed is None else pl.col(SCORE).is_null() & (pl.col(LISTED) != RETURNED)
 
 
 @problem("rows", "error", "log = log.drop_nulls({sample})")
-def sample_null(look: Look) -> pl.Expr | None:
-    """It is not known which sample the row is of: rankings and all else that looks at samples leave it out."""
-    is_read = look.sample and look.needs("sample")
-    return pl.any_horizontal(pl.col(name).is_null() for name in look.sample) if is_read else None
+def sample_null(log: LogTable) -> pl.Expr | None:
+    """The sample of the row is null: rankings and other metrics of samples leave it out."""
+    is_read = log.sample and log.needs("sample")
+    return pl.any_horizontal(pl.col(name).is_null() for name in log.sample) if is_read else None
 
 
 @problem("rows", "warning", "log = log.filter({known_label})")
-def label_null(look: Look) -> pl.Expr | None:
-    """It is not known which label the row is of: averages over labels leave it out."""
-    if look.label is None or not look.needs("label"):
+def label_null(log: LogTable) -> pl.Expr | None:
+    """The label of the row is null: averages over labels leave it out."""
+    if log.label is None or not log.needs("label"):
         return None
-    unknown = pl.col(look.label).is_null()
-    return unknown if look.not_filled_in is None else unknown & look.not_filled_in
+    unknown = pl.col(log.label).is_null()
+    return unknown if log.not_filled_in is None else unknown & log.not_filled_in
 
 
 @problem("rows", "warning", "log = log.filter({score}.is_not_null())")
-def score_null(look: Look) -> pl.Expr | None:
-    """The score is unknown: the row is left out, and counted in n_excluded. Or give it the score of a negative."""
+def score_null(log: LogTable) -> pl.Expr | None:
+    """The score is null: the row is left out, and counted in n_excluded. Or fill it with the score of a negative."""
     without = pl.col(SCORE).is_null()
-    return without if look.listed is None else without & (pl.col(LISTED) == RETURNED)
+    return without if log.listed is None else without & (pl.col(LISTED) == RETURNED)
 
 
 @problem("rows", "warning", "log = log.filter({truth}.is_not_null())")
-def truth_null(look: Look) -> pl.Expr | None:
-    """The truth is unknown: the row is left out, and counted in n_excluded. It may come later."""
+def truth_null(log: LogTable) -> pl.Expr | None:
+    """The truth is null: the row is left out, and counted in n_excluded. It may arrive later."""
     return pl.col(TRUTH).is_null()
 
 
 @problem("rows", "warning", "returned = returned.with_columns(pl.col(...).first().over({sample}))")
-def missed_without_column(look: Look) -> pl.Expr | None:
-    """What was not returned lacks a column of its sample: in it the rows of its list differ, or are null too."""
-    without = [pl.col(name).is_null() for name in look.of_added]
+def missed_without_column(log: LogTable) -> pl.Expr | None:
+    """An added row lacks a column of its sample, because the rows of its list differ in it or are null."""
+    without = [pl.col(name).is_null() for name in log.of_added]
     return (pl.col(LISTED) != RETURNED) & pl.any_horizontal(without) if without else None
 
 
 @problem("rows", "warning", "log = log.filter({weight}.is_not_null())")
-def weight_null(look: Look) -> pl.Expr | None:
-    """The weight is unknown: the row is left out, and counted in n_excluded."""
-    return pl.col(WEIGHT).is_null() if "weight" in look.types else None
+def weight_null(log: LogTable) -> pl.Expr | None:
+    """The weight is null: the row is left out, and counted in n_excluded."""
+    return pl.col(WEIGHT).is_null() if "weight" in log.types else None
 
 
 @problem("rows", "warning", "log = log.filter(({score} != float('inf')).fill_null(True))")
-def score_infinite(look: Look) -> pl.Expr | None:
-    """The score is infinite: rankings take it, metrics of probabilities are NaN."""
-    is_read = look.asked is None or look.is_asked("logit")
-    return pl.col(SCORE) == float("inf") if is_read and look.is_number("score") else None
+def score_infinite(log: LogTable) -> pl.Expr | None:
+    """The score is infinite: rankings accept it, metrics of probabilities are NaN."""
+    is_read = log.asked is None or log.is_asked("logit")
+    return pl.col(SCORE) == float("inf") if is_read and log.is_number("score") else None
 
 
 @problem("rows", "warning", "mlm.evaluate(log, mlm.log_loss(logits=True){roles})")
-def score_out_of_range(look: Look) -> pl.Expr | None:
-    """The score is outside of 0 to 1: metrics of probabilities are NaN. If it is a logit, say so to each of them."""
+def score_out_of_range(log: LogTable) -> pl.Expr | None:
+    """The score is outside 0 to 1: metrics of probabilities are NaN. If it is a logit, pass logits=True to them."""
     outside = pl.col(SCORE).is_finite() & ~pl.col(SCORE).is_between(0, 1)
-    return outside if look.asked is None and look.is_number("score") else None
+    return outside if log.asked is None and log.is_number("score") else None
 
 
 @problem("rows", "info", "log = mlm.with_truths(returned, truths, n_labels=...)")
-def score_minus_infinite(look: Look) -> pl.Expr | None:
-    """The score is -inf: a label that was not returned. It is never a hit, and a probability neither."""
-    return pl.col(SCORE) == float("-inf") if look.is_number("score") and look.not_filled_in is None else None
+def score_minus_infinite(log: LogTable) -> pl.Expr | None:
+    """The score is -inf: a label that was not returned. It is never a hit, and it is not a probability."""
+    return pl.col(SCORE) == float("-inf") if log.is_number("score") and log.not_filled_in is None else None
 
 
 @problem("rows", "info", "log = log.filter(({weight} != 0).fill_null(True))")
-def weight_zero(look: Look) -> pl.Expr | None:
-    """The weight is 0: the row is in no sum, and in n_rows all the same."""
-    return pl.col(WEIGHT) == 0 if look.is_number("weight") else None
+def weight_zero(log: LogTable) -> pl.Expr | None:
+    """The weight is 0: the row is in no sum, but it is counted in n_rows."""
+    return pl.col(WEIGHT) == 0 if log.is_number("weight") else None
 
 
 # -- of labels ---------------------------------------------------------------------------------------------------------
@@ -252,15 +252,15 @@ PLAIN_WRITTEN = (
 
 
 @problem("labels", "warning", f"log = log.with_columns({{label}}.cast(pl.String).min().over({PLAIN_WRITTEN}))")
-def labels_alike(look: Look) -> pl.Expr | None:
-    """Labels differ in nothing but case, blanks or the form of their Unicode, and count as several."""
-    return pl.col(PLAIN_LABEL).is_duplicated() if look.has_text_labels else None
+def labels_alike(log: LogTable) -> pl.Expr | None:
+    """Labels differ only in case, blanks or Unicode form, and count as different labels."""
+    return pl.col(PLAIN_LABEL).is_duplicated() if log.has_text_labels else None
 
 
 @problem("labels", "warning", "mlm.evaluate(log, mlm.recall(average='macro', undefined=0.0){roles})")
-def label_never_true(look: Look) -> pl.Expr | None:
-    """A label is never true: recall and its like are undefined for it, and their averages over labels leave it out."""
-    if look.label is None or not (look.is_number("truth") and look.needs("label") and look.reads("truth")):
+def label_never_true(log: LogTable) -> pl.Expr | None:
+    """A label is never true: recall and similar metrics are undefined for it, and averages over labels leave it out."""
+    if log.label is None or not (log.is_number("truth") and log.needs("label") and log.reads("truth")):
         return None
     return (pl.col(POSITIVES) == 0) & (pl.col(NEGATIVES) > 0)
 
@@ -269,9 +269,9 @@ def label_never_true(look: Look) -> pl.Expr | None:
 
 
 @problem("groups", "warning", "mlm.evaluate(log, mlm.roc_auc(), by={by}, tidy=True{roles})")
-def group_of_one_class(look: Look) -> pl.Expr | None:
-    """All truths of a group are the same: roc_auc and the like are null there."""
-    if not (look.is_number("truth") and look.reads("truth")):
+def group_of_one_class(log: LogTable) -> pl.Expr | None:
+    """All truths of a group are the same: roc_auc and similar metrics are null there."""
+    if not (log.is_number("truth") and log.reads("truth")):
         return None
     return ((pl.col(POSITIVES) == 0) != (pl.col(NEGATIVES) == 0)) & (pl.col(OTHERS) == 0)
 
@@ -285,25 +285,25 @@ def group_of_one_class(look: Look) -> pl.Expr | None:
     "log = log.with_columns(pl.when({weight}.is_finite() & {known_sample})"
     ".then(pl.when({weight}.is_finite()).then({weight}).max().over({keys})).otherwise({weight}))",
 )
-def weight_varies(look: Look) -> pl.Expr | None:
-    """The rows of a sample differ in weight: where samples are averaged, the largest counts."""
-    return pl.col(LIGHTEST) != pl.col(HEAVIEST) if look.is_number("weight") else None
+def weight_varies(log: LogTable) -> pl.Expr | None:
+    """The rows of a sample have different weights: when samples are averaged, the largest is used."""
+    return pl.col(LIGHTEST) != pl.col(HEAVIEST) if log.is_number("weight") else None
 
 
 @problem("samples", "info", ASK_CLASSES, least=0.99)
-def looks_multiclass(look: Look) -> pl.Expr | None:
-    """Samples have one true label each and scores that sum to 1: classes of which one is true."""
-    return None if look.decides_labels else _one_of_classes(look)
+def looks_multiclass(log: LogTable) -> pl.Expr | None:
+    """Samples have one true label each and scores that sum to 1: they look like classes."""
+    return None if log.decides_labels else _one_of_classes(log)
 
 
 @problem("samples", "warning", ASK_CLASSES, least=0.99)
-def classes_as_labels(look: Look) -> pl.Expr | None:
-    """Samples have one true label each and scores that sum to 1, and a metric decides label by label: most are easy."""
-    return _one_of_classes(look) if look.decides_labels else None
+def classes_as_labels(log: LogTable) -> pl.Expr | None:
+    """Samples look like classes (one true label, scores sum to 1), but a metric decides each label: most are easy."""
+    return _one_of_classes(log) if log.decides_labels else None
 
 
-def _one_of_classes(look: Look) -> pl.Expr | None:
-    if look.label is None or not (look.is_number("truth") and look.is_number("score")):
+def _one_of_classes(log: LogTable) -> pl.Expr | None:
+    if log.label is None or not (log.is_number("truth") and log.is_number("score")):
         return None
     return (pl.col(POSITIVES) == 1) & (pl.col(NEGATIVES) > 0) & (pl.col(SCORES) - 1).is_between(-1e-3, 1e-3)
 
@@ -315,7 +315,7 @@ MADE_ONE = _declared(
         "ids_made_one",
         "error",
         "rows",
-        "{column!r} was read as a number, and ids that the files tell apart, such as 01 and 1, became one: read text.",
+        "{column!r} was read as a number: ids such as 01 and 1, which differ in the files, became one. Read text.",
         "log = {scan}",
     )
 )
@@ -324,7 +324,7 @@ DUPLICATE = _declared(
         "duplicate",
         "error",
         "rows",
-        "Another row has the same sample and label, in the same group: it counts twice. Several models need by=.",
+        "Another row has the same sample, label and group: it counts twice. For several models pass by=.",
         "log = mlm.dedupe(log, keep='last'{by_role}, sample={sample}{label_role})",
     )
 )
@@ -333,7 +333,7 @@ TRUTH_CONTRADICTED = _declared(
         "truth_contradicted",
         "error",
         "rows",
-        "Rows of one sample and label, here or in another group, have different truths: one of them is wrong.",
+        "Rows of one sample and label have different truths, in one group or across groups: one of them is wrong.",
         "log = log.filter(({truth}.drop_nulls().n_unique().over({pair}) < 2) | {truth}.is_null() | {unknown_pair})",
     )
 )
@@ -342,7 +342,7 @@ KEY_VARIES = _declared(
         "key_varies_in_sample",
         "warning",
         "samples",
-        "The rows of a sample differ in {column!r}: by it, rankings see a part of the sample at a time.",
+        "The rows of a sample differ in {column!r}: by this column, rankings see only parts of the sample.",
         "log = log.with_columns(pl.when({known_sample}).then(pl.col({column!r}).first().over({sample}))"
         ".otherwise(pl.col({column!r})))",
     )
@@ -352,7 +352,7 @@ IN_SEVERAL = _declared(
         "sample_in_several",
         "warning",
         "samples",
-        "Some samples have rows in several values of {column!r}, and most in one: of a fold, they leak.",
+        "Some samples have rows in several values of {column!r}, but most in one: if it is a fold, they leak.",
         "log = log.filter((pl.col({column!r}).n_unique().over({sample}) == 1) | {unknown_sample})",
     )
 )
@@ -361,7 +361,7 @@ NOT_IN_ALL = _declared(
         "sample_not_in_all",
         "warning",
         "samples",
-        "Samples lack values of {column!r} that others have: of models, only samples that all have can be compared.",
+        "Samples lack values of {column!r} that others have: compare models only on samples that all models have.",
         "log = log.filter((pl.col({column!r}).n_unique().over({sample}) == pl.col({column!r}).n_unique())"
         " | {unknown_sample})",
     )
@@ -371,7 +371,7 @@ IN_COMMON = _declared(
         "samples_in_common",
         "info",
         "samples",
-        "Every sample has rows in all values of {column!r}: as it should be of models, and should not of folds.",
+        "Every sample has rows in all values of {column!r}: right if it is a model, wrong if it is a fold.",
         "mlm.evaluate(log, mlm.n_samples(), by={column!r}{roles})",
     )
 )
@@ -380,7 +380,7 @@ UNUSED_WEIGHT = _declared(
         "weight_unused",
         "info",
         "rows",
-        "There is a column {column!r}, and no weight is named: all rows count alike.",
+        "There is a column {column!r}, but no weight is named: all rows have the same weight.",
         "mlm.evaluate(log, mlm.accuracy(){roles}, weight={column!r})",
     )
 )

@@ -9,7 +9,7 @@ from typing import Unpack
 import polars as pl
 import polars.selectors as cs
 
-from polars_mlmetrics.checks.table import SCORE, Look, in_words
+from polars_mlmetrics.checks.table import SCORE, LogTable, in_words
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, all_of, checked_roles
 from polars_mlmetrics.engine.folds import fold
@@ -77,62 +77,62 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     keys = [] if by is None else reader.read(by)
     rows = reader.rows()
     schema = rows.collect_schema()
-    look = Look.of(schema, keys, bound)
+    log = LogTable.of(schema, keys, bound)
     columns = [name for name in schema.names() if not name.startswith(INTERNAL)]
-    lines = pl.DataFrame(list(_lines(look, rows, columns)), schema=SCHEMA, orient="row")
+    lines = pl.DataFrame(list(_lines(log, rows, columns)), schema=SCHEMA, orient="row")
     return lines.with_columns(share=ratio(pl.col("value"), pl.col("share")))
 
 
-def _lines(look: Look, rows: pl.LazyFrame, columns: list[str]) -> Iterator[Line]:
-    counts = {("null", name): cs.by_name(name).is_null() for name in columns} | _places_of_scores(look)
+def _lines(log: LogTable, rows: pl.LazyFrame, columns: list[str]) -> Iterator[Line]:
+    counts = {("null", name): cs.by_name(name).is_null() for name in columns} | _places_of_scores(log)
     names = [f"{INTERNAL}count_{number}" for number in range(len(counts))]
     marks = [where.cast(pl.Int64).alias(name) for name, where in zip(names, counts.values(), strict=True)]
-    marked = look.with_roles(rows).select(*look.by, *marks)
+    marked = log.with_roles(rows).select(*log.by, *marks)
     groups, *others = pl.collect_all(
         [
-            fold(marked, look.by, [pl.len().alias(ROWS), pl.col(names).sum()]),
-            *([] if look.label is None else [rows.select(pl.col(look.label).drop_nulls().n_unique())]),
-            *(_of_samples(look, rows) if look.sample else []),
+            fold(marked, log.by, [pl.len().alias(ROWS), pl.col(names).sum()]),
+            *([] if log.label is None else [rows.select(pl.col(log.label).drop_nulls().n_unique())]),
+            *(_of_samples(log, rows) if log.sample else []),
         ]
     )
     n_rows = int(groups[ROWS].sum())
     yield "rows", "", n_rows, None
     yield "groups", "", groups.height, None
-    if look.label is not None:
+    if log.label is not None:
         yield "labels", "", others.pop(0).item(), None
-    if look.sample:
+    if log.sample:
         n_samples, rows_of_a_sample, _ = others
         yield "samples", "", n_samples.item(), None
         yield from (("rows of a sample", where, value, None) for where, value in rows_of_a_sample.to_dicts()[0].items())
     for name, (what, where) in zip(names, counts, strict=True):
         yield what, where, int(groups[name].sum()), n_rows
-    yield from _lines_of_groups(look, "rows of group", groups, ROWS, n_rows)
-    if look.sample:
-        yield from _lines_of_groups(look, "samples of group", others[-1], SAMPLES, n_samples.item())
+    yield from _lines_of_groups(log, "rows of group", groups, ROWS, n_rows)
+    if log.sample:
+        yield from _lines_of_groups(log, "samples of group", others[-1], SAMPLES, n_samples.item())
 
 
-def _of_samples(look: Look, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+def _of_samples(log: LogTable, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
     """How many samples there are, how many rows these have, and how many of them each group has."""
-    known = rows.filter(all_of([pl.col(name).is_not_null() for name in look.sample]))
-    in_groups = fold(known, list(dict.fromkeys([*look.by, *look.sample])), [pl.len().alias(ROWS)])
+    known = rows.filter(all_of([pl.col(name).is_not_null() for name in log.sample]))
+    in_groups = fold(known, list(dict.fromkeys([*log.by, *log.sample])), [pl.len().alias(ROWS)])
     of_rows = pl.col(ROWS)
     return [
-        fold(in_groups, look.sample, []).select(pl.len()),
+        fold(in_groups, log.sample, []).select(pl.len()),
         in_groups.select(least=of_rows.min(), mean=of_rows.mean(), most=of_rows.max()),
-        fold(in_groups, look.by, [pl.len().alias(SAMPLES)]),
+        fold(in_groups, log.by, [pl.len().alias(SAMPLES)]),
     ]
 
 
-def _lines_of_groups(look: Look, what: str, groups: pl.DataFrame, column: str, total: int) -> Iterator[Line]:
-    if look.by:
-        groups = groups.sort(look.by)
-        places = in_words([look.names[key] for key in look.by], groups.select(look.by))
+def _lines_of_groups(log: LogTable, what: str, groups: pl.DataFrame, column: str, total: int) -> Iterator[Line]:
+    if log.by:
+        groups = groups.sort(log.by)
+        places = in_words([log.names[key] for key in log.by], groups.select(log.by))
         yield from ((what, where, count, total) for where, count in zip(places, groups[column], strict=True))
 
 
-def _places_of_scores(look: Look) -> dict[tuple[str, str], pl.Expr]:
+def _places_of_scores(log: LogTable) -> dict[tuple[str, str], pl.Expr]:
     """Where the scores lie: a grid that needs no look at them before."""
-    if not look.is_number("score"):
+    if not log.is_number("score"):
         return {}
     score = pl.col(SCORE)
     places = {

@@ -28,7 +28,7 @@ from polars_mlmetrics.checks.problems import (
     conditions,
     plain_label,
 )
-from polars_mlmetrics.checks.table import OTHERS, SCORE, TRUTH, WEIGHT, Look, in_words
+from polars_mlmetrics.checks.table import OTHERS, SCORE, TRUTH, WEIGHT, LogTable, in_words
 from polars_mlmetrics.data.roles import all_of
 from polars_mlmetrics.data.spelled import NUMBER, SPELLED
 from polars_mlmetrics.engine.folds import fold
@@ -67,11 +67,11 @@ class Found:
 class Search:
     """What is found in a table: by problem, and by the column that the problem is about, if it is about one."""
 
-    def __init__(self, look: Look, *, redact: bool) -> None:
-        self._look = look
-        self._label = [] if look.label is None else [look.label]
+    def __init__(self, log: LogTable, *, redact: bool) -> None:
+        self._log = log
+        self._label = [] if log.label is None else [log.label]
         # Of the keys that tell samples or labels apart, a sample or a label has one value anyway.
-        self._between = [key for key in look.by if key not in (*look.sample, *self._label)]
+        self._between = [key for key in log.by if key not in (*log.sample, *self._label)]
         self._redact = redact
         self.n_rows = 0
         """How many rows there are: known when they were scanned."""
@@ -95,7 +95,7 @@ class Search:
         return [problem for problem in PROBLEMS.values() if problem not in self._looked_for]
 
     def _conditions(self, of: Of) -> dict[Problem, pl.Expr]:
-        found = conditions(self._look, of)
+        found = conditions(self._log, of)
         self._looked_for |= {SIZES[of], *found}
         return found
 
@@ -112,13 +112,13 @@ class Search:
 
     def scan(self, rows: pl.LazyFrame) -> None:
         """Look at all rows, and once more for examples of what is found."""
-        rows = self._look.with_roles(rows)
+        rows = self._log.with_roles(rows)
         problems = self._conditions("rows")
         of_problems = {_column(problem): condition for problem, condition in problems.items()}
-        others = self._look.other_truths()
-        classes = {**self._look.classes(), OTHERS: pl.lit(0) if others is None else others}
+        others = self._log.other_truths()
+        classes = {**self._log.classes(), OTHERS: pl.lit(0) if others is None else others}
         counts = {ROWS: pl.lit(1), **classes, **of_problems}
-        keys = list(dict.fromkeys([*self._look.by, *self._label]))
+        keys = list(dict.fromkeys([*self._log.by, *self._label]))
         columns = rows.select(*keys, *(each.cast(pl.Int64).alias(name) for name, each in counts.items()))
         units = fold(columns, keys, [pl.col(*counts).sum()]).collect()
         self._values = {key: units[key].n_unique() for key in self._between}
@@ -131,15 +131,15 @@ class Search:
             if problem.seen is not None and not self._redact:
                 self._found[problem, ""].seen = self._values_of(problem.seen, rows.filter(found[problem]))
         self._looked_for.add(UNUSED_WEIGHT)
-        if self._look.unused_weight is not None:
-            self._add_rows(UNUSED_WEIGHT, self.n_rows, about=self._look.unused_weight)
-        self._scan_units("groups", units, self._look.by, list(counts))
+        if self._log.unused_weight is not None:
+            self._add_rows(UNUSED_WEIGHT, self.n_rows, about=self._log.unused_weight)
+        self._scan_units("groups", units, self._log.by, list(counts))
         if self._label:
             self._scan_units("labels", units.drop_nulls(self._label), self._label, list(counts))
 
     def _scan_units(self, of: Of, units: pl.DataFrame, keys: Sequence[str], counts: Sequence[str]) -> None:
         sums = fold(units.lazy(), keys, [pl.col(*counts).sum()])
-        if of == "labels" and self._look.has_text_labels:
+        if of == "labels" and self._log.has_text_labels:
             sums = sums.with_columns(plain_label(pl.col(keys)).alias(PLAIN_LABEL)).sort(PLAIN_LABEL, *keys)
         elif keys:
             sums = sums.sort(keys)
@@ -153,13 +153,13 @@ class Search:
         """The first rows of each kind: their keys, and their roles as they stand in the table."""
         if self._redact:
             return [None] * len(conditions)
-        as_is = [column.alias(f"{_AS_IS}{role}") for role, column in self._look.table.values().items()]
-        keys = dict.fromkeys([*self._look.by, *self._look.sample, *self._label])
+        as_is = [column.alias(f"{_AS_IS}{role}") for role, column in self._log.table.values().items()]
+        keys = dict.fromkeys([*self._log.by, *self._log.sample, *self._label])
         return pl.collect_all([rows.filter(where).select(*keys, *as_is).head(EXAMPLES) for where in conditions])
 
     def _values_of(self, role: str, rows: pl.LazyFrame) -> list[object]:
         """The least values of a role."""
-        values = self._look.table.values()[role].alias(f"{_AS_IS}{role}")
+        values = self._log.table.values()[role].alias(f"{_AS_IS}{role}")
         return rows.select(values.unique().sort().head(EXAMPLES)).collect().to_series().to_list()
 
     # -- what files tell -----------------------------------------------------------------------------------------------
@@ -181,12 +181,12 @@ class Search:
 
     def scan_samples(self, rows: pl.LazyFrame) -> None:
         """Look at rows that hold whole samples."""
-        look = self._look
-        rows = self._look.with_roles(rows).filter(all_of([pl.col(name).is_not_null() for name in look.sample]))
-        keys = list(dict.fromkeys([*look.by, *look.sample]))
+        log = self._log
+        rows = self._log.with_roles(rows).filter(all_of([pl.col(name).is_not_null() for name in log.sample]))
+        keys = list(dict.fromkeys([*log.by, *log.sample]))
         samples = fold(rows, keys, self._of_sample())
         several = [pl.col(key).n_unique().alias(key) for key in self._between]
-        across = fold(samples, look.sample, several)
+        across = fold(samples, log.sample, several)
         problems = self._conditions("samples")
         counts, spread = pl.collect_all(
             [
@@ -202,12 +202,12 @@ class Search:
         n_samples = spread[ROWS].item()
         self._add(SIZES["samples"], n_samples, n_samples)
         self._looked_for |= {IN_SEVERAL, NOT_IN_ALL, IN_COMMON} if self._between else set()
-        self._looked_for |= {KEY_VARIES} if self._between and look.needs("sample") else set()
+        self._looked_for |= {KEY_VARIES} if self._between and log.needs("sample") else set()
         for key in self._between:
             counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
             for found, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
                 # Where no sample has several values, that each lacks some is nothing to tell.
-                places = self._first(across.filter(condition), look.sample, min(count, counted[0]))
+                places = self._first(across.filter(condition), log.sample, min(count, counted[0]))
                 found[key].add(count, n_samples, self._texts(places))
             if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
                 self._shared.add(key)
@@ -216,10 +216,10 @@ class Search:
 
     def _of_sample(self) -> list[pl.Expr]:
         """What is to be known of a sample."""
-        folds = {name: rows.sum() for name, rows in self._look.classes().items()}
-        if self._look.is_number("score"):
+        folds = {name: rows.sum() for name, rows in self._log.classes().items()}
+        if self._log.is_number("score"):
             folds[SCORES] = pl.col(SCORE).sum()
-        if self._look.is_number("weight"):
+        if self._log.is_number("weight"):
             folds |= {LIGHTEST: pl.col(WEIGHT).min(), HEAVIEST: pl.col(WEIGHT).max()}
         return [each.alias(name) for name, each in folds.items()]
 
@@ -231,19 +231,19 @@ class Search:
 
     def _scan_repeats(self, rows: pl.LazyFrame) -> None:
         """Look for rows of one sample and label: in one group, and of other truth anywhere."""
-        pair = [*self._look.sample, *self._label]
-        keys = list(dict.fromkeys([*self._look.by, *pair]))
+        pair = [*self._log.sample, *self._label]
+        keys = list(dict.fromkeys([*self._log.by, *pair]))
         labelled = rows.drop_nulls(self._label) if self._label else rows
         again = repeated(labelled, keys)
         self._add_rows(DUPLICATE, int(again[N_ROWS].sum()) - again.height, again.select(keys).sort(keys))
-        if self._look.by or again.height:
-            number = bits_of(pl.col(TRUTH)) if self._look.is_number("truth") else code_of([TRUTH])
+        if self._log.by or again.height:
+            number = bits_of(pl.col(TRUTH)) if self._log.is_number("truth") else code_of([TRUTH])
             contrary = contradicted(labelled.drop_nulls(TRUTH), pair, TRUTH, number)
             self._add_rows(TRUTH_CONTRADICTED, int(contrary[N_ROWS].sum()), contrary.select(pair).sort(pair))
 
     def _is_shared(self, rows: pl.LazyFrame, key: str) -> bool:
         """Whether a label of a sample has rows in several values of a key, and not each label in one of them."""
-        pair = [*self._look.sample, *self._label]
+        pair = [*self._log.sample, *self._label]
         return contradicted(rows, pair, key, code_of([key]), most=SUSPECTS).height > 0
 
     def _spreads(self, key: str) -> tuple[pl.Expr, pl.Expr]:
@@ -257,10 +257,10 @@ class Search:
         problems = {}
         for key in self._between:
             problem = self._spread_problem(key)
-            if problem is KEY_VARIES and not self._look.needs("sample"):
+            if problem is KEY_VARIES and not self._log.needs("sample"):
                 continue
             found = self._lacking if problem is NOT_IN_ALL else self._spread
-            problems[problem, self._look.names[key]] = found[key]
+            problems[problem, self._log.names[key]] = found[key]
         return problems
 
     def _spread_problem(self, key: str) -> Problem:
@@ -276,7 +276,7 @@ class Search:
         """Where something was found, in words."""
         if places is None or self._redact:
             return []
-        names = [self._look.names.get(column, column.removeprefix(_AS_IS)) for column in places.columns]
+        names = [self._log.names.get(column, column.removeprefix(_AS_IS)) for column in places.columns]
         return in_words(names, places.head(EXAMPLES))
 
 

@@ -29,7 +29,7 @@ WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
 
 
 @dataclass(frozen=True)
-class Look:
+class LogTable:
     """A table by its schema: its roles and their types, and which of its keys are there."""
 
     table: Table
@@ -54,7 +54,7 @@ class Look:
     @classmethod
     def of(
         cls, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any], metrics: Sequence[Metric] = ()
-    ) -> Look:
+    ) -> LogTable:
         """What the schema tells. A score, a truth, or a column that is named and missing is an error."""
         names = [key.name for key in by]
         for name in names:
@@ -151,8 +151,8 @@ class Look:
     def line(self, written: str, about: str, seen: Sequence[object] = (), scan: str = "") -> str:
         """A line of code in the columns of this table; `about` is the one that it is for, if it is for one.
 
-        What the line cannot know is `...`, with which it does not run. `seen` are values that may help to fill it, and
-        `scan` is what reads the files in another way.
+        Where the line cannot know a value it has `...`: fill it in before you run it. `seen` are values that may help
+        to fill it, and `scan` is what reads the files in another way.
         """
         table, by = self.table, [self.names[column] for column in self.by]
         sample, pair = list(table.sample), [*table.sample, *([] if self.label is None else [self.label])]

@@ -1,11 +1,11 @@
-"""What goes wrong by the caller's hand, each said from facts: what was given, what is known, what to do."""
+"""The errors of the package. A message says what was given, what is known, what to do."""
 
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 INTERNAL = "__mlm_"
-"""How the names begin that plans give to columns of their own."""
+"""The prefix of columns that plans add."""
 
 
 class MetricError(ValueError):
@@ -37,11 +37,11 @@ class NameCollisionError(MetricError):
 
 
 URL = r"([A-Za-z][A-Za-z0-9+.-]+:/{1,3})([^/?#\s'\"]*@)?([^?#\s'\"]*)([?#][^\s'\"]*)?"
-"""The parts of a URL: how it begins, who asks, where it leads, and what else is said there."""
+"""The parts of a URL: scheme, user, host and path, query and fragment."""
 
 
 def without_secrets(text: str) -> str:
-    """A text in which URLs lack what may be a password or a signed key: who asks, and all after the path."""
+    """A text whose URLs are without user, query and fragment, which may hold a password or a signed key."""
 
     def shown(url: re.Match[str]) -> str:
         begins, asks, leads, more = url.groups()
@@ -51,12 +51,12 @@ def without_secrets(text: str) -> str:
 
 
 def shown_value(value: object, *, redact: bool) -> str:
-    """A value of the table in an error: as it is, or left out where nobody is to read it."""
+    """A value of the table in an error: as it is, or "…" with `redact`."""
     return "…" if redact else repr(value)
 
 
 def shown_type(value: object) -> str:
-    """The type of what should have been a Polars frame, and how it becomes one."""
+    """The type of a value that is not a Polars frame, and how to turn it into one."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     shown = name if package == "builtins" else f"{name} of {package}"
     return f"{shown}: mlm.scan turns it into a LazyFrame" if hasattr(value, "__arrow_c_stream__") else shown

@@ -1,4 +1,4 @@
-"""`.mlm` on expressions and frames: sugar over the functions, without logic of its own."""
+"""`.mlm` on expressions and frames: calls the functions, without logic of its own."""
 
 import inspect
 import weakref
@@ -82,7 +82,7 @@ def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
 @pl.api.register_lazyframe_namespace("mlm")
 @pl.api.register_dataframe_namespace("mlm")
 class FrameNamespace:
-    """The verbs, on a frame: `log.mlm.evaluate(...)` is `mlm.evaluate(log, ...)`."""
+    """The functions, on a frame: `log.mlm.evaluate(...)` is `mlm.evaluate(log, ...)`."""
 
     def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
         # Polars keeps this object on the frame, and the two must not keep each other alive. The copy is for a frame

@@ -1,4 +1,4 @@
-"""What the files of a log have in common: the columns as which all of them are read, or which file has others."""
+"""The common schema of the files of a log, or the file that does not fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXTS = ("csv", "ndjson")
 
 
 def schema_of(path: Path, kind: Format, wanted: pl.Schema | None) -> pl.Schema:
-    """The columns of a file; those of a text are read as the types that are wanted."""
+    """The columns of a file; for text files, with the wanted types."""
     try:
         found = scanned([path.as_posix()], kind).collect_schema()
     except (OSError, PolarsError, PanicException) as error:
@@ -40,7 +40,7 @@ def overrides(found: pl.Schema, kind: Format, wanted: pl.Schema | None) -> dict[
 def common_schema(
     schemas: Mapping[Path, pl.Schema], kind: Format, wanted: pl.Schema | None, missing: Missing
 ) -> pl.Schema:
-    """The columns as which all files are read, or an error that names the first file that cannot be."""
+    """The schema with which all files are read, or an error that names the first file that does not fit."""
     (first, expected), *others = schemas.items()
     if wanted is not None:
         for path, schema in schemas.items():
@@ -76,12 +76,12 @@ def _check_wanted(path: Path, schema: pl.Schema, wanted: pl.Schema, missing: Mis
 
 
 def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
-    """Whether a cast keeps every value or is refused, and does not make another of it."""
+    """Whether a cast keeps every value, or raises an error."""
     if dtype == wanted or dtype.is_nested() or wanted.is_nested():
         return dtype == wanted
     whole = wanted.is_integer() or wanted == pl.Boolean
     if (dtype.is_float() or dtype.is_decimal()) and (whole or wanted.is_temporal()):
-        return False  # it would lose what is behind the point
+        return False  # it would lose the decimals
     if dtype.is_integer() and wanted == pl.Boolean:
         return False  # 2 would be true
     if dtype.is_temporal() and wanted.is_temporal():
@@ -94,7 +94,7 @@ def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
 
 
 def _union(schemas: Mapping[Path, pl.Schema], kind: Format) -> pl.Schema:
-    """The columns that any file has, where all that have one agree on its type."""
+    """The columns of all files; files that share a column must agree on its type."""
     union: dict[str, pl.DataType] = {}
     seen: dict[str, Path] = {}
     for path, schema in schemas.items():

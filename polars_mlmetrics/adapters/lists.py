@@ -18,11 +18,11 @@ LABELS, SCORES, TRUTHS, NAMES, SIZE, KNOWN, MISSED, UNSURE, PLACE = (
     for name in ("labels", "scores", "truths", "names", "size", "known", "missed", "unsure", "place")
 )
 SHOWN = {LABELS: "label", SCORES: "score", TRUTHS: "truth"}
-"""What an error calls the lists that lie beside each other."""
+"""The name of each list in an error."""
 
 
 class Reading(NamedTuple):
-    """A column as lists, and how long they are where its type tells."""
+    """A column as lists, and their length if the type has it."""
 
     lists: pl.Expr
     width: int | None = None
@@ -30,9 +30,9 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Lists:
-    """The lists of a table: those beside each other, and the names of the true labels where they are the truths.
+    """The lists of a table: one entry per label, and the names of the true labels if these are the truths.
 
-    Without labels beside the scores, their places are the labels.
+    Without a list of labels, the positions are the labels.
     """
 
     aligned: Mapping[str, Reading]
@@ -139,7 +139,7 @@ def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
 
 
 def _scores_of(types: pl.Schema, score: str, label: Any) -> dict[str, Reading]:
-    """The lists of scores, and of the labels beside them where there are any."""
+    """The lists of scores, and of their labels if there are any."""
     dtype = types[score]
     inner = _inner(dtype)
     if isinstance(inner, pl.Struct) or isinstance(dtype, pl.Struct):
@@ -246,7 +246,7 @@ def _same_in_every_row(labels: pl.Series) -> Reading:
 
 
 def _of_one_width(aligned: dict[str, Reading]) -> dict[str, Reading]:
-    """The lists as they are, but for those whose types tell that they are of different lengths."""
+    """The lists; an error if their types already show different lengths."""
     widths = {SHOWN[column]: reading.width for column, reading in aligned.items() if reading.width is not None}
     if len(set(widths.values())) > 1:
         raise ColumnError(_unequal(widths))

@@ -1,4 +1,4 @@
-"""What becomes of lists of returned labels and a table of truths: the joins behind `with_truths`."""
+"""The joins behind `with_truths`: lists of returned labels, and a table of truths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAID, MATCHED, N, KNOWN = (f"{INTERNAL}{name}" for name in ("said", "matched", "
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns are called: those that tell rows apart, those that are read or written, those of the sample."""
+    """The names of the columns: the keys, those that are read or written, those of the sample."""
 
     sample: list[str]
     label: str
@@ -47,17 +47,17 @@ class Columns:
 
     @property
     def key(self) -> list[str]:
-        """What tells a label of a sample."""
+        """The key of a label of a sample."""
         return [*self.sample, self.label]
 
     @property
     def of_list(self) -> list[str]:
-        """What tells a list."""
+        """The key of a list."""
         return [*self.by, *self.sample]
 
     @property
     def of_row(self) -> list[str]:
-        """What tells a row."""
+        """The key of a row."""
         return [*self.by, *self.key]
 
     @property
@@ -85,9 +85,9 @@ class Join:
     columns: Columns
     returned: pl.LazyFrame
     said: pl.LazyFrame
-    """What the truths say of each label: one row for it, however often it is named."""
+    """The truths: one row per label, however often it is named."""
     lists: pl.LazyFrame
-    """The lists of known samples, with the columns of the sample; and whether their truths are in, if that is asked."""
+    """The lists of known samples, with the columns of the sample; with `known`, whether their truths have arrived."""
     matched: list[str]
     """The keys that the truths have."""
     of_truths: list[str]
@@ -95,7 +95,7 @@ class Join:
     score_type: pl.DataType
     truth_type: pl.DataType
     tells_known: bool
-    """Whether lists have it that their truths are in, or are not."""
+    """Whether the lists have a column that says if their truths have arrived."""
     in_order: bool
 
     @classmethod
@@ -174,7 +174,7 @@ class Join:
         return pl.concat([rows.cast({LISTED: self._type(is_filled=True)}), filling], how="diagonal")
 
     def _once_known(self, truth: pl.Expr) -> pl.Expr:
-        """A truth; null where the truths of its list are not in."""
+        """A truth; null if the truths of its list have not arrived."""
         return (pl.when(KNOWN).then(truth) if self.tells_known else truth).alias(self.columns.truth)
 
     def _zero(self) -> pl.Expr:
@@ -193,7 +193,7 @@ class Join:
 
 
 def _read(columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None) -> dict[str, pl.LazyFrame]:
-    """What is read of each table."""
+    """The columns that are read from each table."""
     names = {table: frame.collect_schema().names() for table, frame in given.items()}
     of_list = {columns.score, *columns.of_sample}
     roots = [] if condition is None else condition.meta.root_names()
@@ -219,7 +219,7 @@ def _said(truths: pl.LazyFrame, columns: Columns, matched: Sequence[str], *, in_
 def _lists(
     columns: Columns, tables: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
 ) -> pl.LazyFrame:
-    """The lists of known samples: what all their rows agree in, and whether their truths are in."""
+    """The lists of known samples: the values on which all their rows agree, and whether their truths have arrived."""
     is_known = [] if condition is None else [condition.fill_null(False).alias(KNOWN)]
     rows = [tables[name].select(*columns.known, *is_known) for name in ("returned", "asked") if name in tables]
     known = pl.concat(rows).filter(are_known(columns.sample))

@@ -16,7 +16,7 @@ from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError
 
 Frame = pl.DataFrame | pl.LazyFrame
 Known = str | pl.Expr | Frame
-"""Whose truths are in: a condition on the rows that were returned, or a table of samples."""
+"""Which truths have arrived: a condition on the returned rows, or a table of samples."""
 
 KEYWORDS = ("by", "of_sample", "known", "asked", "n_labels", "redact")
 

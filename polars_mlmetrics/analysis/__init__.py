@@ -1,1 +1,1 @@
-"""What is asked of the numbers."""
+"""The functions that give numbers: evaluate, finish, confusion, worst."""

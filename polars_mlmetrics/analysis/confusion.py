@@ -1,4 +1,4 @@
-"""`confusion`: which class is taken for which, or what is predicted of each label, as a table."""
+"""`confusion`: how often each true class is predicted as each class, or the four cells of each label."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def _only_one(true_labels: pl.Expr, table: Table) -> pl.Expr:
 
 
 def _check_true_classes(rows: pl.LazyFrame, table: Table, keys: Sequence[KeyColumn]) -> None:
-    """Say at once what would be an error later: known only where the data are at hand."""
+    """Raise an error at once that would come later: possible only for a DataFrame."""
     door = _scored_door(rows, table)
     groups = dict.fromkeys([*(key.column for key in keys), *table.sample])
     true = rows.filter(door.included("sample"), door.truth()).group_by(*groups, maintain_order=True)

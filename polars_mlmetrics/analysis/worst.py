@@ -15,7 +15,7 @@ from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Keys, check_names, not_a_metric, rows_of
 
 COUNTS = ("n_undefined", "n_broken")
-"""The columns beside the value: how many units have no place in the order."""
+"""The other columns: how many units have no place in the order."""
 
 
 def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:

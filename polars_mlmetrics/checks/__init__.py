@@ -1,1 +1,1 @@
-"""What is wrong with a log, and what it holds."""
+"""Checks: what is wrong with a log, and what it holds."""

@@ -23,13 +23,13 @@ from polars_mlmetrics.query.source import passes_over
 KEYWORDS = ("by", "metrics", "ignore", "skipped", "thorough", "redact", "strict", "passes", "memory", "progress")
 
 MEMORY = "1 GB"
-"""What it keeps to, where nothing else is said."""
+"""The default of `memory`."""
 
 BYTES_A_ROW = 60
-"""What is held of a row while samples are looked at: numbers to be sorted, and a sample among others."""
+"""Bytes per row while samples are checked: numbers to sort, and the key of the sample."""
 
 BYTES_A_ID = 150
-"""What is held of a row while ids are looked at as text: two texts, a number and a count."""
+"""Bytes per row while ids are checked as text: two texts, a number and a count."""
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "severity": pl.Enum(get_args(Severity)),

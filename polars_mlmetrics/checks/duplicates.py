@@ -1,7 +1,8 @@
-"""Rows of equal keys: found by sorting one number a row, and then looked at themselves.
+"""Rows with equal keys: found by sorting one number per row, and then compared by their keys.
 
-Equal keys have equal numbers, so none is missed. Others may have equal numbers by chance, so what is found is grouped
-by the keys. Where little or nothing is found, this takes a fraction of what grouping all rows by their keys takes.
+Equal keys have equal numbers, so none is missed. Different keys may have the same number (a hash collision), so the
+found rows are grouped by their keys. Where little or nothing is found, this takes a fraction of what grouping all rows
+by their keys takes.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from polars_mlmetrics.data.roles import RoleName
 from polars_mlmetrics.errors import INTERNAL
 
 Severity = Literal["error", "warning", "info", "ignored", "skipped"]
-"""Metrics are broken or wrong; some rows or groups have none; nothing is wrong, and yet it is good to know; the caller
-named it in `ignore`; it was not looked for."""
+"""Metrics are broken or wrong ("error"); some rows or groups have no value ("warning"); nothing is wrong, but good to
+know ("info"); named in `ignore` ("ignored"); not looked for ("skipped")."""
 
 Of = Literal["rows", "groups", "labels", "samples"]
 """What a problem is counted in."""
@@ -236,7 +236,7 @@ def weight_zero(log: LogTable) -> pl.Expr | None:
 # -- of labels ---------------------------------------------------------------------------------------------------------
 
 PLAIN_LABEL = f"{INTERNAL}plain_label"
-"""A label without what people neither see nor hear."""
+"""A label without invisible characters and case."""
 
 
 def plain_label(label: pl.Expr) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""The search for problems: one scan for what rows, groups and labels tell, and parts of it for what samples tell."""
+"""The search for problems: of rows, groups and labels in one scan, of samples in parts of the log."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Search:
         self._shared: set[str] = set()
 
     def found(self) -> dict[tuple[Problem, str], Found]:
-        """All that there is to tell."""
+        """All problems that were found."""
         return {
             (problem, about): found
             for (problem, about), found in {**self._found, **self._spread_problems()}.items()
@@ -206,7 +206,7 @@ class Search:
         for key in self._between:
             counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
             for found, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
-                # Where no sample has several values, that each lacks some is nothing to tell.
+                # If no sample has several values, it is not a problem that each lacks some.
                 places = self._first(across.filter(condition), log.sample, min(count, counted[0]))
                 found[key].add(count, n_samples, self._texts(places))
             if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):

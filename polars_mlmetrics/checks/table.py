@@ -1,4 +1,4 @@
-"""What is known of a table before its rows are read, and its roles as columns of these."""
+"""What the schema of a table says before its rows are read, and the roles as columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST = 60
 """How much of a value is shown."""
 
 WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
-"""What columns of weights are called."""
+"""The usual names of weights."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class LogTable:
     """The types of score, truth and weight."""
     by: Sequence[str]
     names: Mapping[str, str]
-    """What the columns of by are called."""
+    """The names of the columns of `by`."""
     worked_out: Sequence[str]
-    """What those are called that are no columns of the table."""
+    """The names of those that are not columns of the table."""
     sample: Sequence[str]
     """The columns of the sample; none where the table has no samples."""
     label: str | None
@@ -107,7 +107,7 @@ class LogTable:
         return role in self.types and (self.types[role].is_numeric() or self.types[role] in (pl.Boolean, pl.Null))
 
     def is_text(self, role: str) -> bool:
-        """Whether a role is there, and is something that metrics cannot reckon with."""
+        """Whether a role is there, and is not a number."""
         return role in self.types and not self.is_number(role)
 
     @property
@@ -117,7 +117,7 @@ class LogTable:
 
     @property
     def of_added(self) -> list[str]:
-        """The columns that rows have which `with_truths` added, beside the sample and the roles."""
+        """The columns of the rows that `with_truths` added, without the sample and the roles."""
         roles = [name for column in self.table.values().values() for name in column.meta.root_names()]
         names = frozenset() if self.listed is None else self.listed.every_row
         return sorted(names - {*self.table.sample, *roles})
@@ -190,7 +190,7 @@ class LogTable:
         return known if self.not_filled_in is None else f"{known} | (pl.col({LISTED!r}) == {FILLED!r})"
 
     def _roles(self) -> str:
-        """The roles that do not go by their own names, as arguments."""
+        """The roles with other column names, as arguments."""
         table = self.table
         named = {role: _argument(column) for role, column in table.values().items() if not _is_called(column, role)}
         if list(table.sample) != ["sample"]:

@@ -1,4 +1,4 @@
-"""What a lazy frame reads: whether it is at hand, and each file of a scan by itself."""
+"""What a LazyFrame reads: whether that is cheap, and each file of a scan separately."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_at_hand(frame: pl.LazyFrame) -> bool:
 
 
 def scan_node(frame: pl.LazyFrame) -> Any:
-    """What Polars knows of a scan of csv or parquet files to which nothing was done; None of any other frame."""
+    """The plan node of a bare scan of csv or parquet files; None for any other frame."""
     if not _last_step(frame).startswith(("Csv SCAN [", "Parquet SCAN [")):
         return None
     try:
@@ -62,7 +62,7 @@ class FileByFile:
         return parts
 
     def check_unchanged(self) -> None:
-        """Refuse rows that were cut apart in other places than where a file ends."""
+        """Refuse files that have changed, so that a part would not be one file."""
         now = self._rows_by_file()
         for path in {**self._heights, **now}:
             if self._heights.get(path) != now.get(path):

@@ -1,4 +1,4 @@
-"""Paths as they are given: which files they stand for, and what is refused before any is read."""
+"""Paths: which files they mean, and what is refused before any file is read."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def found_files(
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Say which file or folder the system does not let us look at, and why."""
+    """Name the file or folder that the system does not let us read, and why."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The frames that are given to a verb, and the columns that a parameter names."""
+"""The frames that are given to a function, and the columns that a parameter names."""
 
 from __future__ import annotations
 

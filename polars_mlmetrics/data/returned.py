@@ -16,9 +16,9 @@ from polars_mlmetrics.errors import ColumnError, ParameterError
 LISTED = "listed"
 """The column that tells the rows that were returned from those that are added."""
 RETURNED, MISSED, FILLED = WORDS = ("returned", "not returned", "filled in")
-"""What it says of a row."""
+"""Its values."""
 EVERY_ROW, WITH_LABEL = "every row", "rows with a label"
-"""What its type calls the columns that are known in all rows, and those known wherever the label is."""
+"""The names in its type for the columns that are known in all rows, and for those that are known if the label is."""
 
 
 @dataclass(frozen=True)

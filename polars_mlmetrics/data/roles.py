@@ -73,7 +73,7 @@ def _checked_column(role: str, column: Any) -> Any:
 
 
 def check_free(names: Iterable[str]) -> None:
-    """Refuse columns that are called as plans call their own."""
+    """Refuse columns whose names are reserved for plans."""
     for name in names:
         if name.startswith(INTERNAL):
             raise ParameterError(
@@ -97,7 +97,7 @@ def _checked_name(role: str, name: Any) -> str:
 
 
 def is_pattern(name: str) -> bool:
-    """Whether Polars takes a name for a pattern of many."""
+    """Whether Polars reads a name as a pattern for several columns."""
     return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
@@ -143,7 +143,7 @@ class Table:
 
     @classmethod
     def of(cls, roles: Mapping[str, Any]) -> Table:
-        """The table that these roles describe; what is not given goes by its own name."""
+        """The table that these roles describe; a role that is not given has the column of its own name."""
         sample = roles.get("sample", "sample")
         score, truth, weight = roles.get("score", "score"), roles.get("truth", "truth"), roles.get("weight")
         return cls(
@@ -160,11 +160,11 @@ class Table:
         return {role: column for role, column in roles.items() if column is not None}
 
     def roles(self) -> dict[str, Any]:
-        """Every role, the ones that go by their own name too."""
+        """Every role, also those with default names."""
         return {"sample": list(self.sample), "label": self.label, **self.values()}
 
     def keys(self, grain: Grain) -> list[str]:
-        """The columns that tell one unit of this grain from another, inside a group."""
+        """The key columns of the units of this grain, inside a group."""
         return {"group": [], "label": [self.label], "sample": list(self.sample)}[grain]
 
     def differences(self, other: Table) -> list[str]:
@@ -220,7 +220,7 @@ class Door:
     reads: frozenset[Grain] = frozenset()
     """The keys a formula reads beyond its unit's: the sample where it looks at the sample's other rows, say."""
     columns: tuple[str, ...] = ()
-    """The columns a formula reads beside roles and keys, which must be known too."""
+    """The other columns that a formula reads, without roles and keys; they must be known too."""
     types: Types = field(default_factory=dict)
     """The types of what is read, where they are known: then what they rule out need not be looked for."""
     guards: dict[str, pl.Expr | None] = field(default_factory=dict)
@@ -246,7 +246,7 @@ class Door:
         return all_of([*self.scope, *(role.is_not_null() for role in known if role is not None)])
 
     def needed_keys(self, grain: Grain) -> list[str]:
-        """The columns beside the roles of values that must be known for a row to count."""
+        """The columns that must be known for a row to count, without score, truth and weight."""
         grains = [grain, *sorted(self.reads - {grain})]
         keys = [key for needed in grains for key in self.table.keys(needed)]
         return list(dict.fromkeys([*keys, *self.columns]))

@@ -1,4 +1,4 @@
-"""A column of whole numbers as it is spelled in its files: `001`, `01` and `1` are one number."""
+"""A column of integers as it is written in its files: `001`, `01` and `1` are one number."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Spelled:
         return found
 
     def line(self, *, redact: bool) -> str:
-        """The scan to write instead. It has a hole where the files are too many, or their names are not to be seen."""
+        """The scan to write instead. It has `...` for the files if they are too many, or with `redact`."""
         is_shown = len(self.paths) <= MOST_FILES and not redact
         files = (repr(self.paths[0]) if len(self.paths) == 1 else repr(self.paths)) if is_shown else "..."
         plain = ", glob=False" if is_shown and any(map(has_magic, self.paths)) else ""

@@ -1,4 +1,4 @@
-"""What statistics mean that metrics declared outside the package ask for, which their names alone do not tell.
+"""The meaning of statistics of metrics that are declared outside the package: their names alone do not define them.
 
 A statistic of the catalogue is its name. A metric from elsewhere may be declared again with another formula, or give
 one name to rows that depend on a parameter. So a state holds a digest of what such a metric asked for.
@@ -28,7 +28,7 @@ OF_ONE_NAME = {
 
 
 def is_from_elsewhere(measure: Measure) -> bool:
-    """Whether a measure, or one that it is about, was declared outside the package."""
+    """Whether a measure, or one of its parts, was declared outside the package."""
     about = (value for value in measure.parameters.values() if isinstance(value, Measure))
     return measure.declaration.formula.__module__.partition(".")[0] != PACKAGE or any(map(is_from_elsewhere, about))
 

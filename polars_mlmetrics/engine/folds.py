@@ -1,4 +1,4 @@
-"""Folds: the statistics of rows at some keys, and how tables of such are put together."""
+"""Folds: the statistics of rows by keys, and the joins of their tables."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Fold:
             raise two_of_one_name(name.removeprefix(INTERNAL))
 
     def with_features(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Rows with the columns that the statistics read beside the table's own."""
-        # A run's key may read a rank, and so be worked out after it.
+        """Rows with the added columns that the statistics read."""
+        # The key of a run may read a rank, so it is computed after it.
         first = [feature for feature in self.features.values() if not self._is_of_others(feature)]
         then = [feature for feature in self.features.values() if self._is_of_others(feature)]
         rows = rows.with_columns(first) if first else rows
@@ -84,7 +84,7 @@ def take(statistics: dict[str, Statistic], statistic: Statistic, keys: Sequence[
 
 
 def two_of_one_name(name: str) -> NameCollisionError:
-    """What to say where one name stands for two statistics."""
+    """The error for two statistics with one name."""
     return NameCollisionError(f"two different statistics have the name {name!r}: give one of them another name.")
 
 
@@ -124,7 +124,7 @@ def _fold_columns(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[
 
 
 def compacted(state: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
-    """The rows of equal keys as one. A statistic that none of them has is null still, and not the sum of nothing."""
+    """One row for equal keys. A statistic that is null in all of them stays null, and is not the sum of nothing."""
     rows = about_common_shifts(state, keys, statistics)
     merged = [pl.when(pl.col(s.name).count() > 0).then(s.merge()).alias(s.name) for s in statistics]
     return fold(rows, keys, merged)

@@ -26,7 +26,7 @@ IDS_A_PASS = 1000
 
 
 RANGED = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.String)
-"""The types of ids, beside dates and times, that parquet files know the range of."""
+"""The types of ids whose range parquet files store, besides dates and times."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The ranking pass: how each row stands in its unit, for all units from one sort.
+"""The ranking pass: the place of each row in its unit, for all units from one sort.
 
 A row becomes one number: the code of its unit, its score upside down, its truth. In the order of these numbers the
 rows of a unit lie together, best first, and in a tie the false ones come first. All the rest is counting: of rows, of
@@ -105,7 +105,7 @@ class Ranking:
         take(self.statistics, statistic, self.unit)
 
     def join_to(self, units: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The statistics, beside those that are known of the units already."""
+        """The statistics, next to those that are already known of the units."""
         code = pl.col(UNIT)
         # Two units of one code would be ranked as one: an error here, never a wrong number.
         clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
@@ -153,7 +153,7 @@ class Ranking:
         return rows.filter(key.is_not_null()).sort(_KEY)
 
     def _ranked(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Rows in order, with all that the pass tells of them."""
+        """Rows in order, with all that the pass gives for them."""
         key, upto, new_unit, new_tie = map(pl.col, (_KEY, _UPTO, _NEW_UNIT, _NEW_TIE))
         true, before_unit, before_tie, last_of_unit = map(pl.col, (_TRUE, _BEFORE_UNIT, _BEFORE_TIE, _LAST_OF_UNIT))
         place, above, rank, true_place, true_above, true_rank = (self._standing(name) for name in STANDINGS)

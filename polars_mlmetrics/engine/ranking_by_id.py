@@ -1,8 +1,8 @@
 """Samples with small ids, which are ranked without being looked up.
 
-A code has room for a small id beside a number of its group. Such a code tells of which group a sample is, so no table
-has to: the rows are sorted, ranked and summed by the number of their group. Two groups may by chance have one number:
-these, and samples with other ids, go the long way, by a table of all samples. Of most logs none do.
+A code has room for a small id and a number of its group. So the code says which group a sample is in, and no table is
+needed: the rows are sorted, ranked and summed by the number of their group. Two groups may have the same number (a hash
+collision): these, and samples with other ids, use a table of all samples. Most logs have none of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Samples that have several values of a by column: a state counts them, so that no group is made of parts of samples.
 
-A group of `finish` merges rows of a state. A sample that lies in two of them is there as two, each ranked by itself:
-its value is not known. So wherever a metric looks into samples, `state` counts for each by column c the samples with
-several values of it, and for each further one d those with several values of c beside one of d. A column that varies in
-a group may be merged away where its count is 0, or its count in one d where all of the group has one value of d.
+A group of `finish` merges rows of a state. A sample with rows in two of them would be ranked as two samples: its value
+is unknown. So if a metric needs whole samples, `state` counts for each by column c the samples with several values of
+c, and for each other column d those with several values of c within one value of d. A column that varies in a group may
+be merged away where its count is 0, or its count in one d where all of the group has one value of d.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a state says of itself: the text of its first column, read strictly."""
+"""The contents of a state: the text of its first column, read strictly."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ SHAPE = {
 
 @dataclass(frozen=True)
 class Contents:
-    """What a state holds, as its first column tells it."""
+    """What a state holds, according to its first column."""
 
     by: list[str]
     expressions: dict[str, str]
-    """The by columns that were worked out from the columns of the log, and how."""
+    """The by columns that are expressions, and how they are computed."""
     label: str | None
     """The log's name for the column of labels, where there is one."""
     bins: bool
@@ -115,7 +115,7 @@ class Contents:
     format: int = FORMAT
 
     def column(self) -> pl.Expr:
-        """The column that tells it."""
+        """The column that holds it."""
         text = json.dumps(asdict(self), sort_keys=True)
         return pl.lit(text, dtype=pl.Enum([text])).alias("state")
 
@@ -156,7 +156,7 @@ class Contents:
         return contents
 
     def _sound(self) -> Iterator[bool]:
-        """What holds of the contents of a state, beside that they are of the right shape."""
+        """Checks of the contents of a state, after those of their shape."""
         for names in (self.by, self.metrics, self.roles["sample"], self.listed or ()):
             yield len(set(names)) == len(names)
         yield {*self.by}.isdisjoint({*RESERVED, *self.statistics, self.label})
@@ -188,7 +188,7 @@ class Contents:
         return kinds
 
     def keys(self) -> list[str]:
-        """The columns that tell one row from another."""
+        """The key columns of its rows."""
         there = {"bucket": self.buckets, "label": self.label, "bin": self.bins}
         return [*self.by, *(name for name, is_there in there.items() if is_there not in (None, False))]
 

@@ -110,7 +110,7 @@ def whole_times(size: int, amount: int) -> int:
 
 
 def cuts(length: int, parts: int) -> list[int]:
-    """Where a length is cut into so many parts, as even as can be."""
+    """The borders of so many parts of a length, as even as possible."""
     return [length * part // parts for part in range(1, parts)]
 
 
@@ -154,7 +154,7 @@ def even(code: pl.Expr) -> pl.Expr:
 
 
 SMALL = 2**32
-"""Ids below it have room in a code, beside a number of a group."""
+"""Ids below it have room in a code together with a number of a group."""
 
 
 def number_of_group(code: pl.Expr) -> pl.Expr:

@@ -95,7 +95,7 @@ class Settlement:
         if self.average == "sum":
             return sums["total"]
         settled = self._extreme(sums) if self.average in ("min", "max") else self._mean(sums)
-        # A broken unit is heard even where its weight is 0, and where Polars' own min and max would skip NaN.
+        # A broken unit counts even if its weight is 0, and where Polars' own min and max would skip NaN.
         settled = pl.when(sums["broken"] > 0).then(float("nan")).otherwise(settled)
         if self.undefined is not None:
             settled = settled.fill_null(self.undefined)

@@ -44,7 +44,7 @@ def used_rows(measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure:
     needs_more = measure.probe.reads - {measure.grain} or measure.own_columns.to_be_known
     if known or measure.per or measure.grain == "group" or needs_more:
         return counting(USED, measure, [*known_keys(measure), *known])
-    # The units are told from each other anyway, and then the rows that have no key are apart.
+    # The units have keys anyway, so rows without a key are separate.
     return counting(replace(USED, grain=measure.grain), measure)
 
 

@@ -50,8 +50,8 @@ def _window_units(measure: Measure) -> Units:
 
 
 def _sorted_units(measure: Measure) -> Units:
-    # A window of another grain cannot stand inside the unit's own window: Polars would work it out inside the outer
-    # partition, silently wrong. So here the units are the runs of one sorted key at group level.
+    # A window of another grain cannot stand inside the unit's own window: Polars would compute it inside the outer
+    # partition, which is silently wrong. So here the units are the runs of one sorted key at group level.
     reading = SortedReading(measure.output_name, measure.door(), measure.grain)
     answer = measure.read(Unit(measure.door(), measure.grain, reading))
     return answer.value, answer.weight, answer.unknown

@@ -74,12 +74,12 @@ class Node(ABC):
         return self.each(lambda measure: measure.bind({**roles, **measure.roles}))
 
     def __reduce__(self) -> Any:
-        # What was worked out of the fields is worked out again.
+        # What was computed from the fields is computed again.
         return type(self), tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
 
 
 class Planned(Node):
-    """A metric whose value a plan works out as one column."""
+    """A metric whose value a plan computes as one column."""
 
     def combined(self, values: Callable[[Planned], pl.Expr]) -> pl.Expr:
         return values(self)
@@ -127,7 +127,7 @@ class Measure(Planned):
 
     @property
     def grain(self) -> Grain:
-        """The unit its formula is worked out on."""
+        """The unit on which its formula is computed."""
         return self.per or self.declaration.grain or grain_of(self.parameters.get("average", "micro"))
 
     @cached_property
@@ -145,7 +145,7 @@ class Measure(Planned):
 
     @cached_property
     def own_columns(self) -> OwnColumns:
-        """The columns that its formula reads beside roles."""
+        """The columns that its formula reads, without roles."""
         return own_columns(self.probe)
 
     @property
@@ -180,7 +180,7 @@ class Measure(Planned):
         return self.declaration.grain in (None, grain)
 
     def door(self, types: Types | None = None) -> Door:
-        """A door to the rows it is about; where their types are known it need not ask the values."""
+        """A door to its rows; if their types are known, the values are not checked."""
         own = self.own_columns
         door = Door(self.table, self.predicates, self.labels, frozenset(self.probe.reads), own.to_be_known, types or {})
         for name in own.to_be_numbers:

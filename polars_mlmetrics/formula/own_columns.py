@@ -1,4 +1,4 @@
-"""The columns that a formula reads beside roles, and what its author has seen to: their nulls, their NaN."""
+"""The columns that a formula reads besides roles, and which of their nulls and NaN its author handles."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OwnColumns(NamedTuple):
 
 
 def own_columns(unit: Unit) -> OwnColumns:
-    """What a formula that was read on a unit reads beside the roles of its table."""
+    """What a formula reads on a unit, without the roles of its table."""
     given = _seen_to(unit)
     plain = {role.meta.output_name() for role in given if role.meta.is_column()}
     rows = [row for row in unit.rows_read if not plain.issuperset(row.meta.root_names())]

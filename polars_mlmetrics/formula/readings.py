@@ -11,7 +11,7 @@ from polars_mlmetrics.formula.unit import Unit
 
 
 class GroupReading:
-    """The group is the unit: folds are bare, what is worked out in another unit is a window."""
+    """The group is the unit: folds are bare, a value of another unit is a window."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -46,7 +46,7 @@ class GroupReading:
 
 
 class ProbeReading(GroupReading):
-    """For learning what a formula reads: what comes from other units, or from a first look, reads no column itself."""
+    """For learning what a formula reads: a value of another unit, or of a first pass, reads no column itself."""
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         return pl.lit(0.0)
@@ -97,9 +97,9 @@ def unit_keys(unit: Unit) -> list[pl.Expr]:
     return [pl.when(unit.included).then(pl.col(key)) for key in unit.door.table.keys(unit.grain)]
 
 
-# Runs lie in one list, highest key first. A list is worked out once, however often it is read, and a window in it finds
-# its rows worked out. So a row may hold windows of other units than the runs; in a window of its own these would be
-# worked out anew inside each run. Each run is folded by itself: what others hold does not change its last digit.
+# Runs lie in one list, highest key first. A list is computed once, however often it is read, and a window in it finds
+# its rows computed. So a row may hold windows of other units than the runs; in a window of its own these would be
+# computed again inside each run. Each run is folded by itself: what others hold does not change its last digit.
 
 
 def _folded_runs(key: pl.Expr, row: pl.Expr, monoid: Monoid) -> pl.Expr:

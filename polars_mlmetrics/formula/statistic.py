@@ -1,4 +1,4 @@
-"""What a formula is read into: statistics, which stand as expressions, or as the columns of a plan."""
+"""What a formula is read into: statistics, as expressions or as the columns of a plan."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Moment:
-    """What a sum of deviations from a shift, or of products of two, needs to be told from another shift.
+    """What is needed to move a sum of deviations (or of products of two) to another shift.
 
-    A part of the rows has sums about a shift of its own: its mean, rounded. About another they are what they were, and
-    what the distance of the two shifts adds.
+    A part of the rows has sums of deviations from its own shift: its mean, rounded. From another shift they are the
+    same plus what the distance of the two shifts adds.
     """
 
     weight: str
@@ -57,7 +57,7 @@ class Moment:
         return Moment(self.weight + suffix, *(tuple(f"{name}{suffix}" for name in names) for names in of_all))
 
     def moved(self, name: str, shifts: Mapping[str, pl.Expr]) -> pl.Expr:
-        """The statistic of this name about other shifts, by the names of its own."""
+        """The statistic of this name from other shifts, by the names of its own."""
         weight = pl.col(self.weight)
         if not self.deviations:
             return shifts[name]
@@ -82,7 +82,7 @@ class Statistic:
     is_count: bool = False
     """Whether it counts rows, and so is never below 0."""
     moment: Moment | None = None
-    """What it needs to be merged, where it is about a shift, or is one."""
+    """What it needs to be merged, if it is a sum of deviations from a shift, or a shift."""
 
     @property
     def bare(self) -> pl.Expr:
@@ -135,15 +135,15 @@ class Reading(Protocol):
 
     @abstractmethod
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        """A value worked out in the unit of another grain, on each row."""
+        """A value of the unit of another grain, on each row."""
 
     @abstractmethod
     def stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        """How a row stands by its score in a unit of a grain; `value` is that, worked out in the unit."""
+        """The rank of a row by its score in a unit of a grain; `value` is the rank, computed in the unit."""
 
     @abstractmethod
     def shares(self, name: str, share: Share, value: pl.Expr, grain: Grain) -> pl.Expr:
-        """What the rows of a tie share alike; `value` is that, worked out in the unit."""
+        """What the rows of a tie share equally; `value` is the share, computed in the unit."""
 
     @abstractmethod
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:

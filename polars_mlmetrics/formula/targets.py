@@ -1,8 +1,8 @@
 """Means over targets: of one metric for all of them, or of a metric for each.
 
-Both are one law: each target is worked out on its own rows, as if there were no others, and then the values are
-averaged. A target without a row that counts has no part in it, nor has one whose value is undefined; one whose value
-cannot be known keeps the mean from being known, and a broken one breaks it, whatever its weight.
+Both are one law: each target is computed on its own rows, as if there were no others, and then the values are averaged.
+A target without a row that counts has no part in it, nor has one whose value is undefined; one whose value cannot be
+known keeps the mean from being known, and a broken one breaks it, whatever its weight.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Values = Callable[[Planned], pl.Expr]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OverTargets(Planned):
-    """The mean of one metric over the targets that a column tells apart."""
+    """The mean of one metric over the targets of a column."""
 
     metric: Node
     target: str | None
@@ -173,7 +173,7 @@ def terms_of(metric: Node, values: Values, weight: pl.Expr, *, least: float) -> 
     """What a target adds to the mean of targets; its weight is null where it has no part in it.
 
     `least` is the lowest weight there is. The value is written no more often than it takes: as an expression it would
-    be worked out each time.
+    be computed each time.
     """
     measures = list(metric.measures())
     is_there = pl.any_horizontal(values(rows) > 0 for rows in _each_once(map(used_rows, measures)))

@@ -63,7 +63,7 @@ class Named(Node):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Derived(Node):
-    """A metric worked out from others by arithmetic."""
+    """Arithmetic of metrics."""
 
     operator: str
     left: Node | float

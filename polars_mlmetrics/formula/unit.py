@@ -1,4 +1,4 @@
-"""What a formula is written for: one unit of rows. Averages are not its business, nor how it is run."""
+"""What a formula is written for: one unit of rows. It knows nothing of averages, nor of how it is run."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -75,14 +75,14 @@ class Unit(Row, SharedStatistics):
         return self._stands("ideal_place", self._ranked("sample", self.gain, "ordinal"), "sample")
 
     def standing(self, name: Standing, grain: Grain = "sample") -> pl.Expr:
-        """How a row stands by its score among the rows, or the true rows, of its unit of a grain."""
+        """The rank of a row by its score among the rows, or the true rows, of its unit of a grain."""
         of_true, with_its_tie = STANDS[name]
         score = pl.when(self.truth).then(self.score) if of_true else self.score
         rank = self._ranked(grain, score, "max") if with_its_tie else self._ranked(grain, score, "min") - 1
         return self._stands(name, rank, grain)
 
     def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]:
-        """How many rows of the row's sample score higher, and at least as high, whichever labels are asked about."""
+        """How many rows of the row's sample score higher, and at least as high, among all labels."""
         if self.door.labels is None:
             return self.above, self.rank
         # Rows of other labels decide, be the unit the sample itself.
@@ -170,8 +170,8 @@ class Unit(Row, SharedStatistics):
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
         """A value of this unit, back on its rows.
 
-        A statistic that reads it is folded by a value per row of its unit, of those units alone in which it is not
-        null: at few units that is cheap. No row of the others counts: a sum is 0 there. It does not go with `runs`.
+        A statistic that reads it is folded in a second pass over the rows, only for units in which it is not null:
+        cheap if these are few. Rows of other units do not count: a sum is 0 there. It cannot be used with `runs`.
         """
         return self._reading.on_rows(name, value)
 
@@ -210,7 +210,7 @@ class Unit(Row, SharedStatistics):
         return self._fold(name, self._that_weighs(row), "max", only=only_rows_of(row))
 
     def deviation(self, name: str, row: pl.Expr) -> pl.Expr:
-        """How far a row lies from the weighted mean of its unit. Sums of it need a value per row of its unit."""
+        """The difference of a row and the weighted mean of its unit. Sums of it need a second pass over the rows."""
         return row - self._mean(name, row)
 
     def _mean(self, name: str, row: pl.Expr) -> pl.Expr:

@@ -17,7 +17,7 @@ from polars_mlmetrics.formula.targets import EachTarget, OverTargets
 def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
     """Refuse a measure whose columns the table lacks, or cannot be read as it needs them.
 
-    `keys` are the columns that tell one group from another.
+    `keys` are the key columns of the groups.
     """
     table, probe = measure.table, measure.probe
     guards = set(probe.door.guards)
@@ -150,7 +150,7 @@ def _label_thresholds(measure: Measure) -> Mapping[Any, float] | None:
 
 
 def check_thresholds(measure: Measure, frame: pl.DataFrame) -> None:
-    """Refuse thresholds that leave out a label of the data: known only where the data are at hand."""
+    """Refuse thresholds that lack a label of the data: possible only for a DataFrame."""
     thresholds, average = _label_thresholds(measure), measure.parameters.get("average")
     if thresholds is None or None in thresholds:
         return

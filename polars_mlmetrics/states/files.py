@@ -1,4 +1,4 @@
-"""States as files: written whole, and read only where nothing is wrong with any of them."""
+"""States as files: written whole, and read only if all of them are sound."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ REMOTE_WRITE = (
 )
 
 METADATA = "polars_mlmetrics"
-"""The key of the parquet file's metadata under which all of ours stands."""
+"""The key of our entry in the metadata of the parquet file."""
 
 MAGIC = b"PAR1"
 DIGEST = b"sha256:"
 BLANK = DIGEST + b"0" * 64
-"""What the digest is taken with, in its own place."""
+"""The placeholder of the digest while the digest is computed."""
 
 SHAPE = {
     "contents": str,
@@ -193,7 +193,7 @@ def _check_together(files: Sequence[StateFile]) -> None:
 
 
 def check_alike(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema) -> None:
-    """Refuse two states that cannot go one under the other."""
+    """Refuse two states that cannot be concatenated."""
     contents, wanted = text_in(schema), text_in(expected)
     if contents != wanted:
         raise StateError(f"{path} and {first} cannot be merged: {difference(contents, wanted)}.")

@@ -1,4 +1,4 @@
-"""`update_states`: a folder of states that keeps up with a folder of logs, one state for each file."""
+"""`update_states`: keeps a folder of states up to date with a folder of logs, one state for each file."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _fold(state: pl.LazyFrame, log: _Log) -> None:
 
 
 def _check_alike(states: Mapping[Path, pl.LazyFrame], known: Sequence[StateFile]) -> None:
-    """Refuse, before anything is folded, a folder of states that would not go together."""
+    """Refuse, before anything is folded, a folder of states that cannot be merged."""
     schemas = {file.path: file.schema for file in known}
     schemas |= {path: state.collect_schema() for path, state in states.items()}
     (first, expected), *others = schemas.items()
@@ -239,7 +239,7 @@ def _report(
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep others out while states are written. The system gives the lock back however this process ends."""
+    """Lock the folder while states are written. The system releases the lock however this process ends."""
     with ExitStack() as opened:
         with writable(folder.joinpath(LOCK)):
             lock = opened.enter_context(folder.joinpath(LOCK).open("a+b"))

@@ -37,7 +37,7 @@ format: $(DEV) ## mend lint and formatting where that can be done by itself
 docs: $(DOCS) ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict
 
-bench: $(BENCH) ## time the library beside others (ARGS="auc --rows 1000000" are given to the benchmarks)
+bench: $(BENCH) ## time the library and others (ARGS="auc --rows 1000000" are given to the benchmarks)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 clean: ## remove all that make made

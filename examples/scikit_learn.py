@@ -1,4 +1,4 @@
-"""From models of scikit-learn to a table of slices, and scikit-learn's own numbers beside it.
+"""From models of scikit-learn to a table of slices, compared with scikit-learn's own numbers.
 
 python examples/scikit_learn.py
 
@@ -62,7 +62,7 @@ def tumours() -> pl.DataFrame:
 
     ours = mlm.evaluate(log.filter(model="forest"), metrics[:2], weight="weight")
     truth, score, weights = log.filter(model="forest").select("truth", "score", "weight")
-    return beside(ours, [ask(truth, score, sample_weight=weights) for ask in (sk.roc_auc_score, sk.log_loss)])
+    return compared(ours, [ask(truth, score, sample_weight=weights) for ask in (sk.roc_auc_score, sk.log_loss)])
 
 
 def digits() -> pl.DataFrame:
@@ -80,7 +80,7 @@ def digits() -> pl.DataFrame:
     print(mlm.evaluate(log, f1, mlm.recall(threshold="argmax"), per="label").sort("f1").head(3))
     print(mlm.worst(log, loss, k=3).select("sample", "multiclass_log_loss"))
     macro = sk.f1_score(digit, classes[score.argmax(axis=1)], average="macro")
-    return beside(whole, [macro, sk.top_k_accuracy_score(digit, score, k=2), sk.log_loss(digit, score)])
+    return compared(whole, [macro, sk.top_k_accuracy_score(digit, score, k=2), sk.log_loss(digit, score)])
 
 
 def topics() -> pl.DataFrame:
@@ -99,10 +99,10 @@ def topics() -> pl.DataFrame:
     lrap, hamming = mlm.label_ranking_average_precision, mlm.hamming_loss()
     print(mlm.evaluate(log, lrap().alias("lrap"), lrap(undefined=1.0).alias("lrap_of_all"), hamming))
     asked = sk.label_ranking_average_precision_score(truth, score), sk.hamming_loss(truth, score > 0.5)
-    return beside(mlm.evaluate(log, lrap(undefined=1.0).alias("lrap"), hamming), asked)
+    return compared(mlm.evaluate(log, lrap(undefined=1.0).alias("lrap"), hamming), asked)
 
 
-def beside(ours: pl.DataFrame, theirs: Sequence[float]) -> pl.DataFrame:
+def compared(ours: pl.DataFrame, theirs: Sequence[float]) -> pl.DataFrame:
     return pl.DataFrame({"metric": ours.columns, "ours": ours.row(0), "theirs": np.array(theirs)})
 
 

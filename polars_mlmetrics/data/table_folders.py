@@ -1,4 +1,4 @@
-"""Folders that are tables of Delta, Iceberg or Hudi: their files are no log, one by one.
+"""Folders that are tables of Delta, Iceberg or Hudi: their files cannot be read one by one.
 
 Such a folder holds the current rows, and also rows of older versions and deleted rows. Only the log of the table shows
 which is which.

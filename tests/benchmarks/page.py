@@ -22,7 +22,7 @@ INTRODUCTION = """\
 <!-- Written by `make bench`: do not edit. A part that is run again replaces its own section. -->
 # Benchmarks
 
-How long the library takes, and in how much memory, beside other ways to the same numbers.
+How long the library takes, and in how much memory, compared with other ways to the same numbers.
 
 Every row of a table is work that a process of its own does, from the files to the last number. The rows of a table take
 turns, and a figure is the median of the runs. Before that, each row that is compared with the library has given the

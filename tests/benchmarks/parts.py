@@ -109,7 +109,7 @@ PARTS = {
     ),
     "auc": Part(
         "ROC AUC and average precision",
-        "Both areas at once. The call of polars-ds that gives them works out precision, recall and F1 besides.",
+        "Both areas at once. The call of polars-ds that gives them also computes precision, recall and F1.",
         auc,
     ),
     "everything": Part(
@@ -120,7 +120,7 @@ PARTS = {
     "check": Part(
         "What is wrong with a log",
         "`check` with `thorough=False`, and whole: duplicates, contradictions, samples in several groups. Then "
-        "duplicates alone, as `dedupe(keep='error')` looks for them, beside a `group_by` of all keys.",
+        "duplicates alone, as `dedupe(keep='error')` looks for them, compared with a `group_by` of all keys.",
         check,
     ),
     "shapes": Part(

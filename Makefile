@@ -3,6 +3,8 @@
 
 PATH ?= /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH PYTHON
+# pytest keeps the tests it has compiled: reading them takes half as long then.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 # What is installed, one stamp a set of packages: nothing is installed twice until one of these files changes.
@@ -14,7 +16,7 @@ SETUP := pyproject.toml constraints.txt .ci/install
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # all targets share one .venv
-.PHONY: help demo test check format docs bench clean
+.PHONY: help demo test proofs check format docs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -22,8 +24,11 @@ help: ## list the targets
 demo: $(PACKAGE) ## show what the library does, on a log of its own
 	@$(BIN)/python examples/demo.py
 
-test: $(DEV) ## run all tests (ARGS="-k f1 -x" are given to pytest)
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to pytest)
+	@$(BIN)/python -m pytest -n 2 -m "not proof" $(ARGS)
+
+proofs: $(DEV) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
+	@$(BIN)/python -m pytest -n 2 -m proof $(ARGS)
 
 check: $(DEV) ## lint, formatting, types
 	$(BIN)/ruff check

@@ -16,8 +16,9 @@ import polars as pl
 import polars_mlmetrics as mlm
 from tests import oracle
 from tests.frames import LABELS, SCHEMA
-from tests.oracle import Value, same
-from tests.references import DECLARED, Declared, Row
+from tests.oracle import Value
+from tests.readings import same
+from tests.references.rows import DECLARED, Declared, Row
 
 NAMED_WEIGHTS = {"a": 2.0, "b": 1.0, "zz": 5.0}  # one label is absent, and three are not named
 AVERAGES: dict[str, Any] = {

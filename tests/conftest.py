@@ -1,7 +1,11 @@
 """Settings of the whole test run. Fixtures live beside the tests that use them."""
 
 import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # CI draws the same examples every time: a change fails because of what it changed. Elsewhere every run draws new ones.
@@ -9,3 +13,45 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` is looked at
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test of many cases that says `one_in(n)`, all but every n-th are proofs."""
+    places: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark is not None:
+            test = item.nodeid.partition("[")[0]
+            if places[test] % mark.args[0]:
+                item.add_marker(pytest.mark.proof)
+            places[test] += 1
+
+
+# They start processes, or measure them: at once they would disturb one another.
+OF_PROCESSES = {"test_memory", "test_ranking_of_many_rows", "test_threads", "test_update_states_at_once"}
+# Every case works out all that it compares.
+SHARES_NOTHING = {"test_random", "test_sweep", "test_law_of_targets"}
+
+
+def room_of(nodeid: str) -> str:
+    """Which tests run on one worker, one after another: those that share what they work out, or disturb one another."""
+    path, _, case = nodeid.partition("::")
+    file = Path(path).stem
+    if file in OF_PROCESSES:
+        return "processes"
+    if file.startswith("test_laws"):  # all laws of an average have the same tables and references
+        return f"laws of {case.partition('[')[2].partition('-')[0]}"
+    return nodeid if file in SHARES_NOTHING else path
+
+
+@pytest.hookimpl(optionalhook=True)  # where xdist is there
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """By room. `--dist loadgroup` would do it by marks, but xdist 3.8 does not get them through pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByRoom(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return room_of(nodeid)
+
+    return ByRoom(config, log)

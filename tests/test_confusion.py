@@ -10,7 +10,7 @@ import sklearn.metrics as sk
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.oracle import long
+from tests.readings import long
 
 CLASSES = 4
 

@@ -15,7 +15,7 @@ import pytest
 import sklearn.metrics
 
 import polars_mlmetrics as mlm
-from tests.oracle import both, both_by_label
+from tests.readings import both, both_by_label
 from tests.test_docs import ROOT, blocks
 
 PAGE = (ROOT / "docs" / "conventions.md").read_text()

@@ -204,7 +204,6 @@ def test_there_are_examples() -> None:
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_an_example_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(script), run_name="__main__")

@@ -1,7 +1,6 @@
 """The types of the columns: what is the same number, or the same name, is the same metric."""
 
-import math
-from datetime import date, time, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -12,18 +11,24 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.cases import AVERAGES, NO_AVERAGE, Case, a_few
 from tests.frames import LABELS, SCORES, groups
-from tests.oracle import Value, same
+from tests.oracle import Value
+from tests.readings import same
 
 FRAME = groups()["multi: own weights", 1].drop("world", "fold")
+
 NUMBERS = [column for column in SCORES if column != "answer"]
+
+
 # A type is judged at the door, before any average: each metric comes with some of them, fewer for expressions.
 CASES, SOME = a_few(5), a_few(10)
+
 BY_CASE = [
     *(Case("f1", {"average": average, "threshold": {"a": 0.1, None: 0.5}}) for average in AVERAGES.values()),
     *(Case("accuracy", {"average": average, "threshold": "argmax"}) for average in AVERAGES.values()),
     *(Case("recall", {"average": average, "labels": ["b", "a"]}) for average in AVERAGES.values()),
     Case("information_score", {"prior": {"a": 0.1, "b": 0.5, "c": 0.25, "d": 0.0, "e": 1.0}}),
 ]
+
 BY_ORDER = [Case("dcg", {"ties": "ignore"}), Case("ndcg", {"ties": "ignore", "k": 2})]  # of labels
 
 
@@ -50,6 +55,7 @@ def of_truth(*kinds: str) -> list[Case]:
     return [case for case in CASES if case.declared.truth in kinds]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64, pl.Boolean, pl.Float32, pl.Decimal(10, 2)])
 def test_truth(dtype: pl.DataType) -> None:
     compare(FRAME.with_columns(pl.col("truth").cast(dtype)), FRAME, of_truth("binary"))
@@ -70,6 +76,7 @@ def test_truth_of_other_numbers(dtype: pl.DataType) -> None:
             of_truth("soft", "real", "gain", "positive", "above -1"))  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int16, pl.UInt64, pl.Float32, pl.Decimal(6, 1)])
 def test_weight(dtype: pl.DataType) -> None:
     """Unsigned ones too: no difference or product of weights wraps."""
@@ -77,6 +84,7 @@ def test_weight(dtype: pl.DataType) -> None:
     compare(heavy.with_columns(pl.col("weight").cast(dtype)), heavy, CASES)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Decimal(12, 4)])
 def test_score(dtype: pl.DataType) -> None:
     """The very numbers that the type holds, as Float64."""
@@ -87,6 +95,7 @@ def test_score(dtype: pl.DataType) -> None:
     compare(finite, held, [case for case in CASES if case.declared.score != "any"])
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.Boolean])
 def test_score_of_whole_numbers(dtype: pl.DataType) -> None:
     whole = FRAME.with_columns((pl.col(column) > 0.4).cast(dtype) for column in NUMBERS)
@@ -95,6 +104,7 @@ def test_score_of_whole_numbers(dtype: pl.DataType) -> None:
     compare(whole, held, [case for case in CASES if case.declared.score != "any"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum([*reversed(LABELS), "zz"]), pl.String])
 def test_text_label(dtype: pl.DataType) -> None:
     compare(FRAME.with_columns(pl.col("label").cast(dtype)), FRAME, CASES + BY_CASE)
@@ -109,6 +119,7 @@ def turned_categorical(values: pl.Series) -> pl.Series:
 
 # Their units are sorted in an expression. Polars sorts a Categorical here by its text, there by its code.
 SORTED = [case for case in [*CASES, *BY_CASE] if case.looks_across and case.grain != "group"]
+
 SORTED += [Case("labelwise_precision", {"average": AVERAGES["named"]}), Case("information_score")]
 
 
@@ -131,6 +142,7 @@ def compare_in_groups(
                 assert same(row[str(case)], expected), f"{case}: {row[str(case)]!r}, expected {expected!r}"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_label_whose_codes_are_in_another_order(engine: str) -> None:
     turned = FRAME.with_columns(turned_categorical(FRAME["label"]))
@@ -138,6 +150,7 @@ def test_label_whose_codes_are_in_another_order(engine: str) -> None:
     compare_in_groups(turned, FRAME, [*SORTED, *BY_ORDER], engine)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_sample_whose_codes_are_in_another_order(engine: str) -> None:
     names = FRAME["sample"].cast(pl.String)
@@ -161,6 +174,7 @@ def reversed_labels(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col("label").replace_strict(dict(zip(LABELS, reversed(LABELS), strict=True))))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", [pl.Int32, pl.UInt8, pl.Int64])
 def test_label_of_whole_numbers(dtype: pl.DataType) -> None:
     number = {label: place for place, label in enumerate([*LABELS, "zz"])}
@@ -186,9 +200,11 @@ SAMPLES = {
     "Categorical": pl.col("sample").cast(pl.String).cast(pl.Categorical),
     "Float64": pl.col("sample") / 7,
 }
+
 OF_SAMPLES = [case for case in [*CASES, *BY_CASE] if case.grain == "sample" or case.looks_across or case.counts_rows]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_sample(kind: str) -> None:
     compare(FRAME.with_columns(sample=SAMPLES[kind]), FRAME, OF_SAMPLES)
@@ -220,6 +236,7 @@ KEYS = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", KEYS)
 def test_by(kind: str) -> None:
     """Keys of any type, of which one is null, keep their type and their groups."""
@@ -251,6 +268,7 @@ CUTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64, pl.Decimal(4, 2)])
@@ -280,92 +298,7 @@ def test_decimal_is_read_exactly() -> None:
         assert same(answer.item(), (0.01 + 0.49) / 2)
 
 
-# --- classes: names of any type -------------------------------------------------------------------------------------
-
-NAN_TEXT = ["NaN", "b", "b", "NaN"]
-CLASSES: dict[str, list[Any] | pl.Series] = {
-    "String": NAN_TEXT,
-    "Categorical": pl.Series(NAN_TEXT, dtype=pl.Categorical),
-    "Enum": pl.Series(NAN_TEXT, dtype=pl.Enum(["b", "NaN"])),
-    "Int64 with the bits of a NaN of 16 bits": [32256, 1, 1, 32256],
-    "Int64 with the bits of a NaN of 32 bits": [2143289344, 1, 1, 2143289344],
-    "UInt64 with the bits of a NaN of 64 bits": pl.Series([9221120237041090560, 1, 1, 9221120237041090560]),
-    "Int128": pl.Series([2**100, 1, 1, 2**100], dtype=pl.Int128),
-    "Boolean": [True, False, False, True],
-    "Float32": pl.Series([0.5, 1.0, 1.0, 0.5], dtype=pl.Float32),
-    "Decimal": pl.Series([Decimal("1.5"), Decimal(2), Decimal(2), Decimal("1.5")]),
-    "Binary": [b"NaN", b"\xff", b"\xff", b"NaN"],
-    "Date": [date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 2), date(2026, 1, 1)],
-    "Duration": [timedelta(1), timedelta(2), timedelta(2), timedelta(1)],
-    "Time": [time(1), time(2), time(2), time(1)],
-    "List": [["a"], ["b", "c"], ["b", "c"], ["a"]],
-    "List of floats": [[math.nan], [1.0, 2.0], [1.0, 2.0], [math.nan]],
-    "Array": pl.Series([[1, 2], [3, 4], [3, 4], [1, 2]], dtype=pl.Array(pl.Int64, 2)),
-    "Struct": [{"x": 1, "y": "NaN"}, {"x": 2, "y": "b"}, {"x": 2, "y": "b"}, {"x": 1, "y": "NaN"}],
-}
-OF_CLASSES = [mlm.classification_accuracy(), mlm.global_accuracy(), mlm.n_excluded()]
-
-
-def readings_of_classes(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
-    lazy = frame.lazy()
-    return [
-        frame.select(OF_CLASSES).row(0),
-        lazy.select(OF_CLASSES).collect(engine="streaming").row(0),
-        lazy.group_by(pl.lit(1)).agg(OF_CLASSES).drop("literal").collect().row(0),
-        mlm.evaluate(frame, OF_CLASSES).row(0),
-        mlm.evaluate(lazy, OF_CLASSES).collect(engine="streaming").row(0),
-    ]
-
-
-@pytest.mark.parametrize("kind", CLASSES)
-def test_classes(kind: str) -> None:
-    """Of four classes the last two are wrong: a sample of one right and one wrong, then a row that is not known."""
-    said = pl.Series("score", CLASSES[kind])
-    frame = pl.DataFrame({"sample": [1, 1, 2, 3], "score": said, "truth": said.gather([0, 1, 0, 3])})
-    frame = frame.with_columns(truth=pl.when(pl.col("sample") != 3).then("truth"))
-    for row in readings_of_classes(frame):
-        assert row == (2 / 3, 0.5, 1)
-    assert mlm.confusion(frame)["n"].to_list() == [1.0, 1.0, 1.0]
-
-
-@pytest.mark.parametrize("dtype", [pl.Float16, pl.Float32, pl.Float64])
-@pytest.mark.parametrize("column", ["score", "truth"])
-def test_a_class_that_is_nan(column: str, dtype: pl.DataType) -> None:
-    frame = pl.DataFrame({"sample": [1, 2], "score": [1.0, 2.0], "truth": [1.0, 2.0]}).cast(
-        {"score": dtype, "truth": dtype}
-    )
-    broken = frame.with_columns(
-        pl.when(pl.col("sample") == 1).then(math.nan).otherwise(column).cast(dtype).alias(column)
-    )
-    assert set(readings_of_classes(frame)) == {(1.0, 1.0, 0)}
-    for accuracy, of_samples, excluded in readings_of_classes(broken):
-        assert math.isnan(accuracy)
-        assert math.isnan(of_samples)
-        assert excluded == 0
-    assert mlm.confusion(broken)["n"].is_nan().all()
-
-
-@pytest.mark.parametrize(
-    ("score", "truth"),
-    [
-        (pl.Int8, pl.UInt64),
-        (pl.Boolean, pl.Int64),
-        (pl.Float32, pl.Float64),
-        (pl.Decimal(4, 0), pl.Int64),
-        (pl.String, pl.Categorical),
-        (pl.String, pl.Enum(["0", "1"])),
-    ],
-)
-def test_classes_of_two_types(score: pl.DataType, truth: pl.DataType) -> None:
-    texts = score == pl.String
-    numbers = pl.DataFrame({"sample": [1, 2, 3], "score": [0, 1, 1], "truth": [0, 1, 0]})
-    names = numbers.with_columns(pl.col("score", "truth").cast(pl.String)) if texts else numbers
-    for row in readings_of_classes(names.with_columns(pl.col("score").cast(score), pl.col("truth").cast(truth))):
-        assert row == (2 / 3, 2 / 3, 0)
-
-
 # --- labels that are numbers ----------------------------------------------------------------------------------------
-
 
 FRACTIONS = [
     (names, dtype) for names in ([1, 2], [1, 2.0], [1.0, 2.0]) for dtype in (pl.Float32, pl.Float64, pl.Decimal(6, 2))

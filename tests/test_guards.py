@@ -13,6 +13,7 @@ from tests import references
 
 PACKAGE = Path(mlm.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
+TESTS = Path(__file__).parent
 ARITHMETIC = PACKAGE / "formula" / "arithmetic.py"
 
 every_metric = pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))
@@ -67,16 +68,19 @@ def test_a_metric_takes_undefined_and_what_its_kind_takes(name: str) -> None:
 @every_metric
 def test_a_metric_has_a_reference(name: str) -> None:
     reference = getattr(references, name, None)
-    assert inspect.isfunction(reference), f"tests/references.py has no function {name}"
-    assert reference.__module__ == references.__name__
-    assert name in references.DECLARED, f"{name} in tests/references.py lacks @reference(...)"
+    assert inspect.isfunction(reference), f"tests/references has no function {name}"
+    assert reference.__module__.startswith(f"{references.__name__}.")
+    assert name in references.DECLARED, f"{name} in tests/references lacks @reference(...)"
 
 
 def test_references_know_nothing_of_the_package() -> None:
-    tree = ast.parse(Path(references.__file__).read_text())
-    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    assert [name for name in names if name and name.startswith(("polars", "tests"))] == []
+    files = list(Path(references.__file__).parent.glob("*.py"))
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    assert len(files) > 1
+    others = [name for name in names if name and not name.startswith(references.__name__)]
+    assert [name for name in others if name.startswith(("polars", "tests"))] == []
 
 
 # -- public names ------------------------------------------------------------------------------------------------------
@@ -126,6 +130,14 @@ def test_a_file_is_called_by_what_is_in_it(file: Path) -> None:
 @every_file
 def test_a_file_is_not_too_long(file: Path) -> None:
     assert len(file.read_text().splitlines()) <= 400, "it asks to be split by what it is about"
+
+
+def test_a_file_of_tests_is_not_too_long() -> None:
+    """Nor is it called by nothing: what tests share has a name too."""
+    files = sorted(TESTS.rglob("*.py"))
+    assert Path(__file__) in files
+    assert [file.name for file in files if len(file.read_text().splitlines()) > 400] == []
+    assert [file.name for file in files if file.stem in NAMES_THAT_SAY_NOTHING] == []
 
 
 @every_file

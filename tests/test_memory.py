@@ -19,7 +19,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import memory, passes, progress
 from polars_mlmetrics.engine.memory import free_memory, memory_budget
 from polars_mlmetrics.engine.passes import Passes
-from tests.oracle import same
+from tests.readings import same
 from tests.test_passes import ENGINES, LOG, METRICS, broken
 
 REPOSITORY = Path(__file__).parents[1]
@@ -257,6 +257,7 @@ def started(code: str, *arguments: str, **environment: str) -> subprocess.Popen[
     return subprocess.Popen(command, env=told, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("threads", ["1", "2", "8"])
 def test_passes_end_whatever_the_threads(threads: str) -> None:
     said, wrong = started(THREADS, POLARS_MAX_THREADS=threads).communicate(timeout=100)
@@ -317,7 +318,7 @@ def told_of(log: str, **options: Any) -> Any:
     return json.loads(said)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process has held")
 def test_passes_hold_the_memory_that_they_are_told_to(large: str) -> None:
     """The aim is 500 MB; 700 are let pass. Without passes it is a GB and more, or this would prove nothing."""

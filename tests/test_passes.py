@@ -16,7 +16,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.passes import Passes
 from tests.cases import CASES, a_few
 from tests.frames import KEYS, groups, worlds
-from tests.oracle import READINGS, same
+from tests.readings import READINGS, same
 
 ENGINES: list[Any] = ["in-memory", "streaming"]
 
@@ -155,6 +155,7 @@ OTHERS: list[list[mlm.Metric]] = [
 ]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_groups_and_slices(options: dict[str, Any], weight: str | None) -> None:
@@ -215,6 +216,7 @@ def parts_of(frame: pl.DataFrame, count: int, sample: Sequence[str] = ("sample",
     return [part.collect() for part in cut.parts(bytes_a_row=1)]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", SERIES)
 def test_ids_of_every_type(name: str) -> None:
     frame = made_log(max(150, 3 * len(SERIES[name])), SERIES[name])

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.oracle import both, same
+from tests.readings import both, same
 
 EXACT = 1e-12  # the order of a sum
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.oracle import both, same
+from tests.readings import both, same
 
 INFINITY = math.inf
 

@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.oracle import READINGS
+from tests.readings import READINGS
 from tests.test_passes import differing
 from tests.test_state_files import BY, DAYS, QUESTIONS, contents, told_in
 

@@ -15,9 +15,9 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine import digests
-from tests.oracle import same
+from tests.folded_log import LOG, contents, evaluated
+from tests.readings import same
 from tests.test_passes import differing
-from tests.test_states import LOG, contents, evaluated
 
 ROWS = pl.DataFrame(
     {

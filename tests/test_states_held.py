@@ -35,6 +35,7 @@ CHANGES: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_state_that_is_replaced_after_the_look_changes_nothing(

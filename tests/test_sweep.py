@@ -19,7 +19,7 @@ SEED = 11
 VALUES = 1500  # of each verb
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("verb", sorted(DRAWN))
 def test_every_value_is_that_of_its_rows(verb: str) -> None:
     sweep = Sweep(SEED, [verb])

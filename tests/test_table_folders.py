@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 import polars_mlmetrics as mlm
 
@@ -39,6 +38,8 @@ def make_delta(folder: Path, rows: pl.DataFrame = LOG) -> str:
 
 
 def make_iceberg(folder: Path, rows: pl.DataFrame = LOG) -> str:
+    from pyiceberg.catalog.sql import SqlCatalog  # here, since it takes long and few tests need it
+
     folder.joinpath("iceberg").mkdir()
     catalog = SqlCatalog("test", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/iceberg")
     catalog.create_namespace("logs")
@@ -90,7 +91,7 @@ def all_verbs(line: str) -> list[str]:
     return answers("\n".join(SCRIPT.format(line=line, verb=verb) for verb in VERBS.values()))
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_every_verb_answers_of_the_rows_of_today(make: Callable[[Path], str], tmp_path: Path) -> None:
     """Where one waits for ever, the error shows what was printed before."""

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.oracle import both, same
+from tests.readings import both, same
 
 RNG = np.random.default_rng(9)
 ROWS = 60

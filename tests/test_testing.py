@@ -44,6 +44,7 @@ GOOD = [
 ]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("metric", GOOD, ids=repr)
 def test_metrics_of_the_catalogue_pass(metric: mlm.Metric) -> None:
     check_metric(metric)
@@ -71,6 +72,7 @@ def of_rows(name: str) -> Callable[[pl.DataFrame], float | None]:
     return reference
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["recall", "ranking_loss", "average_precision"])
 def test_a_reference_that_agrees(name: str) -> None:
     check_metric(getattr(mlm, name)(), reference=of_rows(name))

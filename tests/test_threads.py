@@ -14,7 +14,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from tests.cases import Case, a_few
-from tests.oracle import same
+from tests.readings import same
 
 THREADS = ["1", "2", "8"]
 MORSELS = ["1", "7", None]  # None: as Polars chooses
@@ -88,8 +88,7 @@ def answer_of(threads: str, morsel: str | None) -> dict[str, dict[str, Any]]:
     return answer
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("threads")
+@pytest.mark.proof
 @pytest.mark.parametrize("morsel", MORSELS, ids=["morsel 1", "morsel 7", "own morsel"])
 @pytest.mark.parametrize("threads", THREADS, ids=["1 thread", "2 threads", "8 threads"])
 def test_threads_and_morsels(threads: str, morsel: str | None) -> None:

@@ -135,6 +135,7 @@ def frame(rows: list[Row], columns: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={name: TYPES[name] for name in columns})
 
 
+@pytest.mark.one_in(11)
 @pytest.mark.parametrize("n_labels", [None, 12])
 @pytest.mark.parametrize("more", MORE, ids=str)
 @pytest.mark.parametrize("ask", ASKED, ids=lambda ask: f"{ask.by} {ask.truth_by}")

@@ -42,7 +42,7 @@ def pyright() -> dict[int, str]:
     return {item["range"]["start"]["line"] + 1: item["message"] for item in found}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("checker", "wrong"), [(mypy, marked("# wrong", "# wrong to mypy")), (pyright, marked("# wrong"))]
 )

@@ -16,16 +16,8 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.states.writing import beginning_of
 from tests.test_passes import differing
-from tests.test_update_states import (
-    ON_POSIX,
-    REPOSITORY,
-    check_answer,
-    day_log,
-    drafts_in,
-    files_in,
-    update,
-    write_logs,
-)
+from tests.test_update_states import ON_POSIX, REPOSITORY, check_answer, day_log, files_in, update, write_logs
+from tests.test_update_states_refused import drafts_in
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +179,7 @@ def test_of_two_at_once_one_waits_for_no_one_and_no_state_is_there_twice(
 
 
 @ON_POSIX
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_run_may_be_killed_at_any_moment(start: Callable[..., subprocess.Popen[str]]) -> None:
     """At 20 moments: after so many files, and a random while that is about as long as a file takes."""
     log, random = write_many(), np.random.default_rng()
@@ -207,6 +199,7 @@ def test_a_run_may_be_killed_at_any_moment(start: Callable[..., subprocess.Popen
     assert len({count for count in left if 0 < count < len(MANY)}) > 5, left
 
 
+@pytest.mark.proof
 @ON_POSIX
 @pytest.mark.parametrize("files", [1, 5, 9])
 def test_an_interrupt_leaves_no_draft(files: int, start: Callable[..., subprocess.Popen[str]]) -> None:

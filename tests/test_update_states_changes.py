@@ -11,16 +11,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.test_update_states import (
-    BY,
-    METRICS,
-    check_answer,
-    day_log,
-    files_in,
-    refuses,
-    update,
-    write_logs,
-)
+from tests.test_update_states import BY, METRICS, check_answer, day_log, files_in, update, write_logs
+from tests.test_update_states_refused import refuses
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +50,7 @@ DRIFTS: dict[str, tuple[Callable[[pl.DataFrame], pl.DataFrame], str]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seen", [False, True], ids=["at once", "later"])
 @pytest.mark.parametrize(("change", "said"), DRIFTS.values(), ids=DRIFTS)
 def test_a_file_that_drifted_blocks_no_later_run(

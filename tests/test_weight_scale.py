@@ -10,7 +10,7 @@ import sklearn.metrics as sk
 import polars_mlmetrics as mlm
 from tests.cases import AVERAGES, CASES, NO_AVERAGE, Case, plain_cases
 from tests.frames import PLAIN, own_weights, plain
-from tests.oracle import both, same
+from tests.readings import both, same
 
 FACTORS = [1e-250, 1e-170, 1e-82, 1e-30, 1e30, 1e80, 1e160, 1e250]
 EXACT = 1e-12  # the order of a sum

@@ -1,1 +1,1 @@
-"""How long things take, and in how much memory. `make bench` runs them; `make test` never does."""
+"""How long things take, and in how much memory. `make bench` runs them, no other target does."""

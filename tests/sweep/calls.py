@@ -9,19 +9,8 @@ import polars as pl
 
 import polars_mlmetrics as mlm
 from tests import oracle
-from tests.sweep.asked import (
-    COUNTS,
-    NO_SETTING,
-    Leaf,
-    Node,
-    Plain,
-    Setting,
-    as_answer,
-    built,
-    of_table,
-    params_of,
-    value_of,
-)
+from tests.sweep.asked import COUNTS, Leaf, Node, Setting, as_answer, built, of_table, params_of, value_of
+from tests.sweep.derived import NO_SETTING, Plain
 from tests.sweep.settled import NULL, UNCLEAR, Answer
 from tests.sweep.tables import Key, Part, Table
 

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from tests.cases import CASES, Case
-from tests.sweep.asked import PLAIN, Applied, Averaged, Bound, Derived, Leaf, Made, Node, Plain, Scoped, Where
+from tests.sweep.asked import Leaf, Made, Node, Where
+from tests.sweep.derived import PLAIN, Applied, Averaged, Bound, Derived, Plain, Scoped
 from tests.sweep.tables import LABELS, SAMPLE_OF_TWO, TARGETS
 
 INFINITY = float("inf")

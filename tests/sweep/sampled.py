@@ -6,8 +6,9 @@ from random import Random
 from typing import Any
 
 from tests.sweep import drawn
-from tests.sweep.asked import Leaf, Node, inside
+from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
+from tests.sweep.derived import inside
 from tests.sweep.drawn import Draw
 from tests.sweep.tables import KEYS, SAMPLE_OF_TWO, Table
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import READINGS, Value, is_nan
-from tests.references import times, total
+from tests.oracle import Value, is_nan
+from tests.readings import READINGS
+from tests.references.rows import times, total
 
 ROUNDED = float(np.finfo(np.float32).eps)
 

@@ -75,9 +75,10 @@ def differing(got: Values, right: Values) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(
-    "by", [["fold"], pytest.param([], marks=pytest.mark.proof), pytest.param(KEYS, marks=pytest.mark.proof)], ids=str
-)
+LONG = pytest.mark.proof
+
+
+@pytest.mark.parametrize("by", [["fold"], pytest.param([], marks=LONG), pytest.param(KEYS, marks=LONG)], ids=str)
 @pytest.mark.parametrize("values_of", [of_rows, of_state])
 def test_each_bucket_left_out(values_of: Any, by: list[str]) -> None:
     assert differing(values_of(worlds(), by), expected(tuple(by))) == []

@@ -13,6 +13,7 @@ import polars as pl
 
 import polars_mlmetrics as mlm
 from tests import oracle
+from tests.readings import READINGS
 from tests.sweep.settled import UNCLEAR, Answer
 from tests.sweep.tables import Part, Table
 
@@ -242,7 +243,7 @@ def as_answer(leaf: Leaf, value: oracle.Value) -> Answer:
     if leaf.name in COUNTS:
         return Answer(value)
     least = 0.0 if leaf.name in SUMS else 1.0
-    return Answer(value, oracle.READINGS * max(abs(value), least))
+    return Answer(value, READINGS * max(abs(value), least))
 
 
 def value_of(leaf: Leaf, part: Part, roles: Mapping[str, Any]) -> Answer:

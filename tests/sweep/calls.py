@@ -9,6 +9,7 @@ import polars as pl
 
 import polars_mlmetrics as mlm
 from tests import oracle
+from tests.readings import READINGS
 from tests.sweep.asked import COUNTS, Leaf, Node, Setting, as_answer, built, of_table, params_of, value_of
 from tests.sweep.derived import NO_SETTING, Plain
 from tests.sweep.settled import NULL, UNCLEAR, Answer
@@ -212,7 +213,7 @@ class Call:
             "n_excluded": Answer(counts.n_excluded),
             "n_samples": Answer(counts.n_samples),
             "n_undefined": Answer(sum(counts.undefined.values())),
-            "support": Answer(counts.support, oracle.READINGS * abs(counts.support or 0.0) if known else 0.0),
+            "support": Answer(counts.support, READINGS * abs(counts.support or 0.0) if known else 0.0),
             "reason": UNCLEAR if value.unclear or value.or_null else Answer(1.0 if told else None),
         }
         if self.verb == "finish":

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars_mlmetrics as mlm
 from tests import oracle
+from tests.readings import READINGS
 from tests.references.rows import total
 from tests.sweep import settled
 from tests.sweep.asked import Counts, Leaf, Made, Node, Setting, Where, arguments, built, outcome
@@ -240,7 +241,7 @@ class Plain(Node):
 
     def answer(self, part: Part, setting: Setting) -> Answer:
         value = PLAIN[self.text](part.rows)
-        return Answer(value, oracle.READINGS * abs(value) if math.isfinite(value) else 0.0)
+        return Answer(value, READINGS * abs(value) if math.isfinite(value) else 0.0)
 
 
 PLAIN: dict[str, Callable[[list[dict[str, Any]]], float]] = {

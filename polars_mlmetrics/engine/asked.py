@@ -113,7 +113,7 @@ class Asked(ABC):
     def add(self, planned: Planned) -> Columns:
         """The columns that will hold the value of a measure, or of a mean over targets. Equal ones share them."""
         # However its columns are said.
-        key = planned.each(Measure.with_all_roles).key
+        key = planned.key_in_full
         if key not in self._settled:
             self._settled[key] = columns = Columns.numbered(len(self._settled))
             if isinstance(planned, OverTargets):

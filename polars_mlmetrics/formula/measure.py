@@ -84,6 +84,11 @@ class Planned(Node):
     def combined(self, values: Callable[[Planned], pl.Expr]) -> pl.Expr:
         return values(self)
 
+    @cached_property
+    def key_in_full(self) -> tuple[Any, ...]:
+        """Its key with every role written out: `truth` and `pl.col("truth")` are one column."""
+        return self.each(Measure.with_all_roles).key
+
 
 class Answer(NamedTuple):
     """What a formula answers of one unit."""

@@ -150,6 +150,15 @@ def test_the_words_of_the_design_are_used(file: Path) -> None:
     assert [word for word in sorted(WORDS_NOT_USED) if word in file.read_text()] == []
 
 
+MODES = ("state is None", "passes is None", "in_passes")
+
+
+@every_file
+def test_a_plan_has_no_modes(file: Path) -> None:
+    """What differs between rows, passes and states is in their sources."""
+    assert [mode for mode in MODES if mode in file.read_text()] == []
+
+
 # -- code that calls back into Python, or runs what it reads -----------------------------------------------------------
 
 FORBIDDEN = {

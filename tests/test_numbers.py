@@ -132,7 +132,7 @@ def test_no_sum_can_wrap(weighted: bool) -> None:
 
 def summed(metric: mlm.Metric, rows: pl.LazyFrame) -> Iterator[tuple[str, pl.DataType]]:
     """The statistics of a metric that are sums, each with its type."""
-    plan = Plan(Rows(rows, "label"), ["world"], Readings(rows, Table.of({})))
+    plan = Plan(Rows(rows, "label"), ["world"], Readings(rows.collect_schema(), Table.of({})))
     for measure in metric.tree.measures():
         plan.add(measure)
     for partial in plan._partials.values():

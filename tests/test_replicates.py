@@ -32,7 +32,7 @@ Values = dict[tuple[Any, ...], dict[str, Any]]
 
 def values(source: Source, by: list[str]) -> Values:
     """The values by group and by the bucket that is left out."""
-    plan = Plan(Replicates(source, by), [*by, WITHOUT], Readings(source.rows, Table.of({})))
+    plan = Plan(Replicates(source, by), [*by, WITHOUT], Readings(source.schema, Table.of({})))
     columns = [plan.value(metric.tree).alias(name) for name, metric in METRICS.items()]
     table = plan.groups().select(*by, WITHOUT, *columns).collect()
     return {tuple(row.pop(key) for key in [*by, WITHOUT]): row for row in table.to_dicts()}

@@ -9,7 +9,6 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
@@ -100,7 +99,7 @@ def evaluate(
 
     if split is None:
         return as_given(frame, table(None))
-    return as_given_later(frame, lambda: table(split), table(None))
+    return as_given_later(frame, lambda: table(split), lambda: table(None))
 
 
 def settled(query: Query, source: Source, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
@@ -111,10 +110,8 @@ def settled(query: Query, source: Source, min_samples: int | None, *, tidy: bool
     if tidy:
         _check_numbers(query)
 
-    readings = Readings(source.rows, query.roles)
-
     def of_grouping(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(source, by, readings)
+        plan = Plan(source, by, query.readings)
         accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
         tables = [plan.groups()] if accounts or samples is not None else []
@@ -149,10 +146,8 @@ def unsettled(query: Query, source: Source, per: Grain, min_samples: int | None,
     names = [metric.output_name for metric in metrics]
     query.check_names([*keys, *names])
 
-    readings = Readings(source.rows, query.roles)
-
     def of_grouping(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(source, by, readings)
+        plan = Plan(source, by, query.readings)
         values = [plan.value(metric, _unit_value).alias(metric.output_name) for metric in metrics]
         table = plan.units()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}

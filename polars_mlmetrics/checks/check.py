@@ -181,7 +181,7 @@ def _parts_of_ids(
     """Texts in parts that hold all those of a number; none where no two can be of one."""
     if not spelled.has_odd_ones:
         return []
-    if passes is None:
+    if not passes:
         return [spelled.rows]
     # Of files too, as the ids of one number may be in several.
     budget = MEMORY if memory is None else memory

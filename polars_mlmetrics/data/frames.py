@@ -33,14 +33,14 @@ def as_given(frame: AnyFrame, result: pl.LazyFrame) -> AnyFrame:
     return result.collect() if isinstance(frame, pl.DataFrame) else result
 
 
-def as_given_later(frame: AnyFrame, result: Callable[[], pl.LazyFrame], schema: pl.LazyFrame) -> AnyFrame:
-    """A result that asks the rows before there is a plan: of a LazyFrame, when it is collected.
+def as_given_later(frame: AnyFrame, result: Callable[[], pl.LazyFrame], alike: Callable[[], pl.LazyFrame]) -> AnyFrame:
+    """A result whose plan needs a look at the rows first: of a LazyFrame, when it is collected.
 
-    `schema` is a plan with the columns of the result.
+    `alike` gives a plan with the same columns that needs no such look.
     """
     if isinstance(frame, pl.DataFrame):
         return result().collect()
-    return pl.defer(lambda: result().collect(), schema=schema.collect_schema())
+    return pl.defer(lambda: result().collect(), schema=alike().collect_schema())
 
 
 def column_names(parameter: str, names: Any) -> list[str]:

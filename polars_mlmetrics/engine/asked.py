@@ -28,9 +28,9 @@ class Readings:
     `roles` are the query's own: what a measure is bound to beyond them shows in the names of its statistics.
     """
 
-    def __init__(self, rows: pl.LazyFrame, roles: Table) -> None:
+    def __init__(self, schema: pl.Schema, roles: Table) -> None:
         self.roles = roles
-        self._rows = rows
+        self._no_rows = pl.LazyFrame(schema=schema)
         self._measures: dict[tuple[object, ...], Measure] = {}
         self._types: dict[object, Types] = {}
         self._recorders: dict[tuple[object, ...], Recorder] = {}
@@ -60,7 +60,7 @@ class Readings:
     def _types_of(self, measure: Measure) -> Types:
         read = (identity(measure.roles), *measure.own_columns.names)
         if read not in self._types:
-            self._types[read] = types_of(self._rows, measure.table, measure.own_columns.names)
+            self._types[read] = types_of(self._no_rows, measure.table, measure.own_columns.names)
         return self._types[read]
 
 

@@ -39,7 +39,6 @@ class Replicates:
     def __init__(self, source: Source, by: Sequence[str]) -> None:
         self.source = source
         self.by = list(by)
-        self.rows = source.rows
         self.schema = source.schema
 
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:

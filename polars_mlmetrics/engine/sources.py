@@ -31,10 +31,6 @@ class Source(Protocol):
     def schema(self) -> pl.Schema:
         """The columns that a metric can read, and the keys."""
 
-    @property
-    def rows(self) -> pl.LazyFrame:
-        """Rows of that schema, for their types; of a state there are none."""
-
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         """The columns that tell the groups of a measure from one another while its units are folded."""
 

@@ -43,11 +43,6 @@ class StateRows:
     added: Sequence[pl.Expr] = field(default_factory=list)
     """Keys of the query, made of its by columns."""
 
-    @property
-    def rows(self) -> pl.LazyFrame:
-        """No rows, of the types that those of the log had."""
-        return pl.LazyFrame(schema=self.schema)
-
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         return by
 

@@ -21,6 +21,7 @@ from polars_mlmetrics.data.roles import (
     is_pattern,
     is_row_wise,
 )
+from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Node, on_shown
@@ -90,6 +91,11 @@ class Query:
     def roles(self) -> Table:
         """The roles, settled."""
         return Table.of(self.bound)
+
+    @cached_property
+    def readings(self) -> Readings:
+        """What the formulas of its metrics ask for: each is read once, however often the query is planned."""
+        return Readings(self.schema, self.roles)
 
     @cached_property
     def rows(self) -> pl.LazyFrame:

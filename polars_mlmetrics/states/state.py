@@ -10,7 +10,6 @@ import polars as pl
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later, check_frame
 from polars_mlmetrics.data.returned import Listed
 from polars_mlmetrics.data.roles import Roles, Table, checked_roles, text_of
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state import RESERVED, Contents, spec
@@ -85,7 +84,7 @@ def state(
 
     if split is None:
         return as_given(frame, table(None))
-    return as_given_later(frame, lambda: table(split), table(None))
+    return as_given_later(frame, lambda: table(split), lambda: table(None))
 
 
 def _as_columns(roles: Mapping[str, Any]) -> tuple[dict[str, Any], list[pl.Expr]]:
@@ -103,7 +102,7 @@ def _buckets(schema: pl.Schema, sample: Sequence[str], buckets: int) -> tuple[pl
 
 def _state(query: Query, passes: Passes | None, buckets: dict[str, Any] | None) -> pl.LazyFrame:
     named = {key.column: key.name for key in query.by} | ({BUCKET: "bucket"} if buckets else {})
-    plan = StateTable(source_of(query, passes), named, Readings(query.rows, query.roles))
+    plan = StateTable(source_of(query, passes), named, query.readings)
     for metric in query.metrics:
         plan.value(metric)
     # Samples are counted where they are folded anyway, which all metrics together decide.

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.readings import both, same
+from tests.readings import READINGS, both, same
 
 RNG = np.random.default_rng(9)
 ROWS = 60
@@ -154,7 +154,8 @@ def test_per_unit_there_is_nothing_to_average(per: Any) -> None:
     table = mlm.evaluate(PRICES, mlm.average_score(metric, target="model"), 1 - mlm.mae(), per=per).sort(per)
     expected = mlm.evaluate(PRICES, metric, per=per).sort(per)
     assert table.columns == [per, "average_score", "mae"]
-    assert table["average_score"].equals(expected["mae"])
+    # Two plans add up in orders of their own.
+    assert table["average_score"].to_list() == pytest.approx(expected["mae"].to_list(), rel=READINGS)
 
 
 def test_a_broken_target_is_heard() -> None:

@@ -89,7 +89,7 @@ class Rows:
         return [given.get(id(each)) or self._partial(each, by) for each in asked]
 
     def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        return units_of(asked, [each.units(self.coded(each.by, self.rows, by)) for each in asked])
+        return units_of(asked, [each.units(self.rows) for each in asked])
 
     def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
         if not coded:
@@ -166,8 +166,10 @@ class RowsInPasses(Rows):
         return [each.merged(pl.concat(tables).lazy()) for each, *tables in zip(asked, *found, strict=True)]
 
     def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        if not all(each.grain == "sample" and each.whole_samples for each in asked):
+        if asked[0].grain != "sample":
             return units_of(asked, [table for table, _ in self.partials(asked, by)])
+        if not all(each.whole_samples for each in asked):
+            return super().units(asked, by)
         with closing(self._parts(asked)) as parts:
             return pl.concat([units_of(asked, [each.units(rows) for each in asked]).collect() for rows in parts]).lazy()
 

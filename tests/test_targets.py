@@ -180,6 +180,8 @@ def test_flattened_is_all_targets_as_one() -> None:
     assert mlm.flattened(mlm.mae(average="macro")) == mlm.mae()
     assert mlm.flattened(mlm.multiclass_log_loss()) == mlm.multiclass_log_loss()
     assert mlm.flattened(mlm.average_score(mlm.multiclass_log_loss())) == mlm.multiclass_log_loss()
+    bound = mlm.average_score(mlm.mae()).on(score="p")  # it has the name of the mean no more, wherever that was kept
+    assert mlm.flattened(bound).output_name == "mae"
     for target in (None, "t"):
         assert mlm.flattened(mlm.average_score(mlm.mae(), target=target)) == mlm.mae()
         assert mlm.flattened(mlm.average_score(mlm.mae().alias("m"), target=target)) == mlm.mae().alias("m")

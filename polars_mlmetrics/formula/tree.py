@@ -44,7 +44,8 @@ class Named(Node):
 
     def with_parts(self, parts: Sequence[Node]) -> Node:
         (metric,) = parts
-        return replace(self, metric=metric)
+        # The name stays here, and goes where this does.
+        return replace(self, metric=replace(metric, called=None) if isinstance(metric, Measure) else metric)
 
     def combined(self, values: Callable[[Planned], pl.Expr]) -> pl.Expr:
         return self.parts[0].combined(values)

@@ -18,9 +18,6 @@ from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.targets import OverTargets
 
-FEW = 200
-"""How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
-
 
 class Readings:
     """What the formulas of measures ask for. Each is read once, for all groupings of a query.
@@ -148,9 +145,8 @@ class Asked(ABC):
         whole = recorder.is_of_whole_samples
         name = (measure.grain, recorder.run_name, whole, *keys)
         if name not in self._partials:
-            few_runs = recorder.cells is not None and recorder.cells <= FEW
             by = self.source.group_keys(measure, self.by)
             self._partials[name] = Partial(
-                by, measure.grain, keys, recorder.run_key, few_runs=few_runs, whole_samples=whole
+                by, measure.grain, keys, recorder.run_key, few_runs=recorder.has_few_runs, whole_samples=whole
             )
         return self._partials[name]

@@ -39,6 +39,10 @@ class Feature(NamedTuple):
         return (self.value.over(keys) if keys else self.value).alias(self.name)
 
 
+FEW = 200
+"""How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
+
+
 class Recorder:
     """Reads a formula by writing down what it asks for, and answers with the columns in which that will stand.
 
@@ -116,6 +120,11 @@ class Recorder:
         return pl.col(INTERNAL + name + self.suffix)
 
     # -- what was asked for ------------------------------------------------------------------------------------
+
+    @property
+    def has_few_runs(self) -> bool:
+        """Whether its runs can share a fold with the labels."""
+        return self.cells is not None and self.cells <= FEW
 
     @cached_property
     def merges(self) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.engine.asked import FEW, Asked, Readings
+from polars_mlmetrics.engine.asked import Asked, Readings
 from polars_mlmetrics.engine.digests import digests_of, is_from_elsewhere
 from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
 from polars_mlmetrics.engine.partials import Partial
@@ -192,8 +192,7 @@ class StateTable(Asked):
         for kind in self._kinds_of_bins():
             first = kind[0].recorder
             keys = label if any(needed.by_label for needed in kind) else []
-            few_runs = first.cells is not None and first.cells <= FEW
-            partial = Partial(self.by, "label" if keys else "group", keys, first.run_key, few_runs=few_runs)
+            partial = Partial(self.by, "label" if keys else "group", keys, first.run_key, few_runs=first.has_few_runs)
             for recorder, _ in kind:
                 assert recorder.run_key is not None
                 partial.fold.take_feature(recorder.run_key)

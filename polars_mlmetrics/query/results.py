@@ -66,10 +66,8 @@ def table_of(groups: pl.LazyFrame, by: Sequence[str], results: Sequence[Result],
     """One row a group, or a row for each group and metric."""
     if not tidy:
         return groups.select(*by, *(column for result in results for column in result.wide()))
-    rows = f"{INTERNAL}tidy"
-    return (
-        groups.select(*by, pl.concat_list(result.tidy() for result in results).alias(rows)).explode(rows).unnest(rows)
-    )
+    rows = pl.concat_list(result.tidy() for result in results)
+    return groups.select(*by, rows.alias(ROWS)).explode(ROWS).unnest(ROWS)
 
 
 def of_plain(name: str, samples: pl.Expr | None, min_samples: int | None) -> Result:

@@ -16,7 +16,7 @@ SETUP := pyproject.toml constraints.txt .ci/install
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # all targets share one .venv
-.PHONY: help demo test proofs check format docs bench clean
+.PHONY: help demo test proofs check format docs metrics bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -24,8 +24,9 @@ help: ## list the targets
 demo: $(PACKAGE) ## show what the library does, on a log of its own
 	@$(BIN)/python examples/demo.py
 
+# Two workers fill two cores: a second thread of Polars in each would cost, and gain nothing.
 test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to pytest)
-	@$(BIN)/python -m pytest -n 2 -m "not proof" $(ARGS)
+	@POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not proof" $(ARGS)
 
 proofs: $(DEV) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
 	@$(BIN)/python -m pytest -n 2 -m proof $(ARGS)
@@ -41,6 +42,9 @@ format: $(DEV) ## mend lint and formatting where that can be done by itself
 
 docs: $(DOCS) ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict
+
+metrics: $(PACKAGE) ## write docs/metrics.md anew, from the docstrings
+	@$(BIN)/python .ci/metrics_page.py
 
 bench: $(BENCH) ## time the library and others (ARGS="auc --rows 1000000" are given to the benchmarks)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)

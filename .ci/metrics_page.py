@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md, the page of every metric, from the catalogue: `python .ci/metrics_page.py`.
+"""Writes docs/metrics.md, the page of every metric, from the catalogue: `make metrics`.
 
 A test says when the page is not what this gives.
 """
@@ -7,11 +7,13 @@ import inspect
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.declaration import Declaration
+from polars_mlmetrics.formula.parameters import check_parameter
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 
@@ -44,10 +46,8 @@ prices = pl.DataFrame({"score": [3.0, 5.0, 2.5, 7.0, 4.0], "truth": [2.5, 5.0, 4
 names = pl.DataFrame({"sample": [1, 1, 2, 2], "score": ["x", "y", "x", "z"], "truth": ["x", "z", "x", "z"]})
 """
 
-# What a metric must be given, in the examples.
-GIVEN: dict[str, Any] = {
-    "beta": 2.0, "k": 2, "p": 0.6, "r": 0.6, "f": 0.3, "q": 0.25, "alpha": 0.9, "delta": 1.0,
-}  # fmt: skip
+# What a required parameter is in the examples: the first of these that its annotation admits.
+PROPOSED = [2, 0.25, 1.5]
 GRAIN_SAYS = {
     None: "takes averages",
     "group": "of the whole group",
@@ -62,7 +62,7 @@ def page() -> str:
 
 
 def head() -> Iterator[str]:
-    yield "<!-- Written by .ci/metrics_page.py from the catalogue: edit the docstrings, then run it. -->"
+    yield "<!-- Written by `make metrics` from the catalogue: edit the docstrings, then run it. -->"
     yield "# Metrics"
     yield ""
     yield (
@@ -82,7 +82,7 @@ def summary() -> Iterator[str]:
     yield "| metric | values | best | null when | returned labels only |"
     yield "|---|---|---|---|---|"
     for name, declaration in mlm.CATALOGUE.items():
-        cells = values(declaration), best(declaration), declaration.undefined_when, RETURNED[declaration.of_returned]
+        cells = values(declaration), best(declaration), declaration.null_when, RETURNED[not declaration.needs_negatives]
         yield f"| [{name}](#{name}) | {' | '.join(cells)} |"
     yield ""
 
@@ -113,7 +113,7 @@ def entry(declaration: Declaration) -> Iterator[str]:
     yield inspect.getdoc(getattr(mlm, declaration.name))
     yield ""
     yield f"* Values: {values(declaration)}; {BEST_SAYS[declaration.best]}."
-    yield f"* Null when: {declaration.undefined_when}."
+    yield f"* Null when: {declaration.null_when}."
     yield f"* Unit: {GRAIN_SAYS[declaration.grain]}."
     yield ""
     yield "```pycon"
@@ -152,11 +152,11 @@ def call(name: str) -> str:
 def examples(declaration: Declaration) -> Iterator[str]:
     log, roles = log_of(declaration)
     parameters = inspect.signature(getattr(mlm, declaration.name)).parameters
-    given = [repr(GIVEN[n]) for n, parameter in parameters.items() if parameter.default is parameter.empty]
+    given = list(map(repr, required(declaration).values()))
     yield example(declaration.name, log, given, roles)
     if "average" in parameters and declaration.grain is None and log == "films":
         yield example(declaration.name, log, [*given, 'average="macro"'], roles)
-    elif "k" in parameters and "k=None" in str(parameters["k"]):
+    elif "k" in parameters and parameters["k"].default is None:
         yield example(declaration.name, log, [*given, "k=2"], roles)
 
 
@@ -166,9 +166,8 @@ def example(name: str, log: str, given: list[str], roles: str) -> str:
 
 def log_of(declaration: Declaration) -> tuple[str, str]:
     """The log that an example reads, by what the formula asks of the door; and the roles to name."""
-    parameters = inspect.signature(getattr(mlm, declaration.name)).parameters
-    given = {n: GIVEN[n] for n, parameter in parameters.items() if parameter.default is parameter.empty}
-    (measure,) = getattr(mlm, declaration.name)(**given).tree.measures()
+    metric = getattr(mlm, declaration.name)(**required(declaration))
+    (measure,) = metric.tree.measures()
     guards = measure.probe.door.guards
     if "real" in guards:
         return "prices", ""
@@ -176,8 +175,26 @@ def log_of(declaration: Declaration) -> tuple[str, str]:
         return "names", ""
     if "gain" in guards:
         return "films", '.on(truth="grade")'
-    one_class = declaration.name in ("information_score", "top_k_accuracy") or declaration.name.startswith("multiclass")
-    return ("photos" if one_class else "films"), ""
+    of_films = LOG_NAMES["films"].select(metric).item()
+    is_broken = of_films is not None and math.isnan(of_films)  # by samples of several true labels
+    return ("photos" if is_broken else "films"), ""
+
+
+def required(declaration: Declaration) -> dict[str, Any]:
+    """The parameters that an example must give, with values."""
+    parameters = inspect.signature(declaration).parameters
+    names = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
+    return {name: proposed(declaration, name) for name in names}
+
+
+def proposed(declaration: Declaration, name: str) -> Any:
+    """A value that the annotation of a parameter admits."""
+    annotation = declaration.annotations[name]
+    for value in PROPOSED:
+        with suppress(mlm.ParameterError):
+            check_parameter(declaration.name, name, value, annotation)
+            return value
+    raise ValueError(f"{declaration.name}: no value of {PROPOSED} is one of {name}.")
 
 
 LOG_NAMES: dict[str, Any] = {}

@@ -9,7 +9,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.testing import check_metric
 
 
-@mlm.metric(range=(0, float("inf")), best="min", undefined_when="no rows")
+@mlm.metric(range=(0, float("inf")), best="min")
 def cost_of_errors(
     u: mlm.Unit, *, false_alarm: float = 1.0, threshold: mlm.Threshold = 0.5, average: mlm.Average = "micro"
 ) -> pl.Expr:

@@ -32,6 +32,7 @@ from polars_mlmetrics.formula.shared import Threshold
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.metrics import *
 from polars_mlmetrics.metrics.targets import average_score, flattened
+from polars_mlmetrics.query.groupings import cube, rollup
 from polars_mlmetrics.states.files import scan_states, write_state
 from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.state import compact, state
@@ -57,6 +58,7 @@ __all__ = [
     "check",
     "compact",
     "confusion",
+    "cube",
     "dedupe",
     "evaluate",
     "finish",
@@ -70,6 +72,7 @@ __all__ = [
     "profile",
     "raise_for",
     "ratio",
+    "rollup",
     "scan",
     "scan_states",
     "state",

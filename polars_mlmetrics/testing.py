@@ -52,7 +52,7 @@ def check_metric(metric: Metric, *, frame: pl.DataFrame | None = None, reference
     --------
     >>> import polars as pl, polars_mlmetrics as mlm
     >>> from polars_mlmetrics.testing import check_metric
-    >>> @mlm.metric(range=(0, 1), best="min", undefined_when="no rows")
+    >>> @mlm.metric(range=(0, 1), best="min")
     ... def high_scores(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
     ...     return mlm.ratio(u.sum("high", u.score > 0.9), u.rows())
     >>> check_metric(high_scores(), reference=lambda rows: (rows["score"] > 0.9).mean())

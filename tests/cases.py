@@ -234,7 +234,7 @@ def averages_of(name: str) -> dict[str, Any]:
 
 
 def variants(name: str) -> Iterator[dict[str, Any]]:
-    """The parameters beside the average: its own, and after them those that many metrics share."""
+    """The parameters other than the average: its own, and after them those that many metrics share."""
     base = {key: values_of(parameters(name)[key])[0] for key in sorted(required(name))}
     yield from own_variants(name, base)
     shared = {
@@ -276,11 +276,11 @@ def of_average(average: str) -> list[Case]:
     return [case for case in CASES if case.average == average]
 
 
-def thinned(average: str, keep: int = 3) -> list[Case]:
-    """The plain cases of an average, and every so many of the others: other ones for each average."""
+def thinned(average: str, keep: int = 3, turn: int = 0) -> list[Case]:
+    """The plain cases of an average, and every so many of the others: other ones for each average and turn."""
     if average == NO_AVERAGE:
         return of_average(average)  # they are few
-    turn = list(AVERAGES).index(average)
+    turn += list(AVERAGES).index(average)
     return [case for place, case in enumerate(of_average(average)) if case.is_plain or (place + turn) % keep == 0]
 
 

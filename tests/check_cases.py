@@ -48,7 +48,7 @@ def check(frame: Any, **options: Any) -> pl.DataFrame:
 
 
 def told(frame: Any, **options: Any) -> dict[str, int]:
-    """What is found beside sizes: the problems, and how often they are there."""
+    """What is found besides sizes: the problems, and how often they are there."""
     rows = check(frame, **options).rows(named=True)
     return {row["problem"]: row["count"] for row in rows if row["problem"] not in SIZES}
 
@@ -77,7 +77,7 @@ OF_FILES = ["ids_made_one"]
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, the smallest table that has it, and what is told of it."""
+    """A problem, the smallest table that has it, and what is reported of it."""
 
     problem: str
     severity: str

@@ -1,4 +1,4 @@
-"""Settings of the whole test run. Fixtures live beside the tests that use them."""
+"""Settings of the whole test run. Fixtures are in the files of the tests that use them."""
 
 import os
 from collections import Counter
@@ -15,21 +15,30 @@ settings.register_profile("ci", settings.get_profile("explore"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--every", type=int, default=1, metavar="N", help="run the first of every N cases of a test")
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` is looked at
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test of many cases that says `one_in(n)`, all but every n-th are proofs."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test of many cases that says `one_in(n)`, all but every n-th are proofs; `--every` takes them out."""
     places: Counter[str] = Counter()
+    left_out = []
     for item in items:
+        test = item.nodeid.partition("[")[0]
         mark = item.get_closest_marker("one_in")
-        if mark is not None:
-            test = item.nodeid.partition("[")[0]
-            if places[test] % mark.args[0]:
-                item.add_marker(pytest.mark.proof)
-            places[test] += 1
+        if mark is not None and places[test] % mark.args[0]:
+            item.add_marker(pytest.mark.proof)
+        if places[test] % config.getoption("every"):
+            left_out.append(item)
+        places[test] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 # They start processes, or measure them: at once they would disturb one another.
-OF_PROCESSES = {"test_memory", "test_ranking_of_many_rows", "test_threads", "test_update_states_at_once"}
+OF_PROCESSES = {"test_floor", "test_memory", "test_ranking_of_many_rows", "test_threads", "test_update_states_at_once"}
 # Every case works out all that it compares.
 SHARES_NOTHING = {"test_random", "test_sweep", "test_law_of_targets"}
 

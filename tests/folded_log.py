@@ -100,7 +100,12 @@ FEW = [
 
 def evaluated(log: pl.DataFrame, *metrics: Any, **options: Any) -> pl.DataFrame:
     """What the rows give. As a lazy frame they may lack thresholds for some labels."""
-    return mlm.evaluate(log.lazy(), *metrics, progress=False, **options).collect()
+    return as_a_state_knows(mlm.evaluate(log.lazy(), *metrics, progress=False, **options).collect())
+
+
+def as_a_state_knows(table: pl.DataFrame) -> pl.DataFrame:
+    """A table without the one count that a state does not hold: of samples that lie in other slices too."""
+    return table.with_columns(n_split=pl.lit(None, dtype=pl.Int64)) if "n_split" in table.columns else table
 
 
 def folded(log: pl.DataFrame, *metrics: Any, **options: Any) -> pl.DataFrame:

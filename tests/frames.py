@@ -1,4 +1,4 @@
-"""Awkward frames for the laws: one long table of many small worlds, told apart by the keys `world` and `fold`.
+"""Awkward frames for the laws: one long table of many small worlds, one for each value of the keys `world` and `fold`.
 
 A world is a group. Some are awkward in themselves (ties, nulls, one row, nothing left); most are one of the two plain
 worlds changed in a way that a law knows the effect of: rows in another order, samples repeated, a weight made 0.

@@ -1,4 +1,4 @@
-"""A metric that reads a column of its own beside the roles, and its value in plain Python."""
+"""A metric that reads a further column, and its value in plain Python."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -246,7 +246,7 @@ def wide(data: Data, folder: Path) -> pl.DataFrame:
 
 @adapter(digits, tumours, topics)
 def wide_with_models(data: Data, folder: Path) -> pl.DataFrame:
-    """One row for each sample: the scores of all models lie beside each other, and share the truths."""
+    """One row for each sample: the scores of all models in columns, and the truths that they share."""
     models = {part.model: [one for one in data.parts if one.model == part.model] for part in data.parts}
     tables = [
         pl.concat(wide_of(data, part, "p_{model}_{label}", "is_{label}").drop("model") for part in parts)

@@ -167,7 +167,7 @@ def test_predict_proba_of_a_classifier_of_several_outputs() -> None:
         ([(3, 2), (3,)], "score[1] has (3,)."),
     ],
 )
-def test_an_output_of_another_shape_is_told(shapes: list[tuple[int, ...]], said: str) -> None:
+def test_an_output_of_another_shape_is_reported(shapes: list[tuple[int, ...]], said: str) -> None:
     refused(said, [np.zeros(shape) for shape in shapes], TRUTH)
 
 
@@ -251,7 +251,7 @@ def test_classes_of_a_classifier() -> None:
         ([0, 1, 1], [["a", "b"]], "labels has the shape (1, 2): it must have one dimension"),
     ],
 )
-def test_wrong_classes_and_labels_are_told(classes: Any, labels: Any, said: str) -> None:
+def test_wrong_classes_and_labels_are_reported(classes: Any, labels: Any, said: str) -> None:
     refused(said, SCORE, classes, labels=labels)
 
 
@@ -259,7 +259,7 @@ def test_booleans_are_classes_of_two_columns_only() -> None:
     refused("truth has classes of type Boolean, and score has 3 columns", np.zeros((2, 3)), [True, False])
 
 
-def test_labels_of_a_binary_table_are_told() -> None:
+def test_labels_of_a_binary_table_are_reported() -> None:
     refused(
         "labels are the names of the columns of score, but score has the shape (2,)",
         [0.1, 0.2],
@@ -326,7 +326,7 @@ def test_nulls_of_polars_stay_null() -> None:
         ([0.5, "x"], [1, 0], "score holds values of different types."),
     ],
 )  # fmt: skip
-def test_wrong_arrays_are_told(score: Any, truth: Any, said: str) -> None:
+def test_wrong_arrays_are_reported(score: Any, truth: Any, said: str) -> None:
     refused(said, score, truth)
 
 
@@ -343,7 +343,7 @@ def test_wrong_arrays_are_told(score: Any, truth: Any, said: str) -> None:
         ({"sample_weight": 2.0}, "sample_weight has the shape (), and score has 3 samples"),
     ],
 )
-def test_wrong_samples_and_weights_are_told(arguments: dict[str, Any], said: str) -> None:
+def test_wrong_samples_and_weights_are_reported(arguments: dict[str, Any], said: str) -> None:
     refused(said, SCORE, TRUTH, **arguments)
 
 
@@ -364,6 +364,6 @@ def test_one_column_of_scores_is_no_class() -> None:
     assert from_arrays([[0.1], [0.2]], [[0], [1]])["truth"].to_list() == [0, 1]
 
 
-def test_outputs_of_three_columns_are_told() -> None:
+def test_outputs_of_three_columns_are_reported() -> None:
     with pytest.raises(mlm.ParameterError, match=r"score\[0\] has \(2, 3\): each must be \(n, 2\)"):
         from_arrays([np.zeros((2, 3)), np.zeros((2, 3))], [[0, 1], [1, 0]])

@@ -65,7 +65,7 @@ def test_duplicates_are_counted_and_five_are_named() -> None:
 
 
 @pytest.mark.parametrize("log", [TWICE, TWICE.lazy()], ids=["DataFrame", "LazyFrame"])
-def test_duplicates_are_refused_by_dedupe_that_is_told_nothing(log: Any) -> None:
+def test_duplicates_are_refused_by_dedupe_without_options(log: Any) -> None:
     message = raised(mlm.TableError, mlm.dedupe, log)
     assert message.startswith("7 rows are copies")
     assert "by sample and label, such as sample=1, label=a." in message
@@ -189,3 +189,12 @@ def test_a_key_of_another_type_in_one_state_of_a_concat() -> None:
 def test_a_key_of_another_type_in_the_truths(name: str, dtype: Any) -> None:
     message = raised(mlm.ColumnError, with_truths, RETURNED, TRUTHS.cast({"sample": dtype}))
     assert message == f"column 'sample' is Int64 in returned and {name} in truths: cast one of them."
+
+
+# -- null label key ----------------------------------------------------------------------------------------------------
+
+
+def test_null_label_is_not_above_another_label() -> None:
+    """Without its false row of 0.9, which has no label, sample 1 has no negative."""
+    log = put(label=["a", None, "a", "b"], score=[0.5, 0.9, 0.5, 0.1], truth=[1, 0, 1, 0])
+    assert values(log, mlm.labelwise_precision(), mlm.labelwise_precision(average={"a": 1})) == [1, 1]

@@ -81,7 +81,7 @@ TRUTHS = pl.DataFrame({"sample": [1, 1, 9], "label": ["b", "c", "a"]})
 
 
 def test_a_true_label_that_was_not_scored_is_missed() -> None:
-    """Of b and c one was found; the rows that were not returned are told from the others."""
+    """Of b and c one was found; the rows that were not returned are not counted as found."""
     table = with_truths(RETURNED, TRUTHS.head(2))
     assert table.filter(listed="not returned").select("label", "score", "truth").rows() == [("c", -INF, True)]
     assert values(table, mlm.recall_at(2)) == [0.5]

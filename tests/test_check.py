@@ -34,7 +34,7 @@ def test_every_problem_has_a_case() -> None:
 
 
 @of_each(CASES)
-def test_a_problem_is_told_as_it_is(case: Case) -> None:
+def test_a_problem_is_reported_as_it_is(case: Case) -> None:
     row = row_of(case.problem, case.log, **case.asked)
     assert (row["severity"], row["count"], row["of"]) == (case.severity, case.count, case.of)
     assert row["share"] == pytest.approx(case.count / case.total, rel=1e-15)
@@ -116,7 +116,7 @@ def test_a_lazy_table_is_the_same(case: Case) -> None:
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 
-def test_of_a_clean_table_the_sizes_are_told_alone() -> None:
+def test_of_a_clean_table_the_sizes_are_reported_alone() -> None:
     table = check(CLEAN)
     assert table["problem"].to_list() == SIZES
     assert table["severity"].to_list() == ["info"] * 4

@@ -196,7 +196,7 @@ def test_models_contradict_each_other_where_by_names_them_alone() -> None:
 
 
 def of_columns(frame: pl.DataFrame, by: Any) -> dict[str, tuple[str, int]]:
-    """What is told of the columns of by: of each, the problem and its count."""
+    """What is reported of the columns of by: of each, the problem and its count."""
     kinds = ["key_varies_in_sample", "sample_in_several", "sample_not_in_all", "samples_in_common"]
     rows = check(frame, by=by).filter(pl.col("problem").is_in(kinds)).rows(named=True)
     named = {re.findall(r"'([^']*)'", row["meaning"])[0]: (row["problem"], row["count"]) for row in rows}
@@ -217,7 +217,7 @@ def test_a_sample_in_two_folds_leaks() -> None:
     assert (row["severity"], row["count"], row["share"], row["examples"]) == ("warning", 1, 0.5, ["sample=1"])
 
 
-def test_samples_that_some_models_lack_are_told() -> None:
+def test_samples_that_some_models_lack_are_reported() -> None:
     log = pl.concat([MODELS, CLEAN.with_columns(pl.col("sample") + 2, model=pl.lit("x"))])
     log = log.filter(pl.col("sample") < 4)
     row = row_of("sample_not_in_all", log, by="model")
@@ -232,7 +232,7 @@ def test_samples_that_two_of_three_models_have_each_are_not_in_common() -> None:
     assert told(pl.concat(rows), by="model") == {"sample_not_in_all": 3, "label_never_true": 1}
 
 
-def test_a_country_that_varies_within_a_sample_is_told() -> None:
+def test_a_country_that_varies_within_a_sample_is_reported() -> None:
     row = row_of("key_varies_in_sample", COUNTRIES, by="country")
     assert row["meaning"].startswith("The rows of a sample differ in 'country'")
 
@@ -242,12 +242,12 @@ def test_an_unknown_country_is_another_one() -> None:
     assert of_columns(log, "country") == {"country": ("key_varies_in_sample", 1)}
 
 
-def test_a_key_that_is_of_the_sample_is_not_told() -> None:
+def test_a_key_that_is_of_the_sample_is_not_reported() -> None:
     log = over(COUNTRIES.with_columns(country=pl.Series(["DE", "DE", "FR", "FR", None, None])), "model", "xy")
     assert of_columns(log, ["model", "country"]) == {"model": ("samples_in_common", 3)}
 
 
-def test_each_of_several_columns_is_told_by_itself() -> None:
+def test_each_of_several_columns_is_reported_by_itself() -> None:
     log = over(COUNTRIES.with_columns(fold=pl.Series([1, 1, 2, 2, 1, 1])), "model", "xy")
     leak = COUNTRIES.head(2).with_columns(fold=pl.lit(2, pl.Int64), model=pl.lit("x"))
     log = pl.concat([log, leak.select(log.columns)])

@@ -64,7 +64,7 @@ def test_the_line_of_csv_mends_it_and_nothing_else(tmp_path: Path) -> None:
     assert "duplicate" not in told(after)
 
 
-def test_the_line_keeps_what_the_scan_was_told(tmp_path: Path) -> None:
+def test_the_line_keeps_the_options_of_the_scan(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "log.csv", IDS, separator=";")
     told_too = {"score": pl.Float32, "truth": pl.String}
     log = pl.scan_csv(path, separator=";", comment_prefix="#", null_values=["0"], schema_overrides=told_too)

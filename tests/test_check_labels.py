@@ -128,7 +128,7 @@ def test_labels_that_do_not_look_alike(one: Any, other: Any) -> None:
     assert "labels_alike" not in told(labelled(one, other))
 
 
-def test_labels_that_look_alike_are_told_side_by_side() -> None:
+def test_labels_that_look_alike_are_reported_side_by_side() -> None:
     labels = ["b", "Cat", "a", "B", "dog", "cat"]
     log = pl.DataFrame({"sample": 1, "label": labels, "score": 0.5, "truth": [1, 1, 1, 1, 1, 0]})
     row = row_of("labels_alike", log)

@@ -112,7 +112,7 @@ def test_a_scan_is_the_table_in_its_file(tmp_path: Path) -> None:
         assert_frame_equal(found_in(scan, **options, thorough=False), found_in(LOG, **options, thorough=False))
 
 
-def test_progress_is_told_where_there_are_several_passes(capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_reported_where_there_are_several_passes(capfd: pytest.CaptureFixture[str]) -> None:
     mlm.check(LOG, passes=2)
     said = capfd.readouterr()
     assert said.out == ""

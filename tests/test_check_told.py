@@ -22,7 +22,7 @@ from tests.test_check import everything
 # -- examples ----------------------------------------------------------------------------------------------------------
 
 
-def test_five_examples_are_told_at_most_and_they_are_the_first() -> None:
+def test_five_examples_are_reported_at_most_and_they_are_the_first() -> None:
     log = over(CLEAN, "model", range(20)).with_columns(score=pl.lit(None, pl.Float64), truth=1)
     log = pl.concat([log, log]).with_columns(w=pl.int_range(pl.len()))
     table = check(log, by="model", weight="w").filter(~pl.col("problem").is_in(SIZES))
@@ -93,7 +93,7 @@ def secrets() -> tuple[pl.DataFrame, dict[str, Any], list[str]]:
     return log, asked, words
 
 
-def test_keys_and_values_are_in_what_is_told() -> None:
+def test_keys_and_values_are_in_the_report() -> None:
     """The guard of the next tests: it is these words that they look for."""
     log, asked, words = secrets()
     assert [word for word in words if word not in check(log, **asked).write_json()] == []
@@ -179,7 +179,7 @@ def test_the_error_says_what_is_left_of_a_table() -> None:
 
 
 @pytest.mark.parametrize(("rows", "share"), [(1000, "0.1%"), (1001, "0.000999"), (3, "33.3%"), (10**6, "1e-06")])
-def test_a_small_share_is_told_as_it_is(rows: int, share: str) -> None:
+def test_a_small_share_is_reported_as_it_is(rows: int, share: str) -> None:
     log = pl.DataFrame({"score": 0.5, "truth": pl.int_range(rows, eager=True) % 2}).with_row_index()
     log = log.with_columns(score=pl.when(pl.col("index") > 0).then("score").otherwise(NAN))
     with pytest.raises(mlm.TableError, match=re.escape(f"score_nan in 1 of the rows ({share}), such as score=nan")):

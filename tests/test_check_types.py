@@ -240,7 +240,7 @@ def test_columns_of_any_name(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["weight", "weights", "w", "sample_weight", "sample_weights"])
-def test_a_weight_that_is_not_named_is_told(name: str) -> None:
+def test_a_weight_that_is_not_named_is_reported(name: str) -> None:
     log = CLEAN.with_columns(pl.lit(2).alias(name))
     assert told(log) == {"weight_unused": 4}
     assert told(log, weight=name) == told(log, weight=pl.col(name) * 2) == {}

@@ -1,7 +1,7 @@
-"""docs/conventions.md is run: each row of its tables says what a call of ours gives, beside the call of another system.
+"""docs/conventions.md is run: each row of its tables has a call of another system, ours, and what both give.
 
 `ours` is worked out by both readings, on the log as it stands at that place of the page. `theirs` is worked out too
-where the system is installed beside the tests: that is scikit-learn. The page says how the other numbers were had.
+where the tests install the system: that is scikit-learn. The page says how the other numbers were obtained.
 """
 
 import math

@@ -239,7 +239,7 @@ def test_a_table_without_copies_is_given_back() -> None:
 
 
 @pytest.mark.parametrize("frame", [LOG, LOG.lazy()], ids=["DataFrame", "LazyFrame"])
-def test_copies_are_told_with_their_number_and_an_example(frame: Any) -> None:
+def test_copies_are_reported_with_their_number_and_an_example(frame: Any) -> None:
     said = "3 rows are copies by sample and label, such as sample=1, label=cat. "
     with pytest.raises(mlm.TableError, match=f"^{re.escape(said)}") as caught:
         mlm.dedupe(frame)
@@ -262,7 +262,7 @@ def test_a_long_key_is_cut() -> None:
 
 
 @pytest.mark.parametrize("codes", [1, 3])
-def test_keys_of_one_code_are_told_apart(codes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_one_code_are_distinct(codes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     code_of = duplicates.code_of
     monkeypatch.setattr(duplicates, "code_of", lambda columns: code_of(columns) % codes)
     assert mlm.dedupe(NULLS.head(6)).height == 6

@@ -212,7 +212,7 @@ def test_an_example_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_page_of_metrics_is_what_the_catalogue_gives() -> None:
     written = runpy.run_path(str(ROOT / ".ci" / "metrics_page.py"))["page"]()
-    assert written == (ROOT / "docs" / "metrics.md").read_text(), "run: python .ci/metrics_page.py"
+    assert written == (ROOT / "docs" / "metrics.md").read_text(), "run: make metrics"
 
 
 # --- what lists other things ------------------------------------------------------------------------------------------

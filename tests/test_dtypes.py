@@ -55,7 +55,7 @@ def of_truth(*kinds: str) -> list[Case]:
     return [case for case in CASES if case.declared.truth in kinds]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64, pl.Boolean, pl.Float32, pl.Decimal(10, 2)])
 def test_truth(dtype: pl.DataType) -> None:
     compare(FRAME.with_columns(pl.col("truth").cast(dtype)), FRAME, of_truth("binary"))
@@ -68,6 +68,7 @@ def test_boolean_truth_where_other_numbers_are_allowed() -> None:
     compare(hard.with_columns(pl.col(columns).cast(pl.Boolean)), hard, cases)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Decimal(10, 2)])
 def test_truth_of_other_numbers(dtype: pl.DataType) -> None:
     columns = ["soft", "real", "gain", "amount"]
@@ -76,7 +77,7 @@ def test_truth_of_other_numbers(dtype: pl.DataType) -> None:
             of_truth("soft", "real", "gain", "positive", "above -1"))  # fmt: skip
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int16, pl.UInt64, pl.Float32, pl.Decimal(6, 1)])
 def test_weight(dtype: pl.DataType) -> None:
     """Unsigned ones too: no difference or product of weights wraps."""
@@ -204,7 +205,7 @@ SAMPLES = {
 OF_SAMPLES = [case for case in [*CASES, *BY_CASE] if case.grain == "sample" or case.looks_across or case.counts_rows]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_sample(kind: str) -> None:
     compare(FRAME.with_columns(sample=SAMPLES[kind]), FRAME, OF_SAMPLES)
@@ -236,7 +237,7 @@ KEYS = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("kind", KEYS)
 def test_by(kind: str) -> None:
     """Keys of any type, of which one is null, keep their type and their groups."""

@@ -1,4 +1,4 @@
-"""Parameters and roles that are not right are told when they are given, in words that help."""
+"""Parameters and roles that are not right are errors when they are given, in words that help."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Columns, keys and names that are not right are told when a verb is called."""
+"""Columns, keys and names that are not right are errors when a verb is called."""
 
 from datetime import date
 from typing import Any

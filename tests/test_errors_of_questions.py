@@ -1,4 +1,4 @@
-"""Questions that have no answer, units that are not there and misspelt names are told."""
+"""Questions that have no answer, units that are not there and misspelt names are errors."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Numbers of a row, classes and labels that cannot be compared are told."""
+"""Numbers of a row, classes and labels that cannot be compared are errors."""
 
 import math
 from typing import Any
@@ -47,7 +47,7 @@ def test_a_number_of_the_row_that_is_not_there(metric: mlm.Metric, message: str)
     assert raised(mlm.ColumnError, lambda: mlm.evaluate(CLASSES, metric)) == message
 
 
-def test_a_prior_that_is_not_known_is_told() -> None:
+def test_a_prior_that_is_not_known_is_reported() -> None:
     (row,) = mlm.evaluate(CLASSES, mlm.information_score(prior={"b": 0.5}), tidy=True).collect().to_dicts()
     assert row["value"] is None
     assert row["reason"] == "rows without a prior: 1"

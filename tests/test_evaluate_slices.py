@@ -1,4 +1,6 @@
-"""`evaluate(slices=)`: the whole, then each slice, sorted and told by text."""
+"""`evaluate(slices=)`: the whole, then each slice, sorted, and named by text."""
+
+from collections.abc import Callable
 
 import polars as pl
 import pytest
@@ -61,7 +63,7 @@ def test_labels_may_be_categories(dtype: pl.DataType) -> None:
     assert log.select(metrics).row(0) == (2 / 3, 0.25, 2.0)
 
 
-def test_slices_of_any_type_are_sorted_by_value_and_told_by_text() -> None:
+def test_slices_of_any_type_are_sorted_by_value_and_named_by_text() -> None:
     log = CHAMPION.with_columns(
         tier=pl.Series(["low", "low", "high", None], dtype=pl.Enum(["low", "high"])),
         ratio=pl.Series([2.5, 10.0, None, 2.5]),
@@ -118,3 +120,31 @@ def test_a_slice_is_what_the_rows_alone_give() -> None:
         if sliced_by:
             mine = mine.filter(pl.col(sliced_by).eq_missing(found[sliced_by].item()))
         assert_frame_equal(found.select(pl.col(m.meta.output_name()) for m in metrics), mine.select(metrics))
+
+
+def test_cube_and_rollup_are_those_of_sql() -> None:
+    assert mlm.cube("a", "b", "c") == [["a"], ["b"], ["c"], ["a", "b"], ["a", "c"], ["b", "c"], ["a", "b", "c"]]
+    assert mlm.cube("a", "b", depth=1) == [["a"], ["b"]]
+    assert mlm.rollup("a", "b") == [["a"], ["a", "b"]]
+    table = mlm.evaluate(CHAMPION, mlm.n_rows(), slices=mlm.cube("device", "country"))
+    sql = pl.SQLContext(log=CHAMPION).execute(
+        "SELECT device, country, COUNT(*) AS n_rows FROM log GROUP BY GROUPING SETS ((), (device), (country), "
+        "(device, country))",
+        eager=True,
+    )
+    columns = ["device", "country", "n_rows"]
+    assert sorted(table.select(columns).rows(), key=str) == sorted(sql.select(columns).rows(), key=str)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (mlm.cube, "cube needs at least one column"),
+        (lambda: mlm.cube(["a", "b"]), r"cube takes columns one by one, names or expressions, not \['a', 'b'\]"),  # type: ignore[arg-type]
+        (lambda: mlm.cube("a", depth=0), "cube: depth must be a whole number of at least 1"),
+        (lambda: mlm.rollup("a", "a"), "rollup names the column 'a' twice"),
+    ],
+)
+def test_columns_of_no_cube_are_refused(wrong: Callable[[], object], said: str) -> None:
+    with pytest.raises(mlm.ParameterError, match=said):
+        wrong()

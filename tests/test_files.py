@@ -200,7 +200,7 @@ def test_a_file_that_is_named_twice_is_named(sources: list[Any]) -> None:
         files_of(given)
 
 
-def test_two_names_of_one_file_are_both_told() -> None:
+def test_two_names_of_one_file_are_both_reported() -> None:
     make("a.parquet")
     Path("b.parquet").symlink_to("a.parquet")
     with pytest.raises(mlm.FileError) as caught:

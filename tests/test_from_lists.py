@@ -211,7 +211,7 @@ UNEQUAL: list[tuple[dict[str, list[Any]], Any, str]] = [
 
 
 @pytest.mark.parametrize(("columns", "label", "said"), UNEQUAL)
-def test_lists_of_different_lengths_in_a_row_are_told(columns: dict[str, list[Any]], label: Any, said: str) -> None:
+def test_lists_of_different_lengths_in_a_row_are_reported(columns: dict[str, list[Any]], label: Any, said: str) -> None:
     arguments = {"label": label, "true_labels": "true" if "true" in columns else None}
     refused(mlm.ColumnError, said, from_lists, lists(**columns), **arguments)
     for engine in ("streaming", "in-memory"):
@@ -233,7 +233,7 @@ def test_the_sample_of_such_a_row_is_named() -> None:
         (pl.Struct({"a": pl.Float64}), pl.Array(pl.Int64, 3), None),
     ],
 )
-def test_lengths_that_the_types_tell_are_told_at_the_call(score: Any, truth: Any, label: Any) -> None:
+def test_lengths_that_the_types_show_are_compared_at_the_call(score: Any, truth: Any, label: Any) -> None:
     frame = pl.LazyFrame(schema={"score": score, "truth": truth})
     refused(mlm.ColumnError, "the lists of a row must have one length", from_lists, frame, label=label)
 
@@ -267,7 +267,7 @@ def test_lengths_that_the_types_tell_are_told_at_the_call(score: Any, truth: Any
         ({"score": pl.Struct({"a": pl.String}), "truth": "i"}, {}, mlm.ColumnError, "score field 'a' is String"),
     ],
 )  # fmt: skip
-def test_a_column_that_is_no_list_of_its_kind_is_told(
+def test_a_column_that_is_no_list_of_its_kind_is_reported(
     types: dict[str, Any], arguments: dict[str, Any], error: type[mlm.MetricError], said: str
 ) -> None:
     short = {

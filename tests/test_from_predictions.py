@@ -98,7 +98,7 @@ def test_other_columns_may_be_called_like_the_roles_where_they_are_not_kept() ->
         ({"score": ["a"], "truth": ["a"]}, {"classes": ["a", None]}, mlm.ParameterError, "classes holds a null"),
     ],
 )
-def test_wrong_classes_are_told(
+def test_wrong_classes_are_reported(
     columns: dict[str, list[Any]], arguments: dict[str, Any], error: type[mlm.MetricError], said: str
 ) -> None:
     refused(error, said, from_predictions, pl.LazyFrame(columns), **arguments)

@@ -14,7 +14,7 @@ TWO_MODELS = {
 }  # fmt: skip
 
 
-def test_a_model_that_the_pattern_leaves_out_is_told() -> None:
+def test_a_model_that_the_pattern_leaves_out_is_reported() -> None:
     wide = pl.DataFrame(TWO_MODELS)
     said = (
         "columns 'new_cat', 'new_dog' have the labels of score='old_{label}' in their names, but no pattern matches "
@@ -43,7 +43,7 @@ def test_a_model_that_the_pattern_leaves_out_is_told() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_columns_that_have_every_label_in_their_names_are_told(beside: dict[str, Any], is_told: bool) -> None:
+def test_columns_that_have_every_label_in_their_names_are_reported(beside: dict[str, Any], is_told: bool) -> None:
     wide = pl.DataFrame({"id": [7], "p_cat": [0.9], "p_dog": [0.1], "y_cat": [1], "y_dog": [0], **beside})
     if is_told:
         with pytest.raises(mlm.ColumnError, match="but no pattern matches them"):
@@ -179,7 +179,7 @@ def test_all_columns_that_are_expected_are_named() -> None:
         (3, "y_{label}", mlm.ParameterError, "score takes a pattern of column names"),
     ],
 )
-def test_a_wrong_pattern_is_told(score: Any, truth: str, error: type[mlm.MetricError], said: str) -> None:
+def test_a_wrong_pattern_is_reported(score: Any, truth: str, error: type[mlm.MetricError], said: str) -> None:
     refused(error, said, from_wide, pl.LazyFrame({"p_a": [0.5], "y_a": [1]}), score, truth)
 
 
@@ -221,6 +221,6 @@ def test_texts_stay_texts() -> None:
         ([[0.5], [0.5]], "score 'score_a' is List(Float64): it must be a plain value."),
     ],
 )
-def test_types_that_do_not_go_together_are_told(values: list[Any], said: str) -> None:
+def test_types_that_do_not_go_together_are_reported(values: list[Any], said: str) -> None:
     wide = pl.LazyFrame({"score_a": values[:1], "score_b": values[1:], "truth_a": [1], "truth_b": [0]})
     refused(mlm.ColumnError, said, from_wide, wide)

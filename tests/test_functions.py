@@ -152,6 +152,18 @@ def test_of_others_no_end_is_known(metric: mlm.Metric) -> None:
     assert metric.best is None
 
 
+@pytest.mark.parametrize("metric", [mlm.f1() * 2, mlm.f1() / 2, -2 * -mlm.f1(), -2 / mlm.f1(), 2 / -mlm.f1()], ids=repr)
+def test_a_number_keeps_the_good_end_or_turns_it(metric: mlm.Metric) -> None:
+    """A negative factor turns it, and so does division by the metric; both together keep it."""
+    assert metric.best == "max"
+    assert (-1 * metric).best == (metric / -3).best == "min"
+
+
+def test_division_by_a_metric_turns_the_good_end() -> None:
+    assert (2 / mlm.f1()).best == "min"
+    assert (2 / mlm.log_loss()).best == "max"
+
+
 def test_the_worst_by_a_function() -> None:
     metric = mlm.accuracy(average="samples").round(1).cast(pl.Int64)
     assert mlm.worst(A, metric, k=1).row(0) == (2, 0, 0, 0)

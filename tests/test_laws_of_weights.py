@@ -71,6 +71,8 @@ def test_weights_of_one_are_no_weights(table: Table) -> None:
 
 
 MOVED = [s for s in WEIGHTED if s.reading == "evaluate" and s.average not in ("min", "max")]
+# Of two labels alone, a few more cases are needed until each metric has one that moves.
+MOVED = [s for s in MOVED if s.is_proof or s.average != "named"]
 
 
 @of_settings(MOVED)

@@ -118,3 +118,74 @@ def test_no_class_is_too_long(file: Path) -> None:
     classes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ClassDef)]
     long = {c.name for c in classes if sum(isinstance(part, ast.FunctionDef) for part in c.body) > 25}
     assert long <= BIG_CLASSES
+
+
+def parsed_facts(tree: ast.AST) -> list[str]:
+    """Where code takes a fact out of a text that is written for people, or out of an expression as it is shown."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            found += [ast.unparse(node) for side in sides if _is_prose(side) or _is_shown(side)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TAKES_APART:
+            given = [each for arg in node.args for each in (arg.elts if isinstance(arg, ast.Tuple) else [arg])]
+            found += [ast.unparse(node) for text in given if _is_mark_of_name(text) or _is_prose(text)]
+    return found
+
+
+TAKES_APART = ("partition", "rpartition", "split", "rsplit", "startswith", "endswith", "removeprefix", "removesuffix")
+
+
+def _is_prose(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip()
+
+
+def _is_mark_of_name(node: ast.AST) -> bool:
+    """Whether it is what stands between the parts of a statistic's name: `true_positives@0.5[score=p]: units`."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(("@", "[", ": "))
+
+
+def _is_shown(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "repr")
+
+
+ABOUT_METRICS = ("formula", "metrics", "engine", "query", "adapters", "states", "analysis")
+MARKED = {
+    "formula.metric": ["name.removeprefix(MARK).partition(': ')"],
+    "engine.state_format_1": ["' by bin@' in name", "' by cell@' in name"],
+}
+"""A plain expression holds its metrics in no other way than in a name, and that format its grains."""
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if layer_of(module_of(f)) in ABOUT_METRICS], ids=module_of)
+def test_facts_are_not_parsed_from_texts(file: Path) -> None:
+    allowed = MARKED.get(module_of(file).removeprefix(f"{NAME}."), [])
+    assert parsed_facts(ast.parse(file.read_text())) == allowed
+
+
+@pytest.mark.parametrize(
+    ("code", "is_found"),
+    [
+        ("reasons[0] == 'no rows'", True),
+        ("ROW in str(expression)", True),
+        ("what.partition('@')[0]", True),
+        ("name.endswith((': units', ': defined'))", True),
+        ("name.endswith(': units')", True),
+        ("average == 'macro'", False),
+        ("path.endswith('.csv')", False),
+    ],
+)
+def test_the_guard_of_texts_sees_what_it_forbids(code: str, is_found: bool) -> None:
+    assert bool(parsed_facts(ast.parse(code))) == is_found
+
+
+@pytest.mark.parametrize("file", sorted((PACKAGE / "engine").glob("*.py")), ids=lambda file: file.stem)
+def test_the_engine_knows_no_parameter_of_a_metric_by_name(file: Path) -> None:
+    """What a parameter means to a plan is a fact of its declaration."""
+    names = {name for each in polars_mlmetrics.CATALOGUE.values() for name in each.__signature__.parameters}
+    for function in ast.walk(ast.parse(file.read_text())):
+        if isinstance(function, ast.FunctionDef):
+            nodes = list(ast.walk(function))
+            reads = any(isinstance(node, ast.Attribute) and node.attr == "parameters" for node in nodes)
+            texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+            assert not (reads and texts & names), function.name

@@ -40,7 +40,7 @@ def test_a_size_in_words(text: str | int, size: int) -> None:
     assert memory_budget(text) == size
 
 
-def test_unless_told_half_of_what_is_free_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_default_half_of_what_is_free_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 10 * GB)
     assert memory_budget(None) == 5 * GB
 
@@ -320,7 +320,7 @@ def told_of(log: str, **options: Any) -> Any:
 
 @pytest.mark.proof
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process has held")
-def test_passes_hold_the_memory_that_they_are_told_to(large: str) -> None:
+def test_passes_hold_the_memory_that_is_asked_for(large: str) -> None:
     """The aim is 500 MB; 700 are let pass. Without passes it is a GB and more, or this would prove nothing."""
     plain = told_of(large)
     cut = told_of(large, passes="auto", memory="500 MB")

@@ -1,4 +1,4 @@
-"""Labels and samples of any text and of any type of text are told apart, and kept."""
+"""Labels and samples of any text and of any type of text stay distinct, and are kept."""
 
 import unicodedata
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Columns that a metric of one's own reads beside the roles: null is unknown, NaN is broken, in every reading."""
+"""Further columns that a metric of one's own reads: null is unknown, NaN is broken, in every reading."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -196,3 +196,18 @@ def test_a_broken_row_breaks_its_sample_where_others_are_looked_at() -> None:
     assert math.isnan(log.select(metric).item())
     of_label = mlm.evaluate(log.with_columns(sample=pl.lit(1)), metric, per="label")
     assert of_label["mean_of_rows"].is_nan().all()
+
+
+def test_a_state_answers_for_two_metrics_in_any_order() -> None:
+    """Each reads a column of its own, of whole numbers, of which none is NaN: no state need count such."""
+
+    @mlm.metric(range=(-math.inf, math.inf), best=None, undefined_when="no rows")
+    def total_of(u: mlm.Unit, column: str) -> pl.Expr:
+        """The sum of a column."""
+        return u.sum(f"total of {column}", pl.col(column))
+
+    log = LOG.with_columns(stock=pl.Series(range(7)), sold=pl.Series([2] * 7))
+    stock, sold = total_of("stock").alias("stock"), total_of("sold").alias("sold")
+    expected = {"stock": 21.0, "sold": 14.0}
+    for made, asked in (([stock, sold], [sold, stock]), ([sold, stock], [stock, sold])):
+        assert mlm.finish(mlm.state(log, made), asked).row(0, named=True) == expected

@@ -63,6 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("scan", SCANS.values(), ids=SCANS)
 def test_file_by_file(scan: Scan, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in ({}, {"by": pl.col("model").str.to_uppercase(), "slices": ["country"], "weight": "weight"}):

@@ -37,7 +37,7 @@ def lines(frame: pl.DataFrame, **options: Any) -> list[tuple[Any, ...]]:
 
 
 def of(what: str, frame: pl.DataFrame, **options: Any) -> dict[str, tuple[float | None, float | None]]:
-    """What is told of one thing: by place, the value and the share."""
+    """What the profile says of one thing: by place, the value and the share."""
     return {where: (value, share) for told, where, value, share in lines(frame, **options) if told == what}
 
 
@@ -157,7 +157,7 @@ def test_a_table_of_nulls() -> None:
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
-def test_groups_of_several_columns_are_told_in_their_order() -> None:
+def test_groups_of_several_columns_are_reported_in_their_order() -> None:
     by = ["fold", "model"]
     assert of("rows of group", LOG, by=by) == {
         "fold=1, model=x": (2, 0.4),
@@ -318,7 +318,7 @@ NUMBERED = [f"{'-'.join(options)}-{number}" for number, (options, _, _) in enume
 
 
 @pytest.mark.parametrize(("options", "error", "said"), REFUSED, ids=NUMBERED)
-def test_what_cannot_be_told_is_said_at_the_call(options: dict[str, Any], error: type[Exception], said: str) -> None:
+def test_what_cannot_be_profiled_is_refused_early(options: dict[str, Any], error: type[Exception], said: str) -> None:
     for frame in (LOG, LOG.lazy()):
         with pytest.raises(error, match=said):
             mlm.profile(frame, **options)

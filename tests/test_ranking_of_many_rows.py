@@ -184,3 +184,24 @@ def test_only_a_source_that_is_at_hand_is_read_once_more() -> None:
     few = [mlm.ranking_loss(), mlm.recall_at(2)]
     for rows, is_at_hand in ((TIED.lazy(), True), (TIED.lazy().filter(pl.col("label") > 0), False)):
         assert ("CROSS JOIN" in mlm.evaluate(rows, few, by="model").explain()) == is_at_hand
+
+
+def test_a_row_is_ranked_in_one_way() -> None:
+    """Ids from 0 to below 2^32 have room in a code, all others are looked up, and none is both."""
+    ids = [-(2**63), -1, 0, 1, 2**32 - 1, 2**32, 2**32 + 1, 2**63 - 1]
+    rows = pl.LazyFrame({"sample": ids, "model": ["a", "b"] * 4})
+    for groups in (None, rows.select("model").unique()):
+        split = ranking_by_id.split_by_id(rows, groups, "sample")
+        small = rows.filter(split.code.is_not_null()).collect()["sample"].to_list()
+        others = split.others.collect()["sample"].to_list()
+        assert (small, others) == ([0, 1, 2**32 - 1], [-(2**63), -1, 2**32, 2**32 + 1, 2**63 - 1])
+
+
+ASKED = {"with a truth": [mlm.ranking_loss()], "with grades": [mlm.dcg()], "both": [mlm.ranking_loss(), mlm.dcg()]}
+
+
+@pytest.mark.parametrize("metrics", ASKED.values(), ids=ASKED)
+def test_small_ids_are_not_looked_up_whatever_is_ranked(metrics: list[mlm.Metric]) -> None:
+    """Of two orders one counts the rows: then no table of all samples is needed."""
+    log = TIED.drop_nulls().with_columns(pl.col("sample").cast(pl.Int64))
+    assert ranking_by_id.NUMBER in mlm.evaluate(log.lazy(), metrics, by="model").explain(optimized=False)

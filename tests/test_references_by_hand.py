@@ -67,7 +67,7 @@ def test_one_sample(name: str, params: dict[str, Any], value: float | None) -> N
 
 @pytest.mark.parametrize(
     ("truth", "score", "name", "params", "value"),
-    [  # what scikit-learn gives is told with each number
+    [  # each number comes with what scikit-learn gives
         ([1, 0, 1, 0], [0.5, 0.5, 0.2, 0.1], "ndcg", {}, 0.806574),
         ([1, 0, 1, 0], [0.5, 0.5, 0.2, 0.1], "ndcg", {"ties": "ignore"}, 0.919721),
         ([1, 0, 1, 0], [0.5, 0.5, 0.2, 0.1], "dcg", {}, 1.315465),
@@ -232,7 +232,7 @@ def test_calibration_error(norm: str, value: float) -> None:
 
 
 def test_labelwise_precision() -> None:
-    """A is above every false label once in two, B never, C has no false label beside it, D is never true."""
+    """A is above every false label once in two, B never, C whenever it is true, D is never true."""
     truth = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
     score = [[0.9, 0.1, 0.5, 0.2], [0.5, 0.5, 0.1, 0.1], [0.1, 0.2, 0.9, 0.3]]
     frame = long(truth, score)

@@ -11,10 +11,10 @@ from scipy import stats
 
 from tests.oracle import expected
 from tests.readings import long
-from tests.test_references import SEEDS, Matrix, Table, agree
+from tests.test_references import SEVERAL, Matrix, Table, agree
 
 
-@pytest.fixture(params=[(seed, weighted) for seed in SEEDS for weighted in (False, True)], ids=str)
+@pytest.fixture(params=SEVERAL, ids=str)
 def table(request: pytest.FixtureRequest) -> Table:
     return Table(*request.param)
 

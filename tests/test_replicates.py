@@ -39,7 +39,8 @@ def values(source: Source, by: list[str]) -> Values:
 
 
 def of_rows(log: pl.DataFrame, by: list[str]) -> Values:
-    return values(Rows(log.lazy().with_columns(BUCKET_OF.alias(WITHOUT)), "label"), by)
+    rows = log.lazy().with_columns(BUCKET_OF.alias(WITHOUT))
+    return values(Rows(rows, "label", rows.collect_schema()), by)
 
 
 def of_state(log: pl.DataFrame, by: list[str]) -> Values:

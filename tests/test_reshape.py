@@ -120,7 +120,7 @@ def test_no_column_is_called_like_one_that_is_made(
         ({"keep": [pl.col("id")]}, mlm.ParameterError, "keep takes a column name or a list of them"),
     ],
 )
-def test_a_wrong_sample_or_kept_column_is_told(
+def test_a_wrong_sample_or_kept_column_is_reported(
     shape: Callable[..., Any], arguments: dict[str, Any], error: type[mlm.MetricError], said: str
 ) -> None:
     refused(error, said, shape, pl.LazyFrame(SMALL[shape]), **arguments)

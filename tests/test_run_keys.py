@@ -87,3 +87,23 @@ def test_runs_do_not_go_with_a_second_look() -> None:
         assert LOG.select(spread_of_runs()).item() == pytest.approx(0.4)
     finally:
         del mlm.CATALOGUE["spread_of_runs"]
+
+
+@pytest.mark.parametrize("options", [{}, {"passes": 2, "progress": False}], ids=["at once", "in passes"])
+def test_the_first_run_is_that_of_the_highest_key(options: dict[str, Any]) -> None:
+    """A row that does not count is in none."""
+
+    @mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
+    def precision_at_the_top(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+        """The share of true rows among those of the highest score."""
+        runs = u.runs(u.score.alias("score"), u.truth.cast(pl.Int64).alias("true"), pl.lit(1).alias("rows"))
+        true, rows = (run.first() for run in runs)
+        return mlm.ratio(true, rows)
+
+    log = LOG.with_columns(score=pl.Series([None, 0.8, 0.8, 0.8, 0.2, 0.1]))
+    try:
+        metric = precision_at_the_top()
+        assert log.select(metric).item() == pytest.approx(2 / 3)
+        assert mlm.evaluate(log, metric, **options).item() == pytest.approx(2 / 3)
+    finally:
+        del mlm.CATALOGUE["precision_at_the_top"]

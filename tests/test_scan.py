@@ -244,7 +244,7 @@ def test_files_that_folders_say_more_of_can_be_evaluated_one_by_one(capsys: pyte
     ],
     ids=["numbers and texts", "objects", "one name twice", "complex numbers"],
 )
-def test_what_arrow_does_not_hold_is_told(frame: Any) -> None:
+def test_what_arrow_does_not_hold_is_reported(frame: Any) -> None:
     with pytest.raises(mlm.ParameterError, match="this DataFrame cannot be read as a table: "):
         scan(frame)
 

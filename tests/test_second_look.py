@@ -49,6 +49,7 @@ def far_log(offset: float, spread: float) -> pl.DataFrame:
     )  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("offset", "spread"), [(1e8, 1e-2), (-1e9, 1e-3), (1e15, 40), (1e-100, 1e-108), (0, 1e-130)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_states_keep_all_digits(weighted: bool, offset: float, spread: float) -> None:
@@ -157,7 +158,7 @@ def above_the_high() -> Iterator[Any]:
     del mlm.CATALOGUE["above_the_high"]
 
 
-OTHERS = {"alone": [], "beside r2": [mlm.r2()], "beside r2 by label": [mlm.r2(average="macro"), mlm.pearson()]}
+OTHERS = {"alone": [], "with r2": [mlm.r2()], "with r2 by label": [mlm.r2(average="macro"), mlm.pearson()]}
 BY_LABEL = {"a": 1, "b": 0, "c": 1}
 
 
@@ -180,3 +181,25 @@ def test_averages_of_units_that_are_not_looked_at_again(above_the_high: Any, oth
         found = mlm.evaluate(LOG, metric, *others)["it"].item()
         assert same(found, expected[str(average)]), average
         assert same(LOG.select(metric).item(), expected[str(average)]), average
+
+
+@pytest.mark.parametrize("others", OTHERS.values(), ids=OTHERS)
+def test_a_highest_value_of_a_unit_that_is_not_looked_at_again(others: list[Any]) -> None:
+    """Of no rows there is none, and it is not 0."""
+
+    @mlm.metric(range=(-math.inf, math.inf), best="max", undefined_when="no rows")
+    def highest_gap(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+        """How far the highest score is from the mean of the high scores."""
+        high = u.score > 0.5
+        mean = mlm.ratio(u.sum("high", pl.when(high).then(u.score)), u.count("n_high", high))
+        return u.max("highest_gap", u.score - u.on_rows("mean_of_high", mean))
+
+    try:
+        metric, known = highest_gap(), LOG.drop_nulls()
+        inline = dict(known.group_by("label").agg(metric).rows())
+        grouped = dict(mlm.evaluate(known, metric, *others, by="label").select("label", metric.output_name).rows())
+    finally:
+        del mlm.CATALOGUE["highest_gap"]
+    expected = {"a": 0.15, "b": None, "c": 0.05}
+    for found in (inline, grouped):
+        assert all(same(found[label], gap) for label, gap in expected.items()), found

@@ -110,7 +110,7 @@ def test_ltn_authors_test_of_each_label() -> None:
 
 @pytest.mark.parametrize("truth", [[0, 0], [1, 1]])
 def test_ltn_nothing_to_rank(truth: list[int]) -> None:
-    """The text counts such a sample as 0, the author's code skips it, as we do where not told otherwise."""
+    """The text counts such a sample as 0, the author's code skips it, as we do by default."""
     frame = long([truth, [1, 0]], [[0.5, 0.4], [0.3, 0.6]])
     assert close(both(frame, mlm.ranking_loss(**LTN_RANKING_LOSS)), 0.5)
     assert close(both(frame, mlm.ranking_loss(ties="right")), 1)

@@ -123,3 +123,19 @@ def test_states_settle_alike() -> None:
     ]
     found, expected = mlm.finish(mlm.state(log, metrics), metrics).row(0), (None, 0.5, INFINITY)
     assert all(map(same, found, expected)), found
+
+
+# --- one label is broken, another is not known ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted", "min", {"a": 1, "b": 2}], ids=str)
+def test_a_broken_label_is_heard_beside_one_that_is_not_known(average: Any) -> None:
+    """Label b lacks a threshold, so its value is null, and so is the average; but one broken unit breaks it."""
+    metric = mlm.recall(threshold=pl.col("bound"), average=average)
+    of_a = pl.when(pl.col("label") == "a").then(0.5).alias("bound")
+    assert both(log_of(a=[0.2, 0.9], b=[0.9]).with_columns(of_a), metric) is None
+    assert same(both(log_of(a=[math.nan, 0.9], b=[0.9]).with_columns(of_a), metric), math.nan)
+
+
+def test_a_broken_label_that_is_not_named_breaks_nothing() -> None:
+    assert both(log_of(a=[0.2, 0.9], b=[math.nan]), mlm.recall(average={"a": 1})) == 0.5

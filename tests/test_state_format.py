@@ -9,6 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
+from tests.folded_log import as_a_state_knows
 from tests.readings import READINGS
 from tests.test_passes import differing
 from tests.test_state_files import BY, DAYS, QUESTIONS, contents, told_in
@@ -56,6 +57,7 @@ Date day
 Int64 bucket
 String label
 Float64 bin
+String source
 Int64 broken_error
 Int64 broken_probability
 Int64 broken_real
@@ -123,7 +125,7 @@ CONTENTS_2 = [
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_the_golden_state_is_read_and_finished(question: dict[str, Any]) -> None:
     finished = mlm.scan_states(GOLDEN).mlm.finish(GOLDEN_METRICS, **question).collect()
-    assert not differing(finished, mlm.evaluate(golden_log(), GOLDEN_METRICS, **question))
+    assert not differing(finished, as_a_state_knows(mlm.evaluate(golden_log(), GOLDEN_METRICS, **question)))
 
 
 @pytest.fixture(params=["golden", "of today"])
@@ -163,3 +165,31 @@ def test_the_golden_state_goes_with_one_of_today(tmp_path: Path) -> None:
     mlm.write_state(mlm.state(later, GOLDEN_METRICS, by=BY, buckets=8), path)
     finished = mlm.scan_states([GOLDEN, path]).mlm.finish(GOLDEN_METRICS, by="day").collect()
     assert not differing(finished, mlm.evaluate(pl.concat([golden_log(), later]), GOLDEN_METRICS, by="day"))
+
+
+# -- format 1 ----------------------------------------------------------------------------------------------------------
+
+FORMAT_1 = GOLDEN.with_name("state-1.parquet")
+"""A state of the same log in the format of before: it does not know whether samples lie in several groups."""
+
+OF_SAMPLES = ["ndcg_3", "label_ranking_average_precision", "n_samples"]
+
+
+@pytest.mark.parametrize("by", [[], ["model"], ["day"], BY], ids=str)
+def test_a_state_of_format_1_is_read(by: list[str]) -> None:
+    finished = mlm.scan_states(FORMAT_1).mlm.finish(GOLDEN_METRICS, by=by).collect()
+    expected = mlm.evaluate(golden_log(), GOLDEN_METRICS, by=by)
+    if by != BY:
+        assert finished.select(pl.col(OF_SAMPLES).is_null().all()).row(0) == (True,) * 3
+        expected = expected.with_columns(pl.when(False).then(pl.col(OF_SAMPLES)))
+    assert not differing(finished, expected)
+
+
+def test_a_state_of_format_1_says_which_metrics_it_was_made_for() -> None:
+    with pytest.raises(mlm.StateError, match=r"made for calibration_error\(\), which it cannot .*Pass the"):
+        mlm.scan_states(FORMAT_1).mlm.finish()
+
+
+def test_a_state_of_format_1_is_not_merged_with_one_of_today() -> None:
+    with pytest.raises(mlm.StateError, match="cannot be merged: their metrics differ"):
+        mlm.scan_states([FORMAT_1, GOLDEN])

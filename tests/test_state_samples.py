@@ -285,6 +285,16 @@ def test_these_counts_are_held() -> None:
     assert counts_in(mlm.state(log, mlm.n_samples())) == {}
 
 
+def test_what_is_whole_in_a_bucket_is_not_counted() -> None:
+    """Buckets are of users here, so none cuts through a session of one user; it may through one of several."""
+    log = SPLIT.with_columns(user=pl.col("sample"), session=pl.col("half"))
+    of_one = mlm.n_samples().on(sample=["user", "session"])
+    of_several = mlm.n_samples().on(sample="session")
+    for metric, is_counted in ((of_one, False), (of_several, True)):
+        held = counts_in(mlm.state(log, metric, by="day", sample="user", buckets=4))
+        assert any("'bucket'" in name for name in held) == is_counted
+
+
 def test_two_groups_of_one_code_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_samples, "code_of", lambda columns: pl.lit(7, dtype=pl.UInt64))
     with pytest.raises(pl.exceptions.PolarsError):

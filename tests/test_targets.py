@@ -158,7 +158,7 @@ def test_per_unit_there_is_nothing_to_average(per: Any) -> None:
     assert table["average_score"].to_list() == pytest.approx(expected["mae"].to_list(), rel=READINGS)
 
 
-def test_a_broken_target_is_heard() -> None:
+def test_a_broken_target_is_not_hidden() -> None:
     frame = pl.DataFrame({"label": ["x", "y"], "score": [1.0, float("nan")], "truth": [1.0, 1.0]})
     for metric in (
         mlm.average_score(mlm.mae()),

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.roles import Door
+from polars_mlmetrics.data.door import Door
 from polars_mlmetrics.testing import check_metric
 from tests import references
 
@@ -199,7 +199,7 @@ def test_nulls_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law sees it where a null counts as 0: as it would if such columns did not have to be known."""
 
     def mean_amount(u: mlm.Unit) -> pl.Expr:
-        """The mean amount, of amounts below 1 too little to be told from 0."""
+        """The mean amount, of amounts below 1 too little to differ from 0."""
         return mlm.ratio(u.sum("amount", pl.col("amount").clip(0, 1)), u.rows())
 
     metric = declared(mean_amount)

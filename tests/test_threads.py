@@ -15,11 +15,13 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.cases import Case, a_few
 from tests.readings import same
+from tests.test_states import has_no_state
 
 THREADS = ["1", "2", "8"]
 MORSELS = ["1", "7", None]  # None: as Polars chooses
 REPOSITORY = Path(__file__).parents[1]
 CASES = a_few(5)
+HELD = [case for case in CASES if not has_no_state(case)]
 INLINE = a_few(17)  # of windows there is less to see: they are handed to the in-memory engine
 
 
@@ -64,6 +66,7 @@ def evaluated() -> dict[str, dict[str, Any]]:
     for reading, answer in {
         "evaluate": mlm.evaluate(rows, metrics(CASES), by="model"),
         "expression": rows.group_by("model").agg(metrics(INLINE)),
+        "states": mlm.finish(mlm.state(rows, metrics(HELD), by="model", buckets=4), metrics(HELD), by="model"),
     }.items():
         for row in answer.collect(engine="streaming").iter_rows(named=True):
             told[f"{reading} of {row.pop('model')}"] = row
@@ -94,7 +97,7 @@ def answer_of(threads: str, morsel: str | None) -> dict[str, dict[str, Any]]:
 def test_threads_and_morsels(threads: str, morsel: str | None) -> None:
     one, other = answer_of(THREADS[0], MORSELS[-1]), answer_of(threads, morsel)
     assert one.keys() == other.keys()
-    assert len(one) == 6
+    assert len(one) == 9
     counts = {str(case) for case in CASES if case.counts_rows}
     broken = []
     for group, values in one.items():

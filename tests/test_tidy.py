@@ -48,6 +48,14 @@ def test_min_samples_says_why() -> None:
     ]
 
 
+def test_no_rows_are_why_there_are_too_few_samples() -> None:
+    """Also where `undefined=` would have given a value."""
+    log = CHAMPION.with_columns(score=pl.lit(None, dtype=pl.Float64))
+    table = mlm.evaluate(log, mlm.recall(), mlm.recall(undefined=0.0).alias("0"), min_samples=1, tidy=True)
+    reason = f"no rows: all {log.height} are excluded for a null"
+    assert rows(table, "value", "reason") == [(None, reason), (None, reason)]
+
+
 def test_min_samples_counts_the_samples_that_a_metric_uses() -> None:
     log = CHAMPION.with_columns(p=pl.when(pl.col("sample") == 1).then("score"))
     table = mlm.evaluate(log, mlm.accuracy(), mlm.accuracy().on(score="p").alias("of_p"), min_samples=2)

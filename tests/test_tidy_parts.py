@@ -50,6 +50,12 @@ def test_a_label_that_is_not_averaged_is_not_undefined(target: str | None) -> No
     assert counts(log, mlm.average_score(mlm.recall(), target=target))[-1] == 1
 
 
+@pytest.mark.parametrize("target", [None, "label"])
+def test_a_target_without_a_row_that_counts_is_not_undefined(target: str | None) -> None:
+    log = PARTS.with_columns(score=pl.when(pl.col("label") == "x").then("score"))  # null in all rows of y
+    assert counts(log, mlm.average_score(mlm.recall(), target=target))[-1] == 0
+
+
 @pytest.mark.parametrize(
     ("metric", "reason"),
     [

@@ -144,7 +144,7 @@ def test_a_broken_truth_stays_broken() -> None:
     assert with_truths(RETURNED, truths)["truth"].is_nan().to_list() == [False, True, False, True, True]
 
 
-# -- columns beside the roles ------------------------------------------------------------------------------------------
+# -- further columns ---------------------------------------------------------------------------------------------------
 
 
 def test_other_columns_are_kept_and_taken_from_the_truths_where_these_have_them() -> None:

@@ -1,4 +1,4 @@
-"""`with_truths` in random small tables, beside what plain Python makes of their rows one by one."""
+"""`with_truths` in random small tables, compared with what plain Python makes of their rows one by one."""
 
 import random
 from collections import Counter

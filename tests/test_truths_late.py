@@ -43,7 +43,7 @@ def hits(log: pl.DataFrame) -> dict[int, float | None]:
 FINAL = hits(with_truths(RETURNED, SALES.drop("sold"), of_sample="day"))
 
 
-def test_a_day_is_worth_what_it_will_be_or_is_not_told() -> None:
+def test_a_day_has_its_final_value_or_none() -> None:
     """With the sales until day 9, those of day 7 and later are not all in."""
     log = with_truths(RETURNED, sold_until(9), of_sample="day", known=pl.col("day") <= 9 - 3)
     assert hits(log) == {day: value if day <= 6 else None for day, value in FINAL.items()}

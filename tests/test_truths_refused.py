@@ -163,6 +163,6 @@ def test_a_column_that_an_option_needs_is_asked_for(asked: dict[str, Any], messa
     assert str(caught.value) == message
 
 
-def test_what_is_known_must_be_told_row_by_row() -> None:
+def test_what_is_known_must_be_row_wise() -> None:
     with pytest.raises(mlm.MetricError, match="row by row"):
         with_truths(RETURNED, TRUTHS, known=pl.col("score").rank() > 1)

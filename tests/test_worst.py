@@ -1,5 +1,7 @@
 """`worst`: the samples, or the labels, to look at."""
 
+from typing import Any
+
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -59,6 +61,45 @@ def test_of_each_group() -> None:
 def test_of_each_group_of_an_expression() -> None:
     table = mlm.worst(WHOLE, mlm.log_loss(), k=1, by=[pl.col("model").str.to_uppercase().alias("score")])
     assert table.select("score", "sample").rows() == [("A", 1), ("B", 3)]
+
+
+def test_of_each_slice_after_the_whole() -> None:
+    table = mlm.worst(WHOLE, mlm.log_loss(), k=1, by="model", slices=["label"])
+    assert table.select("model", "sliced_by", "slice", "label", "sample").rows() == [
+        ("a", "", "", None, 1),
+        ("a", "label", "label=x", "x", 1),
+        ("a", "label", "label=y", "y", 2),
+        ("b", "", "", None, 3),
+        ("b", "label", "label=x", "x", 3),
+        ("b", "label", "label=y", "y", 4),
+    ]
+
+
+def test_columns_are_kept_that_have_one_value_in_a_unit() -> None:
+    log = pl.concat([WHOLE, WHOLE]).with_columns(url=pl.format("u{}", "sample"), row=pl.int_range(pl.len()))
+    table = mlm.worst(log, mlm.log_loss(), k=2, by=pl.col("model").alias("url_of"), keep=["url", "row"])
+    assert table.columns == ["url_of", "sample", "log_loss", "n_undefined", "n_broken", "url", "row"]
+    assert table.select("url_of", "sample", "url", "row").rows() == [
+        ("a", 1, "u1", None), ("a", 2, "u2", None), ("b", 3, "u3", None), ("b", 4, "u4", None)
+    ]  # fmt: skip
+    sliced = mlm.worst(WHOLE, mlm.log_loss(), k=1, slices=["model"], keep="label")
+    assert sliced.select("slice", "sample", "label").rows() == [
+        ("", 1, "x"), ("model=a", 1, "x"), ("model=b", 3, "x"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("keep", "error", "said"),
+    [
+        ("urls", mlm.ColumnError, "column to keep 'urls' is not in the table"),
+        (["label", "label"], mlm.ParameterError, "keep names the column 'label' twice"),
+        ("sample", mlm.NameCollisionError, "two columns of the result would have the name 'sample'"),
+        (1, mlm.ParameterError, "keep takes a column name or a list of them, not 1"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(keep: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        mlm.worst(WHOLE, mlm.log_loss(), keep=keep)
 
 
 def test_of_a_null_group() -> None:

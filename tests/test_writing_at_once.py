@@ -1,4 +1,4 @@
-"""Of several writers none harms another; a full disk and a closed folder are told."""
+"""Of several writers none harms another; a full disk and a closed folder are errors."""
 
 import errno
 import os
@@ -218,7 +218,7 @@ def made_log() -> pl.DataFrame:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such limit")
-def test_a_full_disk_is_told_of_the_state_and_leaves_nothing_of_it() -> None:
+def test_a_full_disk_is_reported_of_the_state_and_leaves_nothing_of_it() -> None:
     made_log().write_parquet("log.parquet")
     mlm.write_state(mlm.state(made_log(), mlm.accuracy()), "old.parquet")
     old = Path("old.parquet").read_bytes()
@@ -255,7 +255,7 @@ def open_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has other rights")
-def test_a_place_without_the_right_is_told(open_folder: Path) -> None:
+def test_a_place_without_the_right_is_reported(open_folder: Path) -> None:
     made_log().write_parquet("log.parquet")
     made_log().write_parquet("secret.parquet")
     Path("secret.parquet").chmod(0)

@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.expressions import is_pattern
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Names, column_names, is_number, is_text
-from polars_mlmetrics.data.roles import check_columns, is_pattern
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError
 
 MADE = ("label", "score", "truth")
@@ -72,7 +73,7 @@ class OtherColumns:
             if name in made:
                 raise NameCollisionError(f"{name!r} is a column this function creates: rename your sample column.")
         for name in self.kept:
-            if name == "sample" and ROW in str(self.sample[name]):
+            if name == "sample" and numbered:
                 raise NameCollisionError(
                     "the table has a column 'sample': pass sample='sample', or leave it out of keep=."
                 )

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_no_pattern, check_one, distinct
+from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import is_number, is_text
-from polars_mlmetrics.data.roles import any_of
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, shown_value, unknown
 
 LABELS, SCORES, TRUTHS, NAMES, SIZE, KNOWN, MISSED, UNSURE, PLACE = (

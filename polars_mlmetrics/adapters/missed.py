@@ -9,9 +9,10 @@ from typing import Any, Literal
 import polars as pl
 import polars.selectors as cs
 
+from polars_mlmetrics.data.expressions import all_of, is_pattern
 from polars_mlmetrics.data.frames import Names, column_names, is_text
 from polars_mlmetrics.data.returned import FILLED, LISTED, MISSED, RETURNED, Listed
-from polars_mlmetrics.data.roles import Table, all_of, is_pattern
+from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
 
 SAID, MATCHED, N, KNOWN = (f"{INTERNAL}{name}" for name in ("said", "matched", "n", "known"))

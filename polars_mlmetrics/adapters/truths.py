@@ -8,10 +8,12 @@ from typing import Any, Unpack, overload
 import polars as pl
 
 from polars_mlmetrics.adapters.missed import KNOWN, Columns, Join, N, are_known
+from polars_mlmetrics.data.door import check_columns, check_role
+from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Names, schema_of
 from polars_mlmetrics.data.returned import LISTED, check_n_labels
-from polars_mlmetrics.data.roles import Roles, check_columns, check_free, check_role, checked_roles, is_row_wise
+from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError, shown_value
 
 Frame = pl.DataFrame | pl.LazyFrame

@@ -9,19 +9,10 @@ import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.data.classes import check_classes
+from polars_mlmetrics.data.door import Door, check_columns, check_key_types, check_role, types_of
+from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, as_given
-from polars_mlmetrics.data.roles import (
-    Door,
-    Grain,
-    Roles,
-    Table,
-    any_of,
-    check_columns,
-    check_key_types,
-    check_role,
-    checked_roles,
-    types_of,
-)
+from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, TableError
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold

@@ -7,8 +7,9 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later
-from polars_mlmetrics.data.roles import Grain, Roles, is_one_of
+from polars_mlmetrics.data.roles import Grain, Roles
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
@@ -23,7 +24,7 @@ from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import names_of, of_plain, table_of
-from polars_mlmetrics.query.source import passes_of, source_of
+from polars_mlmetrics.query.source import passes_of, slices_of, source_of
 
 
 def evaluate(
@@ -92,7 +93,7 @@ def evaluate(
     split = passes_of(query, passes, memory, progress=progress)
 
     def table(split: Passes | None) -> pl.LazyFrame:
-        source = source_of(query, split)
+        source = slices_of(query, source_of(query, split))
         if per is None:
             return settled(query, source, min_samples, tidy=tidy)
         return unsettled(query, source, per, min_samples, tidy=tidy)

@@ -13,6 +13,8 @@ from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.query.query import Keys, Query
+from polars_mlmetrics.query.written import metrics_of
+from polars_mlmetrics.states.state import check_sources
 
 
 def finish(
@@ -33,7 +35,7 @@ def finish(
     frame
         A state, or several, one under the other.
     *metrics
-        Metrics whose statistics the state holds, one by one or in lists.
+        Metrics whose statistics the state holds, one by one or in lists. None gives those that it was made for.
     by, slices
         By columns of the state, or expressions of these. A metric that looks into samples is null where a group takes
         together what samples have several values of.
@@ -62,6 +64,7 @@ def finish(
     check_frame(frame)
     schema = frame.lazy().collect_schema()
     contents = Contents.of(schema)
+    check_sources(frame)
     if per == "sample":
         raise StateError("a state has no samples: use `evaluate` for values per sample.")
     by_columns = {name: schema[name] for name in contents.by}
@@ -69,7 +72,9 @@ def finish(
     labels = {} if contents.label is None else {contents.label: schema["label"]}
     log = pl.Schema({**by_columns, **contents.log(), **labels})
     held = contents.held(frame.lazy())
-    query = Query.read(held.held, metrics, by, slices, contents.roles, log=log, keys=contents.by)
+    query = Query.read(
+        held.held, metrics or metrics_of(contents.metrics), by, slices, contents.roles, log=log, keys=contents.by
+    )
     if query.plain:
         raise StateError(
             f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."

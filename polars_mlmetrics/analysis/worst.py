@@ -1,29 +1,42 @@
 """`worst`: the samples, or the labels, that a metric says are worst."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.data.frames import AnyFrame, as_given
-from polars_mlmetrics.data.roles import Grain, Roles, checked_roles, is_one_of
-from polars_mlmetrics.errors import MetricError, ParameterError
+from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.expressions import is_one_of
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names
+from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import Keys, check_names, not_a_metric, rows_of
+from polars_mlmetrics.query.query import Keys, Query, check_names, not_a_metric, rows_of
 
 COUNTS = ("n_undefined", "n_broken")
 """The other columns: how many units have no place in the order."""
 
 
-def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, **roles: Unpack[Roles]) -> AnyFrame:
-    """The k samples (or labels) of each group on which a metric is worst, the worst first.
+def worst(
+    frame: AnyFrame,
+    metric: Metric,
+    k: int = 50,
+    by: Keys | None = None,
+    slices: Sequence[Keys] | None = None,
+    keep: Names = None,
+    **roles: Unpack[Roles],
+) -> AnyFrame:
+    """The k samples (or labels) of each group, and of each slice, on which a metric is worst, the worst first.
 
     For a metric averaged over labels the rows are labels (for {label: weight}, the labels it names); for any other
     metric they are samples. Undefined (null) and broken (NaN) values have no order: they are left out, and counted in
     `n_undefined` and `n_broken` of their group.
+
+    `keep` names columns that you want to see beside them, such as `["url", "text"]`. Each is null for a sample (or
+    label) in which it has several values.
 
     Examples
     --------
@@ -40,6 +53,8 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     └────────┴──────────┴─────────────┴──────────┘
     """
     rows = rows_of(frame)
+    kept: list[str] = column_names("keep", keep)
+    check_columns(kept, rows.collect_schema(), what="column to keep")
     if not isinstance(metric, Metric):
         plain = ParameterError(f"worst takes a metric, but {metric} is a plain expression.")
         raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
@@ -47,7 +62,7 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     if metric.best is None:
         raise MetricError(f"{metric.output_name} has no worst values: neither high nor low values are always bad.")
     per: Grain = "label" if next(metric.tree.measures()).grain == "label" else "sample"
-    values = evaluate(rows, metric, by=by, per=per, **roles)
+    values = evaluate(rows, metric, by=by, slices=slices, per=per, **roles)
     measures = list(metric.tree.on_the_rest(checked_roles(roles)).measures())
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
@@ -55,7 +70,7 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
         # A label that an average by label does not name has no part in the metric.
         values = values.filter(is_one_of(pl.col(units), dict.fromkeys(chain.from_iterable(named))))
     *keys, name = values.collect_schema().names()
-    check_names([*keys, name, *COUNTS])
+    check_names([*keys, name, *COUNTS, *kept])
     groups: list[str] = keys[: -len(units)]
     value = pl.col(name).cast(pl.Float64)
     undefined, broken = value.is_null().sum(), value.is_nan().sum()
@@ -66,4 +81,19 @@ def worst(frame: AnyFrame, metric: Metric, k: int = 50, by: Keys | None = None, 
     ordered = counted.filter(value.is_not_nan()).sort(order, descending=[worst_first.get(key, False) for key in order])
     table = ordered.group_by(groups, maintain_order=True).head(k) if groups else ordered.head(k)
     table = table.select(*keys, name, *COUNTS)
+    if kept:
+        query: Query = Query.read(rows, [metric], by, None, roles)
+        on = [*(key.name for key in query.by), *units]
+        table = table.join(_kept(query, units, kept), on=on, how="left", nulls_equal=True, maintain_order="left")
     return as_given(frame, table)
+
+
+def _kept(query: Query, units: Sequence[str], columns: Sequence[str]) -> pl.LazyFrame:
+    """The values of columns, one row a unit of each group: null where a unit has several."""
+    named = [pl.col(key.column).alias(key.name) for key in query.by]
+    keys = [*(key.name for key in query.by), *units]
+    # Under other names: a key may be called like a column.
+    values = {column: pl.col(f"{INTERNAL}keep:{column}") for column in columns}
+    rows = query.rows.select(*named, *units, *(pl.col(c).alias(v.meta.output_name()) for c, v in values.items()))
+    only = [pl.when(value.n_unique() == 1).then(value.first()).alias(column) for column, value in values.items()]
+    return rows.group_by(keys).agg(only)

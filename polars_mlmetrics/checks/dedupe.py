@@ -9,8 +9,9 @@ import polars as pl
 
 from polars_mlmetrics.checks.duplicates import N_ROWS, repeated
 from polars_mlmetrics.checks.table import in_words
+from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import AnyFrame, as_given
-from polars_mlmetrics.data.roles import Roles, Table, check_columns, check_free, checked_roles
+from polars_mlmetrics.data.roles import Roles, Table, check_free, checked_roles
 from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, unknown
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, rows_of
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from polars_mlmetrics.engine.packing import from_halves, halves
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import from_halves, halves
 
 N_ROWS = f"{INTERNAL}n_rows"
 """How many rows have these keys."""

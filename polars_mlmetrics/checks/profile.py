@@ -10,8 +10,9 @@ import polars as pl
 import polars.selectors as cs
 
 from polars_mlmetrics.checks.table import SCORE, LogTable, in_words
+from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import Frame
-from polars_mlmetrics.data.roles import Roles, all_of, checked_roles
+from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio

@@ -29,7 +29,7 @@ from polars_mlmetrics.checks.problems import (
     plain_label,
 )
 from polars_mlmetrics.checks.table import OTHERS, SCORE, TRUTH, WEIGHT, LogTable, in_words
-from polars_mlmetrics.data.roles import all_of
+from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.spelled import NUMBER, SPELLED
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.ranking import code_of

@@ -8,8 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
-from polars_mlmetrics.data.roles import Grain, Table, check_columns, same_expression
+from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, shown_value
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table, Types, types_of
+from polars_mlmetrics.data.door import Types, types_of
+from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import Source
@@ -35,8 +36,8 @@ class Readings:
     def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
         """What the formula of a measure asks for. `ranks` says that units can be told apart by a code."""
         # One of several equal ones: a measure keeps what it learns of its formula.
-        measure = self._measures.setdefault(measure.key, measure)
-        name = (measure.key, in_runs, ranks)
+        measure = self._measures.setdefault(measure.key_in_full, measure)
+        name = (measure.key_in_full, in_runs, ranks)
         if name not in self._recorders:
             self._recorders[name] = self._read(measure, in_runs=in_runs, ranks=ranks)
         return self._recorders[name]
@@ -55,9 +56,10 @@ class Readings:
         return Recorder(measure, self.roles, types, in_runs=in_runs, ranks=False)
 
     def _types_of(self, measure: Measure) -> Types:
-        read = (identity(measure.roles), *measure.own_columns.names)
+        own = measure.own_columns.names
+        read = (identity(measure.roles), *own)
         if read not in self._types:
-            self._types[read] = types_of(self._no_rows, measure.table, measure.own_columns.names)
+            self._types[read] = types_of(self._no_rows, measure.table, own)
         return self._types[read]
 
 
@@ -147,6 +149,6 @@ class Asked(ABC):
         if name not in self._partials:
             by = self.source.group_keys(measure, self.by)
             self._partials[name] = Partial(
-                by, measure.grain, keys, recorder.run_key, few_runs=recorder.has_few_runs, whole_samples=whole
+                by, measure.grain, keys, recorder.run_key, cells=recorder.cells, whole_samples=whole
             )
         return self._partials[name]

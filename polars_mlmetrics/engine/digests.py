@@ -13,24 +13,17 @@ from typing import Any, cast
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table, text_of
-from polars_mlmetrics.engine.recorder import suffix_of, title_of
+from polars_mlmetrics.data.expressions import text_of
+from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.recorder import suffix_of
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.readings import GroupReading
 from polars_mlmetrics.formula.unit import Unit
-
-PACKAGE = __name__.partition(".")[0]
 
 OF_ONE_NAME = {
     "sum", "count", "tally", "min", "max", "deviation", "variation", "absolute_variation", "breaks_on", "needs_known",
 }  # fmt: skip
 """What a formula asks of a unit with a name and a row expression."""
-
-
-def is_from_elsewhere(measure: Measure) -> bool:
-    """Whether a measure, or one of its parts, was declared outside the package."""
-    about = (value for value in measure.parameters.values() if isinstance(value, Measure))
-    return measure.declaration.formula.__module__.partition(".")[0] != PACKAGE or any(map(is_from_elsewhere, about))
 
 
 def digests_of(measure: Measure, roles: Table) -> dict[str, str]:
@@ -39,18 +32,17 @@ def digests_of(measure: Measure, roles: Table) -> dict[str, str]:
     Sums over samples have that of the whole formula. It is read as one expression, without the types and the keys of a
     log, on which no digest may depend.
     """
-    if not is_from_elsewhere(measure):
+    if not measure.is_from_elsewhere:
         return {}
     asked: dict[str, set[str]] = {}
     unit = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure.table)), asked)
     value = measure.declaration.formula(cast(Unit, unit), **measure.parameters)
+    suffix = suffix_of(measure, roles)
     if measure.grain == "sample":
         return {
-            title_of(measure, roles): _digest(
-                text_of(value), *sorted(text for texts in asked.values() for text in texts)
-            )
+            measure.call + suffix: _digest(text_of(value), *sorted(text for texts in asked.values() for text in texts))
         }
-    return {name + suffix_of(measure, roles): _digest(*sorted(texts)) for name, texts in asked.items()}
+    return {name + suffix: _digest(*sorted(texts)) for name, texts in asked.items()}
 
 
 def _digest(*texts: str) -> str:
@@ -68,10 +60,10 @@ class _Asking:
         asked = getattr(self._unit, name)
         return partial(self._of_one_name, asked) if name in OF_ONE_NAME else asked
 
-    def _of_one_name(self, ask: Callable[[str, pl.Expr], Any], name: str, *row: pl.Expr, **named: pl.Expr) -> Any:
-        [rows] = (*row, *named.values())
+    def _of_one_name(self, ask: Callable[..., Any], name: str, *row: pl.Expr, **named: Any) -> Any:
+        [rows] = (given for given in (*row, *named.values()) if isinstance(given, pl.Expr))
         self._note(name, rows)
-        return ask(name, rows)
+        return ask(name, *row, **named)
 
     def _note(self, name: str, rows: pl.Expr) -> None:
         # A name may be that of rows, and of a key of runs too.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import same_expression
+from polars_mlmetrics.data.expressions import same_expression
+from polars_mlmetrics.engine.packing import first_of_pair, pair_of, second_of_pair
 from polars_mlmetrics.errors import INTERNAL, NameCollisionError
-from polars_mlmetrics.formula.arithmetic import first_of_pair, pair_of, ratio, second_of_pair
-from polars_mlmetrics.formula.statistic import Statistic
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.statistic import Statistic, merged
 
 CODE = f"{INTERNAL}code"
 """The key that stands for several by columns: an even number."""
@@ -33,15 +34,10 @@ class Fold:
         self.statistics: dict[str, Statistic] = {}
         self.features: dict[str, pl.Expr] = {}
 
-    def take(self, statistic: Statistic) -> None:
-        """Fold a statistic too."""
-        take(self.statistics, statistic, self.keys)
-
-    def take_feature(self, feature: pl.Expr) -> None:
-        """Add a column to the rows before they are folded."""
-        name = feature.meta.output_name()
-        if not same_expression(self.features.setdefault(name, feature), feature):
-            raise two_of_one_name(name.removeprefix(INTERNAL))
+    def take(self, statistics: Iterable[Statistic], features: Iterable[pl.Expr] = ()) -> None:
+        """Fold statistics too, and add the columns to the rows that these read."""
+        take(self.statistics, statistics, self.keys)
+        take_columns(self.features, features)
 
     def with_features(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows with the added columns that the statistics read."""
@@ -67,20 +63,27 @@ def together(folds: Sequence[Fold]) -> Fold:
     """Folds as one, at all their keys: each can be merged from it."""
     shared = Fold(list(dict.fromkeys(key for each in folds for key in each.keys)))
     for each in folds:
-        for statistic in each.statistics.values():
-            shared.take(statistic)
-        for feature in each.features.values():
-            shared.take_feature(feature)
+        shared.take(each.statistics.values(), each.features.values())
     return shared
 
 
-def take(statistics: dict[str, Statistic], statistic: Statistic, keys: Sequence[str]) -> None:
-    """Add a statistic to others at some keys, unless it is there already."""
-    if statistic.name in keys:
-        raise NameCollisionError(f"{statistic.name!r} is the name of a statistic: use .alias(...) on the key.")
-    known = statistics.setdefault(statistic.name, statistic)
-    if known.monoid != statistic.monoid or not same_expression(known.row, statistic.row):
-        raise two_of_one_name(statistic.name)
+def take(statistics: dict[str, Statistic], more: Iterable[Statistic], keys: Sequence[str]) -> None:
+    """Add statistics to others at some keys, each unless it is there already."""
+    for statistic in more:
+        if statistic.name in keys:
+            raise NameCollisionError(f"{statistic.name!r} is the name of a statistic: use .alias(...) on the key.")
+        known = statistics.setdefault(statistic.name, statistic)
+        is_same = known is statistic or (known.monoid == statistic.monoid and same_expression(known.row, statistic.row))
+        if not is_same:
+            raise two_of_one_name(statistic.name)
+
+
+def take_columns(columns: dict[str, pl.Expr], more: Iterable[pl.Expr]) -> None:
+    """Add columns of the rows to others, each unless it is there already."""
+    for column in more:
+        name = column.meta.output_name()
+        if not same_expression(columns.setdefault(name, column), column):
+            raise two_of_one_name(name.removeprefix(INTERNAL))
 
 
 def two_of_one_name(name: str) -> NameCollisionError:
@@ -120,14 +123,14 @@ def merge(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statist
 
 
 def _fold_columns(rows: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
-    return fold(rows, keys, [statistic.merge().alias(statistic.name) for statistic in statistics])
+    return fold(rows, keys, merged(statistics))
 
 
 def compacted(state: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
     """One row for equal keys. A statistic that is null in all of them stays null, and is not the sum of nothing."""
     rows = about_common_shifts(state, keys, statistics)
-    merged = [pl.when(pl.col(s.name).count() > 0).then(s.merge()).alias(s.name) for s in statistics]
-    return fold(rows, keys, merged)
+    named = zip(statistics, merged(statistics), strict=True)
+    return fold(rows, keys, [pl.when(pl.col(s.name).count() > 0).then(merge).alias(s.name) for s, merge in named])
 
 
 def about_common_shifts(folds: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]) -> pl.LazyFrame:
@@ -142,8 +145,8 @@ def about_common_shifts(folds: pl.LazyFrame, keys: Sequence[str], statistics: Se
         for shift, weight in weights.items()
     ]
     common = fold(folds, keys, together)
-    joined = folds.join(common, on=keys, nulls_equal=True) if keys else folds.join(common, how="cross")
-    return joined.with_columns(moment.moved(name, shifts).alias(name) for name, moment in moments.items())
+    moved = (moment.moved(name, shifts).alias(name) for name, moment in moments.items())
+    return matched(folds, common, keys).with_columns(moved)
 
 
 def _mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:
@@ -155,6 +158,18 @@ def fold(
 ) -> pl.LazyFrame:
     """Aggregate by keys; without any, to the one row of the whole."""
     return rows.group_by(keys, maintain_order=in_order).agg(aggregations) if keys else rows.select(aggregations)
+
+
+def matched(
+    left: pl.LazyFrame,
+    right: pl.LazyFrame,
+    keys: Sequence[str],
+    *,
+    how: Literal["inner", "left"] = "inner",
+    nulls_equal: bool = True,
+) -> pl.LazyFrame:
+    """Each row of a table with those of another that have its keys; without keys, with all of them."""
+    return left.join(right, on=keys, how=how, nulls_equal=nulls_equal) if keys else left.join(right, how="cross")
 
 
 def joined(

@@ -11,16 +11,18 @@ from typing import Protocol
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Grain, same_expression
-from polars_mlmetrics.engine.folds import CODE, Fold, fold, fold_rows, joined, two_of_one_name
+from polars_mlmetrics.data.roles import Grain
+from polars_mlmetrics.engine.folds import CODE, Fold, fold, fold_rows, joined, matched, take_columns, two_of_one_name
+from polars_mlmetrics.engine.packing import number_of_group, small_of_code
 from polars_mlmetrics.engine.ranking import UNIT, Ranking, take_share
 from polars_mlmetrics.engine.ranking_by_id import NUMBER
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.values import Columns, Values
-from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import number_of_group, small_of_code
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.statistic import Statistic
+
+FEW = 200
+"""How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
 
 
 class Mergeable(Protocol):
@@ -52,14 +54,15 @@ class Partial:
         keys: list[str],
         run: pl.Expr | None = None,
         *,
-        few_runs: bool = False,
+        cells: int | None = None,
         whole_samples: bool = False,
     ) -> None:
         self.by = by
         self.grain = grain
         self.whole_samples = whole_samples
         self.run = run
-        self.few_runs = few_runs
+        self.cells = cells
+        """How many runs there can be; None where that is not known."""
         self.values = Values(by, keys, None if run is None else run.meta.output_name())
         self.fold = Fold(self.values.unit_keys if run is None else [*self.values.unit_keys, run.meta.output_name()])
         self.looks_back: dict[str, pl.Expr] = {}
@@ -73,6 +76,24 @@ class Partial:
         return self.values.keys
 
     @property
+    def has_few_runs(self) -> bool:
+        """Whether its runs can share a fold with the labels."""
+        return self.run is not None and self.cells is not None and self.cells <= FEW
+
+    @property
+    def merges_over_keys(self) -> bool:
+        """Whether what it tells of several groups can be put together: it looks into no sample."""
+        merge = all(recorder.merges for recorder, _ in self.values.measures)
+        return self.grain != "sample" and merge and not self.windows
+
+    def at(self, by: list[str]) -> Partial:
+        """The same statistics of other groups."""
+        partial = Partial(by, self.grain, self.keys, self.run, cells=self.cells, whole_samples=self.whole_samples)
+        for recorder, columns in self.values.measures:
+            partial.add(recorder, columns)
+        return partial
+
+    @property
     def unit_keys(self) -> list[str]:
         """What tells one unit from another."""
         return self.values.unit_keys
@@ -80,8 +101,6 @@ class Partial:
     def add(self, recorder: Recorder, columns: Columns) -> None:
         """Take in a measure and whatever its formula asks for."""
         self.take(recorder, [*recorder.folded, *recorder.run_rows])
-        if recorder.run_key is not None:
-            self.fold.take_feature(recorder.run_key)
         for order, statistics, shares, counts in recorder.ranked:
             same = (order.rows, order.number, order.truth, order.name, list(order.held))
             ranking = self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys))
@@ -102,15 +121,10 @@ class Partial:
 
     def take(self, recorder: Recorder, statistics: Sequence[Statistic]) -> None:
         """Fold statistics of a formula, with what else they read."""
-        for statistic in statistics:
-            self.fold.take(statistic)
-        for feature in recorder.features:
-            self.fold.take_feature(feature.column(self.by))
+        run = [] if recorder.run_key is None or self.run is None else [recorder.run_key]
+        self.fold.take(statistics, [*run, *(feature.column(self.by) for feature in recorder.features)])
         self.windows |= recorder.windows
-        for value in recorder.looks_back:
-            name = value.meta.output_name()
-            if not same_expression(self.looks_back.setdefault(name, value), value):
-                raise two_of_one_name(name.removeprefix(INTERNAL))
+        take_columns(self.looks_back, recorder.looks_back)
 
     @property
     def bytes_a_row(self) -> int:
@@ -153,7 +167,7 @@ class Partial:
         folded = fold_rows(rows, self.fold.keys, first)
         some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
         back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
-        table = fold_rows(self._rows_of(back, rows), self.unit_keys, again)
+        table = fold_rows(matched(back, rows, self.unit_keys, nulls_equal=self._may_have_null), self.unit_keys, again)
         both = joined([folded, table], self.unit_keys, how="left", nulls_equal=self._may_have_null)
         # Of units that were not looked at again no row counts, whichever those are: the others of a partial decide it.
         return both.with_columns(pl.col(s.name).fill_null(0) for s in again if s.monoid == "sum")
@@ -171,12 +185,6 @@ class Partial:
             reads_back = self.looks_back.keys() & set(statistic.row.meta.root_names())
             (again if reads_back else first).append(statistic)
         return first, again
-
-    def _rows_of(self, units: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows of some units, each with what is known of its unit."""
-        if not self.unit_keys:
-            return rows.join(units, how="cross")
-        return units.join(rows, on=self.unit_keys, nulls_equal=self._may_have_null)
 
     @property
     def _may_have_null(self) -> bool:

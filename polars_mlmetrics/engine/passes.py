@@ -11,9 +11,10 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.data.bare_scan import FileByFile
+from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.formula.arithmetic import cuts, modulo, whole_times
+from polars_mlmetrics.formula.arithmetic import cuts, whole_times
 
 HELD = 330_000_000
 """Bytes that a process holds whatever it reads."""

@@ -14,10 +14,9 @@ from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import same_expression
+from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.engine.folds import changes, fold, take, two_of_one_name
-from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import (
+from polars_mlmetrics.engine.packing import (
     as_fixed_point,
     code_in_key,
     counts_of,
@@ -26,11 +25,12 @@ from polars_mlmetrics.formula.arithmetic import (
     is_of_code,
     is_of_number,
     number_in_key,
-    ratio,
     sort_key,
     truth_in_key,
     two_counts,
 )
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.statistic import Share, Statistic, folded
 
 STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
@@ -71,10 +71,6 @@ def standing(name: str) -> pl.Expr:
     return pl.col(f"{INTERNAL}standing:{name}")
 
 
-STANDING_COLUMNS = {standing(name).meta.output_name() for name in STANDINGS}
-"""The columns that every order tells."""
-
-
 def take_share(shares: dict[str, Share], name: str, share: Share) -> None:
     """Add what a tie shares to what others do, unless it is there already."""
     known, place = shares.setdefault(name, share), pl.col("place")
@@ -102,7 +98,7 @@ class Ranking:
 
     def take(self, statistic: Statistic) -> None:
         """Fold a statistic too."""
-        take(self.statistics, statistic, self.unit)
+        take(self.statistics, [statistic], self.unit)
 
     def join_to(self, units: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The statistics, next to those that are already known of the units."""
@@ -139,7 +135,7 @@ class Ranking:
 
     def _carried(self) -> list[str]:
         """The columns that statistics read, and that neither the pass gives nor the key holds."""
-        read = {name for statistic in self.statistics.values() for name in statistic.bare.meta.root_names()}
+        read = {name for statistic in self.statistics.values() for name in statistic.reads}
         given = {standing(name).meta.output_name() for name in self.shares}
         given |= {self._standing(name).meta.output_name() for name in STANDINGS}
         return sorted(read - given - self.order.held.keys())

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.engine.packing import SMALL, code_of_small, number_of_group
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import SMALL, code_of_small, number_of_group
 
 NUMBER = f"{INTERNAL}number"
 _IS_SHARED = f"{INTERNAL}is_shared"

@@ -9,8 +9,10 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table, Types, all_of, same_expression, text_of
-from polars_mlmetrics.engine.ranking import STANDING_COLUMNS, Order, standing, take_share
+from polars_mlmetrics.data.door import Types
+from polars_mlmetrics.data.expressions import all_of, same_expression, text_of
+from polars_mlmetrics.data.roles import Grain, Table
+from polars_mlmetrics.engine.ranking import Order, standing, take_share
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.statistic import Share, Statistic
@@ -39,15 +41,14 @@ class Feature(NamedTuple):
         return (self.value.over(keys) if keys else self.value).alias(self.name)
 
 
-FEW = 200
-"""How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
-
-
 class Recorder:
     """Reads a formula by writing down what it asks for, and answers with the columns in which that will stand.
 
     `ranks` says that the ranking pass may tell how rows stand in their unit; else windows of the rows do.
     """
+
+    keeps_rows_without_key = True
+    """They are a unit too: never settled, but part of the group's statistics."""
 
     def __init__(self, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> None:
         self.measure = measure
@@ -62,18 +63,14 @@ class Recorder:
         self.cells: int | None = None
         """How many runs there can be; None where that is not known."""
         self.suffix = suffix_of(measure, roles)
-        self.title = title_of(measure, roles)
-        """What tells its sums over samples from those of other measures."""
         self._in_runs = in_runs
         self._ranks = ranks
         self._types = types
         self._shares: dict[str, Share] = {}
+        self._standings: set[str] = set()
+        """The columns of how rows stand that the formula was given."""
         self._unit = Unit(measure.door(types), measure.grain, self)
         self.answer = measure.read(self._unit)
-
-    def mask(self, door: Door, grain: Grain) -> pl.Expr:
-        """The rows without a unit's key are a unit too: never settled, but part of the group's statistics."""
-        return door.included("group")
 
     def fold(self, statistic: Statistic) -> pl.Expr:
         moment = None if statistic.moment is None else statistic.moment.renamed(self.suffix)
@@ -104,13 +101,17 @@ class Recorder:
         if not self._is_told(grain):
             return self.within(name, value, grain)
         # The best order of labels that are true or not is any that has the true ones first.
-        return standing("true_place" if name == "ideal_place" and self._unit.has_boolean_truth else name)
+        column = standing("true_place" if name == "ideal_place" and self._unit.has_boolean_truth else name)
+        self._standings.add(column.meta.output_name())
+        return column
 
     def shares(self, name: str, share: Share, value: pl.Expr, grain: Grain) -> pl.Expr:
         if not self._is_told(grain):
             return self.within(name, value, grain)
         take_share(self._shares, name, share)
-        return standing(name)
+        column = standing(name)
+        self._standings.add(column.meta.output_name())
+        return column
 
     def _is_told(self, grain: Grain) -> bool:
         return self._ranks and grain == self.measure.grain
@@ -121,10 +122,10 @@ class Recorder:
 
     # -- what was asked for ------------------------------------------------------------------------------------
 
-    @property
-    def has_few_runs(self) -> bool:
-        """Whether its runs can share a fold with the labels."""
-        return self.cells is not None and self.cells <= FEW
+    @cached_property
+    def title(self) -> str:
+        """What tells its sums over samples from those of other measures."""
+        return self.measure.call + self.suffix
 
     @cached_property
     def merges(self) -> bool:
@@ -132,7 +133,7 @@ class Recorder:
         if self.measure.grain == "sample":
             return self.windows <= {"sample"}
         looks_back = {value.meta.output_name() for value in self.looks_back}
-        about = [s for s in self.statistics if s.moment is None and _reads(s.bare, looks_back)]
+        about = [s for s in self._reading(looks_back) if s.moment is None]
         bounded = self.run_key is None or self.cells is not None
         return bounded and self.windows <= {"sample"} and not about and not any(self.ranked)
 
@@ -148,8 +149,8 @@ class Recorder:
         if not self._ranks:
             return []
         found = []
-        by_score = [s for s in self.statistics if _reads(s.bare, self._told_by_score)]
-        by_gain = [s for s in self.statistics if _reads(s.bare, IDEAL)]
+        by_score = self._reading(self._standings - IDEAL)
+        by_gain = self._reading(self._standings & IDEAL)
         if by_score:
             found.append(Ranked(self._order_by_score(), by_score, self._shares, self._counts()))
         if by_gain:
@@ -164,18 +165,20 @@ class Recorder:
     @cached_property
     def stands_apart(self) -> bool:
         """Whether each statistic reads of one order at most, and what else the rows are told reads of none."""
-        told = self._told_by_score | IDEAL
-        told |= {s.name for s in self.statistics if _reads(s.bare, told)}
+        if not self._standings:
+            return True
+        told = self._standings | {s.name for s in self._reading(self._standings)}
         looks_back = {value.meta.output_name() for value in self.looks_back}
-        others = [*(feature.value for feature in self.features), *self.looks_back, *(s.bare for s in self.run_rows)]
+        others = [*(feature.value for feature in self.features), *self.looks_back, *(s.row for s in self.run_rows)]
         others += [] if self.run_key is None else [self.run_key]
-        ranked = [s.bare for s in self.statistics if _reads(s.bare, told)]
-        both = (_reads(row, self._told_by_score) and _reads(row, IDEAL) for row in ranked)
-        return not (any(both) or any(_reads(row, looks_back) for row in ranked) or any(_reads(o, told) for o in others))
+        ranked = [s.reads for s in self._reading(told)]
+        by_score = self._standings - IDEAL
+        mixed = any((read & by_score and read & IDEAL) or read & looks_back for read in ranked)
+        return not (mixed or any(told.intersection(other.meta.root_names()) for other in others))
 
-    @cached_property
-    def _told_by_score(self) -> set[str]:
-        return STANDING_COLUMNS | {standing(name).meta.output_name() for name in self._shares}
+    def _reading(self, columns: set[str]) -> list[Statistic]:
+        """The statistics that read one of some columns."""
+        return [statistic for statistic in self.statistics if statistic.reads & columns] if columns else []
 
     def _order_by_score(self) -> Order:
         door = self._unit.door
@@ -218,15 +221,6 @@ class Recorder:
 IDEAL = {standing("ideal_place").meta.output_name()}
 GRADES = {"gain", "real", "soft_truth", "actual"}
 SMALL_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
-
-
-def _reads(expression: pl.Expr, columns: set[str]) -> bool:
-    return not columns.isdisjoint(expression.meta.root_names())
-
-
-def title_of(measure: Measure, roles: Table) -> str:
-    """What tells the sums over samples of a measure from those of others."""
-    return measure.call + suffix_of(measure, roles)
 
 
 def suffix_of(measure: Measure, roles: Table) -> str:

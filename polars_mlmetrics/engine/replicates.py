@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.folds import about_common_shifts, fold, joined, merge
+from polars_mlmetrics.engine.folds import about_common_shifts, fold, joined, matched, merge
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import Source, units_of
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.formula.statistic import Statistic, folded
+from polars_mlmetrics.formula.statistic import Statistic, folded, merged
 
 WITHOUT = f"{INTERNAL}without"
 """The key that says which bucket is left out; null where none is."""
@@ -66,6 +66,9 @@ class Replicates:
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         return self.source.with_reasons(table, [key for key in by if key != WITHOUT], counts)
 
+    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
+        return None
+
     def _replicated(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:
         """A partial by bucket, as it is without each: at all its keys, whether or not the bucket has them."""
         by_bucket = by_bucket.cache()
@@ -73,17 +76,13 @@ class Replicates:
         keys = [key for key in (partial.by if partial.grain == "sample" else partial.fold.keys) if key != WITHOUT]
         columns = [*keys, WITHOUT, *(statistic.name for statistic in statistics)]
         own = about_common_shifts(by_bucket, keys, statistics).cache()
-        whole = fold(own, keys, [statistic.merge().alias(statistic.name) for statistic in statistics])
-        everywhere = _joined(whole, own.select(*self.by, WITHOUT).unique(), self.by)
+        whole = fold(own, keys, merged(statistics))
+        everywhere = matched(whole, own.select(*self.by, WITHOUT).unique(), self.by)
         left = _taken_off(everywhere, own, keys, statistics).cache()
         is_right = ~pl.any_horizontal(pl.lit(False), *_lost(left.collect_schema(), statistics))
         again = _put_together(left.filter(~is_right).select(*keys, WITHOUT), by_bucket, keys, statistics)
         nothing = whole.with_columns(pl.lit(None, dtype=own.collect_schema()[WITHOUT]).alias(WITHOUT))
         return pl.concat([table.select(columns) for table in (left.filter(is_right), again, nothing)])
-
-
-def _joined(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
-    return left.join(right, on=on, nulls_equal=True) if on else left.join(right, how="cross")
 
 
 def _taken_off(
@@ -110,7 +109,7 @@ def _put_together(
     asked: pl.LazyFrame, by_bucket: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]
 ) -> pl.LazyFrame:
     """The other buckets of each, merged."""
-    others = _joined(asked, by_bucket.rename({WITHOUT: _IS_OWN}), keys).filter(pl.col(WITHOUT) != pl.col(_IS_OWN))
+    others = matched(asked, by_bucket.rename({WITHOUT: _IS_OWN}), keys).filter(pl.col(WITHOUT) != pl.col(_IS_OWN))
     left = asked.join(merge(others, [*keys, WITHOUT], statistics), on=[*keys, WITHOUT], how="left", nulls_equal=True)
     return left.with_columns(pl.col(s.name).fill_null(0) for s in statistics if s.monoid == "sum")
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Protocol
 
 import polars as pl
 
 from polars_mlmetrics.data.bare_scan import is_at_hand
-from polars_mlmetrics.data.roles import Table, same_expression
+from polars_mlmetrics.data.expressions import same_expression
+from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
+from polars_mlmetrics.engine.packing import even
 from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.ranking_by_id import NUMBER, split_by_id
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.split_samples import Counts
-from polars_mlmetrics.formula.arithmetic import even
 from polars_mlmetrics.formula.measure import Measure
 
 IDS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
@@ -55,14 +56,17 @@ class Source(Protocol):
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         """A table of groups, and why samples are not whole in one."""
 
+    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
+        """How many samples of a group lie in other slices too; None where that is not known."""
+
 
 class Rows:
     """The rows of a log, all at once."""
 
-    def __init__(self, rows: pl.LazyFrame, label: str, schema: pl.Schema | None = None) -> None:
+    def __init__(self, rows: pl.LazyFrame, label: str, schema: pl.Schema) -> None:
         self.rows = rows
-        self.schema = rows.collect_schema() if schema is None else schema
-        self._label = label
+        self.schema = schema
+        self.label = label
 
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         # One number stands for several by columns: a key less to match when millions of samples are folded.
@@ -100,9 +104,16 @@ class Rows:
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         return table
 
+    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
+        return None
+
     def coded(self, keys: list[str], rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
         """Rows with the keys that they are folded by."""
         return rows if keys == by else rows.with_columns(_code(by))
+
+    def gathered(self, bytes_a_row: int, tables_of: Callable[[pl.LazyFrame], list[pl.LazyFrame]]) -> list[pl.LazyFrame]:
+        """Tables of the rows, one under the other where the rows are read in parts, for which a row takes so much."""
+        return tables_of(self.rows)
 
     def _partial(self, asked: Mergeable, by: list[str]) -> Given:
         if isinstance(asked, Partial) and self._has_small_ids(asked, by):
@@ -111,10 +122,10 @@ class Rows:
 
     def _sharing(self, asked: Sequence[Mergeable], by: list[str]) -> list[Partial]:
         """A group, its labels and its few runs (bins): all can be merged from one fold of the rows."""
-        able = [each for each in asked if isinstance(each, Partial) and each.keys in ([], [self._label])]
+        able = [each for each in asked if isinstance(each, Partial) and each.keys in ([], [self.label])]
         able = [each for each in able if each.windows <= {"sample"} and not each.looks_back]
         # With buckets one fold at all keys would be long.
-        run = None if BUCKET in by else next((each.run for each in able if each.few_runs), None)
+        run = None if BUCKET in by else next((each.run for each in able if each.has_few_runs), None)
         return [each for each in able if each.run is None or (run is not None and same_expression(each.run, run))]
 
     def _has_plain_keys(self, by: list[str]) -> bool:
@@ -146,7 +157,7 @@ class Rows:
 class RowsInPasses(Rows):
     """The rows of a log, part by part where all at once would take too much memory."""
 
-    def __init__(self, passes: Passes, label: str, schema: pl.Schema | None = None) -> None:
+    def __init__(self, passes: Passes, label: str, schema: pl.Schema) -> None:
         super().__init__(passes.rows, label, schema)
         self._passes = passes
 
@@ -161,25 +172,34 @@ class RowsInPasses(Rows):
         """What the parts of the rows give, put together."""
         if not asked:
             return []
-        with closing(self._parts(asked)) as parts:
-            found = [pl.collect_all([each.of_rows(self.coded(each.by, rows, by)) for each in asked]) for rows in parts]
-        return [each.merged(pl.concat(tables).lazy()) for each, *tables in zip(asked, *found, strict=True)]
+        tables = self.gathered(
+            bytes_of(asked), lambda rows: [each.of_rows(self.coded(each.by, rows, by)) for each in asked]
+        )
+        return [each.merged(table) for each, table in zip(asked, tables, strict=True)]
+
+    def gathered(self, bytes_a_row: int, tables_of: Callable[[pl.LazyFrame], list[pl.LazyFrame]]) -> list[pl.LazyFrame]:
+        # To be closed where a pass fails: a bar would stay on the screen.
+        with closing(self._passes.parts(bytes_a_row)) as parts:
+            # What is more than a scan runs once for all tables of a part.
+            found = [pl.collect_all(tables_of(rows if is_at_hand(self.rows) else rows.cache())) for rows in parts]
+        return [pl.concat(tables).lazy() for tables in zip(*found, strict=True)]
 
     def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
         if asked[0].grain != "sample":
             return units_of(asked, [table for table, _ in self.partials(asked, by)])
         if not all(each.whole_samples for each in asked):
             return super().units(asked, by)
-        with closing(self._parts(asked)) as parts:
-            return pl.concat([units_of(asked, [each.units(rows) for each in asked]).collect() for rows in parts]).lazy()
+        [units] = self.gathered(bytes_of(asked), lambda rows: [units_of(asked, [each.units(rows) for each in asked])])
+        return units
 
     def _has_small_ids(self, asked: Partial, by: list[str]) -> bool:
         # A pass, of few samples, was not made faster by it.
         return False
 
-    def _parts(self, asked: Sequence[Mergeable]) -> Generator[pl.LazyFrame]:
-        """One part of the rows after the other. To be closed where a pass fails: a bar would stay on the screen."""
-        return self._passes.parts(sum(each.bytes_a_row for each in asked))
+
+def bytes_of(asked: Sequence[Mergeable]) -> int:
+    """What a row takes, about, while all that is asked is worked out."""
+    return sum(each.bytes_a_row for each in asked)
 
 
 def units_of(asked: Sequence[Partial], statistics: Sequence[pl.LazyFrame]) -> pl.LazyFrame:

@@ -25,14 +25,16 @@ Counts = Mapping[str, tuple[str, ...]]
 """What is counted, by its name: a column, and where there is one the other column of which it is one value."""
 
 
-def counts_of(by: Mapping[str, str], sample: Sequence[str], usual: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def counts_of(
+    by: Mapping[str, str], sample: Sequence[str], usual: Sequence[str], cluster: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     """All that is counted of a sample, which goes without saying where it is the usual one.
 
-    `by` has the names of the by columns, and with them the bucket.
+    `by` has the names of the by columns, and with them the bucket, which is made of the columns of the `cluster`.
     """
     whose = "" if tuple(sample) == tuple(usual) else f"[sample={'+'.join(sample)}]"
-    # Of a sample that holds the usual one, the bucket is that of the usual one.
-    columns = [column for column in by if column != BUCKET or not set(usual) <= set(sample)]
+    # A sample that is told by the columns of its cluster, among others, lies in one bucket.
+    columns = [column for column in by if column != BUCKET or not set(cluster) <= set(sample)]
     alone: dict[str, tuple[str, ...]] = {f"samples with several {by[c]!r}{whose}": (c,) for c in columns}
     pairs = {f"samples with several {by[c]!r} in one {by[d]!r}{whose}": (c, d) for c, d in permutations(columns, 2)}
     return {**alone, **pairs}

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import reserved
+from polars_mlmetrics.data.fingerprints import digest_in
 from polars_mlmetrics.data.returned import LISTED
-from polars_mlmetrics.data.roles import checked_roles, is_pattern
+from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import INTERNAL, MetricError, StateError
+from polars_mlmetrics.engine.state_table import AtGrain
+from polars_mlmetrics.errors import MetricError, StateError
 from polars_mlmetrics.formula.statistic import Moment, Monoid, Statistic
 
 FORMAT = 2
-RESERVED = ("state", "bucket", "label", "bin")
+SOURCE = "source"
+"""The column that names a file of the log, in a row of its own: what it holds is no part of any value."""
+
+RESERVED = ("state", "bucket", "label", "bin", SOURCE)
 """The columns of a state that are neither by columns nor statistics."""
 
 KINDS: dict[str, pl.DataType] = {
@@ -54,13 +60,13 @@ def _no_number(text: str) -> None:
 def fits(value: Any, shape: Any) -> bool:
     """Whether a value of JSON is of this shape.
 
-    That is a type, a value, [the shape of every item], {str: the shape of every value}, {name: shape} for these names
-    and no others, or a tuple of shapes, one of which it has.
+    That is a type (`object` for any), a value, [the shape of every item], {str: the shape of every value}, {name:
+    shape} for these names and no others, or a tuple of shapes, one of which it has.
     """
     if isinstance(shape, tuple):
         return any(fits(value, one) for one in shape)
     if isinstance(shape, type):
-        return type(value) is shape
+        return shape is object or type(value) is shape
     if type(value) is not type(shape):
         return False
     if isinstance(shape, list):
@@ -80,10 +86,10 @@ SHAPE = {
     "expressions": {str: str},
     "label": (None, str),
     "bins": bool,
-    "buckets": (None, {"count": int, "hash": ("splitmix64", "polars")}),
+    "buckets": (None, {"count": int, "cluster": [str], "hash": ("splitmix64", "polars"), "polars": (None, str)}),
     "roles": (ROLES, {**ROLES, "weight": str}),
     "columns": {str: str},
-    "metrics": [str],
+    "metrics": {str: {str: object}},
     "listed": (None, [str]),
     "statistics": {str: {"merge": ("count", "sum", "min", "max", MOMENT), "label": bool, "bin": bool}},
     "declared": {str: str},
@@ -101,10 +107,13 @@ class Contents:
     """The log's name for the column of labels, where there is one."""
     bins: bool
     buckets: dict[str, Any] | None
+    """How many there are, and of which columns and by which hash they are made; with the version of Polars where that
+    is its own hash. No version: of several."""
     roles: dict[str, Any]
     columns: dict[str, str]
     """The kinds of the log's columns that the metrics read."""
-    metrics: list[str]
+    metrics: dict[str, dict[str, Any]]
+    """The metrics that it was made for, as data, by name."""
     listed: list[str] | None
     """The categories of the log's column `listed`, where it is a log of what was returned."""
     statistics: dict[str, Any]
@@ -116,8 +125,12 @@ class Contents:
 
     def column(self) -> pl.Expr:
         """The column that holds it."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = self.text()
         return pl.lit(text, dtype=pl.Enum([text])).alias("state")
+
+    def text(self) -> str:
+        """It as the text that the type of that column holds."""
+        return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def of(cls, schema: Mapping[str, pl.DataType]) -> Contents:
@@ -137,12 +150,7 @@ class Contents:
     @classmethod
     def read(cls, text: str) -> Contents:
         """Contents from their text."""
-        try:
-            said = parsed(text)
-        except ValueError:
-            raise StateError(SAYS_NOTHING) from None
-        if type(said) is not dict or "format" not in said:
-            raise StateError(SAYS_NOTHING)
+        said = said_in(text)
         if not fits(said["format"], FORMAT):
             raise StateError(
                 f"this state has format {said['format']!r}, and this version reads format {FORMAT}: make it again from "
@@ -157,14 +165,14 @@ class Contents:
 
     def _sound(self) -> Iterator[bool]:
         """Checks of the contents of a state, after those of their shape."""
-        for names in (self.by, self.metrics, self.roles["sample"], self.listed or ()):
+        for names in (self.by, self.roles["sample"], self.listed or (), (self.buckets or {}).get("cluster", ())):
             yield len(set(names)) == len(names)
         yield {*self.by}.isdisjoint({*RESERVED, *self.statistics, self.label})
         yield {*RESERVED}.isdisjoint(self.statistics)
         yield {*self.expressions} <= {*self.by}
         columns = [*self.by, *self.statistics, *([] if self.label is None else [self.label])]
-        yield not any(is_pattern(name) or name.startswith(INTERNAL) for name in columns)
-        yield self.buckets is None or self.buckets["count"] > 0
+        yield not reserved(columns)
+        yield self.buckets is None or (self.buckets["count"] > 0 and bool(self.buckets["cluster"]))
         try:
             yield checked_roles(self.roles) == {**self.roles, "sample": tuple(self.roles["sample"])}
         except MetricError:
@@ -178,7 +186,7 @@ class Contents:
 
     def _kinds(self) -> dict[str, tuple[pl.DataType, ...]]:
         """The types that the columns have which are of the format's own."""
-        kinds: dict[str, tuple[pl.DataType, ...]] = {}
+        kinds: dict[str, tuple[pl.DataType, ...]] = {SOURCE: (pl.String(),)}
         if self.buckets is not None:
             kinds["bucket"] = (pl.Int64(),)
         if self.bins:
@@ -187,6 +195,10 @@ class Contents:
             kinds[statistic.name] = (pl.Int64(),) if statistic.is_count else (pl.Int64(), pl.Float64())
         return kinds
 
+    def of_any_polars(self) -> Contents:
+        """The same, whatever version of Polars has hashed the samples: values merge all the same."""
+        return self if self.buckets is None else replace(self, buckets={**self.buckets, "polars": None})
+
     def keys(self) -> list[str]:
         """The key columns of its rows."""
         there = {"bucket": self.buckets, "label": self.label, "bin": self.bins}
@@ -194,7 +206,7 @@ class Contents:
 
     def names(self) -> list[str]:
         """All its columns."""
-        return ["state", *self.keys(), *self.statistics]
+        return ["state", *self.keys(), SOURCE, *self.statistics]
 
     def merged(self) -> list[Statistic]:
         """Its statistics, as what is merged."""
@@ -209,10 +221,11 @@ class Contents:
         """A state under the names that a plan has for its columns."""
         named = {"bucket": BUCKET, "bin": BIN} | ({} if self.label is None else {"label": self.label})
         there = {name: named[name] for name in self.keys() if name in named}
+        rows = state.filter(pl.col(SOURCE).is_null())
         return StateRows(
-            held=state.select(self.names()[1:]).rename(there),
+            held=rows.select(*self.keys(), *self.statistics).rename(there),
             by=self.by,
-            has_buckets=self.buckets is not None,
+            cluster=None if self.buckets is None else self.buckets["cluster"],
             label=self.label,
             finer=[there[name] for name in ("label", "bin") if name in there],
             statistics={statistic.name: statistic for statistic in self.merged()},
@@ -220,6 +233,17 @@ class Contents:
             expressions=list(self.expressions),
             declared=self.declared,
         )
+
+
+def said_in(text: str) -> dict[str, Any]:
+    """What a state says of itself, of whatever format."""
+    try:
+        said = parsed(text)
+    except ValueError:
+        raise StateError(SAYS_NOTHING) from None
+    if type(said) is not dict or "format" not in said:
+        raise StateError(SAYS_NOTHING)
+    return said
 
 
 def text_in(schema: Mapping[str, pl.DataType]) -> str:
@@ -230,8 +254,25 @@ def text_in(schema: Mapping[str, pl.DataType]) -> str:
     return str(dtype.categories[0])
 
 
-def spec(statistic: Statistic) -> Any:
-    """How a statistic is merged, as a text holds it."""
+def check_once(fingerprints: Iterable[tuple[str, object]]) -> None:
+    """Refuse to count a file twice. Each fingerprint comes with what names its file to a reader."""
+    seen: dict[str, object] = {}
+    for fingerprint, place in fingerprints:
+        digest = digest_in(fingerprint)
+        if digest in seen:
+            raise StateError(f"{seen[digest]} and {place} are the same file: its rows would count twice.")
+        seen[digest] = place
+
+
+def described(held: Iterable[AtGrain]) -> dict[str, Any]:
+    """How statistics are merged, and at what grain they are held."""
+    return {
+        statistic.name: {"merge": _spec(statistic), "label": by_label, "bin": by_bin}
+        for statistic, by_label, by_bin in sorted(held, key=lambda at_grain: at_grain.statistic.name)
+    }
+
+
+def _spec(statistic: Statistic) -> Any:
     if statistic.moment is not None:
         return asdict(statistic.moment)
     return "count" if statistic.is_count else statistic.monoid

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.digests import digests_of
-from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted, joined
+from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted, joined, matched
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import units_of
@@ -26,7 +26,8 @@ class StateRows:
 
     held: pl.LazyFrame
     by: list[str]
-    has_buckets: bool
+    cluster: Sequence[str] | None
+    """The columns that its buckets are made of, where it has buckets."""
     label: str | None
     """The column of labels, where it has one."""
     finer: list[str]
@@ -60,7 +61,10 @@ class StateRows:
         # Samples are counted by group, whatever labels they have.
         keys = [key for key in by if key not in self.finer]
         why = reasons(self.held, self._names(), self.added, keys, counts)
-        return table.join(why, on=keys, how="left", nulls_equal=True) if keys else table.join(why, how="cross")
+        return matched(table, why, keys, how="left")
+
+    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
+        return None
 
     def _merged(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
         """Some statistics at keys of the query, all grains in one table."""
@@ -72,7 +76,7 @@ class StateRows:
         return compacted(rows, list(dict.fromkeys([*keys, *self.finer])), needed)
 
     def _names(self) -> dict[str, str]:
-        return {**{name: name for name in self.by}, **({BUCKET: "bucket"} if self.has_buckets else {})}
+        return {**{name: name for name in self.by}, **({} if self.cluster is None else {BUCKET: "bucket"})}
 
     def check_target(self, name: str, column: str) -> None:
         if column != self.label and (column not in self.by or column in self.expressions):
@@ -106,7 +110,7 @@ class StateRows:
         """What must be counted so that the samples into which a measure looks are whole in every group."""
         if not recorder.is_of_whole_samples:
             return {}
-        return counts_of(self._names(), recorder.measure.table.sample, roles.sample)
+        return counts_of(self._names(), recorder.measure.table.sample, roles.sample, self.cluster or ())
 
     def lacks(self, recorder: Recorder, by: Sequence[str], roles: Table) -> list[str]:
         """What a measure needs by these keys and is not held, or as something else, in words."""
@@ -154,7 +158,7 @@ def check_merges(recorder: Recorder) -> None:
     if recorder.merges:
         return
     measure = recorder.measure
-    open_ended = [name for name in ("bins", "prior") if measure.parameters.get(name, "") is None]
+    open_ended = [name for name in measure.declaration.merges_with if measure.parameters[name] is None]
     hint = f"With {open_ended[0]}= it can." if open_ended else "Use `evaluate` for it."
     raise StateError(f"{measure.output_name} cannot be held in a state: it needs all rows of a group together. {hint}")
 

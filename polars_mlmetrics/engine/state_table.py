@@ -16,8 +16,9 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.asked import Asked, Readings
-from polars_mlmetrics.engine.digests import digests_of, is_from_elsewhere
+from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
+from polars_mlmetrics.engine.packing import modulo, splitmix
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.recorder import Recorder
@@ -26,7 +27,6 @@ from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
 from polars_mlmetrics.engine.state_rows import check_label_as_target, check_merges
 from polars_mlmetrics.engine.values import Columns, sums_of
 from polars_mlmetrics.errors import StateError
-from polars_mlmetrics.formula.arithmetic import modulo, splitmix
 from polars_mlmetrics.formula.measure import Measure, Planned
 from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.targets import OverTargets
@@ -53,9 +53,10 @@ class StateTable(Asked):
 
     source: Rows
 
-    def __init__(self, source: Rows, by: Mapping[str, str], readings: Readings) -> None:
+    def __init__(self, source: Rows, by: Mapping[str, str], readings: Readings, cluster: Sequence[str] = ()) -> None:
         super().__init__(source, list(by), readings)
         self._names = by
+        self._cluster = cluster
         self._of_rows: list[OfRows] = []
         self._of_samples: list[Recorder] = []
         self._of_several: dict[tuple[str, ...], SeveralValues] = {}
@@ -94,7 +95,7 @@ class StateTable(Asked):
             raise two_of_one_name(recorder.title)
 
     def _count_several(self, sample: tuple[str, ...]) -> None:
-        counts = counts_of(self._names, sample, self.roles.sample)
+        counts = counts_of(self._names, sample, self.roles.sample, self._cluster)
         if counts and sample not in self._of_several:
             self._of_several[sample] = SeveralValues(self.by, sample, counts)
 
@@ -130,7 +131,7 @@ class StateTable(Asked):
     def statistics(self) -> list[AtGrain]:
         """All that the state holds, with the grain of each."""
         for recorder, _ in self._of_rows:
-            if not is_from_elsewhere(recorder.measure):
+            if not recorder.measure.is_from_elsewhere:
                 for statistic in (*recorder.folded, *recorder.run_rows):
                     if statistic.name in self.declared:
                         raise two_of_one_name(statistic.name)
@@ -182,8 +183,9 @@ class StateTable(Asked):
         found: dict[bool, Partial] = {}
         for recorder, _ in self._of_rows:
             whole = recorder.is_of_whole_samples
-            partial = found.setdefault(whole, Partial(self.by, grain, label, whole_samples=whole))
-            partial.take(recorder, recorder.folded)
+            if whole not in found:
+                found[whole] = Partial(self.by, grain, label, whole_samples=whole)
+            found[whole].take(recorder, recorder.folded)
         return list(found.values())
 
     def _bins(self, label: list[str]) -> list[Partial]:
@@ -192,10 +194,8 @@ class StateTable(Asked):
         for kind in self._kinds_of_bins():
             first = kind[0].recorder
             keys = label if any(needed.by_label for needed in kind) else []
-            partial = Partial(self.by, "label" if keys else "group", keys, first.run_key, few_runs=first.has_few_runs)
+            partial = Partial(self.by, "label" if keys else "group", keys, first.run_key, cells=first.cells)
             for recorder, _ in kind:
-                assert recorder.run_key is not None
-                partial.fold.take_feature(recorder.run_key)
                 partial.take(recorder, recorder.run_rows)
             found.append(partial)
         return found
@@ -215,11 +215,11 @@ def _table_of_bins(bins: Partial, table: pl.LazyFrame) -> pl.LazyFrame:
     return table.filter(pl.col(key).is_not_null()).rename({key: BIN}).cast({BIN: pl.Float64})
 
 
-def bucket_of(sample: Sequence[str], schema: Mapping[str, pl.DataType], buckets: int) -> tuple[pl.Expr, str]:
-    """In which of so many buckets a sample falls, and by which hash. It says nothing of the sample but its bucket."""
-    if not all(schema[column].is_integer() and schema[column] not in (pl.Int128, pl.UInt128) for column in sample):
-        return modulo(code_of(sample), buckets).cast(pl.Int64), "polars"
+def bucket_of(cluster: Sequence[str], schema: Mapping[str, pl.DataType], buckets: int) -> tuple[pl.Expr, str]:
+    """In which of so many buckets a cluster falls, and by which hash. It says nothing of the cluster but its bucket."""
+    if not all(schema[column].is_integer() and schema[column] not in (pl.Int128, pl.UInt128) for column in cluster):
+        return modulo(code_of(cluster), buckets).cast(pl.Int64), "polars"
     code = pl.lit(0, dtype=pl.UInt64)
-    for column in sample:
+    for column in cluster:
         code = splitmix(code + pl.col(column).fill_null(0).cast(pl.UInt64, wrap_numerical=True))
     return modulo(code, buckets).cast(pl.Int64), "splitmix64"

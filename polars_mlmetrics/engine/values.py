@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import all_of
+from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.errors import INTERNAL
@@ -69,8 +69,8 @@ class Values:
         known = [pl.col(key).is_not_null() for key in (*self.keys, *(told.keys() & {columns.weight}))]
         # Of a unit without a row that counts there is still a count: of the rows that were left out, say.
         is_count = recorder.measure.declaration.counts
-        shown = all_of(known) if is_count else all_of([pl.col(columns.present), *known])
         present = all_of([pl.col(columns.present), *known])
+        shown = all_of(known) if is_count else present
         return [*(pl.when(shown).then(pl.col(name)).alias(name) for name in told), present.alias(columns.present)]
 
     def sums(self, units: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Grain, is_one_of
+from polars_mlmetrics.data.expressions import is_one_of
+from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.formula.unit import Unit
 

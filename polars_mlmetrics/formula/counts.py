@@ -1,12 +1,14 @@
-"""Counts of the rows that a measure reads: those that it uses, and those that keep its value from being known."""
+"""Counts of the rows of a measure: those it uses, those in its scope, those that keep its value from being known."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import polars as pl
 
+from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
@@ -17,6 +19,11 @@ def rows_used(u: Unit) -> pl.Expr:
     return u.included_rows()
 
 
+def rows_in_scope(u: Unit) -> pl.Expr:
+    """How many rows are asked about, also those that are left out for a null in a role."""
+    return u.included_rows() + u.excluded_rows()
+
+
 def rows_unknown(u: Unit, *, measure: Measure) -> pl.Expr:
     """How many rows keep the value of a measure from being known: they lack a threshold, or a prior."""
     measure.declaration.formula(u, **measure.parameters)
@@ -24,42 +31,85 @@ def rows_unknown(u: Unit, *, measure: Measure) -> pl.Expr:
     return pl.lit(0) if unknown is None else unknown
 
 
-USED = Declaration(rows_used, None, (0, float("inf")), None, "never", counts=True)
-UNKNOWN = Declaration(rows_unknown, None, (0, float("inf")), None, "never", counts=True)
+def support_of_shares(u: Unit) -> pl.Expr:
+    """Σw·t of a truth that is a share."""
+    return u.sum("soft_support", u.soft_truth)
 
 
-def counting(count: Declaration, measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure:
-    """A count of the very rows that a measure reads, and of these such as are known in more ways."""
-    predicates = (*measure.predicates, *known)
-    return Measure(count, {}, labels=measure.labels, roles=measure.roles, predicates=predicates, per=measure.per)
+USED: dict[Grain | None, Declaration] = {
+    grain: Declaration(rows_used, grain, (0, float("inf")), None, counts=True) for grain in (None, "label", "sample")
+}
+IN_SCOPE = Declaration(rows_in_scope, None, (0, float("inf")), None, counts=True)
+UNKNOWN = Declaration(rows_unknown, None, (0, float("inf")), None, counts=True)
+SOFT_SUPPORT = Declaration(support_of_shares, None, (0, float("inf")), None)
 
 
-def known_keys(measure: Measure) -> list[pl.Expr]:
-    """The conditions under which a row has the keys that a measure needs of it."""
-    return [pl.col(key).is_not_null() for key in measure.door().needed_keys(measure.grain)]
+class RowCounts:
+    """The counts of the rows of a measure, each a measure itself.
 
+    With a target, a row must have one to count.
+    """
 
-def used_rows(measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure:
-    """How many rows a measure uses."""
-    needs_more = measure.probe.reads - {measure.grain} or measure.own_columns.to_be_known
-    if known or measure.per or measure.grain == "group" or needs_more:
-        return counting(USED, measure, [*known_keys(measure), *known])
-    # The units have keys anyway, so rows without a key are separate.
-    return counting(replace(USED, grain=measure.grain), measure)
+    def __init__(self, measure: Measure, target: str | None = None) -> None:
+        self.measure = measure
+        self._target = [] if target is None else [pl.col(target).is_not_null()]
 
+    @cached_property
+    def used(self) -> Measure:
+        """How many rows the measure uses."""
+        measure = self.measure
+        needs_more = measure.probe.reads - {measure.grain} or measure.own_columns.to_be_known
+        if self._target or measure.per or measure.grain == "group" or needs_more:
+            return self._counted(USED[None], self._known)
+        # The units have keys anyway, so rows without a key are separate.
+        return self._counted(USED[measure.grain])
 
-def samples_used(measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure:
-    """How many samples have a row that a measure uses."""
-    keys = [key for key in measure.door().needed_keys(measure.grain) if key not in measure.table.sample]
-    return counting(CATALOGUE["n_samples"], measure, [*(pl.col(key).is_not_null() for key in keys), *known])
+    @cached_property
+    def in_scope(self) -> Measure:
+        """How many rows it is asked about, known or not."""
+        return self._counted(IN_SCOPE)
 
+    @cached_property
+    def samples(self) -> Measure:
+        """How many samples have a row that it uses."""
+        sample = self.measure.table.sample
+        keys = [pl.col(key).is_not_null() for key in self._needed_keys if key not in sample]
+        return self._counted(CATALOGUE["n_samples"], [*keys, *self._target])
 
-def unknown_rows(measure: Measure, known: Sequence[pl.Expr] = ()) -> Measure | None:
-    """How many rows keep the value of a measure from being known; None where none can."""
-    if not measure.probe.unknown:
-        return None
-    known = [*known_keys(measure), *known]
-    average = measure.parameters.get("average")
-    if isinstance(average, Mapping):
-        known.append(pl.col(measure.table.label).is_in(list(average)))
-    return replace(counting(UNKNOWN, measure, known), parameters={"measure": measure})
+    @cached_property
+    def support(self) -> Measure | None:
+        """Its true rows, weighted; None where it reads no truth that can be counted."""
+        guards = self.measure.probe.door.guards
+        if "soft_truth" in guards:
+            return self._counted(SOFT_SUPPORT, self._known)
+        return self._counted(CATALOGUE["support"], self._known) if "truth" in guards else None
+
+    @cached_property
+    def unknown(self) -> Measure | None:
+        """How many rows keep its value from being known, with a target or without; None where none can."""
+        if not self.measure.probe.unknown:
+            return None
+        known, average = self._known_keys, self.measure.parameters.get("average")
+        if isinstance(average, Mapping):
+            known = [*known, pl.col(self.measure.table.label).is_in(list(average))]
+        return replace(self._counted(UNKNOWN, known), parameters={"measure": self.measure})
+
+    @cached_property
+    def _needed_keys(self) -> list[str]:
+        return self.measure.door().needed_keys(self.measure.grain)
+
+    @property
+    def _known_keys(self) -> list[pl.Expr]:
+        """The conditions under which a row has the keys that the measure needs of it."""
+        return [pl.col(key).is_not_null() for key in self._needed_keys]
+
+    @property
+    def _known(self) -> list[pl.Expr]:
+        """The conditions under which it has its target too."""
+        return [*self._known_keys, *self._target]
+
+    def _counted(self, count: Declaration, known: Sequence[pl.Expr] = ()) -> Measure:
+        """A count of the very rows that the measure reads, and of these such as are known in more ways."""
+        measure = self.measure
+        predicates = (*measure.predicates, *known)
+        return Measure(count, {}, labels=measure.labels, roles=measure.roles, predicates=predicates, per=measure.per)

@@ -7,13 +7,16 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.averages import Best
+from polars_mlmetrics.formula.parameters import TO_MERGE
 from polars_mlmetrics.formula.shared import Decision
+
+PACKAGE = __name__.partition(".")[0]
 
 CATALOGUE: dict[str, Declaration] = {}
 """Every declared metric by its name."""
@@ -27,17 +30,36 @@ class Declaration:
     grain: Grain | None
     range: tuple[float, float]
     best: Best | None
-    undefined_when: str
-    counts: bool
-    of_returned: bool = False
+    undefined_when: str | None = None
+    """What makes a unit with rows undefined, in words; None where nothing does but that none has a weight above 0."""
+    counts: bool = False
+    needs_negatives: bool = True
+    """Whether its value is wrong without the negatives that were not returned."""
+    is_curve: bool = False
+    """Whether its value is the points of a curve, and not a number."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.formula.__doc__)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Its public name."""
         return self.formula.__name__
+
+    @property
+    def null_when(self) -> str:
+        """When its value is null, in words."""
+        return self.undefined_when or ("never" if self.counts else "no rows")
+
+    @cached_property
+    def merges_with(self) -> list[str]:
+        """The parameters without which what parts of the rows tell of it cannot be put together."""
+        return [name for name, annotation in self.annotations.items() if TO_MERGE in get_args(annotation)]
+
+    @cached_property
+    def is_from_elsewhere(self) -> bool:
+        """Whether it is declared outside the package."""
+        return self.formula.__module__.partition(".")[0] != PACKAGE
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
@@ -58,7 +80,7 @@ class Declaration:
     @cached_property
     def annotations(self) -> dict[str, Any]:
         """What its parameters may be."""
-        return {"inclusive": bool, **get_type_hints(self.formula, include_extras=True)}
+        return {"inclusive": bool, "undefined": float | None, **get_type_hints(self.formula, include_extras=True)}
 
     def shown(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the given parameters that are not the defaults, as they are written."""

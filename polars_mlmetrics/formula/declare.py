@@ -14,7 +14,7 @@ from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.parameters import check_labels, check_parameter
+from polars_mlmetrics.formula.parameters import check_parameters
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.unit import Unit
 
@@ -25,17 +25,18 @@ def metric(
     *,
     range: tuple[float, float],
     best: Best | None,
-    undefined_when: str,
+    undefined_when: str | None = None,
     grain: Grain | None = None,
     counts: bool = False,
-    of_returned: bool = False,
+    needs_negatives: bool = True,
 ) -> Callable[[Callable[Concatenate[Unit, P], pl.Expr]], Callable[P, Metric]]:
     """Declare a metric: a function of a `Unit` that returns the value of one unit of rows.
 
-    `range` and `best` say where its values lie and which end is good; `undefined_when` completes the sentence "null
-    when …". Leave out the grain if the metric has an `average`. `counts` is for whole numbers that are summed over
-    units and never null. `of_returned` says that the value is right without the negatives that were not returned: only
-    such a metric takes a table that `with_truths` made without `n_labels`.
+    `range` and `best` say where its values lie and which end is good. `undefined_when` completes the sentence "null
+    when …", and is left out where only a lack of rows makes it null. Leave out the grain if the metric has an
+    `average`. `counts` is for whole numbers that are summed over units and never null. Say `needs_negatives=False`
+    if the value is right without the negatives that were not returned: only such a metric takes a table that
+    `with_truths` made without `n_labels`.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def metric(
     """
 
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
-        declaration = Factory(formula, grain, range, best, undefined_when, counts, of_returned)
+        declaration = Factory(formula, grain, range, best, undefined_when, counts, needs_negatives)
         known = CATALOGUE.get(declaration.name)
         if known is not None and known.formula.__module__ != formula.__module__:
             owner = known.formula.__module__
@@ -77,12 +78,8 @@ class Factory(Declaration):
 def make(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Metric:
     """The metric of a declaration with these parameters."""
     given = _bound(declaration, args, kwargs)
+    check_parameters(declaration.name, given, declaration.annotations)
     labels, undefined = given.pop("labels", None), given.pop("undefined")
-    for name, value in given.items():
-        check_parameter(declaration.name, name, value, declaration.annotations.get(name, Any))
-    if labels is not None:
-        check_labels(declaration.name, labels)
-    check_parameter(declaration.name, "undefined", undefined, float | None)
     if "threshold" in given:
         given["threshold"] = Decision(Decision.of(given["threshold"]).threshold, given.pop("inclusive"))
     return Metric(Measure(declaration, given, undefined, None if labels is None else tuple(labels)))

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table, Types, text_of
+from polars_mlmetrics.data.door import Door, Types
+from polars_mlmetrics.data.expressions import text_of
+from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.formula.averages import Best, Settlement, grain_of
 from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
@@ -116,7 +118,7 @@ class Measure(Planned):
     called: str | None = None
     """What messages call it, where it has a name of its own. It is no other measure for that."""
 
-    @property
+    @cached_property
     def output_name(self) -> str:
         if self.called is not None:
             return self.called
@@ -130,7 +132,7 @@ class Measure(Planned):
         """Its roles, settled."""
         return Table.of(self.roles)
 
-    @property
+    @cached_property
     def grain(self) -> Grain:
         """The unit on which its formula is computed."""
         return self.per or self.declaration.grain or grain_of(self.parameters.get("average", "micro"))
@@ -158,12 +160,13 @@ class Measure(Planned):
         """Whether it is of one unit and yet looks into others."""
         return bool(self.probe.looks_into)
 
-    @property
-    def needs_negatives(self) -> bool:
-        """Whether its value is wrong where negatives are missing that were not returned."""
-        return not self.declaration.of_returned
+    @cached_property
+    def is_from_elsewhere(self) -> bool:
+        """Whether it, or a measure that is one of its parameters, was declared outside the package."""
+        about = (value for value in self.parameters.values() if isinstance(value, Measure))
+        return self.declaration.is_from_elsewhere or any(measure.is_from_elsewhere for measure in about)
 
-    @property
+    @cached_property
     def columns_read(self) -> frozenset[str]:
         """The columns that any of it reads: its roles, the keys of its units, and all its expressions."""
         probe, table, decision = self.probe, self.table, self.parameters.get("threshold")
@@ -199,6 +202,8 @@ class Measure(Planned):
         rows, unknown = unit.included_rows(), unit.unknown_rows()
         if self.declaration.counts:
             return Answer(value.cast(pl.Int64), weight, rows, unknown)
+        if self.declaration.is_curve:
+            return Answer(pl.when(unit.broken_rows() == 0).then(value), weight, rows, unknown)
         value = pl.when(rows > 0).then(value.cast(pl.Float64))
         if self.undefined is not None:
             value = value.fill_null(self.undefined)
@@ -235,16 +240,13 @@ class Measure(Planned):
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        parameters = tuple((name, identity(value)) for name, value in sorted(self.parameters.items()))
-        if self.per:
-            parameters = tuple(item for item in parameters if item[0] != "average")
-        roles = tuple((role, identity(column)) for role, column in sorted(self.roles.items()))
-        scope = (identity(self.labels), *map(identity, self.predicates))
+        parameters = [item for item in sorted(self.parameters.items()) if not (self.per and item[0] == "average")]
+        given = identity((parameters, sorted(self.roles.items()), self.labels, self.predicates))
         # The formula, not its name: a metric may be declared once more, as a cell of a notebook that is run again.
         formula = (self.declaration.formula, self.declaration.grain, self.declaration.counts)
-        return (*formula, parameters, self.undefined, roles, scope, self.per)
+        return (*formula, *given, self.undefined, self.per)
 
-    @property
+    @cached_property
     def call(self) -> str:
         """The call that makes it, without what is said of it afterwards."""
         given = {**self.parameters, "labels": self.labels, "undefined": self.undefined}

@@ -9,7 +9,8 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import ROLE_NAMES, checked_roles, is_row_wise
+from polars_mlmetrics.data.expressions import is_row_wise
+from polars_mlmetrics.data.roles import ROLE_NAMES, checked_roles
 from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.comparison import Comparison

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import same_expression
+from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.formula.unit import Unit
 
 Answers = Callable[[list[pl.Expr]], Iterable[pl.Expr]]
@@ -30,11 +30,13 @@ class OwnColumns(NamedTuple):
 
 def own_columns(unit: Unit) -> OwnColumns:
     """What a formula reads on a unit, without the roles of its table."""
+    if not unit.columns_read:
+        return OwnColumns()
     given = _seen_to(unit)
     plain = {role.meta.output_name() for role in given if role.meta.is_column()}
     rows = [row for row in unit.rows_read if not plain.issuperset(row.meta.root_names())]
     # What keeps the value from being known was seen to already: a threshold that is null, say.
-    asked = {name for unknown in unit.unknown.values() for name in unknown.meta.root_names()}
+    asked = {name for unknown in unit.unknown.values() for name in unknown.rows.meta.root_names()}
     to_be_known, to_be_numbers = (
         sorted({name for row in rows for name in _left_to_us(row, given, answers)} - asked)
         for answers in (_of_null, _of_nan)

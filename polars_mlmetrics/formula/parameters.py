@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypedDict, Union, get_args, get_orig
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import is_one_of, is_row_wise
+from polars_mlmetrics.data.expressions import is_one_of, is_row_wise
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.arithmetic import ROUNDING
 from polars_mlmetrics.formula.shared import Decision, Threshold
@@ -39,6 +39,10 @@ NotNegative = Annotated[float, Above(0)]
 MoreThanOne = Annotated[float, Above(1, strictly=True)]
 Share = Annotated[float, Above(0, at_most=1)]
 PositiveShare = Annotated[float, Above(0, strictly=True, at_most=1)]
+
+
+TO_MERGE = "to merge"
+"""Marks, in `Annotated`, a parameter without which parts of the rows cannot be put together, as a state does."""
 
 
 class Options(TypedDict, total=False):
@@ -72,6 +76,15 @@ def identity(value: Any) -> Any:
     return value
 
 
+def check_parameters(metric: str, given: Mapping[str, Any], annotations: Mapping[str, Any]) -> None:
+    """Refuse the first of a metric's parameters whose value its annotation does not admit."""
+    for name, value in given.items():
+        if name != "labels":
+            check_parameter(metric, name, value, annotations.get(name, Any))
+        elif value is not None:
+            _check_labels(metric, value)
+
+
 def check_parameter(metric: str, name: str, value: Any, annotation: Any) -> None:
     """Refuse a value that its parameter's annotation does not admit."""
     if name == "threshold":
@@ -82,8 +95,7 @@ def check_parameter(metric: str, name: str, value: Any, annotation: Any) -> None
         _check_annotated(metric, name, value, annotation)
 
 
-def check_labels(metric: str, labels: Any) -> None:
-    """Refuse a label vocabulary that is not a list of labels."""
+def _check_labels(metric: str, labels: Any) -> None:
     if isinstance(labels, str) or not isinstance(labels, Sequence | pl.Series) or len(labels) == 0:
         raise ParameterError(f"{metric}: labels takes a list of labels, not {labels!r}.")
     _check_of_one_kind(metric, labels)
@@ -113,6 +125,8 @@ def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> Non
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
+    if TO_MERGE in get_args(annotation):
+        return _members(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         return tuple(inner for member in get_args(annotation) for inner in _members(member))
     return (annotation,)

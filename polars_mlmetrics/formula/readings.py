@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, Table
+from polars_mlmetrics.data.door import Door
+from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.statistic import Monoid, Share, Statistic, folded
 from polars_mlmetrics.formula.unit import Unit
@@ -13,11 +14,10 @@ from polars_mlmetrics.formula.unit import Unit
 class GroupReading:
     """The group is the unit: folds are bare, a value of another unit is a window."""
 
+    keeps_rows_without_key = False
+
     def __init__(self, table: Table) -> None:
         self.table = table
-
-    def mask(self, door: Door, grain: Grain) -> pl.Expr:
-        return door.included(grain)
 
     def fold(self, statistic: Statistic) -> pl.Expr:
         return statistic.fold()
@@ -46,7 +46,10 @@ class GroupReading:
 
 
 class ProbeReading(GroupReading):
-    """For learning what a formula reads: a value of another unit, or of a first pass, reads no column itself."""
+    """For learning what a formula reads: the values of a unit, its own or another, read no column themselves."""
+
+    def fold(self, statistic: Statistic) -> pl.Expr:
+        return pl.lit(0.0)
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         return pl.lit(0.0)

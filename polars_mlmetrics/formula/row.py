@@ -1,67 +1,75 @@
 """What a formula reads of a row: its score and its truth, as that which they are to it."""
 
+from functools import cached_property
+
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door
+from polars_mlmetrics.data.door import Door
 
 
 class Row:
-    """The readings of a row. Mixed into `Unit`; what is broken for a reading, the door says."""
+    """The readings of a row, each asked of the door once. Mixed into `Unit`; what is broken, the door says."""
 
     door: Door
 
-    @property
+    @cached_property
+    def raw_score(self) -> pl.Expr:
+        """The score in its own float type, as a threshold is compared with it; NaN is broken."""
+        self.door.score()
+        return self.door.raw_score
+
+    @cached_property
     def score(self) -> pl.Expr:
         """The score as Float64; NaN is broken."""
         return self.door.score()
 
-    @property
+    @cached_property
     def probability(self) -> pl.Expr:
         """The score as a probability; outside [0, 1] is broken."""
         return self.door.probability()
 
-    @property
+    @cached_property
     def logit(self) -> pl.Expr:
         """The score as a logit; what is not finite is broken."""
         return self.door.logit()
 
-    @property
+    @cached_property
     def prediction(self) -> pl.Expr:
         """The score as it is: a class name, an id, any type."""
         return self.door.prediction()
 
-    @property
+    @cached_property
     def truth(self) -> pl.Expr:
         """The truth as a Boolean; a number that is neither 0 nor 1 is broken."""
         return self.door.truth()
 
-    @property
+    @cached_property
     def soft_truth(self) -> pl.Expr:
         """The truth as a number in [0, 1]."""
         return self.door.soft_truth()
 
-    @property
+    @cached_property
     def has_boolean_truth(self) -> bool:
         """Whether the truth is known to be Boolean. False says nothing: an expression does not know its table."""
         return self.door.has_boolean_truth
 
-    @property
+    @cached_property
     def gain(self) -> pl.Expr:
         """The truth as a grade, 0 or more."""
         return self.door.gain()
 
-    @property
+    @cached_property
     def has_gain(self) -> pl.Expr:
         """Whether the grade of a row is above 0: the truth itself, where that is known to be Boolean."""
         gain = self.gain
         return self.door.table.truth if self.has_boolean_truth else gain > 0
 
-    @property
+    @cached_property
     def real(self) -> pl.Expr:
         """The truth as any real number."""
         return self.door.real()
 
-    @property
+    @cached_property
     def actual(self) -> pl.Expr:
         """The truth as it is: a class name, an id, any type."""
         return self.door.actual()

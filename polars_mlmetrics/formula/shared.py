@@ -7,7 +7,9 @@ from typing import Any, Literal, cast
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, any_of, is_one_of, text_of
+from polars_mlmetrics.data.door import Door
+from polars_mlmetrics.data.expressions import any_of, is_one_of, text_of
+from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import by_float_type, share
 
 NOT_RETURNED = float("-inf")
@@ -81,13 +83,14 @@ class SharedStatistics(ABC):
     def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]: ...
 
     @abstractmethod
-    def needs_known(self, name: str, rows: pl.Expr) -> None: ...
+    def needs_known(self, name: str, rows: pl.Expr, *, lack: str | None = None) -> None: ...
 
     @abstractmethod
     def breaks_on(self, name: str, rows: pl.Expr) -> None: ...
 
+    @property
     @abstractmethod
-    def reads_score(self) -> None: ...
+    def raw_score(self) -> pl.Expr: ...
 
     @abstractmethod
     def reads_label(self) -> None: ...
@@ -144,8 +147,7 @@ class SharedStatistics(ABC):
 
     def decision(self, threshold: Threshold) -> pl.Expr:
         """Whether a row is predicted; with "argmax" the share to which it is, 1/m for each of m tied best labels."""
-        self.reads_score()
-        rule, score = Decision.of(threshold), self.door.raw_score
+        rule, score = Decision.of(threshold), self.raw_score
         if rule.is_argmax:
             above, rank = self.standing_of_any_label()
             is_best = (above == 0) & (score > NOT_RETURNED)
@@ -153,13 +155,13 @@ class SharedStatistics(ABC):
         if isinstance(rule.threshold, Mapping):
             return self._decision_by_label(rule, rule.threshold)
         if isinstance(rule.threshold, pl.Expr):
-            self.needs_known(f"threshold@{rule}", rule.threshold.is_null())
+            self.needs_known(f"threshold@{rule}", rule.threshold.is_null(), lack="threshold")
             self.breaks_on(f"threshold@{rule}", rule.threshold.cast(pl.Float64).is_nan())
             return rule.over(score.cast(pl.Float64), in_type_of(score, rule.threshold))
         return rule.over(score, cast(float, rule.threshold))
 
     def _decision_by_label(self, rule: Decision, bounds: Mapping[Any, float]) -> pl.Expr:
-        label, score = pl.col(self.door.table.label), self.door.raw_score
+        label, score = pl.col(self.door.table.label), self.raw_score
         named = [name for name in bounds if name is not None]
         self.reads_label()
         unnamed = ~is_one_of(label, named)
@@ -167,5 +169,5 @@ class SharedStatistics(ABC):
         if None in bounds:
             decisions.append(unnamed & rule.over(score, bounds[None]))
         else:
-            self.needs_known(f"threshold@{rule}", unnamed)
+            self.needs_known(f"threshold@{rule}", unnamed, lack="threshold")
         return any_of(decisions)

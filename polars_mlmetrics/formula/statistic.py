@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain
+from polars_mlmetrics.data.roles import Grain
 
 Monoid = Literal["sum", "min", "max"]
 
@@ -97,10 +98,20 @@ class Statistic:
         """The statistic of many units, merged into one."""
         return folded(pl.col(self.name), self.monoid)
 
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The columns that it reads of rows that all count."""
+        return frozenset(self.bare.meta.root_names())
+
 
 def folded(values: pl.Expr, monoid: Monoid) -> pl.Expr:
     """Values, folded by a monoid; nulls are left out."""
     return {"sum": values.sum, "min": values.min, "max": values.max}[monoid]()
+
+
+def merged(statistics: Iterable[Statistic]) -> list[pl.Expr]:
+    """The statistics of many units, each merged into one under its own name."""
+    return [statistic.merge().alias(statistic.name) for statistic in statistics]
 
 
 def only_rows_of(row: pl.Expr) -> pl.Expr | None:
@@ -113,9 +124,8 @@ def only_rows_of(row: pl.Expr) -> pl.Expr | None:
 class Reading(Protocol):
     """How the statistics of a unit become Polars: at once, as one expression, or as the columns of a plan."""
 
-    @abstractmethod
-    def mask(self, door: Door, grain: Grain) -> pl.Expr:
-        """The rows that a fold counts."""
+    keeps_rows_without_key: bool
+    """Whether a fold counts rows without the key of a unit too: as a unit of their own."""
 
     @abstractmethod
     def fold(self, statistic: Statistic) -> pl.Expr:

@@ -17,7 +17,7 @@ import polars as pl
 from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.formula.averages import Best, Settlement
-from polars_mlmetrics.formula.counts import unknown_rows, used_rows
+from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.tree import Applied, other_end
@@ -175,8 +175,8 @@ def terms_of(metric: Node, values: Values, weight: pl.Expr, *, least: float) -> 
     `least` is the lowest weight there is. The value is written no more often than it takes: as an expression it would
     be computed each time.
     """
-    measures = list(metric.measures())
-    is_there = pl.any_horizontal(values(rows) > 0 for rows in _each_once(map(used_rows, measures)))
+    counts = [RowCounts(measure) for measure in metric.measures()]
+    is_there = pl.any_horizontal(values(rows) > 0 for rows in _each_once(each.used for each in counts))
     value = metric.combined(values).cast(pl.Float64)
     if _has_value_without_rows(metric):
         value = pl.when(is_there).then(value)
@@ -191,7 +191,7 @@ def terms_of(metric: Node, values: Values, weight: pl.Expr, *, least: float) -> 
         # A target of weight 0 is taken out, since 0 times infinity would be NaN.
         terms["total"] = pl.when(weight != 0).then(value * weight)
         terms["size"] = known_weight.abs()
-    unknown = _each_once(rows for rows in map(unknown_rows, measures) if rows is not None)
+    unknown = _each_once(each.unknown for each in counts if each.unknown is not None)
     if unknown:
         is_unknown = pl.any_horizontal(values(rows) > 0 for rows in unknown)
         terms["unknown"] = (is_undefined & is_unknown).cast(pl.Int64)

@@ -1,11 +1,13 @@
 """What a formula is written for: one unit of rows. It knows nothing of averages, nor of how it is run."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Door, Grain, any_of
+from polars_mlmetrics.data.door import Door
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import has_squares, ratio, share
 from polars_mlmetrics.formula.row import Row
 from polars_mlmetrics.formula.shared import OfRow, SharedStatistics
@@ -21,6 +23,14 @@ STANDS: dict[Standing, tuple[bool, bool]] = {
 """Whether a row is counted among the true rows alone, and whether the rows of its own tie are counted."""
 
 
+class Unknown(NamedTuple):
+    """Rows that keep the value of a unit from being known."""
+
+    rows: pl.Expr
+    lack: str
+    """What they are without, in words."""
+
+
 class Unit(Row, SharedStatistics):
     """The rows a formula is written for.
 
@@ -32,8 +42,9 @@ class Unit(Row, SharedStatistics):
         self.door = door
         self.grain = grain
         self.included = door.included(grain)
-        self.mask = reading.mask(door, grain)
-        self.unknown: dict[str, pl.Expr] = {}
+        keeps_all = reading.keeps_rows_without_key and grain != "group"
+        self.mask = door.included("group") if keeps_all else self.included
+        self.unknown: dict[str, Unknown] = {}
         self.rows_read: list[pl.Expr] = []
         self.columns_read: list[str] = []
         self.numbers_read: dict[str, pl.Expr] = {}
@@ -311,17 +322,13 @@ class Unit(Row, SharedStatistics):
             return self.sum("soft_support", self.soft_truth)
         return self.positives() if read.isdisjoint({"real", "gain", "actual"}) else self.rows()
 
-    def reads_score(self) -> None:
-        """Say that the score is read, where only its raw form is."""
-        self.door.score()
-
     def reads_label(self) -> None:
         """Say that the label of a row is read, so that a row without one cannot count."""
         self.reads.add("label")
 
-    def needs_known(self, name: str, rows: pl.Expr) -> None:
-        """Say that the value cannot be known where there is such a row."""
-        self.unknown[name] = rows
+    def needs_known(self, name: str, rows: pl.Expr, *, lack: str | None = None) -> None:
+        """Say that the value cannot be known where there is such a row, and what it lacks, if the name does not."""
+        self.unknown[name] = Unknown(rows, name if lack is None else lack)
 
     def breaks_on(self, name: str, rows: pl.Expr) -> None:
         """Say that the value is broken where there is such a row."""
@@ -363,5 +370,5 @@ class Unit(Row, SharedStatistics):
 
     def unknown_rows(self) -> pl.Expr | None:
         """How many included rows keep the value from being known; None where nothing can."""
-        counts = [self.count(f"unknown_{name}", rows) for name, rows in self.unknown.items()]
+        counts = [self.count(f"unknown_{name}", rows) for name, (rows, _) in self.unknown.items()]
         return pl.sum_horizontal(counts) if counts else None

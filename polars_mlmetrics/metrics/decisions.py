@@ -15,7 +15,7 @@ from polars_mlmetrics.formula.unit import Unit
 INFINITY = float("inf")
 
 
-@metric(range=(0, INFINITY), best="max", undefined_when="no rows", of_returned=True)
+@metric(range=(0, INFINITY), best="max", needs_negatives=False)
 def true_positives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -23,7 +23,7 @@ def true_positives(
     return u.true_positives(threshold)
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows", of_returned=True)
+@metric(range=(0, INFINITY), best="min", needs_negatives=False)
 def false_positives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -31,7 +31,7 @@ def false_positives(
     return u.false_positives(threshold)
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows", of_returned=True)
+@metric(range=(0, INFINITY), best="min", needs_negatives=False)
 def false_negatives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -39,7 +39,7 @@ def false_negatives(
     return u.false_negatives(threshold)
 
 
-@metric(range=(0, INFINITY), best="max", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="max")
 def true_negatives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -47,19 +47,19 @@ def true_negatives(
     return u.true_negatives(threshold)
 
 
-@metric(range=(0, INFINITY), best=None, undefined_when="no rows", of_returned=True)
+@metric(range=(0, INFINITY), best=None, needs_negatives=False)
 def support(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """How many rows are true (weighted)."""
     return u.positives()
 
 
-@metric(range=(0, 1), best=None, undefined_when="no rows")
+@metric(range=(0, 1), best=None)
 def prevalence(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The share of rows that are true: Σw·t / Σw."""
     return ratio(u.positives(), u.rows())
 
 
-@metric(range=(0, 1), best=None, undefined_when="no rows")
+@metric(range=(0, 1), best=None)
 def predicted_rate(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -67,7 +67,7 @@ def predicted_rate(
     return ratio(u.predicted(threshold), u.rows())
 
 
-@metric(range=(0, 1), best="max", undefined_when="nothing predicted", of_returned=True)
+@metric(range=(0, 1), best="max", undefined_when="nothing predicted", needs_negatives=False)
 def precision(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -75,7 +75,7 @@ def precision(
     return ratio(u.true_positives(threshold), u.true_positives(threshold) + u.false_positives(threshold))
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positives", of_returned=True)
+@metric(range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
 def recall(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """The share of true rows that are predicted: TP / (TP + FN)."""
     return ratio(u.true_positives(threshold), u.true_positives(threshold) + u.false_negatives(threshold))
@@ -106,7 +106,7 @@ def false_positive_rate(
     return ratio(u.false_positives(threshold), u.false_positives(threshold) + u.true_negatives(threshold))
 
 
-@metric(range=(0, 1), best="min", undefined_when="no positives", of_returned=True)
+@metric(range=(0, 1), best="min", undefined_when="no positives", needs_negatives=False)
 def false_negative_rate(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -114,13 +114,13 @@ def false_negative_rate(
     return ratio(u.false_negatives(threshold), u.false_negatives(threshold) + u.true_positives(threshold))
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", of_returned=True)
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", needs_negatives=False)
 def f1(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """The harmonic mean of precision and recall: 2·TP / (2·TP + FP + FN)."""
     return _f(u, 1.0, threshold)
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", of_returned=True)
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", needs_negatives=False)
 def fbeta(
     u: Unit,
     beta: Positive,
@@ -138,20 +138,20 @@ def _f(u: Unit, beta: float, threshold: Threshold) -> pl.Expr:
     return ratio(right, right + beta**2 * u.false_negatives(threshold) + u.false_positives(threshold))
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", of_returned=True)
+@metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", needs_negatives=False)
 def jaccard(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """What is both predicted and true, as a share of what is either: TP / (TP + FP + FN)."""
     wrong = u.false_positives(threshold) + u.false_negatives(threshold)
     return ratio(u.true_positives(threshold), u.true_positives(threshold) + wrong)
 
 
-@metric(range=(0, 1), best="max", undefined_when="no rows")
+@metric(range=(0, 1), best="max")
 def accuracy(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """The share of rows that are right: (TP + TN) / Σw."""
     return ratio(u.true_positives(threshold) + u.true_negatives(threshold), u.rows())
 
 
-@metric(range=(0, 1), best="min", undefined_when="no rows")
+@metric(range=(0, 1), best="min")
 def hamming_loss(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -206,25 +206,25 @@ def _cells(u: Unit, threshold: Threshold) -> Sequence[pl.Expr]:
     return as_parts_of(values, u.rows()) if u.is_weighted else values
 
 
-@metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True, of_returned=True)
+@metric(range=(0, INFINITY), best=None, counts=True, needs_negatives=False)
 def n_rows(u: Unit) -> pl.Expr:
     """How many rows are used."""
     return u.included_rows()
 
 
-@metric(range=(0, INFINITY), best=None, undefined_when="never", grain="sample", counts=True, of_returned=True)
+@metric(range=(0, INFINITY), best=None, grain="sample", counts=True, needs_negatives=False)
 def n_samples(u: Unit) -> pl.Expr:
     """How many distinct samples are among the rows used."""
     return (u.included_rows() > 0).cast(pl.Int64)
 
 
-@metric(range=(0, INFINITY), best=None, undefined_when="never", counts=True, of_returned=True)
+@metric(range=(0, INFINITY), best=None, counts=True, needs_negatives=False)
 def n_excluded(u: Unit) -> pl.Expr:
     """How many rows are left out, for a null in a role."""
     return u.excluded_rows()
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
 def subset_accuracy(u: Unit, *, threshold: Threshold = 0.5, **options: Unpack[Decided]) -> pl.Expr:
     """The share of samples with every label right.
 
@@ -235,13 +235,13 @@ def subset_accuracy(u: Unit, *, threshold: Threshold = 0.5, **options: Unpack[De
     return (u.false_positives(threshold) + u.false_negatives(threshold) == 0).cast(pl.Float64)
 
 
-@metric(range=(0, 1), best="max", undefined_when="no rows")
+@metric(range=(0, 1), best="max")
 def classification_accuracy(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The share of rows whose score equals their truth: class names, ids, any type."""
     return ratio(u.sum("right", u.prediction == u.actual), u.rows())
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")
+@metric(grain="sample", range=(0, 1), best="max")
 def global_accuracy(u: Unit, **options: Unpack[Options]) -> pl.Expr:
     """The share of samples whose score equals their truth for every target."""
     return (u.count("wrong", u.prediction != u.actual) == 0).cast(pl.Float64)

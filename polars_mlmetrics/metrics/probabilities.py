@@ -1,7 +1,7 @@
 """Metrics of a probability: the score says how likely the truth is."""
 
 import math
-from typing import Literal, Unpack
+from typing import Annotated, Literal, Unpack
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from polars_mlmetrics.formula.arithmetic import (
 )
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Averaged, Count, MoreThanOne, NotNegative, Options, Positive
+from polars_mlmetrics.formula.parameters import TO_MERGE, Averaged, Count, MoreThanOne, NotNegative, Options, Positive
 from polars_mlmetrics.formula.shared import OfRow
 from polars_mlmetrics.formula.unit import Unit
 
@@ -25,7 +25,7 @@ INFINITY = float("inf")
 Eps = NotNegative | Literal["dtype"]
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def log_loss(
     u: Unit, *, eps: Eps = 1e-15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
@@ -80,7 +80,7 @@ def multiclass_log_loss(
     return u.one_true_label(cost if max_loss is None else cost.clip(upper_bound=max_loss))
 
 
-@metric(grain="sample", range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(grain="sample", range=(0, INFINITY), best="min")
 def multilabel_cross_entropy(
     u: Unit,
     *,
@@ -106,13 +106,13 @@ def multilabel_cross_entropy(
     return u.sum(f"cross_entropy@{base},{negatives},{log_of_zero},{logits}", cost)
 
 
-@metric(range=(0, 1), best="min", undefined_when="no rows")
+@metric(range=(0, 1), best="min")
 def brier_score(u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean of (t - p)²."""
     return ratio(_squared_gaps(u, logits=logits), u.rows())
 
 
-@metric(grain="sample", range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(grain="sample", range=(0, INFINITY), best="min")
 def multiclass_brier_score(u: Unit, **options: Unpack[Options]) -> pl.Expr:
     """The mean over samples of Σ_j (t - p)², summed over the sample's labels and not halved."""
     return _squared_gaps(u, logits=False)
@@ -123,7 +123,7 @@ def _squared_gaps(u: Unit, *, logits: bool) -> pl.Expr:
     return u.sum(f"squared_gap@{logits=}", gap**2)
 
 
-@metric(range=(0, 1), best="min", undefined_when="no rows")
+@metric(range=(0, 1), best="min")
 def calibration_error(
     u: Unit,
     *,
@@ -147,7 +147,7 @@ def calibration_error(
     return ratio(surplus.abs().sum(), n.sum()) if norm == "l1" else ratio((n * gap**2).sum(), n.sum()).sqrt()
 
 
-@metric(range=(-1, 1), best=None, undefined_when="no rows")
+@metric(range=(-1, 1), best=None)
 def calibration_bias(
     u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
@@ -179,7 +179,9 @@ def normalized_entropy(
 
 
 @metric(grain="sample", range=(-INFINITY, INFINITY), best="max", undefined_when="no positives")
-def information_score(u: Unit, *, prior: OfRow | None = None, **options: Unpack[Options]) -> pl.Expr:
+def information_score(
+    u: Unit, *, prior: Annotated[OfRow | None, TO_MERGE] = None, **options: Unpack[Options]
+) -> pl.Expr:
     """The mean bits that the probability p of the true label adds to its prior a (Kononenko and Bratko).
 
     log2 p - log2 a where p >= a, else log2(1-a) - log2(1-p). The prior is a column, an expression or {label: prior};
@@ -191,7 +193,7 @@ def information_score(u: Unit, *, prior: OfRow | None = None, **options: Unpack[
         priors = ratio(u.within("true", u.truth, "sum", "label"), u.within("true", u.truth, "sum", "group"))
     else:
         priors = u.of_row("prior", prior)
-        u.needs_known(f"prior@{prior}", u.truth & priors.is_null())
+        u.needs_known(f"prior@{prior}", u.truth & priors.is_null(), lack="prior")
         u.breaks_on(f"prior@{prior}", u.truth & ~priors.is_between(0, 1))
     gained = (
         pl.when(p > priors)

@@ -13,7 +13,7 @@ from polars_mlmetrics.formula.unit import Unit
 INFINITY = float("inf")
 
 
-@metric(grain="sample", range=(0, 1), best="min", undefined_when="no rows")
+@metric(grain="sample", range=(0, 1), best="min")
 def one_error(u: Unit, **options: Unpack[Options]) -> pl.Expr:
     """The share of samples whose top label is not true.
 
@@ -66,7 +66,7 @@ def label_ranking_average_precision(u: Unit, **options: Unpack[Options]) -> pl.E
     return ratio(u.precision_at_true("sample"), u.positives())
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows")
+@metric(grain="sample", range=(0, 1), best="max")
 def exact_match_prefix(u: Unit, **options: Unpack[Options]) -> pl.Expr:
     """The share of samples that rank every true label above every false one.
 
@@ -114,7 +114,7 @@ def _hits(u: Unit, k: int) -> pl.Expr:
     return u.sum(f"hits@{k}", pl.when(u.truth).then(_taken(u, k)))
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
 def precision_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The share of the k best places that true labels hold: hits / k, also where a sample has fewer than k labels.
 
@@ -123,7 +123,7 @@ def precision_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     return ratio(_hits(u, k), pl.lit(k))
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
 def recall_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The share of true labels that are among the k best: hits / P.
 
@@ -132,7 +132,7 @@ def recall_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     return ratio(_hits(u, k), u.positives())
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
 def hit_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The share of samples with a true label among the k best. No positives: 0.
 
@@ -142,7 +142,7 @@ def hit_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     return u.max(f"best_hit@{k}", pl.when(u.truth).then(_taken(u, k))).fill_null(0.0)
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no rows", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
 def f1_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The harmonic mean of precision and recall at k: 2·hits / (k + P). No positives: 0.
 
@@ -151,7 +151,7 @@ def f1_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     return ratio(2 * _hits(u, k), k + u.positives())
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
 def r_precision(u: Unit, **options: Unpack[Options]) -> pl.Expr:
     """Precision, and recall, at as many places as the sample has true labels: hits among the P best / P.
 
@@ -161,7 +161,7 @@ def r_precision(u: Unit, **options: Unpack[Options]) -> pl.Expr:
     return ratio(u.sum("hits@positives", pl.when(u.truth).then(_taken(u, positives))), u.positives())
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
 def reciprocal_rank(u: Unit, *, k: Count | None = None, **options: Unpack[Options]) -> pl.Expr:
     """One over the place of the best true label; 0 where that is beyond k.
 
@@ -172,7 +172,7 @@ def reciprocal_rank(u: Unit, *, k: Count | None = None, **options: Unpack[Option
     return u.max(f"reciprocal_rank@{k}", pl.when(u.truth).then(pl.when(counts).then(ratio(1.0, place)).otherwise(0.0)))
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
 def average_precision_at(
     u: Unit,
     *,
@@ -197,7 +197,7 @@ Gain = Literal["linear", "exponential"]
 GainTies = Literal["average", "ignore"]
 
 
-@metric(grain="sample", range=(0, INFINITY), best="max", undefined_when="no rows", of_returned=True)
+@metric(grain="sample", range=(0, INFINITY), best="max", needs_negatives=False)
 def dcg(
     u: Unit, *, k: Count | None = None, gain: Gain = "linear", ties: GainTies = "average", **options: Unpack[Options]
 ) -> pl.Expr:
@@ -210,7 +210,7 @@ def dcg(
     return _dcg(u, k, gain, ties)
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no label with a gain", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no label with a gain", needs_negatives=False)
 def ndcg(
     u: Unit, *, k: Count | None = None, gain: Gain = "linear", ties: GainTies = "average", **options: Unpack[Options]
 ) -> pl.Expr:
@@ -245,7 +245,7 @@ def _discount(place: pl.Expr, k: int | None) -> pl.Expr:
     return discount(place) if k is None else pl.when(place <= k).then(discount(place)).otherwise(0.0)
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", of_returned=True)
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
 def top_k_accuracy(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The share of samples whose one true label is among the k best. A sample with several true labels is broken.
 

@@ -14,19 +14,19 @@ INFINITY = float("inf")
 SMALLEST_TRUTH = 2.0**-52  # what scikit-learn divides by where a truth is 0
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def rmse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The root of the mean squared difference of score and truth: √(Σw·(s-t)² / Σw)."""
     return _mean_squared_error(u).sqrt()
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def mae(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean absolute difference of score and truth: Σw·|s-t| / Σw."""
     return ratio(u.sum("absolute_error", (u.score - u.real).abs()), u.rows())
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def mse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean squared difference of score and truth: Σw·(s-t)² / Σw."""
     return _mean_squared_error(u)
@@ -40,13 +40,13 @@ def _squared_error(u: Unit) -> pl.Expr:
     return u.sum("squared_error", (u.score - u.real) ** 2)
 
 
-@metric(range=(-INFINITY, INFINITY), best=None, undefined_when="no rows")
+@metric(range=(-INFINITY, INFINITY), best=None)
 def bias(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean difference of score and truth: Σw·(s-t) / Σw. Above 0 the scores are too high."""
     return ratio(u.sum("error", u.score - u.real), u.rows())
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def msle(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean squared difference of logarithms: Σw·(ln(1+s) - ln(1+t))² / Σw.
 
@@ -56,21 +56,21 @@ def msle(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) ->
     return ratio(u.sum("squared_log_error", (u.score.log1p() - u.real.log1p()) ** 2), u.rows())
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def mape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean absolute error as a share of the truth: Σw·|s-t|/|t| / Σw. A truth of 0 counts as 2^-52."""
     error = ratio((u.score - u.real).abs(), u.real.abs().clip(lower_bound=SMALLEST_TRUTH))
     return ratio(u.sum("relative_error", error), u.rows())
 
 
-@metric(range=(0, 2), best="min", undefined_when="no rows")
+@metric(range=(0, 2), best="min")
 def smape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean absolute error as a share of the mean size: Σw·2|s-t|/(|s|+|t|) / Σw; 0 where both are 0."""
     error = 2 * share((u.score - u.real).abs(), u.score.abs() + u.real.abs())
     return ratio(u.sum("symmetric_error", error), u.rows())
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def max_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The largest absolute difference of score and truth: max |s-t|, over the rows whose weight is not 0."""
     error = (u.score - u.real).abs()
@@ -78,7 +78,7 @@ def max_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged
     return u.max("largest_error", error)
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def median_absolute_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The median absolute difference of score and truth, weighted.
 
@@ -147,7 +147,7 @@ def spearman(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]
     return ratio(together, of_score.sqrt() * of_truth.sqrt()).clip(-1, 1)  # rounding may go beyond
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def pinball(u: Unit, alpha: Share, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The loss of a forecast of the alpha quantile: the mean of α·(t-s) where t > s, and of (1-α)·(s-t) elsewhere."""
     error = u.real - u.score
@@ -155,7 +155,7 @@ def pinball(u: Unit, alpha: Share, *, average: Average = "micro", **options: Unp
     return ratio(u.sum(f"pinball@{alpha}", loss), u.rows())
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def huber(u: Unit, delta: Positive, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean of e²/2 for errors e = |s-t| up to delta, and of delta·(e - delta/2) beyond."""
     error = (u.score - u.real).abs()
@@ -163,7 +163,7 @@ def huber(u: Unit, delta: Positive, *, average: Average = "micro", **options: Un
     return ratio(u.sum(f"huber@{delta}", loss), u.rows())
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def poisson_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean deviance of counts: 2·Σw·(t·ln(t/s) - t + s) / Σw.
 
@@ -174,7 +174,7 @@ def poisson_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[A
     return ratio(2 * u.sum("poisson_deviance", deviance), u.rows())
 
 
-@metric(range=(0, INFINITY), best="min", undefined_when="no rows")
+@metric(range=(0, INFINITY), best="min")
 def gamma_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean deviance of positive amounts: 2·Σw·(ln(s/t) + t/s - 1) / Σw.
 

@@ -1,77 +1,16 @@
 """Metrics of how well the score separates true rows from the others, across all thresholds."""
 
 import math
-from typing import Literal, NamedTuple, Unpack
+from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.formula.arithmetic import as_parts_of, exceeds, logit, ratio, reaches, share
+from polars_mlmetrics.formula.arithmetic import exceeds, ratio, reaches, share
 from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.curve import Bins, Curve, Grid, curve_of
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Averaged, Count, PositiveShare, Share
+from polars_mlmetrics.formula.parameters import Averaged, PositiveShare, Share
 from polars_mlmetrics.formula.unit import Unit
-
-Bins = Count | None
-Grid = Literal["logit", "float"]
-
-# The grids are fixed, so that the cells of two logs are the same cells. Beyond their ends all scores are one cell.
-FARTHEST_LOGIT, PART_OF_LOGIT = 16.0, 1 / 32
-# Of any score: linear up to 2^-16, by its logarithm up to 2^24.
-LINEAR_PARTS, FARTHEST_POWER, PART_OF_POWER = 2.0**16, 40.0, 1 / 80
-
-
-class Curve(NamedTuple):
-    """What lies at or above each score, best first; rows of one score (or of one cell of a grid) are one step.
-
-    Where rows have weights, all is in parts of their sum.
-    """
-
-    positives: pl.Expr
-    negatives: pl.Expr
-    positives_upto: pl.Expr
-    negatives_upto: pl.Expr
-    all_positives: pl.Expr
-    all_negatives: pl.Expr
-
-    @property
-    def recall(self) -> pl.Expr:
-        """The true positive rate of each threshold."""
-        return ratio(self.positives_upto, self.all_positives)
-
-    @property
-    def fall_out(self) -> pl.Expr:
-        """The false positive rate of each threshold."""
-        return ratio(self.negatives_upto, self.all_negatives)
-
-    @property
-    def precision(self) -> pl.Expr:
-        """The precision of each threshold."""
-        return share(self.positives_upto, self.positives_upto + self.negatives_upto)
-
-    def of_two_classes(self, value: pl.Expr) -> pl.Expr:
-        """The value, where there are both true rows and others."""
-        return pl.when((self.all_positives > 0) & (self.all_negatives > 0)).then(value)
-
-
-def _curve(u: Unit, bins: Bins, grid: Grid) -> Curve:
-    key = u.score.alias("score") if bins is None else _cell(u, bins, grid).alias(f"cell@{bins},{grid}")
-    runs = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
-    totals = [u.positives().cast(pl.Float64), u.negatives().cast(pl.Float64)]
-    if u.is_weighted:
-        positives, negatives, *totals = as_parts_of([*runs, *totals], u.rows())
-    else:
-        positives, negatives = runs
-    upto = (run.cum_sum().cast(pl.Float64) for run in (positives, negatives))
-    return Curve(positives, negatives, *upto, *totals)
-
-
-def _cell(u: Unit, bins: int, grid: Grid) -> pl.Expr:
-    if grid == "logit":
-        part = (logit(u.probability) + FARTHEST_LOGIT) * PART_OF_LOGIT
-    else:
-        power = (u.score.abs() * LINEAR_PARTS).log1p() * (1 / math.log(2))
-        part = (u.score.sign() * power + FARTHEST_POWER) * PART_OF_POWER
-    return (part * bins).floor().clip(0, bins - 1)
 
 
 @metric(range=(0, 1), best="max", undefined_when="one class only")
@@ -91,14 +30,14 @@ def roc_auc(
     The cell b of p_b true and n_b other rows then adds an error of at most p_b·n_b / (2·P·N).
     """
     if max_fpr is not None and max_fpr < 1:
-        return _partial_auc(_curve(u, bins, grid), max_fpr)
+        return _partial_auc(curve_of(u, bins, grid), max_fpr)
     return _auc(u, bins, grid)
 
 
 def _auc(u: Unit, bins: Bins, grid: Grid) -> pl.Expr:
     if bins is None and not u.is_weighted:
         return _auc_of_ranks(u)
-    curve = _curve(u, bins, grid)
+    curve = curve_of(u, bins, grid)
     upto = curve.positives_upto
     # Each negative of a run is below the positives above it, and level with those of its own run.
     lower_pairs = (curve.negatives * (upto + upto.shift(1, fill_value=0))).sum() * 0.5
@@ -144,7 +83,7 @@ def average_precision(
     """
     if bins is None and not u.is_weighted:
         return ratio(u.precision_at_true(u.grain), u.positives())
-    curve = _curve(u, bins, grid)
+    curve = curve_of(u, bins, grid)
     return ratio((curve.positives * curve.precision).sum(), curve.all_positives)
 
 
@@ -156,7 +95,7 @@ def ks(
 
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
-    curve = _curve(u, bins, grid)
+    curve = curve_of(u, bins, grid)
     return (curve.recall - curve.fall_out).abs().max()
 
 
@@ -174,7 +113,7 @@ def recall_at_precision(
 
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
-    curve = _curve(u, bins, grid)
+    curve = curve_of(u, bins, grid)
     best = pl.when(reaches(curve.precision, p)).then(curve.recall).max()
     return curve.of_two_classes(best.fill_null(0.0))
 
@@ -193,7 +132,7 @@ def precision_at_recall(
 
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
-    curve = _curve(u, bins, grid)
+    curve = curve_of(u, bins, grid)
     return curve.of_two_classes(pl.when(reaches(curve.recall, r)).then(curve.precision).max())
 
 
@@ -211,7 +150,7 @@ def recall_at_fpr(
 
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
-    curve = _curve(u, bins, grid)
+    curve = curve_of(u, bins, grid)
     best = pl.when(~exceeds(curve.fall_out, f)).then(curve.recall).max()
     return curve.of_two_classes(best.fill_null(0.0))
 
@@ -230,7 +169,7 @@ def lift_at(
 
     Ties: rows tied across the border count to the share of the group that is within it. `bins` as in `roc_auc`.
     """
-    curve = _curve(u, bins, grid)
+    curve = curve_of(u, bins, grid)
     rows = curve.positives + curve.negatives
     above = curve.positives_upto + curve.negatives_upto - rows
     within = ratio(q * (curve.all_positives + curve.all_negatives) - above, rows).clip(0, 1)

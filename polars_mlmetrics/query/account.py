@@ -7,29 +7,17 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table, check_columns
+from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.asked import Asked
 from polars_mlmetrics.engine.recorder import suffix_of
 from polars_mlmetrics.errors import ColumnError
-from polars_mlmetrics.formula.counts import counting, known_keys, samples_used, unknown_rows, used_rows
-from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
+from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
-from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.query.results import Result
 
-
-def support_of_shares(u: Unit) -> pl.Expr:
-    """Σw·t of a truth that is a share."""
-    return u.sum("soft_support", u.soft_truth)
-
-
-SOFT_SUPPORT = Declaration(support_of_shares, None, (0, float("inf")), None, "no rows", counts=False)
-
-Known = Sequence[pl.Expr]
-"""What must be known of a row beyond what its measure needs: its target."""
-
-Count = Callable[[Measure, Known], pl.Expr | None]
+Count = Callable[[RowCounts], pl.Expr | None]
 """A count of the rows of a measure; None where there is none."""
 
 Merge = Callable[[Iterable[pl.Expr]], pl.Expr]
@@ -54,6 +42,7 @@ class Account:
         counts = all(measure.declaration.counts for measure in metric.measures())
         self._min_samples = None if counts else min_samples
         self._names = names_of_parts(metric, plan.roles) if tidy else {}
+        self._counts_of: dict[tuple[Any, ...], RowCounts] = {}
         value = plan.value(metric)
         if self._min_samples is not None:
             check_samples(metric.measures(), plan.schema)
@@ -73,6 +62,7 @@ class Account:
         return {
             "n_rows": self._n_rows(self.metric),
             "n_samples": self._n_samples(self.metric),
+            "n_split": self._over_parts(self.metric, self._split, pl.max_horizontal, pl.max_horizontal),
             "n_excluded": self._n_excluded(self.metric),
             "support": self._over_parts(self.metric, self._support, pl.min_horizontal, sum_of_known),
             "n_undefined": self._plan.where_whole(undefined, added),
@@ -82,17 +72,12 @@ class Account:
     # -- counts: of one measure, and of the parts of a metric together ---------------------------------------------
 
     def _over_parts(
-        self, metric: Node, count: Count, of_arithmetic: Merge, of_targets: Merge, known: Known = ()
+        self, metric: Node, count: Count, of_arithmetic: Merge, of_targets: Merge, target: str | None = None
     ) -> pl.Expr | None:
         """A count of all parts of a metric together, in arithmetic and in a mean over targets."""
         if isinstance(metric, Measure):
-            return count(metric, known)
-        parts: Iterable[Node] = metric.parts
-        if isinstance(metric, OverTargets):
-            known = [pl.col(metric.column).is_not_null()]
-        elif isinstance(metric, EachTarget):
-            parts = metric.of_rows.values()
-        counts = [self._over_parts(part, count, of_arithmetic, of_targets, known) for part in parts]
+            return count(self._counts_of.setdefault((metric.key, target), RowCounts(metric, target)))
+        counts = [self._over_parts(part, count, of_arithmetic, of_targets, of) for part, of in _parts(metric, target)]
         known_counts = [count for count in counts if count is not None]
         if not known_counts:
             return None
@@ -112,29 +97,26 @@ class Account:
     def _n_samples(self, metric: Node) -> pl.Expr | None:
         return self._over_parts(metric, self._samples, pl.min_horizontal, pl.min_horizontal)
 
-    def _used(self, measure: Measure, known: Known) -> pl.Expr:
+    def _used(self, counts: RowCounts) -> pl.Expr:
         # Rows are counted whether or not their samples are whole.
-        return pl.col(self._plan.add(used_rows(measure, known)).value)
+        return pl.col(self._plan.add(counts.used).value)
 
-    def _excluded(self, measure: Measure, known: Known) -> pl.Expr:
+    def _excluded(self, counts: RowCounts) -> pl.Expr:
         """The rows with a null in a role, and those without a key of the metric's own unit."""
-        in_roles, of_group = (counting(CATALOGUE[name], measure) for name in ("n_excluded", "n_rows"))
-        return self._plan.value(in_roles) + self._plan.value(of_group) - self._used(measure, known)
+        return pl.col(self._plan.add(counts.in_scope).value) - self._used(counts)
 
-    def _samples(self, measure: Measure, known: Known) -> pl.Expr | None:
-        counted = samples_used(measure, known)
-        is_there = all(column in self._plan.schema for column in measure.table.sample)
+    def _split(self, counts: RowCounts) -> pl.Expr | None:
+        known = can_count_samples(counts, self._plan)
+        return self._plan.source.n_split(counts.measure.table.sample) if known else None
+
+    def _samples(self, counts: RowCounts) -> pl.Expr | None:
         # Where samples are asked for, the lack of them is an error.
-        if self._min_samples is None and not (is_there and self._plan.can_answer(counted)):
+        if self._min_samples is None and not can_count_samples(counts, self._plan):
             return None
-        return self._plan.value(counted)
+        return self._plan.value(counts.samples)
 
-    def _support(self, measure: Measure, known: Known) -> pl.Expr | None:
-        guards = measure.probe.door.guards
-        if guards.keys().isdisjoint({"soft_truth", "truth"}):
-            return None
-        support = SOFT_SUPPORT if "soft_truth" in guards else CATALOGUE["support"]
-        return self._plan.value(counting(support, measure, [*known_keys(measure), *known]))
+    def _support(self, counts: RowCounts) -> pl.Expr | None:
+        return None if counts.support is None else self._plan.value(counts.support)
 
     def _too_few(self, metric: Node) -> pl.Expr:
         samples = self._n_samples(metric)
@@ -166,7 +148,8 @@ class Account:
         name, is_null = self._names[part.key], self._plan.value(part).is_null()
         is_small = pl.lit(False) if self._min_samples is None else self._too_few(part)
         none = Cause((is_null | is_small) & (self._n_rows(part) == 0), self._none_left(part, name))
-        counted = [samples_used(measure) for measure in part.measures() if self._min_samples is not None]
+        counts = [RowCounts(measure) for measure in part.measures()]
+        counted = [] if self._min_samples is None else [each.samples for each in counts]
         several = [
             Cause(pl.col(reason).is_not_null(), pl.lit(name) + pl.col(reason), of_whole=True)
             for reason in self._plan.reasons_of(self._plan.add(each) for each in (part, *counted))
@@ -175,11 +158,10 @@ class Account:
         has_value = any(measure.undefined is not None for measure in part.measures())
         yield from [*several, none] if has_value else [none, *several]
         yield Cause(is_small, pl.lit(f"{name}fewer than {self._min_samples} samples"), of_whole=True)
-        for measure in part.measures():
-            unknown = unknown_rows(measure)
-            if unknown is not None:
-                (what, *_), rows = measure.probe.unknown, self._plan.value(unknown)
-                text = with_count(f"{name}rows without a {what.partition('@')[0]}: ", rows)
+        for each in counts:
+            if each.unknown is not None:
+                (unknown, *_), rows = each.measure.probe.unknown.values(), self._plan.value(each.unknown)
+                text = with_count(f"{name}rows without a {unknown.lack}: ", rows)
                 yield Cause(is_null & (rows > 0), text, of_whole=True)
         yield Cause(is_null, self._undefined(part, name))
 
@@ -200,7 +182,7 @@ class Account:
     def _undefined(self, part: Planned, name: str) -> pl.Expr:
         reasons = list(dict.fromkeys(measure.declaration.undefined_when for measure in part.measures()))
         # Rows there are, or this were not asked.
-        when = "no row has a weight above 0" if reasons[0] == "no rows" else reasons[0]
+        when = reasons[0] or "no row has a weight above 0"
         unit = part.grain if isinstance(part, Measure) else "target"
         if unit == "group":
             return pl.lit(name + when)
@@ -211,6 +193,38 @@ class Account:
             .then(pl.lit(f"{name}the weights of the {unit}s sum to 0"))
             .otherwise(with_count(f"{name}undefined in ", units, f" {unit}s{why}"))
         )
+
+
+def _parts(metric: Node, target: str | None) -> Iterator[tuple[Node, str | None]]:
+    """The parts of a metric whose rows are counted, each with the column of targets that must be known of a row."""
+    parts = metric.of_rows.values() if isinstance(metric, EachTarget) else metric.parts
+    of = metric.column if isinstance(metric, OverTargets) else target
+    return ((part, of) for part in parts)
+
+
+def counts_in(metric: Node, target: str | None = None) -> Iterator[RowCounts]:
+    """The counts of each measure of a metric."""
+    if isinstance(metric, Measure):
+        yield RowCounts(metric, target)
+    else:
+        for part, of in _parts(metric, target):
+            yield from counts_in(part, of)
+
+
+def ask_counts(metric: Node, plan: Asked) -> None:
+    """Ask a plan for every count that an account of a metric tells: so a state holds them."""
+    for counts in counts_in(metric):
+        for count in (counts.used, counts.in_scope, counts.support, counts.unknown):
+            if count is not None:
+                plan.add(count)
+        if can_count_samples(counts, plan):
+            plan.add(counts.samples)
+
+
+def can_count_samples(counts: RowCounts, plan: Asked) -> bool:
+    """Whether there are samples, and to count them costs little."""
+    is_there = all(column in plan.schema for column in counts.measure.table.sample)
+    return is_there and plan.can_answer(counts.samples)
 
 
 def _by_target(metric: Node, target: str = "") -> Iterator[tuple[str, Planned]]:

@@ -1,13 +1,62 @@
 """Grouping sets: the whole of every group first, then each slicing of it, told apart by two text columns."""
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 
 import polars as pl
 
-from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.query.query import KeyColumn, Query
+from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.formula.parameters import Count, check_parameter
+from polars_mlmetrics.query.query import Key, KeyColumn, Query
 
 PLACE = f"{INTERNAL}place"
+
+
+def cube(*columns: Key, depth: int | None = None) -> list[list[Key]]:
+    """Every combination of some columns, as `slices=` takes them: SQL's CUBE, without the whole, which is always there.
+
+    Parameters
+    ----------
+    *columns
+        Names or row-wise expressions.
+    depth
+        How many columns a combination has at most. None is all of them.
+
+    Examples
+    --------
+    >>> import polars_mlmetrics as mlm
+    >>> mlm.cube("country", "device", "day", depth=2)
+    [['country'], ['device'], ['day'], ['country', 'device'], ['country', 'day'], ['device', 'day']]
+    """
+    check_parameter("cube", "depth", depth, Count | None)
+    _check_columns("cube", columns)
+    most = len(columns) if depth is None else min(depth, len(columns))
+    return [list(keys) for size in range(1, most + 1) for keys in combinations(columns, size)]
+
+
+def rollup(*columns: Key) -> list[list[Key]]:
+    """The first column, the first two, and so on, as `slices=` takes them: SQL's ROLLUP, without the whole.
+
+    Examples
+    --------
+    >>> import polars_mlmetrics as mlm
+    >>> mlm.rollup("country", "city", "street")
+    [['country'], ['country', 'city'], ['country', 'city', 'street']]
+    """
+    _check_columns("rollup", columns)
+    return [list(columns[: size + 1]) for size in range(len(columns))]
+
+
+def _check_columns(caller: str, columns: Sequence[Key]) -> None:
+    if not columns:
+        raise ParameterError(f"{caller} needs at least one column.")
+    for column in columns:
+        if not isinstance(column, str | pl.Expr):
+            raise ParameterError(f"{caller} takes columns one by one, names or expressions, not {column!r}.")
+    names = [column for column in columns if isinstance(column, str)]
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"{caller} names the column {name!r} twice.")
 
 
 def stacked(

@@ -9,18 +9,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.data.bare_scan import is_at_hand
+from polars_mlmetrics.data.door import check_columns, check_key_types
+from polars_mlmetrics.data.expressions import is_pattern, is_row_wise, reserved
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.data.returned import check_type
-from polars_mlmetrics.data.roles import (
-    Table,
-    check_columns,
-    check_free,
-    check_key_types,
-    checked_roles,
-    is_pattern,
-    is_row_wise,
-)
+from polars_mlmetrics.data.roles import Table, check_free, checked_roles
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE
@@ -99,8 +94,13 @@ class Query:
 
     @cached_property
     def rows(self) -> pl.LazyFrame:
-        """The rows, with every key as a column."""
-        return self.with_keys(self.frame)
+        """The rows, with every key as a column.
+
+        Polars holds them where they are read more than once and are more than a scan: a join or a Python source
+        upstream then runs once.
+        """
+        rows = self.with_keys(self.frame)
+        return rows if is_at_hand(self.frame) else rows.cache()
 
     def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the frame, with every key as a column."""
@@ -163,8 +163,9 @@ class Query:
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that the columns of a result cannot have together."""
+    refused = reserved(names)
     for name in names:
-        if is_pattern(name) or name.startswith(INTERNAL):
+        if name in refused:
             kind = (
                 "is a pattern"
                 if is_pattern(name)

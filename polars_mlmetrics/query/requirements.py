@@ -6,8 +6,9 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.classes import check_classes
+from polars_mlmetrics.data.door import check_columns, check_key_types, check_role
+from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
-from polars_mlmetrics.data.roles import check_columns, check_key_types, check_role, is_one_of
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.shared import Decision
@@ -61,14 +62,15 @@ def check_listed(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) 
     # The rows that are there can be counted, and those that were returned lack nothing.
     if log is None or measure.declaration.counts or any(map(_takes_returned, measure.predicates)):
         return
-    if measure.needs_negatives and (measure.reads_label or not log.is_filled):
+    needs_negatives = measure.declaration.needs_negatives
+    if needs_negatives and (measure.reads_label or not log.is_filled):
         lacking = "negatives without a label" if log.is_filled else "only the returned labels"
         mend = "Give each label a row of its own" if log.is_filled else "Make it with with_truths(..., n_labels=...)"
         raise MetricError(
             f"{measure.output_name} needs all negatives; this log has {lacking} (column {LISTED!r}). {mend}, or use "
             f"the returned rows only: .filter({LISTED}={RETURNED!r})."
         )
-    known = log.every_row if log.is_filled and measure.needs_negatives else log.every_row | log.with_label
+    known = log.every_row if log.is_filled and needs_negatives else log.every_row | log.with_label
     _check_known(measure.output_name, [*keys, *sorted(measure.columns_read)], known)
 
 

@@ -7,12 +7,18 @@ from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import FileByFile
+from polars_mlmetrics.data.bare_scan import FileByFile, is_at_hand
+from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.sources import Rows, RowsInPasses
+from polars_mlmetrics.engine.slices import Slices
+from polars_mlmetrics.engine.sources import Rows, RowsInPasses, Source
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
+from polars_mlmetrics.formula.arithmetic import cuts
 from polars_mlmetrics.query.query import Query
+
+LOOK, PLACES = 25_000, 4
+"""How many rows are looked at to plan slices, in each of how many places."""
 
 
 def passes_of(
@@ -29,6 +35,32 @@ def source_of(query: Query, passes: Passes | None) -> Rows:
     """The rows of a query, at once or in passes."""
     label, schema = query.roles.label, query.schema
     return RowsInPasses(passes, label, schema) if passes else Rows(query.rows, label, schema)
+
+
+def slices_of(query: Query, source: Rows) -> Source:
+    """The rows of a query, for all its groupings."""
+    slicings = [[key.column for key in keys] for keys in query.groupings]
+    if not slicings[1:]:
+        return source
+    by = [key.column for key in query.by]
+    return Slices(source, by, slicings, Covers(by, slicings, _sizes(query)))
+
+
+def _sizes(query: Query) -> dict[str, int] | None:
+    """How many values keys and labels have in some rows; None where these rows are not at hand.
+
+    They change how fast the answer is found, and nothing else.
+    """
+    if not is_at_hand(query.frame):
+        return None
+    labels = [measure.table.label for metric in query.metrics for measure in metric.measures()]
+    keys = [key.column for key in (*query.by, *query.slice_keys)]
+    columns = [name for name in dict.fromkeys([*keys, *labels]) if name in query.schema]
+    columns = [name for name in columns if not query.schema[name].is_nested()]
+    n_rows: int = query.frame.select(pl.len()).collect().item()
+    some = [query.frame.slice(start, LOOK) for start in (0, *cuts(n_rows, PLACES))]
+    counts = query.with_keys(pl.concat(some)).select(pl.col(columns).n_unique()).collect()
+    return dict(zip(columns, counts.row(0), strict=True))
 
 
 def passes_over(

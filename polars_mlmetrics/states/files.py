@@ -14,9 +14,13 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.files import Source, found_files, place_of, readable
+from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, check_frame
-from polars_mlmetrics.engine.state import Contents, fits, parsed, text_in
+from polars_mlmetrics.engine import state_format_1
+from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, said_in, text_in
 from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.query.written import shown
+from polars_mlmetrics.states.state import check_sources
 from polars_mlmetrics.states.writing import check_writable, write_whole
 from polars_mlmetrics.version import VERSION
 
@@ -54,6 +58,8 @@ class StateFile:
     digest: str
     metadata: dict[str, Any]
     schema: pl.Schema
+    sources: list[str]
+    """The files of the log that it was made of, as far as they are known."""
 
     @classmethod
     def read(cls, path: Path) -> StateFile:
@@ -80,15 +86,17 @@ class StateFile:
         if not fits(metadata, SHAPE):
             raise StateError(f"{path} is not a state: its metadata {METADATA!r} were not written by `write_state`.")
         try:
-            Contents.read(metadata["contents"])
-            Contents.of(schema)
+            _check_format(metadata["contents"])
+            if metadata["contents"] != text_in(schema):
+                raise StateError("its metadata and its column 'state' differ.")
+            scan = _as_today(scan)
+            Contents.of(scan.collect_schema())
         except StateError as error:
             raise StateError(f"{path}: {error}") from None
-        if metadata["contents"] != text_in(schema):
-            raise StateError(f"{path}: its metadata and its column 'state' differ.")
         if metadata["rows"] != rows:
             raise StateError(f"{path} has {rows} rows, but its metadata say {metadata['rows']}.")
-        return cls(path, digest, metadata, schema)
+        sources = scan.select(pl.col(SOURCE).drop_nulls()).collect().to_series().to_list()
+        return cls(path, digest, metadata, scan.collect_schema(), sources)
 
 
 def write_state(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -111,6 +119,7 @@ def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] |
     check_writable(path, overwrite=overwrite)
     contents = Contents.of(frame.lazy().collect_schema())
     state = frame.lazy().select(contents.names()).collect()
+    check_sources(state)
     _check_rows(state, contents)
     metadata = {
         "contents": text_in(state.schema),
@@ -137,8 +146,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _check_rows(state: pl.DataFrame, contents: Contents) -> None:
-    keys = contents.keys()
-    if state.select(keys).is_duplicated().any() if keys else state.height > 1:
+    if state.select(SOURCE, *contents.keys()).is_duplicated().any():
         raise StateError("several rows of this state have the same keys: merge them first, with `.mlm.compact()`.")
     for statistic in contents.merged():
         if statistic.is_count and (state[statistic.name] < 0).any():
@@ -157,8 +165,9 @@ def _digest(data: bytes, at: int) -> str:
 def scan_states(source: Source) -> pl.LazyFrame:
     """Read states from files and concatenate them: a path, a folder, a pattern or a list of them.
 
-    Every file is checked first: that it is a state, is whole and unchanged, is there once, and has the same metrics,
-    keys, roles and buckets as the others. Its bytes stay in memory: if the file is replaced later, nothing changes.
+    Every file is checked first: that it is a state, is whole and unchanged, and has the same metrics, keys, roles and
+    buckets as the others; and that no state and no file of the log is there twice. The bytes of the files stay in
+    memory: if a file is replaced later, nothing changes.
 
     Examples
     --------
@@ -174,7 +183,27 @@ def scan_states(source: Source) -> pl.LazyFrame:
     held = {path: _bytes_of(path) for path in paths}
     files = [StateFile.of(path, data) for path, data in held.items()]
     _check_together(files)
-    return pl.scan_parquet(list(held.values())).select(Contents.of(files[0].schema).names())
+    contents = Contents.of(files[0].schema)
+    if {file.metadata["contents"] for file in files} == {contents.text()}:
+        return pl.scan_parquet(list(held.values())).select(contents.names())
+    # Their types differ, by what makes no difference: the version of Polars, the format. So the type is given anew.
+    column, *names = contents.of_any_polars().column(), *contents.names()[1:]
+    return pl.concat([_as_today(pl.scan_parquet(data)).select(column, *names) for data in held.values()])
+
+
+def _check_format(text: str) -> None:
+    """Refuse what a file says of itself where no version has written it, or a later one."""
+    if not fits(said_in(text), state_format_1.SHAPE):
+        Contents.read(text)
+
+
+def _as_today(scan: pl.LazyFrame) -> pl.LazyFrame:
+    """The rows of a file, of whatever format, as a state of today."""
+    said = said_in(text_in(scan.collect_schema()))
+    if not fits(said, state_format_1.SHAPE):
+        return scan
+    contents = Contents.read(json.dumps(state_format_1.as_today(said)))
+    return scan.with_columns(state_format_1.columns_of_today(said)).select(contents.column(), *contents.names()[1:])
 
 
 def _check_together(files: Sequence[StateFile]) -> None:
@@ -185,23 +214,23 @@ def _check_together(files: Sequence[StateFile]) -> None:
         twin = digests.setdefault(file.digest, file)
         if twin is not file and file.metadata["rows"]:
             raise StateError(f"{file.path} and {twin.path} are the same state, given twice.")
-    sources: dict[str, StateFile] = {}
-    for file in (file for file in files if file.metadata["source"] is not None):
-        twin = sources.setdefault(file.metadata["source"]["path"], file)
-        if twin is not file:
-            raise StateError(f"{file.path} and {twin.path} are both states of {file.metadata['source']['path']}.")
+    check_once((source, f"{name_in(source)} of {file.path}") for file in files for source in file.sources)
 
 
 def check_alike(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema) -> None:
     """Refuse two states that cannot be concatenated."""
-    contents, wanted = text_in(schema), text_in(expected)
+    contents, wanted = _text_of_any_polars(schema), _text_of_any_polars(expected)
     if contents != wanted:
         raise StateError(f"{path} and {first} cannot be merged: {difference(contents, wanted)}.")
-    for name in expected:
+    for name in Contents.of(expected).names()[1:]:
         if schema[name] != expected[name]:
             raise StateError(
                 f"{path} and {first} cannot be merged: their {name!r} are {schema[name]} and {expected[name]}."
             )
+
+
+def _text_of_any_polars(schema: pl.Schema) -> str:
+    return Contents.of(schema).of_any_polars().text()
 
 
 ORDER = ("by", "expressions", "metrics", "declared", "roles", "columns", "buckets", "label", "statistics")
@@ -211,9 +240,7 @@ def difference(one: str, other: str) -> str:
     """The first thing in which the contents of two states differ, in words."""
     left, right = parsed(one), parsed(other)
     name = next(name for name in (*ORDER, *left) if left[name] != right[name])
-    if name == "metrics":
-        return f"their metrics differ: {', '.join(sorted({*left[name]} ^ {*right[name]}))}"
-    if name not in ("expressions", "declared", "statistics"):
+    if name not in ("expressions", "metrics", "declared", "statistics"):
         return f"their {name} are {left[name]} and {right[name]}"
     differing = sorted(key for key in {**left[name], **right[name]} if left[name].get(key) != right[name].get(key))
     if name == "expressions":
@@ -221,4 +248,7 @@ def difference(one: str, other: str) -> str:
         return f"their by column {differing[0]!r} is {' and '.join(ways)}"
     if name == "declared":
         return f"a metric was declared differently for each, in {', '.join(map(repr, differing))}"
-    return f"their statistics differ: {', '.join(map(repr, differing))}"
+    changed = [key for key in differing if key in left[name] and key in right[name]]
+    if name == "metrics" and changed:
+        return f"their metric {changed[0]!r} is {' and '.join(shown(said[name][changed[0]]) for said in (left, right))}"
+    return f"their {name} differ: {', '.join(map(repr, differing))}"

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import polars as pl
 
 from polars_mlmetrics.data.files import Source, check_text, found_files, place_of
+from polars_mlmetrics.data.fingerprints import digest_in, fingerprint_of, name_in
+from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.progress import tracked
-from polars_mlmetrics.engine.state import text_in
+from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, shown_type
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, check_alike, store
-from polars_mlmetrics.states.state import state
+from polars_mlmetrics.states.state import StateOf
 from polars_mlmetrics.states.writing import drafts_of, writable
 
 LOCK = ".lock"
@@ -37,6 +39,7 @@ def update_states(
     *metrics: pl.Expr | Sequence[pl.Expr],
     by: Keys | None = None,
     buckets: int = 64,
+    cluster: Names = None,
     prepare: Prepare | None = None,
     gone: Gone = "keep",
     progress: bool = True,
@@ -47,8 +50,9 @@ def update_states(
     A file is identified by its path. It counts as unchanged while its size, its modification time and its number of
     rows are the same. If the call is killed, call it again: finished states are whole, and missing ones are made then.
 
-    All states in the folder count when they are read. So rows that are in two files count twice, and so do the rows of
-    a file that was renamed. A sample with rows in two files counts as two. The result lists every state in the folder.
+    All states in the folder count when they are read. A file that is there twice, as a copy or under its old name, is
+    an error. Rows that are in two different files count twice, and a sample with rows in two files counts as two. The
+    result lists every state in the folder.
 
     Parameters
     ----------
@@ -56,7 +60,7 @@ def update_states(
         Parquet files of the log: a path, a folder, a pattern such as "logs/*.parquet", or a list of them.
     folder
         The folder of the states. It is created if missing. `scan_states(folder)` reads them.
-    *metrics, by, buckets, **roles
+    *metrics, by, buckets, cluster, **roles
         As in `state`: the same at every call for one folder.
     prepare
         A function from LazyFrame to LazyFrame that is applied to each file before it is folded, for files whose columns
@@ -84,7 +88,7 @@ def update_states(
     >>> mlm.update_states("*.parquet", "states", mlm.accuracy())["status"].to_list()
     ['unchanged']
     """
-    checked_roles(roles, others=("by", "buckets", "prepare", "gone", "progress"))
+    checked_roles(roles, others=("by", "buckets", "cluster", "prepare", "gone", "progress"))
     _check_options(prepare, gone)
     place = place_of(folder, instead=REMOTE_WRITE)
     logs = [_Log.of(file.path, place, prepare) for file in found_files(source, instead=REMOTE_LOG)]
@@ -97,7 +101,8 @@ def update_states(
         lost = _without_their_files(logs, known, gone)
         _clear(log.state for log in logs)
         todo = [log for log in logs if not log.is_in(known.get(log.state))]
-        asked: dict[str, Any] = {"by": by, "buckets": buckets, **roles}
+        _check_once(logs, [file for path, file in known.items() if not (file in lost and gone == "drop")])
+        asked: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "roles": roles}
         of_kinds = list({tuple(log.schema().items()): log for log in (todo or logs[:1])}.values())
         _check_alike({log.path: _state_of(log, metrics, asked) for log in of_kinds}, list(known.values()))
         for log in tracked(todo, "file", show=progress):
@@ -129,6 +134,24 @@ def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], 
     return lost
 
 
+def _check_once(logs: Sequence[_Log], kept: Sequence[StateFile]) -> None:
+    """Refuse, before anything is folded, a log whose rows are there under another name."""
+    named: dict[str, Path] = {}
+    for log in logs:
+        other = named.setdefault(digest_in(log.fingerprint), log.path)
+        if other != log.path:
+            raise FileError(f"{other} and {log.path} are the same file: its rows would count twice.")
+    made = {log.state for log in logs}
+    for file in (file for file in kept if file.path not in made):
+        for source in file.sources:
+            log_path = named.get(digest_in(source))
+            if log_path is not None:
+                raise FileError(
+                    f"{log_path} holds the rows of {name_in(source)}, whose state is {file.path}: they would "
+                    "count twice. If the log was renamed, gone='drop' deletes the old state."
+                )
+
+
 def _clear(states: Iterable[Path]) -> None:
     """Take away what runs have left that were killed: nobody else writes these states while the folder is locked."""
     for draft in (draft for path in states for draft in drafts_of(path)):
@@ -148,6 +171,8 @@ class _Log(NamedTuple):
     state: Path
     source: dict[str, Any]
     """What shows whether it has changed."""
+    fingerprint: str
+    """By which it is known under another name."""
     rows: pl.LazyFrame
     """The file, as it is folded."""
 
@@ -166,7 +191,7 @@ class _Log(NamedTuple):
         source = {"path": str(path), "size": seen.st_size, "mtime_ns": seen.st_mtime_ns, "rows": rows}
         if prepare is not None:
             scan = _prepared(prepare, scan)
-        return cls(path, folder.joinpath(name), source, scan)
+        return cls(path, folder.joinpath(name), source, fingerprint_of(path), scan)
 
     def schema(self) -> pl.Schema:
         """The columns that are folded."""
@@ -189,7 +214,7 @@ def _prepared(prepare: Prepare, rows: pl.LazyFrame) -> pl.LazyFrame:
 
 def _state_of(log: _Log, metrics: Sequence[Any], asked: Mapping[str, Any]) -> pl.LazyFrame:
     try:
-        return state(log.rows, *metrics, **asked)
+        return StateOf.read(log.rows, metrics, **asked, sources=[log.fingerprint]).table(None)
     except MetricError as error:
         remedy = f" {REMEDY}" if isinstance(error, ColumnError) else ""
         raise type(error)(f"{log.path}: {error}{remedy}") from None
@@ -216,7 +241,7 @@ def _check_alike(states: Mapping[Path, pl.LazyFrame], known: Sequence[StateFile]
 
 def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
     """Whether two states are of one query, so that only the files can differ."""
-    left, right = (json.loads(text_in(schema)) for schema in (one, other))
+    left, right = (asdict(Contents.of(schema).of_any_polars()) for schema in (one, other))
     return all(left[name] == right[name] for name in ("by", "expressions", "metrics", "declared", "roles", "buckets"))
 
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later, check_frame
+from polars_mlmetrics.data.door import check_columns, check_key_types
+from polars_mlmetrics.data.expressions import text_of
+from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given, as_given_later, check_frame, column_names
 from polars_mlmetrics.data.returned import Listed
-from polars_mlmetrics.data.roles import Roles, Table, checked_roles, text_of
+from polars_mlmetrics.data.roles import Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.state import RESERVED, Contents, spec
+from polars_mlmetrics.engine.state import RESERVED, SOURCE, Contents, check_once, described
 from polars_mlmetrics.engine.state_table import StateTable, bucket_of
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, StateError
-from polars_mlmetrics.query.account import Account
+from polars_mlmetrics.query.account import ask_counts
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.source import passes_of, source_of
+from polars_mlmetrics.query.written import written
+
+OPTIONS = ("by", "buckets", "cluster", "passes", "memory", "progress")
+"""What `state` takes beside the roles."""
 
 
 def state(
@@ -25,6 +33,7 @@ def state(
     *metrics: pl.Expr | Sequence[pl.Expr],
     by: Keys | None = None,
     buckets: int = 64,
+    cluster: Names = None,
     passes: int | Literal["auto", "files"] | None = None,
     memory: int | str | None = None,
     progress: bool = True,
@@ -47,6 +56,9 @@ def state(
     buckets
         Into how many parts the samples of each group are put, by a hash of their ids: intervals are made from these.
         0 for none; a table without samples has none.
+    cluster
+        The columns that say which samples depend on one another, such as the user: a cluster is in one bucket, whole.
+        None is the sample.
     passes, memory, progress
         As in `evaluate`.
     **roles
@@ -69,22 +81,47 @@ def state(
     └────────┴────────┘
     """
     check_frame(frame)
-    bound, added = _as_columns(checked_roles(roles, others=("by", "buckets", "passes", "memory", "progress")))
-    scheme = _buckets(frame.lazy().collect_schema(), Table.of(bound).sample, buckets)
-    if scheme is not None:
-        added.append(scheme[0].alias(BUCKET))
-    query = Query.read(frame, metrics, by, None, bound, added=added)
-    if query.plain:
-        raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state can hold metrics only.")
-    split = passes_of(query, passes, memory, progress=progress)
-    buckets_told = None if scheme is None else {"count": buckets, "hash": scheme[1]}
-
-    def table(split: Passes | None) -> pl.LazyFrame:
-        return _state(query, split, buckets_told)
-
+    sources = fingerprints_of(frame.lazy())
+    made = StateOf.read(frame, metrics, by, buckets, cluster, roles, sources)
+    split = passes_of(made.query, passes, memory, progress=progress)
     if split is None:
-        return as_given(frame, table(None))
-    return as_given_later(frame, lambda: table(split), lambda: table(None))
+        return as_given(frame, made.table(None))
+    return as_given_later(frame, lambda: made.table(split), lambda: made.table(None))
+
+
+@dataclass(frozen=True)
+class StateOf:
+    """A state that is asked for: its query and its buckets, checked, and the files that its rows are from."""
+
+    query: Query
+    buckets: dict[str, Any] | None
+    sources: Sequence[str]
+
+    @classmethod
+    def read(
+        cls,
+        frame: Frame,
+        metrics: Sequence[Any],
+        by: Keys | None,
+        buckets: int,
+        cluster: Names,
+        roles: Mapping[str, Any],
+        sources: Sequence[str],
+    ) -> StateOf:
+        """Understand what was asked for, or say what is wrong with it."""
+        bound, added = _as_columns(checked_roles(roles, others=OPTIONS))
+        scheme = _buckets(frame.lazy().collect_schema(), Table.of(bound).sample, cluster, buckets)
+        if scheme is not None:
+            added.append(scheme.bucket.alias(BUCKET))
+        query = Query.read(frame, metrics, by, None, bound, added=added)
+        if query.plain:
+            raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state can hold metrics only.")
+        check_once((source, name_in(source)) for source in sources)
+        return cls(query, None if scheme is None else scheme.said, sources)
+
+    def table(self, passes: Passes | None) -> pl.LazyFrame:
+        """The state."""
+        return _state(self, passes)
 
 
 def _as_columns(roles: Mapping[str, Any]) -> tuple[dict[str, Any], list[pl.Expr]]:
@@ -94,20 +131,39 @@ def _as_columns(roles: Mapping[str, Any]) -> tuple[dict[str, Any], list[pl.Expr]
     return {**roles, **texts}, list(added.values())
 
 
-def _buckets(schema: pl.Schema, sample: Sequence[str], buckets: int) -> tuple[pl.Expr, str] | None:
+class Buckets(NamedTuple):
+    """How samples are put into buckets."""
+
+    bucket: pl.Expr
+    said: dict[str, Any]
+    """What a state says of them."""
+
+
+def _buckets(schema: pl.Schema, sample: Sequence[str], cluster: Names, buckets: int) -> Buckets | None:
     if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets < 0:
         raise ParameterError(f"buckets is a number of 0 or more, not {buckets!r}.")
-    return bucket_of(sample, schema, buckets) if buckets and all(column in schema for column in sample) else None
+    named = column_names("cluster", cluster)
+    check_columns(named, schema, what="cluster column")
+    check_key_types(named, schema)
+    if named and not buckets:
+        raise ParameterError("cluster= says what buckets are made of, and buckets=0 asks for none.")
+    columns = named or sample
+    if not buckets or not all(column in schema for column in columns):
+        return None
+    bucket, by = bucket_of(columns, schema, buckets)
+    version = pl.__version__ if by == "polars" else None
+    return Buckets(bucket, {"count": buckets, "cluster": list(columns), "hash": by, "polars": version})
 
 
-def _state(query: Query, passes: Passes | None, buckets: dict[str, Any] | None) -> pl.LazyFrame:
+def _state(asked: StateOf, passes: Passes | None) -> pl.LazyFrame:
+    query, buckets = asked.query, asked.buckets
     named = {key.column: key.name for key in query.by} | ({BUCKET: "bucket"} if buckets else {})
-    plan = StateTable(source_of(query, passes), named, query.readings)
+    plan = StateTable(source_of(query, passes), named, query.readings, buckets["cluster"] if buckets else ())
     for metric in query.metrics:
         plan.value(metric)
     # Samples are counted where they are folded anyway, which all metrics together decide.
     for metric in query.metrics:
-        Account(metric, plan, tidy=True)
+        ask_counts(metric, plan)
     log = Listed.of(query.schema)
     contents = Contents(
         by=[key.name for key in query.by],
@@ -117,19 +173,22 @@ def _state(query: Query, passes: Passes | None, buckets: dict[str, Any] | None) 
         buckets=buckets,
         roles=_told(query.roles),
         columns=_columns_read(query),
-        metrics=sorted({repr(measure) for metric in query.metrics for measure in metric.measures()}),
+        metrics={metric.output_name: written(metric, query.bound) for metric in query.metrics},
         listed=None if log is None else log.dtype.categories.to_list(),
-        statistics={
-            held.statistic.name: {"merge": spec(held.statistic), "label": held.by_label, "bin": held.by_bin}
-            for held in sorted(plan.statistics(), key=lambda held: held.statistic.name)
-        },
+        statistics=described(plan.statistics()),
         declared=plan.declared,
     )
     _check_names(contents)
     named |= {BIN: "bin"} | ({} if plan.label is None else {plan.label: "label"})
     table = plan.table()
     table = table.rename({column: name for column, name in named.items() if column in table.collect_schema()})
-    return _in_order(table, contents)
+    return _in_order(with_sources(table, asked.sources), contents)
+
+
+def with_sources(table: pl.LazyFrame, sources: Sequence[str]) -> pl.LazyFrame:
+    """The rows of a state, and one that names each file of the log."""
+    named = pl.LazyFrame({SOURCE: sources}, schema={SOURCE: pl.String})
+    return pl.concat([table, named], how="diagonal")
 
 
 def _expressions(query: Query) -> dict[str, str]:
@@ -140,7 +199,7 @@ def _expressions(query: Query) -> dict[str, str]:
 
 def _in_order(table: pl.LazyFrame, contents: Contents) -> pl.LazyFrame:
     """A state, its columns and rows as the format has them."""
-    return table.select(contents.column(), *contents.keys(), *contents.statistics).sort(contents.keys())
+    return table.select(contents.column(), *contents.names()[1:]).sort([SOURCE, *contents.keys()])
 
 
 def _told(roles: Table) -> dict[str, Any]:
@@ -189,5 +248,15 @@ def compact(frame: AnyFrame) -> AnyFrame:
     """
     check_frame(frame)
     contents = Contents.of(frame.lazy().collect_schema())
-    table = _in_order(compacted(frame.lazy(), contents.keys(), contents.merged()), contents)
-    return as_given(frame, table)
+    check_sources(frame)
+    rows, is_source = frame.lazy(), pl.col(SOURCE).is_not_null()
+    merged = compacted(rows.filter(~is_source), contents.keys(), contents.merged())
+    named = rows.filter(is_source).select(SOURCE)
+    return as_given(frame, _in_order(pl.concat([merged, named], how="diagonal"), contents))
+
+
+def check_sources(state: Frame) -> None:
+    """Refuse a state that counts a file twice; of a LazyFrame that is not known."""
+    if isinstance(state, pl.DataFrame):
+        sources = state[SOURCE].drop_nulls()
+        check_once((source, name_in(source)) for source in sources)

@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows whose figures are told as they are, and as multiples of those of one of them."""
+    """Rows whose figures are shown as they are, and as multiples of those of one of them."""
 
     title: str
     rows: list[Row]

@@ -14,6 +14,8 @@ import polars as pl
 VERSION = 1
 DEFAULT_FOLDER = Path(tempfile.gettempdir(), f"polars_mlmetrics_benchmarks_{VERSION}")
 MODELS, FOLDS = 2, 5
+SLICES = {f"slice_{values}": values for values in (3, 5, 8, 12, 18, 25, 35, 50)}
+"""Columns to slice by, and how many values each has."""
 ODD = 0x9E3779B97F4A7C15
 
 Numbers = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -32,6 +34,8 @@ class Recipe:
     """Values of a further column `segment`, which is the same for all of a sample."""
     largest: int = 0
     """Labels of the first sample, where it has more than the others."""
+    sliced: bool = False
+    """With the columns of SLICES, each the same for all of a sample."""
     shuffled: bool = False
     decimals: int | None = None
     """Decimals of a score; None for scores without ties."""
@@ -118,6 +122,8 @@ def rows_of(recipe: Recipe, seed: int) -> pl.DataFrame:
     }
     if recipe.segments:
         columns["segment"] = of_samples(recipe.segments)
+    if recipe.sliced:
+        columns |= {name: of_samples(values) for name, values in SLICES.items()}
     log = _typed(pl.DataFrame(columns), recipe)
     return log.sample(fraction=1, shuffle=True, seed=seed) if recipe.shuffled else log
 
@@ -134,6 +140,7 @@ def _labels(recipe: Recipe, sizes: Numbers, of_samples: Callable[[int], Numbers]
 def _typed(log: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     numbered = recipe.files or recipe.vocabulary or recipe.largest
     texts = ["model", "fold"] if numbered else ["model", "fold", "label"]
+    texts += [name for name in SLICES if recipe.sliced]
     log = log.with_columns(pl.format(f"{name}-{{}}", name).alias(name) for name in texts)
     if numbered:
         log = log.with_columns(pl.col("label").cast(pl.Int32))

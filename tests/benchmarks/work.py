@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from tests.benchmarks.data import Log
+from tests.benchmarks.data import SLICES, Log
 
 BY = ("model", "fold")
 
@@ -44,7 +44,12 @@ class Suite:
 
     metrics: list[mlm.Metric]
     by: tuple[str, ...] = BY
+    slices: tuple[tuple[str, ...], ...] = ()
+    """Sets of these columns to group by, one after the other and the whole, instead of by all of them at once."""
 
+
+PAIRS_OF_SLICES = tuple(zip(list(SLICES)[::2], list(SLICES)[1::2], strict=True))
+GROUPINGS = (*((name,) for name in SLICES), *PAIRS_OF_SLICES)
 
 SUITES = {
     "group": Suite(GROUP),
@@ -59,6 +64,8 @@ SUITES = {
     "label auc": Suite(LABEL_AUC),
     "binned auc": Suite(BINNED),
     "everything": Suite([*FUSED, *RANKING, *AUC]),
+    "whole": Suite(GROUP, by=()),
+    "slices": Suite(GROUP, by=tuple(SLICES), slices=GROUPINGS),
     **{
         f"{name} by segment": Suite(metrics, by=("segment",))
         for name, metrics in {"group": GROUP, "sample": SAMPLE, "ranking": RANKING, "auc": AUC}.items()
@@ -75,7 +82,20 @@ def names(work: str) -> list[str]:
 def asked(log: Log, work: str, **how: Any) -> pl.LazyFrame:
     """The library's answer to a suite."""
     suite = SUITES[work]
+    if suite.slices:
+        return mlm.evaluate(log.scan(), suite.metrics, slices=list(map(list, suite.slices)), **how)
     return mlm.evaluate(log.scan(), suite.metrics, by=list(suite.by), **how)
+
+
+def by_state(work: str, buckets: int) -> Callable[[Log], pl.LazyFrame]:
+    """A suite by a state of the log, which is made whole before it answers."""
+
+    def answer(log: Log) -> pl.LazyFrame:
+        suite = SUITES[work]
+        state = mlm.state(log.scan(), suite.metrics, by=list(suite.by), buckets=buckets).collect(engine="streaming")
+        return mlm.finish(state.lazy(), suite.metrics, by=list(suite.by))
+
+    return answer
 
 
 def in_three_calls(log: Log) -> pl.LazyFrame:
@@ -106,6 +126,8 @@ WORK: dict[str, Callable[[Log], pl.LazyFrame | pl.DataFrame]] = {
     **{work: whole(work) for work in SUITES},
     **{f"{work}, passes": whole(work, **AUTO) for work in ("group", "label", "ranking")},
     **{f"{work}, 1 GB": whole(work, **BOUNDED) for work in ("group", "label", "ranking")},
+    **{f"{work}, state": by_state(work, 0) for work in ("label", "fused")},
+    **{f"{work}, 64 buckets": by_state(work, 64) for work in ("label", "fused")},
     "everything, three calls": in_three_calls,
     "check, rows": lambda log: checked(log, thorough=False),
     "check": lambda log: checked(log, thorough=True),

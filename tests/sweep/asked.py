@@ -82,7 +82,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a tidy row says beside the value."""
+    """What a tidy row holds besides the value."""
 
     n_rows: int
     n_excluded: int

@@ -201,7 +201,7 @@ class Call:
         return self.verb == "finish" and self._in_several(NULL, part, kept).or_null
 
     def _counts(self, node: Node, part: Part, kept: tuple[str, ...], value: Answer) -> dict[str, Answer]:
-        """What a tidy row says beside the value."""
+        """What a tidy row holds besides the value."""
         if isinstance(node, Plain):
             return {}
         setting = self._setting(part, kept)

@@ -6,16 +6,18 @@ from itertools import accumulate
 import duckdb
 import polars as pl
 
-from tests.benchmarks.data import Log
+from tests.benchmarks.data import SLICES, Log
 from tests.benchmarks.peers.hand_ranking import DISCOUNTS
+from tests.benchmarks.work import GROUPINGS
 
-GROUP = """
-    SELECT model, fold,
+VALUES = """
         -avg(ln(greatest(CASE WHEN truth THEN score ELSE 1 - score END, 1e-15))) AS log_loss,
         avg((score - truth::INT) * (score - truth::INT)) AS brier_score,
         2 * sum((truth AND score > 0.5)::INT) / (sum((score > 0.5)::INT) + sum(truth::INT)) AS f1
-    FROM log GROUP BY ALL
 """
+GROUP = f"SELECT model, fold, {VALUES} FROM log GROUP BY ALL"
+SETS = ", ".join(f"({', '.join(columns)})" for columns in ((), *GROUPINGS))
+SLICED = f"SELECT {', '.join(SLICES)}, {VALUES} FROM log GROUP BY GROUPING SETS ({SETS})"
 
 # Without ties a row's rank is its number. With them its rank is that of the last row of its tie, which a window in
 # order of the score takes in whole.
@@ -91,7 +93,8 @@ def query(text: str) -> Callable[[Log], pl.DataFrame]:
             connection.execute("SET preserve_insertion_order = false")
             connection.execute(f"CREATE VIEW log AS FROM read_parquet({list(log.files)})")
             done = connection.execute(text)
-            return pl.DataFrame(done.fetchall(), schema=[column[0] for column in done.description], orient="row")
+            names = [column[0] for column in done.description]
+            return pl.DataFrame(done.fetchall(), schema=names, orient="row", infer_schema_length=None)
 
     return answer
 
@@ -101,6 +104,7 @@ COPIES = "SELECT model, fold, sample, label, count(*) AS len FROM log GROUP BY A
 WORK = {
     "copies": query(COPIES),
     "group": query(GROUP),
+    "slices": query(SLICED),
     "three rankings": query(ranked(PAIRS, UNTIED)),
     "short ranking": query(ranked(SHORT, UNTIED)),
     "ranking": query(ranked(RANKING, UNTIED)),

@@ -1,0 +1,184 @@
+"""The door: the one place where types, nulls, NaN and truths are judged.
+
+A formula never touches a column of a role itself. It asks the door for a *reading* (a score, a probability,
+a 0 / 1 truth, …), and the door hands out the values together with the rows that are broken for that reading.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.classes import is_nan
+from polars_mlmetrics.data.expressions import all_of, is_one_of, name_or_text
+from polars_mlmetrics.data.roles import Grain, Table
+from polars_mlmetrics.errors import ColumnError, unknown
+
+LARGEST = sys.float_info.max
+
+Types = Mapping[str, pl.DataType]
+"""The types of readings, by their names."""
+
+
+def types_of(rows: pl.LazyFrame, table: Table, columns: Iterable[str] = ()) -> Types:
+    """The types in which the score and the truth of a table come, and some of its columns."""
+    own = [pl.col(name).alias(own_reading(name)) for name in columns]
+    return rows.select(table.score.alias("score"), table.truth.alias("truth"), *own).collect_schema()
+
+
+def own_reading(column: str) -> str:
+    """The name of the reading of a column that plays no role."""
+    return f"column {column!r}"
+
+
+@dataclass(frozen=True)
+class Door:
+    """Reads the roles of a table for one metric: which rows are included, and what each reading gives.
+
+    `predicates` and `labels` say which rows the metric is asked about at all, its scope. Inside the scope, a row with
+    a null in a role is unknown: not included, and counted as excluded.
+    """
+
+    table: Table
+    predicates: tuple[pl.Expr, ...] = ()
+    labels: tuple[Any, ...] | None = None
+    """The labels it is restricted to; None where it is to none."""
+    reads: frozenset[Grain] = frozenset()
+    """The keys a formula reads beyond its unit's: the sample where it looks at the sample's other rows, say."""
+    columns: tuple[str, ...] = ()
+    """The other columns that a formula reads, without roles and keys; they must be known too."""
+    types: Types = field(default_factory=dict)
+    """The types of what is read, where they are known: then what they rule out need not be looked for."""
+    guards: dict[str, pl.Expr | None] = field(default_factory=dict)
+    """The readings that were asked for, each with the rows that are broken for it; None where no row can be."""
+
+    @property
+    def scope(self) -> tuple[pl.Expr, ...]:
+        """The conditions of a row that the metric is asked about."""
+        named = [] if self.labels is None else [is_one_of(pl.col(self.table.label), self.labels)]
+        return (*named, *self.predicates)
+
+    def of_any_label(self) -> Door:
+        """The same door, to rows of all labels."""
+        return replace(self, labels=None)
+
+    def in_scope(self) -> pl.Expr:
+        return all_of([pl.lit(True), *(predicate.fill_null(False) for predicate in self.scope)])
+
+    def included(self, grain: Grain) -> pl.Expr:
+        """The rows that count: in scope, with every role and the key of their unit known."""
+        table, keys = self.table, self.needed_keys(grain)
+        known = [table.score, table.truth, table.weight, *map(pl.col, keys)]
+        return all_of([*self.scope, *(role.is_not_null() for role in known if role is not None)])
+
+    def needed_keys(self, grain: Grain) -> list[str]:
+        """The columns that must be known for a row to count, without score, truth and weight."""
+        # A group has no key of its own.
+        grains = [needed for needed in (grain, *sorted(self.reads - {grain})) if needed != "group"]
+        keys = [key for needed in grains for key in self.table.keys(needed)]
+        return list(dict.fromkeys([*keys, *self.columns]))
+
+    @property
+    def raw_score(self) -> pl.Expr:
+        """The score in its own float type (a threshold is rounded to that type); what is not a number raises."""
+        known = self.types.get("score")
+        return self.table.score if known is not None and known.is_float() else _number(self.table.score)
+
+    def score(self) -> pl.Expr:
+        self.guards["score"] = self.raw_score.is_nan()
+        return self.raw_score.cast(pl.Float64)
+
+    def probability(self) -> pl.Expr:
+        self.guards["probability"] = ~self.raw_score.is_between(0, 1)
+        return self.raw_score.cast(pl.Float64)
+
+    def logit(self) -> pl.Expr:
+        self.guards["logit"] = ~self.raw_score.is_finite()
+        return self.raw_score.cast(pl.Float64)
+
+    def truth(self) -> pl.Expr:
+        if self.has_boolean_truth:
+            self.guards["truth"] = None
+            return self.table.truth
+        truth = self._number_truth()
+        self.guards["truth"] = (truth != 0) & (truth != 1)
+        return truth == 1
+
+    def soft_truth(self) -> pl.Expr:
+        self.guards["soft_truth"] = None if self.has_boolean_truth else ~self._number_truth().is_between(0, 1)
+        return self._number_truth()
+
+    @property
+    def has_boolean_truth(self) -> bool:
+        """Whether the type of the truth is known, and Boolean."""
+        return self.types.get("truth") == pl.Boolean
+
+    def gain(self) -> pl.Expr:
+        self.guards["gain"] = None if self.has_boolean_truth else ~self._number_truth().is_between(0, LARGEST)
+        return self._number_truth()
+
+    def real(self) -> pl.Expr:
+        self.guards["real"] = self._number_truth().is_nan()
+        return self._number_truth()
+
+    def prediction(self) -> pl.Expr:
+        self.guards["prediction"] = is_nan(self.table.score, self.types.get("score"))
+        return self.table.score
+
+    def actual(self) -> pl.Expr:
+        self.guards["actual"] = is_nan(self.table.truth, self.types.get("truth"))
+        return self.table.truth
+
+    def weight(self) -> pl.Expr:
+        """The weight of a row: 1, an exact integer, where none is named."""
+        if self.table.weight is None:
+            return pl.lit(1, dtype=pl.Int64)
+        weight = _number(self.table.weight).cast(pl.Float64)
+        self.guards["weight"] = ~weight.is_between(0, LARGEST)
+        return weight
+
+    def guard_column(self, name: str) -> None:
+        """Say that a column which plays no role is read: NaN is broken."""
+        self.guards[own_reading(name)] = is_nan(pl.col(name), self.types.get(own_reading(name)))
+
+    def _number_truth(self) -> pl.Expr:
+        number = self.table.truth if "truth" in self.types else _number(self.table.truth)
+        return number.cast(pl.Float64)
+
+
+def _number(value: pl.Expr) -> pl.Expr:
+    # The difference refuses text, dates and durations, which a cast alone would take.
+    return value - 0.0
+
+
+def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: bool) -> pl.DataType:
+    """The type of a role; refused where the table lacks it, or it cannot be read as a number where one is needed."""
+    check_columns(expression.meta.root_names(), schema, what=f"{role} column")
+    dtype = pl.LazyFrame(schema=schema).select(expression.alias(role)).collect_schema()[role]
+    if not (any_type or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        raise ColumnError(
+            f"{role} is {dtype}: it must be Boolean or a number. Cast or map {name_or_text(expression)!r} first."
+        )
+    return dtype
+
+
+def check_columns(
+    names: Sequence[str], schema: Mapping[str, Any], *, what: str = "column", of: str = "in the table"
+) -> None:
+    """Refuse a name that is not a column of the table."""
+    for name in names:
+        if name not in schema:
+            raise ColumnError(unknown(what, name, schema, of=of))
+
+
+def check_key_types(columns: Iterable[str], schema: Mapping[str, pl.DataType]) -> None:
+    """Refuse keys of Python objects, which Polars can neither sort nor match."""
+    for column in columns:
+        if schema[column] == pl.Object:
+            raise ColumnError(
+                f"{column!r} is of type Object, and Python objects cannot be keys. Cast the column first."
+            )

@@ -1,0 +1,57 @@
+"""Fingerprints of files: by them the same file is known again, wherever it lies and whatever it is called."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from pathlib import Path
+
+import polars as pl
+
+from polars_mlmetrics.data.bare_scan import scan_node
+from polars_mlmetrics.data.files import is_url, readable
+
+END = 2**20
+"""How much of the end of a file is read: the footer, and all of a small file."""
+
+
+def digest_in(fingerprint: str) -> str:
+    """What tells a file from others."""
+    return fingerprint.partition(" ")[0]
+
+
+def name_in(fingerprint: str) -> str:
+    """What the file was called."""
+    return fingerprint.partition(" ")[2]
+
+
+def fingerprint_of(path: Path, keys: Collection[str] = ()) -> str:
+    """A digest of the size and the end of a file, and its name.
+
+    Files with equal digests hold the same rows. `keys` are columns whose values are read from the names of folders, as
+    `country=DE`: of two equal files in folders of two countries the rows differ.
+    """
+    with readable(), path.open("rb") as file:
+        size = path.stat().st_size
+        file.seek(max(0, size - END))
+        digest = hashlib.sha256(f"{size}\n".encode())
+        digest.update(file.read())
+    for part in path.parent.parts:
+        if part.partition("=")[0] in keys and "=" in part:
+            digest.update(f"{part}\n".encode())
+    return f"{digest.hexdigest()[:32]} {path.name}"
+
+
+def fingerprints_of(frame: pl.LazyFrame) -> list[str]:
+    """The fingerprints of the files whose rows a frame has; none where it is more than a scan of whole parquet files.
+
+    Files of other machines have none either: to read them takes long.
+    """
+    node = scan_node(frame)
+    if node is None or node.scan_type[0] != "parquet" or node.file_options.n_rows is not None:
+        return []
+    paths = [str(path) for path in node.paths]
+    if any(map(is_url, paths)):
+        return []
+    keys = frame.collect_schema().names() if node.hive_parts is not None else []
+    return [fingerprint_of(Path(path), keys) for path in paths]

@@ -1,0 +1,55 @@
+"""Covers: a few sets of keys that hold all groupings between them, so that the rows are folded once for each set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+CELLS = 100_000
+"""How many cells a fold at several keys may have, as far as is known: more are slower than folding the rows again."""
+
+FEW = 3
+"""How many columns of slices are folded together where nothing is known of their values."""
+
+
+class Covers:
+    """The sets of keys at which rows are folded, from which every grouping can be merged.
+
+    `sizes` says how many values a column has, about; None where that is not known.
+    """
+
+    def __init__(self, by: Sequence[str], slicings: Sequence[Sequence[str]], sizes: Mapping[str, int] | None) -> None:
+        self.by = list(by)
+        self._slicings = slicings
+        self._sizes = sizes
+        self._found: dict[int, list[list[str]]] = {}
+
+    def size_of(self, column: str) -> int:
+        """How many values a column has, about; 1 where that is not known."""
+        return 1 if self._sizes is None else self._sizes.get(column, 1)
+
+    def of(self, slicing: Sequence[str], parts: int = 1) -> list[str]:
+        """The keys, by columns first, from which a slicing is merged, where each group has so many parts."""
+        if parts not in self._found:
+            self._found[parts] = self._covering(parts)
+        cover = next((cover for cover in self._found[parts] if {*slicing} <= {*cover}), list(slicing))
+        return [*self.by, *cover]
+
+    def _covering(self, parts: int) -> list[list[str]]:
+        """Large slicings first, each added to the first set that still has few cells with it."""
+        covers: list[list[str]] = []
+        for slicing in sorted(self._slicings, key=lambda keys: (self._cells(keys), len(keys)), reverse=True):
+            for cover in covers:
+                both = list(dict.fromkeys([*cover, *slicing]))
+                if both == cover or self._is_small(both, parts):
+                    cover[:] = both
+                    break
+            else:
+                covers.append(list(slicing))
+        return covers
+
+    def _is_small(self, keys: Sequence[str], parts: int) -> bool:
+        return len(keys) <= FEW if self._sizes is None else parts * self._cells([*self.by, *keys]) <= CELLS
+
+    def _cells(self, keys: Sequence[str]) -> int:
+        return prod(map(self.size_of, keys))

@@ -1,0 +1,205 @@
+"""Slices: a log that is read once for all groupings of a query, and not once for each.
+
+Statistics of groups, labels and bins are folded at a few covering sets of keys, and merged at the keys of each
+grouping. A sample is looked at once, and counts in each slice that holds all its rows. A sample that has rows in
+several slices is another, smaller sample in each of them: it is looked at again there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+import polars as pl
+
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.engine.covers import Covers
+from polars_mlmetrics.engine.folds import changes, fold, matched
+from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
+from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.engine.sources import Rows, bytes_of, units_of
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.measure import Measure
+
+_CODE, _LOWEST, _HIGHEST = (f"{INTERNAL}{name}_of_slices" for name in ("code", "lowest", "highest"))
+
+BYTES = 30
+"""What a row takes, about, for each column of slices while samples are placed."""
+
+Slicing = tuple[str, ...]
+"""The columns of a grouping beyond the by columns: none for the whole."""
+
+
+class Slices(Rows):
+    """The rows of a log, for all groupings of a query."""
+
+    def __init__(self, source: Rows, by: Sequence[str], slicings: Sequence[Sequence[str]], covers: Covers) -> None:
+        super().__init__(source.rows, source.label, source.schema)
+        self.source = source
+        self._by = list(by)
+        self._slicings: list[Slicing] = [tuple(slicing) for slicing in slicings]
+        self._columns = list(dict.fromkeys(column for slicing in slicings for column in slicing))
+        self._covers = covers
+        self._held: dict[tuple[object, ...], list[pl.LazyFrame]] = {}
+        self._split: dict[tuple[str, ...], dict[Slicing, pl.LazyFrame]] = {}
+        """How many samples of each group lie in other slices too, by the columns of the sample."""
+        self._wanted: dict[tuple[str, ...], None] = {}
+
+    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
+        # Samples are told by the by columns themselves: the columns of slices come beside them.
+        return by
+
+    def n_split(self, sample: Sequence[str]) -> pl.Expr:
+        self._wanted[tuple(sample)] = None
+        return pl.col(_n_split(sample))
+
+    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
+        table, slicing = super().joined(tables, coded, by), self._slicing_of(by)
+        if slicing is None:  # of targets
+            return table
+        for sample in self._wanted:
+            count = pl.lit(None if sample not in self._split else 0, dtype=pl.Int64)
+            if slicing and sample in self._split:
+                table = matched(table, self._split[sample][slicing], by, how="left")
+                count = pl.col(_n_split(sample)).fill_null(0)
+            table = table.with_columns(count.alias(_n_split(sample)))
+        return table
+
+    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        if all(each.merges_over_keys for each in asked):
+            return units_of(asked, [table for table, _ in self.partials(asked, by)])
+        return self.source.units(asked, by)
+
+    def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
+        given: dict[int, Given] = {}
+        partials = [each for each in asked if isinstance(each, Partial)]
+        for kind in _folded_together(partials):
+            given |= {id(each): (table, by) for each, table in zip(kind, self._of_cells(kind, by), strict=True)}
+        slicing = self._slicing_of(by)
+        if slicing is not None:
+            samples = [each for each in partials if each.grain == "sample" and each.windows <= {"sample"}]
+            given |= {id(each): (sums, by) for each, sums in self._of_samples(samples, slicing)}
+        rest = [each for each in asked if id(each) not in given]
+        given |= {id(each): found for each, found in zip(rest, self.source.partials(rest, by), strict=True)}
+        return [given[id(each)] for each in asked]
+
+    def _slicing_of(self, by: list[str]) -> Slicing | None:
+        """The slicing of which these are all keys; None where there are others, as of targets."""
+        return next((slicing for slicing in self._slicings if [*self._by, *slicing] == by), None)
+
+    def _of_cells(self, asked: Sequence[Partial], by: list[str]) -> list[pl.LazyFrame]:
+        """Partials at the keys of one grouping, from their statistics at a covering set of keys."""
+        finer = dict.fromkeys(key for each in asked for key in each.keys if key not in by)
+        parts = prod([*map(self._covers.size_of, finer), *(each.cells or 1 for each in asked)])
+        cover = self._covers.of([key for key in by if key in self._columns], parts)
+        keys = list(dict.fromkeys([*cover, *by]))
+        name = tuple(map(_name_of, asked)), *keys
+        if name not in self._held:
+            found = self.source.partials([each.at(keys) for each in asked], keys)
+            self._held[name] = [table.cache() for table, _ in found]
+        held = self._held[name]
+        return held if keys == by else [each.merged(table) for each, table in zip(asked, held, strict=True)]
+
+    def _of_samples(self, asked: Sequence[Partial], slicing: Slicing) -> Iterator[tuple[Partial, pl.LazyFrame]]:
+        """The sums over samples of each partial, in the groups of a slicing."""
+        name = tuple(map(_name_of, asked))
+        if asked and name not in self._held:
+            bytes_a_row = bytes_of(asked) + BYTES * len(self._columns)
+            self._held[name] = self.source.gathered(bytes_a_row, lambda rows: self._sums_of(asked, rows))
+            counts = iter(self._held[name][len(asked) * len(self._slicings) :])
+            for sample in _samples_of(asked):
+                self._split[sample] = {slicing: self._summed(next(counts), slicing) for slicing in self._slicings}
+        place = self._slicings.index(slicing)
+        for turn, each in enumerate(asked):
+            yield each, self._summed(self._held[name][turn * len(self._slicings) + place], slicing)
+
+    def _summed(self, parts: pl.LazyFrame, slicing: Slicing) -> pl.LazyFrame:
+        """One row a group of a slicing, from its parts."""
+        keys = [*self._by, *slicing]
+        return fold(parts, keys, [pl.exclude(keys).sum()])
+
+    def _sums_of(self, asked: Sequence[Partial], rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+        """In the groups of each slicing: the sums over samples of each partial, and how many samples are split."""
+        placed = {sample: PlacedSamples(rows, self._by, sample, self._columns) for sample in _samples_of(asked)}
+        sums = [each for partial in asked for each in placed[tuple(partial.keys)].sums(partial, self._slicings)]
+        return [*sums, *(each.n_split(slicing) for each in placed.values() for slicing in self._slicings)]
+
+
+def _samples_of(asked: Sequence[Partial]) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(tuple(each.keys) for each in asked))
+
+
+def _n_split(sample: Sequence[str]) -> str:
+    """The column that counts samples which lie in other slices too."""
+    return f"{INTERNAL}n_split:{'+'.join(sample)}"
+
+
+def _folded_together(asked: Sequence[Partial]) -> Iterator[list[Partial]]:
+    """The partials that merge over keys: groups and labels together, bins each by itself."""
+    able = [each for each in asked if each.merges_over_keys]
+    yield from ([each] for each in able if each.run is not None)
+    plain = [each for each in able if each.run is None]
+    if plain:
+        yield plain
+
+
+def _name_of(partial: Partial) -> tuple[object, ...]:
+    """What tells a partial from others, whatever its groups."""
+    values = partial.values
+    measures = ((recorder.measure.key, columns.value) for recorder, columns in values.measures)
+    return (partial.grain, *partial.keys, values.run, *measures)
+
+
+class PlacedSamples:
+    """The samples of some rows, each with the slices in which it lies."""
+
+    def __init__(self, rows: pl.LazyFrame, by: Sequence[str], sample: Sequence[str], columns: Sequence[str]) -> None:
+        self._rows = rows
+        self._by = list(by)
+        self._sample = list(sample)
+        self._keys = list(dict.fromkeys([*by, *sample]))
+        self._columns = [column for column in columns if column not in self._keys]
+        places = self._placed().cache()
+        # Samples that lie in several slices are few, as a rule: all that is asked of their rows is asked of these.
+        several = places.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self._keys)
+        split_rows = matched(rows, several, self._keys).cache()
+        varies = [(pl.col(column).n_unique() > 1).alias(_split(column)) for column in self._columns]
+        flags = fold(split_rows, self._keys, varies).cache()
+        placed = matched(places.drop(_LOWEST, _HIGHEST), flags, self._keys, how="left")
+        self._places = placed.with_columns(pl.col(_split(column)).fill_null(False) for column in self._columns)
+        self._split_rows = matched(split_rows, flags, self._keys).cache()
+
+    def sums(self, partial: Partial, slicings: Sequence[Slicing]) -> Iterator[pl.LazyFrame]:
+        """The sums over samples in the groups of each slicing; two rows of a group may have a part of them each."""
+        base = partial.at(self._by)
+        units = matched(base.values.of_units(base.units(self._rows)), self._places, self._keys).cache()
+        for slicing in slicings:
+            keys, flags = [*self._by, *slicing], [pl.col(_split(c)) for c in slicing if c in self._columns]
+            if not flags:
+                yield partial.values.sums(units, keys)
+                continue
+            whole = partial.values.sums(units.filter(~any_of(flags)), keys)
+            again = partial.at(keys).of_rows(self._split_rows.filter(any_of(flags)))
+            yield pl.concat([whole, again.select(whole.collect_schema().names())])
+
+    def n_split(self, slicing: Slicing) -> pl.LazyFrame:
+        """How many samples of each group of a slicing lie in other slices too; no row for a group without such."""
+        flags = [pl.col(_split(column)) for column in slicing if column in self._columns]
+        keys, is_known = [*self._by, *slicing], [pl.col(column).is_not_null() for column in self._sample]
+        rows = self._split_rows.filter(any_of([pl.lit(False), *flags]), *is_known)
+        units = rows.select(list(dict.fromkeys([*keys, *self._sample]))).unique()
+        return fold(units, keys, [pl.len().cast(pl.Int64).alias(_n_split(self._sample))])
+
+    def _placed(self) -> pl.LazyFrame:
+        """One row a sample: a value of each column of slices, and the bounds of a code of them all."""
+        code, columns = pl.col(_CODE), self._columns
+        rows = self._rows.select(*self._keys, *columns, code_of(columns).alias(_CODE))
+        # Of rows that lie together and are in one place, the first is enough.
+        rows = rows.filter(pl.any_horizontal(changes(pl.col(key)) for key in [*self._keys, _CODE]))
+        bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
+        return fold(rows, self._keys, [*(pl.col(column).first() for column in columns), *bounds])
+
+
+def _split(column: str) -> str:
+    """The column that says whether a sample has several values of another."""
+    return f"{INTERNAL}split:{column}"

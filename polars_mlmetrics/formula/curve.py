@@ -1,0 +1,94 @@
+"""Curves: what lies at or above each score. A formula reduces one to a value; its points can be had as they are."""
+
+import math
+from typing import Annotated, Literal, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.formula.arithmetic import as_parts_of, logit, ratio, share
+from polars_mlmetrics.formula.declaration import Declaration
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.parameters import TO_MERGE, Count
+from polars_mlmetrics.formula.unit import Unit
+
+Bins = Annotated[Count | None, TO_MERGE]
+Grid = Literal["logit", "float"]
+
+# The grids are fixed, so that the cells of two logs are the same cells. Beyond their ends all scores are one cell.
+FARTHEST_LOGIT, PART_OF_LOGIT = 16.0, 1 / 32
+# Of any score: linear up to 2^-16, by its logarithm up to 2^24.
+LINEAR_PARTS, FARTHEST_POWER, PART_OF_POWER = 2.0**16, 40.0, 1 / 80
+
+
+class Curve(NamedTuple):
+    """What lies at or above each score, best first; rows of one score (or of one cell of a grid) are one step.
+
+    Where rows have weights, all is in parts of their sum.
+    """
+
+    threshold: pl.Expr
+    """The score itself, or the number of its cell."""
+    positives: pl.Expr
+    negatives: pl.Expr
+    positives_upto: pl.Expr
+    negatives_upto: pl.Expr
+    all_positives: pl.Expr
+    all_negatives: pl.Expr
+
+    @property
+    def recall(self) -> pl.Expr:
+        """The true positive rate of each threshold."""
+        return ratio(self.positives_upto, self.all_positives)
+
+    @property
+    def fall_out(self) -> pl.Expr:
+        """The false positive rate of each threshold."""
+        return ratio(self.negatives_upto, self.all_negatives)
+
+    @property
+    def precision(self) -> pl.Expr:
+        """The precision of each threshold."""
+        return share(self.positives_upto, self.positives_upto + self.negatives_upto)
+
+    def of_two_classes(self, value: pl.Expr) -> pl.Expr:
+        """The value, where there are both true rows and others."""
+        return pl.when((self.all_positives > 0) & (self.all_negatives > 0)).then(value)
+
+
+def curve_of(u: Unit, bins: Bins, grid: Grid) -> Curve:
+    """The curve of a unit of rows: of its scores, or of the cells of a grid."""
+    key = u.score.alias("score") if bins is None else _cell(u, bins, grid).alias(f"cell@{bins},{grid}")
+    runs = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
+    totals = [u.positives().cast(pl.Float64), u.negatives().cast(pl.Float64)]
+    if u.is_weighted:
+        positives, negatives, *totals = as_parts_of([*runs, *totals], u.rows())
+    else:
+        positives, negatives = runs
+    upto = (run.cum_sum().cast(pl.Float64) for run in (positives, negatives))
+    return Curve(u.run_keys(key), positives, negatives, *upto, *totals)
+
+
+def _cell(u: Unit, bins: int, grid: Grid) -> pl.Expr:
+    if grid == "logit":
+        part = (logit(u.probability) + FARTHEST_LOGIT) * PART_OF_LOGIT
+    else:
+        power = (u.score.abs() * LINEAR_PARTS).log1p() * (1 / math.log(2))
+        part = (u.score.sign() * power + FARTHEST_POWER) * PART_OF_POWER
+    return (part * bins).floor().clip(0, bins - 1)
+
+
+def points_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
+    """The points of the curve of a unit, from the highest score down."""
+    curve = curve_of(u, bins, grid)
+    return pl.struct(value.alias(name) for name, value in curve._asdict().items())
+
+
+POINTS = Declaration(points_of, "group", (-math.inf, math.inf), None, is_curve=True)
+
+
+def points(bins: Bins = None, grid: Grid = "logit") -> Measure:
+    """The points of a curve as a measure. Its value in a group is a list with a struct for each point.
+
+    One point may have no threshold: that of the rows that do not count.
+    """
+    return Measure(POINTS, {"bins": bins, "grid": grid})

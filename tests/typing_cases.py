@@ -90,7 +90,7 @@ mlm.evaluate(frame, mlm.f1(), min_samples="30")  # wrong
 mlm.evaluate({"score": [0.5]}, mlm.f1())  # wrong
 mlm.worst(frame, pl.len())  # wrong
 mlm.worst(frame, mlm.f1(), k="5")  # wrong
-mlm.worst(frame, mlm.f1(), slices=["country"])  # wrong
+mlm.worst(frame, mlm.f1(), slices=3)  # wrong
 frame.pipe(mlm.evaluate, mlm.f1(), scor="p")  # wrong
 
 # -- roles -------------------------------------------------------------------------------------------------------------

@@ -54,6 +54,13 @@ GRAIN_SAYS = {
     "label": "of a label; then the mean of the labels",
     "sample": "of a sample; then the mean of the samples",
 }
+INTERVAL_SAYS = {
+    "kg_wilson": "kg_wilson, within the range",
+    "t": "t, symmetric",
+    "biased": "t, symmetric; the value is not right on average, and so is the interval",
+    "total": "none: a sum over rows",
+    "extreme": "none: one row decides the value",
+}
 
 
 def page() -> str:
@@ -115,6 +122,7 @@ def entry(declaration: Declaration) -> Iterator[str]:
     yield f"* Values: {values(declaration)}; {BEST_SAYS[declaration.best]}."
     yield f"* Null when: {declaration.null_when}."
     yield f"* Unit: {GRAIN_SAYS[declaration.grain]}."
+    yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
     yield ""
     yield "```pycon"
     for written in examples(declaration):

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.analysis.intervals import Confidence, Intervals, check_level
 from polars_mlmetrics.data.expressions import is_one_of
-from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later
-from polars_mlmetrics.data.roles import Grain, Roles
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given, as_given_later, check_frame
+from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
-from polars_mlmetrics.errors import MetricError, ParameterError
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.account import Account, check_samples
+from polars_mlmetrics.query.buckets import BUCKETS, Buckets, buckets_of
 from polars_mlmetrics.query.groupings import stacked
-from polars_mlmetrics.query.query import Keys, Query, check_reached
+from polars_mlmetrics.query.query import KEYWORDS, Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
-from polars_mlmetrics.query.results import names_of, of_plain, table_of
+from polars_mlmetrics.query.results import Result, names_of, of_plain, table_of
 from polars_mlmetrics.query.source import passes_of, slices_of, source_of
 
 
@@ -35,6 +38,8 @@ def evaluate(
     per: Grain | None = None,
     min_samples: int | None = None,
     tidy: bool = False,
+    ci: float | None = None,
+    cluster: Names = None,
     passes: int | Literal["auto", "files"] | None = None,
     memory: int | str | None = None,
     progress: bool = True,
@@ -62,6 +67,11 @@ def evaluate(
         The values of slices with fewer samples than this are null.
     tidy
         One row per group, slice and metric, with counts and the reason why a null is null.
+    ci
+        The level of confidence intervals, such as 0.95: `{metric}_low` and `{metric}_high` stand beside each metric.
+        They treat samples as independent of one another, and rows of one sample as not.
+    cluster
+        The columns that say which samples depend on one another, such as the user. None is the sample.
     passes
         Split the log into parts that hold whole samples, and read one after the other: as many parts as are asked for,
         or as many as the memory wants ("auto"), or the files of a scan one by one ("files", where no sample is in two
@@ -88,32 +98,60 @@ def evaluate(
     │ b     ┆ 0.0      ┆ 1.262864 │
     └───────┴──────────┴──────────┘
     """
-    query = Query.read(frame, metrics, by, slices, roles)
+    check_frame(frame)
+    check_level(ci, cluster)
+    confidence, added = None, []
+    if ci is not None:
+        buckets = _buckets(frame, cluster, roles)
+        confidence, added = Confidence(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
+    query = Query.read(frame, metrics, by, slices, roles, added=added)
     check_reached(query.plain, query.bound)
     split = passes_of(query, passes, memory, progress=progress)
 
     def table(split: Passes | None) -> pl.LazyFrame:
-        source = slices_of(query, source_of(query, split))
+        source = slices_of(query, source_of(query, split), [] if confidence is None else [WITHOUT])
         if per is None:
-            return settled(query, source, min_samples, tidy=tidy)
-        return unsettled(query, source, per, min_samples, tidy=tidy)
+            return settled(query, source, min_samples, confidence, tidy=tidy)
+        return unsettled(query, source, per, min_samples, confidence, tidy=tidy)
 
     if split is None:
         return as_given(frame, table(None))
     return as_given_later(frame, lambda: table(split), lambda: table(None))
 
 
-def settled(query: Query, source: Source, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
+    """The buckets that intervals are made from."""
+    sample = Table.of(checked_roles(roles, others=KEYWORDS)).sample
+    schema = frame.lazy().collect_schema()
+    buckets = buckets_of(schema, sample, cluster, BUCKETS)
+    if buckets is None:
+        lacking = next(column for column in sample if column not in schema)
+        raise ColumnError(
+            f"intervals need samples, and there is no sample column {lacking!r}: pass sample=, or cluster= for the "
+            "column that says which rows depend on one another."
+        )
+    return buckets
+
+
+def settled(
+    query: Query, source: Source, min_samples: int | None, confidence: Confidence | None, *, tidy: bool
+) -> pl.LazyFrame:
     """One row a group and slice."""
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
-    columns = names_of(query.order, tidy=tidy)
+    columns = names_of(query.order, tidy=tidy, ci=confidence is not None)
     query.check_names(columns)
     if tidy:
         _check_numbers(query)
+    if confidence is not None and query.plain:
+        raise MetricError(f"{query.plain_names[0]!r} is a plain expression, which has no interval: leave out ci=.")
 
     def of_grouping(by: list[str]) -> pl.LazyFrame:
         plan = Plan(source, by, query.readings)
         accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
+        if confidence is not None:
+            intervals = Intervals(plan, confidence)
+            found = [intervals.of_account(account, tidy=tidy) for account in accounts.values()]
+            return table_of(intervals.beside(plan.groups()), by, found, tidy=tidy)
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
         tables = [plan.groups()] if accounts or samples is not None else []
         if query.plain:
@@ -133,7 +171,15 @@ def _samples(query: Query, plan: Plan) -> pl.Expr:
     return plan.value(measure)
 
 
-def unsettled(query: Query, source: Source, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def unsettled(
+    query: Query,
+    source: Source,
+    per: Grain,
+    min_samples: int | None,
+    confidence: Confidence | None,
+    *,
+    tidy: bool,
+) -> pl.LazyFrame:
     """One row a unit of each group and slice."""
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
@@ -141,20 +187,26 @@ def unsettled(query: Query, source: Source, per: Grain, min_samples: int | None,
         raise ParameterError("per= cannot be used with tidy or min_samples.")
     if query.plain:
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression, which has no value per {per}.")
+    if confidence is not None and per == "sample":
+        raise ParameterError("a single sample has no interval: use ci= with per='label', or without per=.")
     _check_units(query, per)
     metrics = _stopped(query.metrics, per)
     keys = next(metrics[0].measures()).table.keys(per)
-    names = [metric.output_name for metric in metrics]
+    names = names_of([metric.output_name for metric in metrics], tidy=False, ci=confidence is not None)
     query.check_names([*keys, *names])
 
     def of_grouping(by: list[str]) -> pl.LazyFrame:
         plan = Plan(source, by, query.readings)
-        values = [plan.value(metric, _unit_value).alias(metric.output_name) for metric in metrics]
+        results = [Result(metric.output_name, plan.value(metric, _unit_value)) for metric in metrics]
         table = plan.units()
+        if confidence is not None:
+            intervals = Intervals(plan, confidence, keys)
+            results = [intervals.with_ends(result, metric) for result, metric in zip(results, metrics, strict=True)]
+            table = intervals.beside(table)
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}
         if per == "label" and vocabulary:
             table = _with_absent_labels(table, query, by, keys[0], list(vocabulary))
-        return table.select(*by, *keys, *values)
+        return table.select(*by, *keys, *(column for result in results for column in result.wide()))
 
     return stacked(query, of_grouping, [*keys, *names], in_order=False)
 

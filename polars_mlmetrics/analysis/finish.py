@@ -8,9 +8,13 @@ from dataclasses import replace
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
+from polars_mlmetrics.analysis.intervals import Confidence, check_level
 from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
 from polars_mlmetrics.data.roles import Grain
+from polars_mlmetrics.engine.folds import BUCKET
+from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.written import metrics_of
@@ -25,6 +29,7 @@ def finish(
     per: Grain | None = None,
     min_samples: int | None = None,
     tidy: bool = False,
+    ci: float | None = None,
 ) -> AnyFrame:
     """Work out metrics from a state: what `evaluate` gives of the rows that it was made of.
 
@@ -41,8 +46,8 @@ def finish(
         together what samples have several values of.
     per
         "label" stops before averaging.
-    min_samples, tidy
-        As in `evaluate`.
+    min_samples, tidy, ci
+        As in `evaluate`. Intervals are made from the buckets of the state; a cluster is what it was made with.
 
     Examples
     --------
@@ -80,9 +85,28 @@ def finish(
             f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."
         )
 
+    confidence = None if ci is None else _confidence(ci, contents)
     source = replace(held, schema=query.schema, added=query.added)
+    if confidence is not None:
+        source = _by_bucket(source)
     if per is None:
-        table = settled(query, source, min_samples, tidy=tidy)
+        table = settled(query, source, min_samples, confidence, tidy=tidy)
     else:
-        table = unsettled(query, source, per, min_samples, tidy=tidy)
+        table = unsettled(query, source, per, min_samples, confidence, tidy=tidy)
     return as_given(frame, table)
+
+
+def _by_bucket(source: StateRows) -> StateRows:
+    """A state whose buckets can be a key."""
+    schema = pl.Schema({**source.schema, WITHOUT: pl.Int64()})
+    return replace(source, schema=schema, added=[*source.added, pl.col(BUCKET).alias(WITHOUT)])
+
+
+def _confidence(ci: float, contents: Contents) -> Confidence:
+    """What intervals can be made from the buckets of a state."""
+    check_level(ci, None)
+    if contents.buckets is None:
+        raise StateError("this state has no buckets, so it has no intervals: make it with buckets=64 and its samples.")
+    # Two versions of Polars put a cluster that has rows in two states into two buckets.
+    are_whole = contents.buckets["hash"] != "polars" or contents.buckets["polars"] is not None
+    return Confidence(ci, contents.buckets["count"], contents.buckets["cluster"], are_whole)

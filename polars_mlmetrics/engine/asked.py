@@ -72,7 +72,7 @@ class Asked(ABC):
         self.readings = readings
         self.roles = readings.roles
         self.schema = source.schema
-        self._settled: dict[tuple[object, ...], Columns] = {}
+        self._settled: dict[tuple[object, ...], tuple[Planned, Columns]] = {}
         self._partials: dict[tuple[object, ...], Partial] = {}
         self._several: dict[str, Counts] = {}
 
@@ -114,12 +114,16 @@ class Asked(ABC):
         # However its columns are said.
         key = planned.key_in_full
         if key not in self._settled:
-            self._settled[key] = columns = Columns.numbered(len(self._settled))
-            if isinstance(planned, OverTargets):
-                self._add_targets(planned, columns)
-            elif isinstance(planned, Measure):
-                self._add_measure(planned, columns)
-        return self._settled[key]
+            self._take(planned, Columns.numbered(len(self._settled)))
+        _, columns = self._settled[key]
+        return columns
+
+    def _take(self, planned: Planned, columns: Columns) -> None:
+        self._settled[planned.key_in_full] = planned, columns
+        if isinstance(planned, OverTargets):
+            self._add_targets(planned, columns)
+        elif isinstance(planned, Measure):
+            self._add_measure(planned, columns)
 
     def reasons_of(self, planned: Iterable[Columns]) -> list[str]:
         """The columns that say why one of these values is not known in a group of a state."""

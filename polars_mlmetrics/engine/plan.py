@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.asked import Asked, Readings
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
-from polars_mlmetrics.formula.measure import Measure, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.targets import OverTargets, mean_of
 
 
@@ -27,6 +27,18 @@ class Plan(Asked):
     def __init__(self, source: Source, by: Sequence[str], readings: Readings) -> None:
         super().__init__(source, by, readings)
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
+
+    def again(self, source: Source, by: Sequence[str]) -> Plan:
+        """The same in other groups, or of another source, in columns of the same names; without what cannot merge."""
+        plan = Plan(source, by, self.readings)
+        for planned, columns in self._settled.values():
+            if self.merges(planned):
+                plan._take(planned, columns)
+        return plan
+
+    def merges(self, metric: Node) -> bool:
+        """Whether what parts of the rows tell of a metric can be put together."""
+        return all(self._recorder(measure).merges for measure in metric.measures())
 
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
         recorder = self._recorder(measure)

@@ -23,6 +23,8 @@ class Columns(NamedTuple):
     present: str
     unknown: str
     undefined_units: str
+    defined_units: str
+    """How many units have a value; of groups there is no such column."""
     several: str
     """Why it is not known in a group of a state; null where it is."""
 
@@ -135,4 +137,5 @@ def _settled(recorder: Recorder, columns: Columns) -> list[pl.Expr]:
     return [
         settlement.settled(sums).alias(columns.value),
         settlement.undefined_units(sums).alias(columns.undefined_units),
+        sums["defined"].alias(columns.defined_units),
     ]

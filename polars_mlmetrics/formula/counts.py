@@ -76,6 +76,10 @@ class RowCounts:
         keys = [pl.col(key).is_not_null() for key in self._needed_keys if key not in sample]
         return self._counted(CATALOGUE["n_samples"], [*keys, *self._target])
 
+    def clusters(self, cluster: Sequence[str]) -> Measure:
+        """How many clusters of samples, told apart by these columns, have a row that it uses."""
+        return self.samples.bind({**self.samples.roles, "sample": tuple(cluster)})
+
     @cached_property
     def support(self) -> Measure | None:
         """Its true rows, weighted; None where it reads no truth that can be counted."""

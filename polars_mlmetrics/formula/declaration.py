@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import polars as pl
 
@@ -17,6 +18,10 @@ from polars_mlmetrics.formula.parameters import TO_MERGE
 from polars_mlmetrics.formula.shared import Decision
 
 PACKAGE = __name__.partition(".")[0]
+
+Interval = Literal["kg_wilson", "t", "biased", "total", "extreme"]
+"""What kind of interval a metric has. "kg_wilson" keeps within a finite range; "t" is symmetric. "biased" is "t" of a
+metric that is not right on average. "total" (a sum over rows) and "extreme" (one row decides) have none."""
 
 CATALOGUE: dict[str, Declaration] = {}
 """Every declared metric by its name."""
@@ -37,6 +42,8 @@ class Declaration:
     """Whether its value is wrong without the negatives that were not returned."""
     is_curve: bool = False
     """Whether its value is the points of a curve, and not a number."""
+    interval: Interval | None = None
+    """What kind of interval it has, where its range does not say."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.formula.__doc__)
@@ -50,6 +57,15 @@ class Declaration:
     def null_when(self) -> str:
         """When its value is null, in words."""
         return self.undefined_when or ("never" if self.counts else "no rows")
+
+    @property
+    def interval_kind(self) -> Interval:
+        """What kind of interval it has."""
+        if self.interval is not None:
+            return self.interval
+        if self.counts:
+            return "total"
+        return "kg_wilson" if all(map(math.isfinite, self.range)) else "t"
 
     @cached_property
     def merges_with(self) -> list[str]:

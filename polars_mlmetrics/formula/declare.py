@@ -11,7 +11,7 @@ import polars as pl
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, unknown
 from polars_mlmetrics.formula.averages import Best
-from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
+from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Interval
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameters
@@ -29,6 +29,7 @@ def metric(
     grain: Grain | None = None,
     counts: bool = False,
     needs_negatives: bool = True,
+    interval: Interval | None = None,
 ) -> Callable[[Callable[Concatenate[Unit, P], pl.Expr]], Callable[P, Metric]]:
     """Declare a metric: a function of a `Unit` that returns the value of one unit of rows.
 
@@ -36,7 +37,9 @@ def metric(
     when …", and is left out where only a lack of rows makes it null. Leave out the grain if the metric has an
     `average`. `counts` is for whole numbers that are summed over units and never null. Say `needs_negatives=False`
     if the value is right without the negatives that were not returned: only such a metric takes a table that
-    `with_truths` made without `n_labels`.
+    `with_truths` made without `n_labels`. `interval` is the kind of its interval: "kg_wilson" where the range is
+    finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "biased" where the
+    value is not right on average: the first two have none.
 
     Examples
     --------
@@ -51,7 +54,7 @@ def metric(
     """
 
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
-        declaration = Factory(formula, grain, range, best, undefined_when, counts, needs_negatives)
+        declaration = Factory(formula, grain, range, best, undefined_when, counts, needs_negatives, interval=interval)
         known = CATALOGUE.get(declaration.name)
         if known is not None and known.formula.__module__ != formula.__module__:
             owner = known.formula.__module__

@@ -14,7 +14,7 @@ from polars_mlmetrics.data.door import Door, Types
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.formula.averages import Best, Settlement, grain_of
-from polars_mlmetrics.formula.declaration import Declaration
+from polars_mlmetrics.formula.declaration import Declaration, Interval
 from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.readings import ProbeReading
@@ -47,6 +47,11 @@ class Node(ABC):
     @abstractmethod
     def best(self) -> Best | None:
         """Which end of its range is good; None if neither is."""
+
+    @property
+    @abstractmethod
+    def interval_kind(self) -> Interval:
+        """What kind of interval it has."""
 
     @property
     @abstractmethod
@@ -154,6 +159,16 @@ class Measure(Planned):
     def own_columns(self) -> OwnColumns:
         """The columns that its formula reads, without roles."""
         return own_columns(self.probe)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where its values lie, that of an undefined unit too."""
+        ends = [*self.declaration.range, *([] if self.undefined is None else [self.undefined])]
+        return min(ends), max(ends)
+
+    @property
+    def interval_kind(self) -> Interval:
+        return "extreme" if self.settlement.average in ("min", "max") else self.declaration.interval_kind
 
     @property
     def looks_across(self) -> bool:

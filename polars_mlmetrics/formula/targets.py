@@ -18,9 +18,10 @@ from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.formula.averages import Best, Settlement
 from polars_mlmetrics.formula.counts import RowCounts
+from polars_mlmetrics.formula.declaration import Interval
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import identity
-from polars_mlmetrics.formula.tree import Applied, other_end
+from polars_mlmetrics.formula.tree import Applied, kind_of_several, other_end
 
 NAME = "average_score"
 
@@ -93,6 +94,10 @@ class OverTargets(Planned):
         weights = [1.0] if self.weights is None else list(self.weights.values())
         return _best([self.metric] * len(weights), weights)
 
+    @property
+    def interval_kind(self) -> Interval:
+        return self.metric.interval_kind
+
     @cached_property
     def key(self) -> tuple[Any, ...]:
         return (NAME, self.metric.key, self.target, identity(self.weights))
@@ -156,6 +161,10 @@ class EachTarget(Node):
     @property
     def best(self) -> Best | None:
         return _best(self.parts, self.weights)
+
+    @property
+    def interval_kind(self) -> Interval:
+        return kind_of_several(self.parts)
 
     @cached_property
     def key(self) -> tuple[Any, ...]:

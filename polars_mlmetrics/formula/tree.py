@@ -11,6 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.averages import Best
+from polars_mlmetrics.formula.declaration import Interval
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import identity
 
@@ -25,6 +26,13 @@ OPERATIONS: dict[str, Callable[[Any, Any], pl.Expr]] = {
 
 INCREASING = ("round", "clip", "fill_null", "sqrt", "log", "log10", "log1p", "exp", "floor", "ceil", "cast")
 """The functions of a value that keep high above low."""
+
+
+OF_ENDS = ("round", "clip", "fill_null", "floor", "ceil", "sign", "cast")
+"""The functions of a value that are not smooth: they are applied to the ends of an interval."""
+
+WITHOUT_INTERVAL: tuple[Interval, ...] = ("total", "extreme")
+"""The kinds of metrics that have no interval."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +61,10 @@ class Named(Node):
     @property
     def best(self) -> Best | None:
         return self.metric.best
+
+    @property
+    def interval_kind(self) -> Interval:
+        return self.metric.interval_kind
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
@@ -105,6 +117,12 @@ class Derived(Node):
             left, right = (other_end(end) if flipped else end for end in (left, right))
         return left or right
 
+    @property
+    def interval_kind(self) -> Interval:
+        # A total over a total is a share; with a number it stays a total.
+        is_ratio = self.operator == "/" and len(self.parts) == 2
+        return "t" if is_ratio else kind_of_several(self.parts)
+
     @cached_property
     def key(self) -> tuple[Any, ...]:
         sides = (side.key if isinstance(side, Node) else side for side in self._sides())
@@ -143,6 +161,15 @@ class Applied(Node):
         falls = self.function == "log" and dict(self.arguments).get("base", 2) < 1
         return self.metric.best if self.function in INCREASING and not falls else None
 
+    @property
+    def keeps_ends(self) -> bool:
+        """Whether the ends of its interval are made of those of the metric's."""
+        return self.function in OF_ENDS
+
+    @property
+    def interval_kind(self) -> Interval:
+        return self.metric.interval_kind if self.keeps_ends else kind_of_several(self.parts)
+
     @cached_property
     def key(self) -> tuple[Any, ...]:
         return (self.function, self.metric.key, identity(self.arguments))
@@ -150,6 +177,12 @@ class Applied(Node):
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
         return f"{self.metric!r}.{self.function}({shown})"
+
+
+def kind_of_several(parts: Sequence[Node]) -> Interval:
+    """The kind of the interval of what is made of several metrics: none where one of them has none."""
+    kinds = {part.interval_kind for part in parts}
+    return next((kind for kind in WITHOUT_INTERVAL if kind in kinds), "t")
 
 
 def without_name(node: Node) -> Node:

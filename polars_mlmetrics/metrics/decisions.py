@@ -15,7 +15,7 @@ from polars_mlmetrics.formula.unit import Unit
 INFINITY = float("inf")
 
 
-@metric(range=(0, INFINITY), best="max", needs_negatives=False)
+@metric(range=(0, INFINITY), best="max", needs_negatives=False, interval="total")
 def true_positives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -23,7 +23,7 @@ def true_positives(
     return u.true_positives(threshold)
 
 
-@metric(range=(0, INFINITY), best="min", needs_negatives=False)
+@metric(range=(0, INFINITY), best="min", needs_negatives=False, interval="total")
 def false_positives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -31,7 +31,7 @@ def false_positives(
     return u.false_positives(threshold)
 
 
-@metric(range=(0, INFINITY), best="min", needs_negatives=False)
+@metric(range=(0, INFINITY), best="min", needs_negatives=False, interval="total")
 def false_negatives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -39,7 +39,7 @@ def false_negatives(
     return u.false_negatives(threshold)
 
 
-@metric(range=(0, INFINITY), best="max")
+@metric(range=(0, INFINITY), best="max", interval="total")
 def true_negatives(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
@@ -47,7 +47,7 @@ def true_negatives(
     return u.true_negatives(threshold)
 
 
-@metric(range=(0, INFINITY), best=None, needs_negatives=False)
+@metric(range=(0, INFINITY), best=None, needs_negatives=False, interval="total")
 def support(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """How many rows are true (weighted)."""
     return u.positives()

@@ -123,7 +123,7 @@ def _squared_gaps(u: Unit, *, logits: bool) -> pl.Expr:
     return u.sum(f"squared_gap@{logits=}", gap**2)
 
 
-@metric(range=(0, 1), best="min")
+@metric(range=(0, 1), best="min", interval="biased")
 def calibration_error(
     u: Unit,
     *,

@@ -70,7 +70,7 @@ def smape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -
     return ratio(u.sum("symmetric_error", error), u.rows())
 
 
-@metric(range=(0, INFINITY), best="min")
+@metric(range=(0, INFINITY), best="min", interval="extreme")
 def max_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The largest absolute difference of score and truth: max |s-t|, over the rows whose weight is not 0."""
     error = (u.score - u.real).abs()

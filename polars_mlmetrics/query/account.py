@@ -51,6 +51,21 @@ class Account:
         """The metric's value: null where there are too few samples."""
         self._counts = self._counted() if tidy else {}
 
+    @property
+    def n_rows(self) -> pl.Expr:
+        """How many rows the metric uses."""
+        return self._n_rows(self.metric)
+
+    def n_clusters(self, cluster: Sequence[str]) -> pl.Expr | None:
+        """How many clusters have such a row; None where they cannot be counted."""
+
+        def clusters(counts: RowCounts) -> pl.Expr | None:
+            counted = counts.clusters(cluster)
+            can_count = all(column in self._plan.schema for column in cluster) and self._plan.can_answer(counted)
+            return self._plan.value(counted) if can_count else None
+
+        return self._over_parts(self.metric, clusters, pl.min_horizontal, pl.min_horizontal)
+
     def result(self) -> Result:
         """The columns that tell of it."""
         return Result(self.name, self.value, self._counts)

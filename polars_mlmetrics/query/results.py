@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import polars as pl
 
@@ -34,6 +35,13 @@ TIDY = pl.Schema(
 ROWS = f"{INTERNAL}tidy"
 
 
+class Ends(NamedTuple):
+    """The ends of an interval."""
+
+    low: pl.Expr
+    high: pl.Expr
+
+
 @dataclass(frozen=True)
 class Result:
     """What there is to say of one metric in a group."""
@@ -42,10 +50,14 @@ class Result:
     value: pl.Expr
     facts: Mapping[str, pl.Expr | None] = field(default_factory=dict)
     """Columns of a tidy table beside the value; None where nothing is known."""
+    ends: Ends | None = None
+    """Those of its interval, where one is asked for."""
 
     def wide(self) -> list[pl.Expr]:
         """Its columns in a wide table."""
-        return [self.value.alias(self.name)]
+        columns = [self.value, *(self.ends or ())]
+        names = wide_names(self.name, ci=self.ends is not None)
+        return [column.alias(name) for column, name in zip(columns, names, strict=True)]
 
     def tidy(self) -> pl.Expr:
         """Its row in a tidy table, as a struct."""
@@ -57,9 +69,14 @@ def _as_column(expression: pl.Expr | None, name: str) -> pl.Expr:
     return (pl.lit(None) if expression is None else expression).cast(TIDY[name]).alias(name)
 
 
-def names_of(order: Sequence[str], *, tidy: bool) -> list[str]:
+def wide_names(name: str, *, ci: bool) -> list[str]:
+    """The names of the columns of a metric in a wide table."""
+    return [name, f"{name}_low", f"{name}_high"] if ci else [name]
+
+
+def names_of(order: Sequence[str], *, tidy: bool, ci: bool = False) -> list[str]:
     """The names of the columns that tell of metrics."""
-    return TIDY.names() if tidy else list(order)
+    return TIDY.names() if tidy else [column for name in order for column in wide_names(name, ci=ci)]
 
 
 def table_of(groups: pl.LazyFrame, by: Sequence[str], results: Sequence[Result], *, tidy: bool) -> pl.LazyFrame:

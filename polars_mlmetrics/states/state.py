@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.data.door import check_columns, check_key_types
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
-from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given, as_given_later, check_frame, column_names
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given, as_given_later, check_frame
 from polars_mlmetrics.data.returned import Listed
 from polars_mlmetrics.data.roles import Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state import RESERVED, SOURCE, Contents, check_once, described
-from polars_mlmetrics.engine.state_table import StateTable, bucket_of
-from polars_mlmetrics.errors import NameCollisionError, ParameterError, StateError
+from polars_mlmetrics.engine.state_table import StateTable
+from polars_mlmetrics.errors import NameCollisionError, StateError
 from polars_mlmetrics.query.account import ask_counts
+from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.source import passes_of, source_of
 from polars_mlmetrics.query.written import written
@@ -32,7 +32,7 @@ def state(
     frame: AnyFrame,
     *metrics: pl.Expr | Sequence[pl.Expr],
     by: Keys | None = None,
-    buckets: int = 64,
+    buckets: int = BUCKETS,
     cluster: Names = None,
     passes: int | Literal["auto", "files"] | None = None,
     memory: int | str | None = None,
@@ -110,7 +110,7 @@ class StateOf:
     ) -> StateOf:
         """Understand what was asked for, or say what is wrong with it."""
         bound, added = _as_columns(checked_roles(roles, others=OPTIONS))
-        scheme = _buckets(frame.lazy().collect_schema(), Table.of(bound).sample, cluster, buckets)
+        scheme = buckets_of(frame.lazy().collect_schema(), Table.of(bound).sample, cluster, buckets)
         if scheme is not None:
             added.append(scheme.bucket.alias(BUCKET))
         query = Query.read(frame, metrics, by, None, bound, added=added)
@@ -129,30 +129,6 @@ def _as_columns(roles: Mapping[str, Any]) -> tuple[dict[str, Any], list[pl.Expr]
     texts = {role: text_of(column) for role, column in roles.items() if isinstance(column, pl.Expr)}
     added = {text: roles[role].alias(text) for role, text in texts.items()}
     return {**roles, **texts}, list(added.values())
-
-
-class Buckets(NamedTuple):
-    """How samples are put into buckets."""
-
-    bucket: pl.Expr
-    said: dict[str, Any]
-    """What a state says of them."""
-
-
-def _buckets(schema: pl.Schema, sample: Sequence[str], cluster: Names, buckets: int) -> Buckets | None:
-    if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets < 0:
-        raise ParameterError(f"buckets is a number of 0 or more, not {buckets!r}.")
-    named = column_names("cluster", cluster)
-    check_columns(named, schema, what="cluster column")
-    check_key_types(named, schema)
-    if named and not buckets:
-        raise ParameterError("cluster= says what buckets are made of, and buckets=0 asks for none.")
-    columns = named or sample
-    if not buckets or not all(column in schema for column in columns):
-        return None
-    bucket, by = bucket_of(columns, schema, buckets)
-    version = pl.__version__ if by == "polars" else None
-    return Buckets(bucket, {"count": buckets, "cluster": list(columns), "hash": by, "polars": version})
 
 
 def _state(asked: StateOf, passes: Passes | None) -> pl.LazyFrame:

@@ -1,0 +1,92 @@
+"""The arithmetic of intervals: quantiles, standard errors and ends. What is divided by here is never 0."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import atan, cos, inf, log, pi, sin, sqrt
+from statistics import NormalDist
+
+import polars as pl
+
+EXACT = 200
+"""Up to so many degrees of freedom the quantile is found from the distribution itself, above by its expansion."""
+
+
+def normal_quantile(level: float) -> float:
+    """Between which values, minus and plus, the share `level` of a normal distribution lies."""
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def share_within(t: float, df: int) -> float:
+    """Which share of Student's t with so many degrees of freedom lies between -t and t."""
+    angle = atan(t / sqrt(df))
+    step, sine = cos(angle) ** 2, sin(angle)
+    term = total = 1.0
+    if df % 2 == 0:
+        for k in range(1, df // 2):
+            term *= step * (2 * k - 1) / (2 * k)
+            total += term
+        return sine * total
+    if df == 1:
+        return 2 / pi * angle
+    for k in range(1, (df - 1) // 2):
+        term *= step * 2 * k / (2 * k + 1)
+        total += term
+    return 2 / pi * (angle + sine * cos(angle) * total)
+
+
+@cache
+def t_quantile(level: float, df: int) -> float:
+    """Between which values, minus and plus, the share `level` of Student's t lies."""
+    z = normal_quantile(level)
+    if df > EXACT:
+        return _expanded(z, df)
+    low, high = z, _above(level, df, z)
+    while True:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            return middle
+        if share_within(middle, df) < level:
+            low = middle
+        else:
+            high = middle
+
+
+def _above(level: float, df: int, t: float) -> float:
+    """A value beyond the quantile."""
+    while t < inf and share_within(t, df) < level:
+        t *= 2
+    return t
+
+
+def _expanded(z: float, df: int) -> float:
+    """The quantile by its expansion in 1 / df, right to 1e-9 from 200 degrees of freedom on."""
+    terms: tuple[float, ...] = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + sum(term / float(df) ** (power + 1) for power, term in enumerate(terms))
+
+
+def standard_error(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
+    """That of the jackknife: from the squares of how far the value moves without each of so many buckets."""
+    return ((buckets - 1) / buckets * squares).sqrt()
+
+
+def units_behind(share: pl.Expr, error: pl.Expr) -> pl.Expr:
+    """How many independent units a share between 0 and 1 of this standard error is made of."""
+    return share * (1 - share) / error**2
+
+
+def units_in(occupied: pl.Expr, buckets: int) -> pl.Expr:
+    """How many units there are, about, where they fall into so many of the buckets."""
+    occupied = pl.min_horizontal(occupied.cast(pl.Float64), pl.lit(buckets - 0.5))
+    return (1 - occupied / buckets).log() / log(1 - 1 / max(buckets, 2))
+
+
+def wilson(share: pl.Expr, units: pl.Expr, z: float) -> tuple[pl.Expr, pl.Expr]:
+    """The ends of Wilson's interval for a share of so many units."""
+    center = (share + z**2 / (2 * units)) / (1 + z**2 / units)
+    half = z / (1 + z**2 / units) * (share * (1 - share) / units + z**2 / (4 * units**2)).sqrt()
+    return center - half, center + half

@@ -203,9 +203,7 @@ class Replicated:
     def values(self) -> list[pl.Expr]:
         """The value, and how many labels stand behind it."""
         value = self._plan.value(self._core).cast(pl.Float64)
-        labels = self._defined(
-            m for m in planned_in(self._core) if isinstance(m, Measure) and m.grain == "label" and m.per is None
-        )
+        labels = self._defined(part for part in planned_in(self._core) if is_mean_of_labels(part))
         samples = self._defined(self._of_clusters)
         return [self._as("value", value), self._as("labels", labels), self._as("samples", samples)]
 
@@ -319,6 +317,11 @@ def core_of(metric: Node) -> tuple[Node, list[Applied]]:
     core, functions = core_of(metric.metric)
     # Filling a null makes a value, and no interval.
     return core, functions if metric.function == "fill_null" else [*functions, metric]
+
+
+def is_mean_of_labels(metric: Node) -> bool:
+    """Whether a metric is an average over labels."""
+    return isinstance(metric, Measure) and metric.grain == "label" and metric.per is None
 
 
 def is_mean_of(metric: Node, cluster: Sequence[str]) -> bool:

@@ -8,6 +8,8 @@ from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wi
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.analysis.gate import gate
+from polars_mlmetrics.analysis.rules import warn
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -67,6 +69,7 @@ __all__ = [
     "from_lists",
     "from_predictions",
     "from_wide",
+    "gate",
     "listed_type",
     "metric",
     "profile",
@@ -77,6 +80,7 @@ __all__ = [
     "scan_states",
     "state",
     "update_states",
+    "warn",
     "with_truths",
     "worst",
     "write_state",

@@ -15,6 +15,7 @@ from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -101,6 +102,7 @@ class FrameNamespace:
     dedupe = _verb(dedupe)
     evaluate = _verb(evaluate)
     finish = _verb(finish)
+    gate = _verb(gate)
     profile = _verb(profile)
     raise_for = _verb(raise_for)
     state = _verb(state)

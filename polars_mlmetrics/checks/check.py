@@ -9,6 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.search import Found, Search
+from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
 from polars_mlmetrics.checks.table import LogTable
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
@@ -143,8 +144,11 @@ def check(
     return raise_for(table, "error") if strict else table
 
 
-def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "error") -> pl.DataFrame:
+def raise_for(found: pl.DataFrame, severity: Literal["error", "warning", "fail", "warn"] = "error") -> pl.DataFrame:
     """Raise a `TableError` if `check` found a problem of this severity or worse; else return its table.
+
+    It takes the table of `gate` too: then the severity is "fail" (also for a missing row) or "warn", and the default is
+    "fail".
 
     Examples
     --------
@@ -158,8 +162,10 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning"] = "erro
       The truth is neither 0 nor 1: metrics of two classes are NaN. For other metrics, name them in metrics=.
       log = log.with_columns(pl.col('truth') > ...)  # seen: 2
     """
+    if is_of_gate(found):
+        return raise_for_status(found, severity)
     if not isinstance(found, pl.DataFrame) or found.schema != pl.Schema(SCHEMA):
-        raise ParameterError("raise_for takes the table that `check` returns.")
+        raise ParameterError("raise_for takes the table that `check` returns, or `gate`.")
     if severity not in ("error", "warning"):
         raise ParameterError(f"severity is 'error' or 'warning', not {severity!r}.")
     bad = found.filter(pl.col("severity").is_in(["error", severity]))

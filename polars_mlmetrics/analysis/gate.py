@@ -1,0 +1,261 @@
+"""`gate`: whether a table of metrics is good enough, rule by rule and row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Literal, NamedTuple, get_args
+
+import polars as pl
+
+from polars_mlmetrics.analysis.rules import BASELINE, Rule, Warn, read_rules
+from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_text
+from polars_mlmetrics.data.door import check_columns, check_key_types
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.frames import Frame, schema_of
+from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, TableError
+from polars_mlmetrics.formula.parameters import Count, check_parameter
+from polars_mlmetrics.query.account import first_that_holds
+
+OnUndefined = Literal["fail", "pass", "skip"]
+
+COUNTS = ("n_rows", "n_samples", "n_excluded", "support")
+"""Columns of values that may be whole numbers."""
+
+ROW = f"{INTERNAL}row"
+"""A key that all rows share, for tables that have no other."""
+
+
+def gate(
+    table: Frame,
+    rules: Mapping[str, pl.Expr | Warn],
+    baseline: Frame | None = None,
+    on_undefined: OnUndefined = "fail",
+    *,
+    min_samples: int | None = None,
+) -> pl.DataFrame:
+    """Try rules on every row of a table of metrics: a row for each rule and row, with its status and the reason.
+
+    This reads the table at once, also of a LazyFrame. `raise_for` makes an error of failures.
+
+    The statuses are "pass", "fail" ("warn" for a rule in `mlm.warn`), "missing" (the row is in the baseline only, or
+    the table has no rows: a failure), "insufficient" (too few samples to tell) and "skip". A NaN in a column that a
+    rule reads is a failure. A rule on `f1_low` or `f1_high` is "insufficient" where only the interval is null.
+
+    Parameters
+    ----------
+    table
+        What `evaluate` or `finish` gives. Its keys are the columns before the first that holds floats or is called
+        n_rows, n_samples, n_excluded or support. No two rows may have the same keys.
+    rules
+        {name: rule}. A rule is a row-wise expression that is true where all is well.
+    baseline
+        A table of the same keys, from an earlier run. Rules may read its columns as `f1_baseline`. They are null for a
+        row that the baseline does not have.
+    on_undefined
+        The status of a row for which a rule is null: "fail", "pass" or "skip".
+    min_samples
+        Rows with fewer `n_samples` than this are "insufficient", whatever their values. Pass what you passed to
+        `evaluate`: nulls do not say why they are null.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> table = pl.DataFrame({"country": ["DE", "FR"], "f1": [0.9, 0.71]})
+    >>> result = mlm.gate(table, {"f1 by country": pl.col("f1") >= 0.8})
+    >>> result
+    shape: (2, 4)
+    ┌───────────────┬─────────┬────────┬────────────┐
+    │ rule          ┆ country ┆ status ┆ reason     │
+    │ ---           ┆ ---     ┆ ---    ┆ ---        │
+    │ str           ┆ str     ┆ enum   ┆ str        │
+    ╞═══════════════╪═════════╪════════╪════════════╡
+    │ f1 by country ┆ DE      ┆ pass   ┆ null       │
+    │ f1 by country ┆ FR      ┆ fail   ┆ f1 is 0.71 │
+    └───────────────┴─────────┴────────┴────────────┘
+    >>> result.mlm.raise_for("fail")
+    Traceback (most recent call last):
+      ...
+    polars_mlmetrics.errors.TableError: the gate is closed.
+    fail: 'f1 by country' at country=FR: f1 is 0.71.
+    """
+    if on_undefined not in get_args(OnUndefined):
+        raise ParameterError(f"on_undefined is 'fail', 'pass' or 'skip', not {on_undefined!r}.")
+    check_parameter("gate", "min_samples", min_samples, Count | None)
+    schema = schema_of(table, "gate")
+    keys = list(takewhile(lambda name: not _is_value(name, schema[name]), schema))
+    _check_keys(keys, schema)
+    if min_samples is not None:
+        check_columns(["n_samples"], schema, what="min_samples needs n_samples(): column")
+    rows = _read(table, keys, "table")
+    gone = rows.select(keys).clear()
+    if baseline is not None:
+        _check_baseline(baseline, keys, schema)
+        rows, gone = _joined(rows, _read(baseline, keys, "baseline"), keys)
+    read = read_rules(rules, rows.schema, has_baseline=baseline is not None)
+    parts = []
+    for rule in read:
+        cases = _cases(rule, rows.schema, keys, on_undefined, min_samples)
+        parts += [_tried(rule, rows, keys, cases), *_missing(rule, rows, gone, keys)]
+    return pl.concat(parts)
+
+
+# -- the table, and the baseline's columns -----------------------------------------------------------------------------
+
+
+def _is_value(name: str, dtype: pl.DataType) -> bool:
+    return dtype.is_float() or name in COUNTS
+
+
+def _check_keys(keys: Sequence[str], schema: pl.Schema) -> None:
+    check_key_types(keys, schema)
+    for name in keys:
+        if name in (FIRST, *LAST):
+            raise NameCollisionError(f"a key of the table is called {name!r}, as a column of the result: rename it.")
+
+
+def _check_baseline(baseline: Frame, keys: Sequence[str], schema: pl.Schema) -> None:
+    earlier = schema_of(baseline, "baseline=")
+    check_columns(keys, earlier, what="key", of="in the baseline")
+    for name in keys:
+        if schema[name] != earlier[name]:
+            raise ColumnError(f"key {name!r} is {schema[name]} in the table and {earlier[name]} in the baseline.")
+    for name in earlier:
+        if name not in keys and f"{name}{BASELINE}" in schema:
+            raise NameCollisionError(f"the table has a column {f'{name}{BASELINE}'!r}, as the baseline has: rename it.")
+
+
+def _read(frame: Frame, keys: Sequence[str], what: str) -> pl.DataFrame:
+    """The rows, each under the key of all rows; two of the same keys are refused."""
+    rows = frame.lazy().with_columns(pl.lit(0).alias(ROW)).collect()
+    several = rows.filter(pl.struct(*keys, ROW).is_duplicated())
+    if not several.is_empty():
+        which = row_text(several.select(keys).row(0, named=True)) if keys else "no keys"
+        raise TableError(
+            f"several rows of the {what} have {which}. The keys of a row ({', '.join(keys) or 'none'}) are the columns "
+            f"before the first that holds floats or is one of {', '.join(COUNTS)}: cast a key of floats to text."
+        )
+    return rows
+
+
+def _joined(rows: pl.DataFrame, earlier: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows with the columns of the baseline, and the keys that only the baseline has."""
+    on = [*keys, ROW]
+    gone = earlier.join(rows, on=on, how="anti", nulls_equal=True, maintain_order="left").select(on)
+    earlier = earlier.rename({name: f"{name}{BASELINE}" for name in earlier.columns if name not in on})
+    return rows.join(earlier, on=on, how="left", nulls_equal=True, maintain_order="left"), gone
+
+
+# -- the result --------------------------------------------------------------------------------------------------------
+
+NOTHING = pl.lit(None, dtype=pl.String)
+
+
+class Case(NamedTuple):
+    """What may become of a rule in a row."""
+
+    holds: pl.Expr
+    status: Status
+    reason: pl.Expr
+
+
+def _cases(
+    rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnUndefined, min_samples: int | None
+) -> list[Case]:
+    """What may become of a rule: the first that holds does."""
+    too_few = [] if min_samples is None else [_too_few(min_samples)]
+    values = _values([name for name in rule.columns if name not in keys] or rule.columns, schema)
+    nulls = _listed([(pl.col(name).is_null(), f"{name} is null") for name in rule.columns])
+    undefined = pl.format("undefined: {}", _or(nulls, "the rule is null"))
+    return [
+        *too_few,
+        _broken(rule, schema, values),
+        Case(rule.condition, "pass", NOTHING),
+        Case(~rule.condition, rule.otherwise, _or(values, "the rule is false")),
+        Case(_lacks_interval(rule, schema), "insufficient", pl.format("no interval: {}", nulls)),
+        Case(
+            pl.lit(True),
+            rule.otherwise if on_undefined == "fail" else on_undefined,
+            NOTHING if on_undefined == "pass" else undefined,
+        ),
+    ]
+
+
+def _too_few(min_samples: int) -> Case:
+    reason = pl.format(f"n_samples is {{}}, fewer than {min_samples}", "n_samples")
+    return Case(pl.col("n_samples") < min_samples, "insufficient", reason)
+
+
+def _broken(rule: Rule, schema: pl.Schema, values: pl.Expr) -> Case:
+    """NaN is no pass, though Polars says that it is greater than any number."""
+    # The interval of a value that is NaN is null.
+    columns = dict.fromkeys([*rule.columns, *_ends(rule, schema).values()])
+    floats = [name for name in columns if schema[name].is_float()]
+    is_nan = [pl.col(name).is_nan() for name in floats] + [number.is_nan() for number in rule.numbers]
+    listed = _listed([(pl.col(name).is_nan(), f"{name} is NaN") for name in floats])
+    return Case(_any(is_nan), rule.otherwise, _or(listed, pl.format("NaN is compared: {}", values)))
+
+
+def _ends(rule: Rule, schema: pl.Schema) -> dict[str, str]:
+    """The ends of intervals that a rule reads, and of each the value."""
+    ends = {f"{value}_{end}": value for value in schema for end in ("low", "high")}
+    # In a tidy table they have names of their own.
+    ends |= {"low": "value", "high": "value"}
+    ends |= {f"{end}{BASELINE}": f"{value}{BASELINE}" for end, value in ends.items()}
+    return {end: value for end, value in ends.items() if end in rule.columns and value in schema}
+
+
+def _lacks_interval(rule: Rule, schema: pl.Schema) -> pl.Expr:
+    """Where the interval is all that is null: a null of another kind is undefined."""
+    ends = _ends(rule, schema)
+    lacks = {end: pl.col(end).is_null() & pl.col(value).is_not_null() for end, value in ends.items()}
+    others = [pl.col(name).is_null() & ~lacks.get(name, pl.lit(False)) for name in rule.columns]
+    return _any(list(lacks.values())) & ~_any(others)
+
+
+def _tried(rule: Rule, rows: pl.DataFrame, keys: Sequence[str], cases: Sequence[Case]) -> pl.DataFrame:
+    """A row for each row of the table."""
+    *first, last = cases
+    status = first_that_holds([(c.holds, pl.lit(c.status)) for c in first], pl.lit(last.status))
+    reason = first_that_holds([(c.holds, c.reason) for c in first], last.reason)
+    return rows.select(
+        pl.lit(rule.name).alias(FIRST), *keys, status.cast(STATUS).alias("status"), reason.alias("reason")
+    )
+
+
+def _missing(rule: Rule, rows: pl.DataFrame, gone: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
+    """A row for each row that only the baseline has; one without keys where there is no row at all."""
+    reason = "it is in the baseline, and not in the table"
+    if rows.is_empty() and gone.is_empty():
+        gone, reason = rows.clear(1), "the table has no rows"
+    result = {"status": pl.lit("missing", dtype=STATUS), "reason": pl.lit(reason)}
+    return [gone.select(pl.lit(rule.name).alias(FIRST), *keys, **result)] if gone.height else []
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def _any(conditions: Sequence[pl.Expr]) -> pl.Expr:
+    return any_of([pl.lit(False), *conditions])
+
+
+def _values(columns: Sequence[str], schema: pl.Schema) -> pl.Expr:
+    """Columns and what they hold; "" where none of them can be written as text."""
+    plain = [name for name in columns if not (schema[name].is_nested() or schema[name] in (pl.Binary, pl.Object))]
+    shown = [pl.format("{} is {}", pl.lit(name), _or_null(name)) for name in plain]
+    return pl.concat_str(shown, separator=", ") if shown else pl.lit("")
+
+
+def _or_null(name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.String).fill_null("null")
+
+
+def _listed(texts: Sequence[tuple[pl.Expr, str]]) -> pl.Expr:
+    """The texts whose conditions hold; "" where none does."""
+    held = [pl.when(holds).then(pl.lit(text)) for holds, text in texts]
+    return pl.concat_str(held, separator=", ", ignore_nulls=True) if held else pl.lit("")
+
+
+def _or(text: pl.Expr, other: str | pl.Expr) -> pl.Expr:
+    """A text, or another where it is empty."""
+    return pl.when(text != "").then(text).otherwise(pl.lit(other) if isinstance(other, str) else other)

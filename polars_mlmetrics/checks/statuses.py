@@ -1,0 +1,65 @@
+"""The statuses of a gate's table, and the error that its failures are."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import polars as pl
+
+from polars_mlmetrics.errors import ParameterError, TableError
+
+Status = Literal["pass", "warn", "fail", "missing", "insufficient", "skip"]
+"""A rule holds ("pass"); does not, which matters less ("warn") or more ("fail"); the row is not there ("missing");
+there are too few samples to tell ("insufficient"); the rule has no value, and that is accepted ("skip")."""
+
+STATUS = pl.Enum(get_args(Status))
+
+FIRST, LAST = "rule", ("status", "reason")
+"""The columns of a gate's table before and after the keys."""
+
+FAILURES: dict[str, list[Status]] = {"fail": ["fail", "missing"], "warn": ["fail", "missing", "warn"]}
+"""What counts as bad by the severity that is asked for."""
+
+AS_OF_CHECK = {"error": "fail", "warning": "warn"}
+"""The severities of `check`, as those of a gate."""
+
+
+def is_of_gate(found: Any) -> bool:
+    """Whether it is a table that `gate` returns."""
+    if not isinstance(found, pl.DataFrame) or found.width < 1 + len(LAST):
+        return False
+    names = found.columns
+    return (names[0], *names[-2:]) == (FIRST, *LAST) and found.schema["status"] == STATUS
+
+
+def raise_for_status(found: pl.DataFrame, severity: str) -> pl.DataFrame:
+    """Raise a `TableError` if a rule of a gate failed, or with "warn" warned; else return the gate's table."""
+    severity = AS_OF_CHECK.get(severity, severity) if isinstance(severity, str) else severity
+    if severity not in ("fail", "warn"):
+        raise ParameterError(f"severity of a gate is 'fail' or 'warn', not {severity!r}.")
+    bad = found.filter(pl.col("status").is_in(FAILURES[severity]))
+    if bad.is_empty():
+        return found
+    more = [f"And {bad.height - 1} more."] if bad.height > 1 else []
+    raise TableError("\n".join(["the gate is closed.", _line(bad.row(0, named=True)), *more]))
+
+
+def _line(result: dict[str, Any]) -> str:
+    keys = {name: value for name, value in result.items() if name not in (FIRST, *LAST)}
+    # Of a table without rows no key is known.
+    is_nowhere = result["status"] == "missing" and all(value is None for value in keys.values())
+    place = "" if is_nowhere else row_text(keys)
+    return f"{result['status']}: {result['rule']!r}{place and f' at {place}'}: {result['reason']}."
+
+
+def row_text(keys: dict[str, Any]) -> str:
+    """The keys of a row in words: a slice by its own text, which names its columns."""
+    if "sliced_by" not in keys or "slice" not in keys:
+        return ", ".join(f"{name}={_shown(value)}" for name, value in keys.items())
+    by = list(keys)[: list(keys).index("sliced_by")]
+    parts = [f"{name}={_shown(keys[name])}" for name in by]
+    return ", ".join([*parts, *([keys["slice"]] if keys["slice"] else [])])
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)

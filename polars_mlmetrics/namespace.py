@@ -12,6 +12,7 @@ import polars as pl
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
 from polars_mlmetrics.adapters.truths import with_truths
+from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
@@ -98,6 +99,7 @@ class FrameNamespace:
 
     check = _verb(check)
     compact = _verb(compact)
+    compare = _verb(compare)
     confusion = _verb(confusion)
     dedupe = _verb(dedupe)
     evaluate = _verb(evaluate)

@@ -1,7 +1,6 @@
 """Intervals are what the definition gives, from the values of the rows without each bucket."""
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import isfinite, log, sqrt
@@ -13,6 +12,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 from scipy import stats
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis import question
 from polars_mlmetrics.engine.state_table import bucket_of
 from polars_mlmetrics.formula.measure import Measure
 from tests.frames import KEYS, worlds
@@ -119,7 +119,7 @@ LONG = pytest.mark.proof
 def test_an_interval_is_what_the_definition_gives(
     by: tuple[str, ...], verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["polars_mlmetrics.analysis.evaluate"], "BUCKETS", BUCKETS)
+    monkeypatch.setattr(question, "BUCKETS", BUCKETS)
     metrics = [metric.alias(name) for name, metric in METRICS.items()]
     if verb == "evaluate":
         table = mlm.evaluate(worlds(), metrics, by=by, ci=LEVEL, tidy=True)

@@ -90,3 +90,41 @@ def wilson(share: pl.Expr, units: pl.Expr, z: float) -> tuple[pl.Expr, pl.Expr]:
     center = (share + z**2 / (2 * units)) / (1 + z**2 / units)
     half = z / (1 + z**2 / units) * (share * (1 - share) / units + z**2 / (4 * units**2)).sqrt()
     return center - half, center + half
+
+
+def p_value(t: pl.Expr, df: pl.Expr, most: int) -> pl.Expr:
+    """The chance of a value of Student's t as far from 0, on either side, with at most so many degrees of freedom."""
+    angle = (t.abs() / df.sqrt()).arctan()
+    sine, cosine = angle.sin(), angle.cos()
+    exact = min(most, EXACT)
+    of_odd = angle + pl.when(df > 1).then(sine * cosine * _series(cosine**2, df, exact, is_odd=True)).otherwise(0.0)
+    within = pl.when(df % 2 == 0).then(sine * _series(cosine**2, df, exact, is_odd=False)).otherwise(2 / pi * of_odd)
+    if most > EXACT:
+        within = pl.when(df <= EXACT).then(within).otherwise(1 - _normal_tails(_as_normal(t, df)))
+    return (1 - within).clip(0, 1)
+
+
+def _series(step: pl.Expr, df: pl.Expr, most: int, *, is_odd: bool) -> pl.Expr:
+    """The sum in `share_within`, from its last term to its first: each degree of freedom has its number of terms."""
+    total = pl.lit(1.0)
+    for k in range(most // 2, 0, -1):
+        more = pl.when(df >= 2 * k + 2 + is_odd).then(step * ((2 * k - 1 + is_odd) / (2 * k + is_odd)) * total)
+        total = 1.0 + more.otherwise(0.0)
+    return total
+
+
+def _as_normal(t: pl.Expr, df: pl.Expr) -> pl.Expr:
+    """The value of a normal distribution beyond which as much lies (Hill 1970): from 200 degrees of freedom on."""
+    square = (df - 0.5) * (1 + t**2 / df).log()
+    return square.sqrt() * (1 + (square + 3) / (48 * (df - 0.5) ** 2))
+
+
+def _normal_tails(z: pl.Expr) -> pl.Expr:
+    """How much of a normal distribution lies beyond -z and z, right to 2e-7 (Abramowitz and Stegun 7.1.26)."""
+    x = z / sqrt(2)
+    share = 1 / (1 + 0.3275911 * x)
+    terms = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+    total = pl.lit(0.0)
+    for term in terms:
+        total = (total + term) * share
+    return total * (-(x**2)).exp()

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.intervals import Confidence, Intervals, check_level
+from polars_mlmetrics.analysis.intervals import Confidence, Intervals
+from polars_mlmetrics.analysis.question import of_log
 from polars_mlmetrics.data.expressions import is_one_of
-from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given, as_given_later, check_frame
-from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later
+from polars_mlmetrics.data.roles import Grain, Roles
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
-from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
+from polars_mlmetrics.errors import MetricError, ParameterError
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.account import Account, check_samples
-from polars_mlmetrics.query.buckets import BUCKETS, Buckets, buckets_of
 from polars_mlmetrics.query.groupings import stacked
-from polars_mlmetrics.query.query import KEYWORDS, Keys, Query, check_reached
+from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import Result, names_of, of_plain, table_of
 from polars_mlmetrics.query.source import passes_of, slices_of, source_of
@@ -98,13 +98,7 @@ def evaluate(
     │ b     ┆ 0.0      ┆ 1.262864 │
     └───────┴──────────┴──────────┘
     """
-    check_frame(frame)
-    check_level(ci, cluster)
-    confidence, added = None, []
-    if ci is not None:
-        buckets = _buckets(frame, cluster, roles)
-        confidence, added = Confidence(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
-    query = Query.read(frame, metrics, by, slices, roles, added=added)
+    query, confidence = of_log(frame, metrics, by, slices, ci, cluster, roles)
     check_reached(query.plain, query.bound)
     split = passes_of(query, passes, memory, progress=progress)
 
@@ -117,20 +111,6 @@ def evaluate(
     if split is None:
         return as_given(frame, table(None))
     return as_given_later(frame, lambda: table(split), lambda: table(None))
-
-
-def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
-    """The buckets that intervals are made from."""
-    sample = Table.of(checked_roles(roles, others=KEYWORDS)).sample
-    schema = frame.lazy().collect_schema()
-    buckets = buckets_of(schema, sample, cluster, BUCKETS)
-    if buckets is None:
-        lacking = next(column for column in sample if column not in schema)
-        raise ColumnError(
-            f"intervals need samples, and there is no sample column {lacking!r}: pass sample=, or cluster= for the "
-            "column that says which rows depend on one another."
-        )
-    return buckets
 
 
 def settled(

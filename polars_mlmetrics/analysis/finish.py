@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
-from polars_mlmetrics.analysis.intervals import Confidence, check_level
-from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
+from polars_mlmetrics.analysis.question import of_state
+from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.engine.folds import BUCKET
-from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.state import Contents
-from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import StateError
-from polars_mlmetrics.query.query import Keys, Query
-from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.states.state import check_sources
+from polars_mlmetrics.query.query import Keys
 
 
 def finish(
@@ -66,47 +59,11 @@ def finish(
     │ 07    ┆ 0.5      │
     └───────┴──────────┘
     """
-    check_frame(frame)
-    schema = frame.lazy().collect_schema()
-    contents = Contents.of(schema)
-    check_sources(frame)
     if per == "sample":
         raise StateError("a state has no samples: use `evaluate` for values per sample.")
-    by_columns = {name: schema[name] for name in contents.by}
-    # Of labels the very type is known.
-    labels = {} if contents.label is None else {contents.label: schema["label"]}
-    log = pl.Schema({**by_columns, **contents.log(), **labels})
-    held = contents.held(frame.lazy())
-    query = Query.read(
-        held.held, metrics or metrics_of(contents.metrics), by, slices, contents.roles, log=log, keys=contents.by
-    )
-    if query.plain:
-        raise StateError(
-            f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."
-        )
-
-    confidence = None if ci is None else _confidence(ci, contents)
-    source = replace(held, schema=query.schema, added=query.added)
-    if confidence is not None:
-        source = _by_bucket(source)
+    query, source, confidence = of_state(frame, metrics, by, slices, ci)
     if per is None:
         table = settled(query, source, min_samples, confidence, tidy=tidy)
     else:
         table = unsettled(query, source, per, min_samples, confidence, tidy=tidy)
     return as_given(frame, table)
-
-
-def _by_bucket(source: StateRows) -> StateRows:
-    """A state whose buckets can be a key."""
-    schema = pl.Schema({**source.schema, WITHOUT: pl.Int64()})
-    return replace(source, schema=schema, added=[*source.added, pl.col(BUCKET).alias(WITHOUT)])
-
-
-def _confidence(ci: float, contents: Contents) -> Confidence:
-    """What intervals can be made from the buckets of a state."""
-    check_level(ci, None)
-    if contents.buckets is None:
-        raise StateError("this state has no buckets, so it has no intervals: make it with buckets=64 and its samples.")
-    # Two versions of Polars put a cluster that has rows in two states into two buckets.
-    are_whole = contents.buckets["hash"] != "polars" or contents.buckets["polars"] is not None
-    return Confidence(ci, contents.buckets["count"], contents.buckets["cluster"], are_whole)

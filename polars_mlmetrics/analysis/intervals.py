@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -19,6 +19,7 @@ from polars_mlmetrics.analysis.bounds import (
 )
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.pairs import PairPlan
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL, ParameterError
@@ -72,6 +73,18 @@ def check_level(ci: Any, cluster: Names) -> None:
         raise ParameterError(f"ci must be a number between 0 and 1, such as 0.95, not {ci!r}.")
 
 
+Replicable = Plan | PairPlan
+"""A plan whose values are looked at without each bucket."""
+
+
+class Limits(NamedTuple):
+    """How an interval is made, and what its ends may not go beyond."""
+
+    method: str
+    low: float
+    high: float
+
+
 class Intervals:
     """The intervals of metrics that are asked of a plan.
 
@@ -79,7 +92,7 @@ class Intervals:
     or where the value changes without them.
     """
 
-    def __init__(self, plan: Plan, confidence: Confidence, unit_keys: Sequence[str] = ()) -> None:
+    def __init__(self, plan: Replicable, confidence: Confidence, unit_keys: Sequence[str] = ()) -> None:
         self._plan = plan
         self._confidence = confidence
         self._unit_keys = list(unit_keys)
@@ -102,7 +115,7 @@ class Intervals:
             "low": result.ends.low,
             "high": result.ends.high,
             "ci_method": pl.lit("none" if replicated is None else replicated.method),
-            "ci_flag": pl.when(_is_number(result)).then(self._flag(account.metric, replicated, clusters)),
+            "ci_flag": pl.when(_is_number(result)).then(self.flag_of(account.metric, replicated, clusters)),
             "n_buckets": None if replicated is None else replicated.column("buckets"),
             "n_clusters": clusters,
         }
@@ -111,7 +124,7 @@ class Intervals:
     def _with_ends(self, result: Result, replicated: Replicated | None) -> Result:
         return replace(result, ends=Ends(*(_shown(result, replicated, end) for end in ("low", "high"))))
 
-    def _flag(self, metric: Node, replicated: Replicated | None, clusters: pl.Expr | None) -> pl.Expr:
+    def flag_of(self, metric: Node, replicated: Replicated | None, clusters: pl.Expr | None) -> pl.Expr:
         """The first thing to know of an interval, in a word."""
         kind = metric.interval_kind
         if replicated is None:
@@ -123,19 +136,30 @@ class Intervals:
             "degenerate": (se == 0) & (replicated.method == "t"),
             "few_buckets": buckets < FEW_BUCKETS,
             "low_n": seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few),
-            "dominant_cluster": (replicated.column("share") > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
+            "dominant_cluster": (replicated.share > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
+            **self.notes(),
             "biased": pl.lit(kind == "biased"),
             "approx": se == 0,
         }
         return first_that_holds([(holds, pl.lit(flag)) for flag, holds in cases.items()], pl.lit("ok"))
+
+    def notes(self) -> dict[str, pl.Expr]:
+        """More to know of every interval, by flag."""
+        return {}
 
     def of(self, metric: Node, rows: pl.Expr | None = None) -> Replicated | None:
         """The interval of a metric, in columns of the table; None where it has none. `rows` counts those it uses."""
         has_none = metric.interval_kind in WITHOUT_INTERVAL
         if has_none or not self._confidence.are_whole or not self._plan.merges(metric):
             return None
-        self._asked.append(Replicated(len(self._asked), metric, rows, self._plan, self._confidence))
+        name, limits = f"{INTERNAL}interval_{len(self._asked)}", self.limits_of(core_of(metric)[0])
+        self._asked.append(Replicated(name, metric, rows, limits, self._plan, self._confidence))
         return self._asked[-1]
+
+    def limits_of(self, core: Node) -> Limits:
+        """The method of an interval, and what its ends may not go beyond."""
+        method = "kg_wilson" if core.interval_kind == "kg_wilson" else "t"
+        return Limits(method, *range_of(core))
 
     def beside(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """A table of groups, or of units, with the columns of the intervals of each."""
@@ -166,7 +190,7 @@ class Intervals:
     def _again(self, source: Any) -> pl.LazyFrame:
         """The values of the plan by bucket, from this source."""
         plan = self._plan.again(source, [*self._plan.by, WITHOUT])
-        return plan.units() if self._unit_keys else plan.groups()
+        return plan.units() if isinstance(plan, Plan) and self._unit_keys else plan.groups()
 
 
 def _shown(result: Result, replicated: Replicated | None, column: str) -> pl.Expr:
@@ -183,19 +207,26 @@ def _is_number(result: Result) -> pl.Expr:
 class Replicated:
     """One metric on the way from its replicates to its interval: the columns of each step."""
 
-    def __init__(self, number: int, metric: Node, rows: pl.Expr | None, plan: Plan, confidence: Confidence) -> None:
-        self._name = f"{INTERNAL}interval_{number}"
+    def __init__(
+        self, name: str, metric: Node, rows: pl.Expr | None, limits: Limits, plan: Replicable, confidence: Confidence
+    ) -> None:
+        self._name = name
         self._core, self._functions = core_of(metric)
         self._rows = rows
+        self._limits = limits
         self._plan = plan
         self._confidence = confidence
-        self._measure = next(self._core.measures()) if isinstance(self._core, Measure | OverTargets) else None
         self._of_clusters = [*planned_in(self._core)] if is_mean_of(self._core, confidence.cluster) else []
-        self.method = "kg_wilson" if self._core.interval_kind == "kg_wilson" else "t"
+        self.method = limits.method
 
     def column(self, what: str) -> pl.Expr:
         """A column of the table."""
         return pl.col(f"{self._name}_{what}")
+
+    @property
+    def share(self) -> pl.Expr:
+        """The largest share of the rows that is in one bucket; null where they were not counted."""
+        return pl.lit(None, dtype=pl.Float64) if self._rows is None else self.column("share")
 
     def _as(self, what: str, column: pl.Expr) -> pl.Expr:
         return column.alias(f"{self._name}_{what}")
@@ -205,7 +236,9 @@ class Replicated:
         value = self._plan.value(self._core).cast(pl.Float64)
         labels = self._defined(part for part in planned_in(self._core) if is_mean_of_labels(part))
         samples = self._defined(self._of_clusters)
-        return [self._as("value", value), self._as("labels", labels), self._as("samples", samples)]
+        size = self._plan.size(self._core)
+        columns = {"value": value, "size": size, "labels": labels, "samples": samples}
+        return [self._as(name, column) for name, column in columns.items()]
 
     def _defined(self, measures: Iterable[Planned]) -> pl.Expr:
         """How many units of some measures have a value."""
@@ -214,7 +247,7 @@ class Replicated:
 
     def of_whole(self) -> list[pl.Expr]:
         """The same of all buckets together, and how many samples stand behind it."""
-        names = ("value", "labels", "samples")
+        names = ("value", "size", "labels", "samples")
         return [self._as(f"{name}_of_all", self.column(name)) for name in names]
 
     def alone(self) -> list[pl.Expr]:
@@ -225,7 +258,7 @@ class Replicated:
     def difference(self) -> list[pl.Expr]:
         """How far the value moves without a bucket."""
         moved = self.column("value") - self.column("value_of_all")
-        is_noise = moved.abs() <= NOISE * self.column("value_of_all").abs()
+        is_noise = moved.abs() <= NOISE * self.column("size_of_all")
         return [self._as("moved", pl.when(is_noise).then(0.0).otherwise(moved))]
 
     def sums(self) -> list[pl.Expr]:
@@ -272,18 +305,18 @@ class Replicated:
         return [self._as(name, pl.when(is_known).then(self._applied(end))) for name, end in ends.items()]
 
     def _symmetric(self) -> tuple[pl.Expr, pl.Expr]:
-        low, high = self._range
+        low, high = self._limits.low, self._limits.high
         value, half = self.column("value_of_all"), self.column("t") * self.column("se")
         half = pl.when(self.column("se") > 0).then(half)
         return (value - half).clip(low, high), (value + half).clip(low, high)
 
     def _wilson(self) -> tuple[pl.Expr, pl.Expr]:
         low, high = wilson(self._in_range(self.column("value_of_all")), self.column("units"), self._z)
-        return self._low + self._width * low, self._low + self._width * high
+        return self._limits.low + self._width * low, self._limits.low + self._width * high
 
     def _in_range(self, value: pl.Expr) -> pl.Expr:
         """Where a value lies in its range, from 0 to 1."""
-        return ratio(value - self._low, pl.lit(self._width)).clip(0, 1)
+        return ratio(value - self._limits.low, pl.lit(self._width)).clip(0, 1)
 
     def _applied(self, end: pl.Expr) -> pl.Expr:
         for function in self._functions:
@@ -291,17 +324,8 @@ class Replicated:
         return end.cast(pl.Float64)
 
     @property
-    def _range(self) -> tuple[float, float]:
-        return (-inf, inf) if self._measure is None else self._measure.range
-
-    @property
-    def _low(self) -> float:
-        return self._range[0]
-
-    @property
     def _width(self) -> float:
-        low, high = self._range
-        return high - low
+        return self._limits.high - self._limits.low
 
     @property
     def _z(self) -> float:
@@ -317,6 +341,11 @@ def core_of(metric: Node) -> tuple[Node, list[Applied]]:
     core, functions = core_of(metric.metric)
     # Filling a null makes a value, and no interval.
     return core, functions if metric.function == "fill_null" else [*functions, metric]
+
+
+def range_of(core: Node) -> tuple[float, float]:
+    """Where the values of a metric lie."""
+    return next(core.measures()).range if isinstance(core, Measure | OverTargets) else (-inf, inf)
 
 
 def is_mean_of_labels(metric: Node) -> bool:

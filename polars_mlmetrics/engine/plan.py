@@ -10,11 +10,13 @@ all excluded is still there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import polars as pl
 
 from polars_mlmetrics.engine.asked import Asked, Readings
 from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -28,9 +30,9 @@ class Plan(Asked):
         super().__init__(source, by, readings)
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
 
-    def again(self, source: Source, by: Sequence[str]) -> Plan:
+    def again(self, source: Source, by: Sequence[str]) -> Self:
         """The same in other groups, or of another source, in columns of the same names; without what cannot merge."""
-        plan = Plan(source, by, self.readings)
+        plan = type(self)(source, by, self.readings)
         for planned, columns in self._settled.values():
             if self.merges(planned):
                 plan._take(planned, columns)
@@ -39,6 +41,10 @@ class Plan(Asked):
     def merges(self, metric: Node) -> bool:
         """Whether what parts of the rows tell of a metric can be put together."""
         return all(self._recorder(measure).merges for measure in metric.measures())
+
+    def size(self, metric: Node) -> pl.Expr:
+        """What the rounding of a value is measured by."""
+        return self.value(metric).cast(pl.Float64).abs()
 
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
         recorder = self._recorder(measure)
@@ -77,11 +83,15 @@ class Plan(Asked):
         for partial, (table, by) in zip(asked, self.source.partials(asked, self.by), strict=True):
             values = partial.values
             if not partial.keys:
-                tables.append(values.of_units(table))
+                tables.append(self._units_of(partial, table))
             else:
-                sums = table if partial.grain == "sample" else values.sums(values.of_units(table), by)
+                sums = table if partial.grain == "sample" else values.sums(self._units_of(partial, table), by)
                 (tables if by == self.by else coded).append(values.settled(sums, by))
         return self._with_reasons(self.source.joined(tables, coded, self.by))
+
+    def _units_of(self, partial: Partial, statistics: pl.LazyFrame) -> pl.LazyFrame:
+        """The values of units that are no samples."""
+        return partial.values.of_units(statistics)
 
     def units(self) -> pl.LazyFrame:
         """One row a unit, with the values of measures that all stop at one grain."""

@@ -246,6 +246,12 @@ def said_in(text: str) -> dict[str, Any]:
     return said
 
 
+def is_state(schema: Mapping[str, pl.DataType]) -> bool:
+    """Whether a table says of itself that it is a state."""
+    dtype = schema.get("state")
+    return isinstance(dtype, pl.Enum) and len(dtype.categories) == 1 and SOURCE in schema
+
+
 def text_in(schema: Mapping[str, pl.DataType]) -> str:
     """The text by which a state says what it holds; an error where there is none."""
     dtype = schema.get("state")

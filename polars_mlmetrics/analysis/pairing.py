@@ -1,0 +1,134 @@
+"""Pairing: which samples the baseline and a candidate both have. Differences are of these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.pairs import PAIR
+from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.errors import INTERNAL
+
+N_UNPAIRED = f"{INTERNAL}n_unpaired"
+_LOWEST, _HIGHEST, _HAS_BASELINE = (f"{INTERNAL}{name}" for name in ("lowest_code", "highest_code", "has_baseline"))
+
+
+class Part(NamedTuple):
+    """Some candidates, and the rows of their pairs."""
+
+    candidates: pl.Series
+    rows: pl.LazyFrame
+
+
+class Pairing:
+    """The samples of a log, and which models have them.
+
+    A model has a sample in a group where one of its rows there has a known score and truth.
+    """
+
+    def __init__(
+        self,
+        rows: pl.LazyFrame,
+        known: pl.Expr,
+        by: Sequence[str],
+        sample: Sequence[str],
+        sliced_by: Sequence[str],
+        model: str,
+        baseline: Any,
+        candidates: pl.Series,
+    ) -> None:
+        self._rows = rows
+        self._known = rows.filter(known)
+        self._by = list(by)
+        self._sample = list(sample)
+        self._sliced_by = list(sliced_by)
+        self._model = model
+        self._baseline = pl.lit(baseline, dtype=candidates.dtype)
+        self._candidates = candidates
+
+    def parts(self, slicing: Sequence[str]) -> list[Part]:
+        """The rows of the pairs in the groups of a slicing: of all candidates together where they are the same."""
+        found = []
+        for part in self._of_whole:
+            cut = [self._cut(candidate, slicing) for candidate in part.candidates]
+            whole = part.candidates.filter([samples.is_empty() for samples in cut])
+            found += [Part(whole, part.rows)] if len(whole) else []
+            for candidate, samples in zip(part.candidates, cut, strict=True):
+                if not samples.is_empty():
+                    found.append(self._part(candidate, self._without(part.rows, samples)))
+        return found
+
+    def n_unpaired(self, slicing: Sequence[str]) -> pl.LazyFrame:
+        """How many samples of each candidate and its baseline are no pair, by group; no row where all are."""
+        keys = [*self._by, *slicing]
+        tables = []
+        for candidate in self._candidates:
+            apart = self._apart(candidate)
+            rows = self._rows_of(candidate).join(apart.lazy(), on=apart.columns, how="semi", nulls_equal=True)
+            samples = rows.select(*keys, *self._sample).unique()
+            samples = pl.concat([samples, self._cut(candidate, slicing).lazy().select(*keys, *self._sample)])
+            counts = fold(samples, keys, [pl.len().cast(pl.Int64).alias(N_UNPAIRED)])
+            tables.append(counts.with_columns(pl.lit(candidate, dtype=self._candidates.dtype).alias(PAIR)))
+        return pl.concat(tables)
+
+    @cached_property
+    def _of_whole(self) -> list[Part]:
+        """The rows of the pairs in the by groups."""
+        apart = [self._apart(candidate) for candidate in self._candidates]
+        if all(samples.is_empty() for samples in apart):
+            return [Part(self._candidates, self._rows)]
+        return [
+            self._part(candidate, self._without(self._rows, samples))
+            for candidate, samples in zip(self._candidates, apart, strict=True)
+        ]
+
+    def _part(self, candidate: Any, rows: pl.LazyFrame) -> Part:
+        # They are read more than once.
+        own = rows.filter(self._is(candidate) | self._is(self._baseline)).cache()
+        return Part(pl.Series([candidate], dtype=self._candidates.dtype), own)
+
+    @cached_property
+    def _odd(self) -> pl.DataFrame:
+        """The samples that some model lacks, or that have several values of a column of slices."""
+        has = [self._is(candidate).any().alias(_has(place)) for place, candidate in enumerate(self._candidates)]
+        code = code_of(self._sliced_by) if self._sliced_by else pl.lit(0)
+        bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
+        keys = [*self._by, *self._sample]
+        samples = fold(self._known, keys, [self._is(self._baseline).any().alias(_HAS_BASELINE), *has, *bounds])
+        lacks = [pl.col(_has(place)) != pl.col(_HAS_BASELINE) for place in range(len(self._candidates))]
+        return samples.filter(any_of([*lacks, pl.col(_LOWEST) != pl.col(_HIGHEST)])).collect()
+
+    def _apart(self, candidate: Any) -> pl.DataFrame:
+        """The samples that the candidate or the baseline lacks in a by group."""
+        (place,) = self._candidates.eq_missing(pl.Series([candidate], dtype=self._candidates.dtype)).arg_true()
+        return self._odd.filter(pl.col(_has(place)) != pl.col(_HAS_BASELINE)).select(*self._by, *self._sample)
+
+    def _cut(self, candidate: Any, slicing: Sequence[str]) -> pl.DataFrame:
+        """The samples that both have, but one of them not in this slice."""
+        keys = list(dict.fromkeys([*self._by, *self._sample]))
+        varied = self._odd.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(keys)
+        varied = varied.join(self._apart(candidate), on=keys, how="anti", nulls_equal=True)
+        rows = matched(varied.lazy(), self._rows_of(candidate), keys)
+        sides = [self._is(self._baseline).any().alias(_HAS_BASELINE), self._is(candidate).any().alias(_has(0))]
+        samples = fold(rows, list(dict.fromkeys([*self._by, *slicing, *self._sample])), sides)
+        found = samples.filter(pl.col(_has(0)) != pl.col(_HAS_BASELINE)).drop(_has(0), _HAS_BASELINE)
+        return found.collect() if slicing and not varied.is_empty() else found.clear().collect()
+
+    def _rows_of(self, candidate: Any) -> pl.LazyFrame:
+        """The known rows of a candidate and of the baseline."""
+        return self._known.filter(self._is(candidate) | self._is(self._baseline))
+
+    def _is(self, model: Any) -> pl.Expr:
+        return pl.col(self._model).eq_missing(model)
+
+    def _without(self, rows: pl.LazyFrame, samples: pl.DataFrame) -> pl.LazyFrame:
+        return rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
+
+
+def _has(place: int) -> str:
+    return f"{INTERNAL}has_{place}"

@@ -1,0 +1,94 @@
+"""What a verb is asked, of a log or of a state: the query, and the intervals that are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.analysis.intervals import Confidence, check_level
+from polars_mlmetrics.data.frames import Frame, Names, check_frame
+from polars_mlmetrics.data.roles import Table, checked_roles
+from polars_mlmetrics.engine.folds import BUCKET
+from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.state_rows import StateRows
+from polars_mlmetrics.errors import ColumnError, StateError
+from polars_mlmetrics.query.buckets import BUCKETS, Buckets, buckets_of
+from polars_mlmetrics.query.query import KEYWORDS, Keys, Query
+from polars_mlmetrics.query.written import metrics_of
+from polars_mlmetrics.states.state import check_sources
+
+
+def of_log(
+    frame: Frame,
+    metrics: Sequence[Any],
+    by: Keys | None,
+    slices: Sequence[Keys] | None,
+    ci: float | None,
+    cluster: Names,
+    roles: Mapping[str, Any],
+) -> tuple[Query, Confidence | None]:
+    """The query of a log; where intervals are wanted, its rows say in which bucket they are."""
+    check_frame(frame)
+    check_level(ci, cluster)
+    if ci is None:
+        return Query.read(frame, metrics, by, slices, roles), None
+    buckets = _buckets(frame, cluster, roles)
+    query = Query.read(frame, metrics, by, slices, roles, added=[buckets.bucket.alias(WITHOUT)])
+    return query, Confidence(ci, BUCKETS, buckets.said["cluster"])
+
+
+def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
+    """The buckets that intervals are made from."""
+    sample = Table.of(checked_roles(roles, others=KEYWORDS)).sample
+    schema = frame.lazy().collect_schema()
+    buckets = buckets_of(schema, sample, cluster, BUCKETS)
+    if buckets is None:
+        lacking = next(column for column in sample if column not in schema)
+        raise ColumnError(
+            f"intervals need samples, and there is no sample column {lacking!r}: pass sample=, or cluster= for the "
+            "column that says which rows depend on one another."
+        )
+    return buckets
+
+
+def of_state(
+    frame: Frame, metrics: Sequence[Any], by: Keys | None, slices: Sequence[Keys] | None, ci: float | None
+) -> tuple[Query, StateRows, Confidence | None]:
+    """The query of a state, and its rows; where intervals are wanted, by bucket."""
+    check_frame(frame)
+    schema = frame.lazy().collect_schema()
+    contents = Contents.of(schema)
+    check_sources(frame)
+    by_columns = {name: schema[name] for name in contents.by}
+    # Of labels the very type is known.
+    labels = {} if contents.label is None else {contents.label: schema["label"]}
+    log = pl.Schema({**by_columns, **contents.log(), **labels})
+    held = contents.held(frame.lazy())
+    asked = metrics or metrics_of(contents.metrics)
+    query = Query.read(held.held, asked, by, slices, contents.roles, log=log, keys=contents.by)
+    if query.plain:
+        raise StateError(
+            f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."
+        )
+    source = replace(held, schema=query.schema, added=query.added)
+    return (query, source, None) if ci is None else (query, _by_bucket(source), _confidence(ci, contents))
+
+
+def _by_bucket(source: StateRows) -> StateRows:
+    """A state whose buckets can be a key."""
+    schema = pl.Schema({**source.schema, WITHOUT: pl.Int64()})
+    return replace(source, schema=schema, added=[*source.added, pl.col(BUCKET).alias(WITHOUT)])
+
+
+def _confidence(ci: float, contents: Contents) -> Confidence:
+    """What intervals can be made from the buckets of a state."""
+    check_level(ci, None)
+    if contents.buckets is None:
+        raise StateError("this state has no buckets, so it has no intervals: make it with buckets=64 and its samples.")
+    # Two versions of Polars put a cluster that has rows in two states into two buckets.
+    are_whole = contents.buckets["hash"] != "polars" or contents.buckets["polars"] is not None
+    return Confidence(ci, contents.buckets["count"], contents.buckets["cluster"], are_whole)

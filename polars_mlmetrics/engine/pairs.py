@@ -1,0 +1,183 @@
+"""Pairs: a source in which each candidate stands beside the baseline, and a plan of the differences of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.asked import Readings
+from polars_mlmetrics.engine.folds import fold, joined, matched
+from polars_mlmetrics.engine.partials import Given, Partial
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.sources import Source, units_of
+from polars_mlmetrics.engine.split_samples import Counts
+from polars_mlmetrics.engine.values import Columns
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
+
+PAIR = f"{INTERNAL}pair_of"
+"""The key that says which candidate is compared with the baseline."""
+
+IS_BASELINE = f"{INTERNAL}is_baseline"
+"""The key that says which of the two a row is of."""
+
+
+class Pairs:
+    """A source by model as one by candidate, in which the rows of the baseline are beside those of each candidate.
+
+    The model comes after the by columns among the keys of the source.
+    """
+
+    def __init__(self, source: Source, by: Sequence[str], model: str, baseline: Any, candidates: pl.Series) -> None:
+        self.source = source
+        self.by = list(by)
+        self._model = model
+        self._is_baseline = pl.col(model).eq_missing(pl.lit(baseline, dtype=candidates.dtype))
+        self._candidates = pl.LazyFrame({PAIR: candidates})
+        self.schema = pl.Schema({**source.schema, PAIR: candidates.dtype, IS_BASELINE: pl.Boolean()})
+
+    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
+        return by
+
+    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+        return self.source.can_answer(recorder, self._keys(by), roles)
+
+    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+        return self.source.check(recorder, self._keys(by), roles)
+
+    def check_target(self, name: str, column: str) -> None:
+        self.source.check_target(name, column)
+
+    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+        keys = self._keys(by)
+        given = self.source.partials([partial.at(keys) for partial in asked], keys)
+        return [(self._paired(table), by) for table, _ in given]
+
+    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        return units_of(asked, [table for table, _ in self.partials(asked, by)])
+
+    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
+        return joined(tables, by)
+
+    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
+        # Why samples are not whole is told by group and model, as the state knows them.
+        keys = self._keys(by)
+        told = self.source.with_reasons(table.rename({PAIR: self._model}).select(keys).unique(), keys, counts)
+        return matched(table, self._paired(told), by, how="left")
+
+    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
+        return None
+
+    def _keys(self, by: Sequence[str]) -> list[str]:
+        """The keys of the source for those of a plan."""
+        others = [key for key in by if key not in (*self.by, PAIR, IS_BASELINE)]
+        return [*self.by, self._model, *others]
+
+    def _paired(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows by model, as rows by candidate: its own, and those of the baseline."""
+        table = table.cache()
+        own = (
+            table.filter(~self._is_baseline).rename({self._model: PAIR}).with_columns(pl.lit(False).alias(IS_BASELINE))
+        )
+        of_baseline = table.filter(self._is_baseline).drop(self._model).join(self._candidates, how="cross")
+        of_baseline = of_baseline.with_columns(pl.lit(True).alias(IS_BASELINE))
+        return pl.concat([own, of_baseline.select(own.collect_schema().names())])
+
+
+class Sides(Plan):
+    """The values of a candidate and of the baseline. An average over labels is one over the labels that both have."""
+
+    def _units_of(self, partial: Partial, statistics: pl.LazyFrame) -> pl.LazyFrame:
+        units = super()._units_of(partial, statistics)
+        # With `undefined=` every label has a value.
+        measured = [columns for recorder, columns in partial.values.measures if recorder.measure.undefined is None]
+        if partial.grain != "label" or not measured:
+            return units
+        keys, units = [key for key in partial.unit_keys if key != IS_BASELINE], units.cache()
+        counts = [pl.col(each.value).is_not_null().sum().alias(_sides_with(each)) for each in measured]
+        units = matched(units, fold(units, keys, counts), keys)
+        return units.with_columns(column for each in measured for column in _in_both(each))
+
+
+def _sides_with(columns: Columns) -> str:
+    return f"{columns.value}_sides"
+
+
+def _in_both(columns: Columns) -> list[pl.Expr]:
+    """A label that has a value on one side only is no unit of it there."""
+    value = pl.col(columns.value)
+    is_left_out = value.is_not_null() & (pl.col(_sides_with(columns)) < 2)
+    return [
+        pl.when(~is_left_out).then(value).alias(columns.value),
+        (pl.col(columns.present) & ~is_left_out).alias(columns.present),
+    ]
+
+
+class PairPlan:
+    """Differences of metrics between each candidate and the baseline, by group.
+
+    To intervals it is a plan like any other, whose values are the differences.
+    """
+
+    def __init__(self, source: Source, by: Sequence[str], sides: Sides) -> None:
+        self.source = source
+        self.by = list(by)
+        """The groups, PAIR among them."""
+        self._sides = sides
+
+    @classmethod
+    def of(cls, source: Pairs, by: Sequence[str], readings: Readings) -> PairPlan:
+        """A plan of nothing yet, in these groups."""
+        return cls(source, [*by, PAIR], Sides(source, [*by, PAIR, IS_BASELINE], readings))
+
+    def again(self, source: Source, by: Sequence[str]) -> PairPlan:
+        """The same in other groups, or of another source."""
+        others = [key for key in by if key not in self.by]
+        return PairPlan(source, by, self._sides.again(source, [*self.by, IS_BASELINE, *others]))
+
+    def merges(self, metric: Node) -> bool:
+        """Whether what parts of the rows tell of a metric can be put together."""
+        return self._sides.merges(metric)
+
+    def value(self, metric: Node) -> pl.Expr:
+        """The difference: the candidate's value less that of the baseline."""
+        ours, theirs = (value.cast(pl.Float64) for value in self.values(metric))
+        return ours - theirs
+
+    def size(self, metric: Node) -> pl.Expr:
+        """What the rounding of a difference is measured by."""
+        ours, theirs = (value.cast(pl.Float64).abs() for value in self.values(metric))
+        return ours + theirs
+
+    def values(self, metric: Node) -> tuple[pl.Expr, pl.Expr]:
+        """The values of the candidate and of the baseline."""
+        return self._sides.value(metric), self._sides.value(metric, self._of_baseline)
+
+    def _of_baseline(self, part: Planned, columns: Columns) -> pl.Expr:
+        value = pl.col(named_of_baseline(columns.value))
+        reasons = [pl.col(named_of_baseline(reason)) for reason in self._sides.reasons_of([columns])]
+        return pl.when(reason.is_null() for reason in reasons).then(value) if reasons else value
+
+    def add(self, planned: Planned) -> Columns:
+        """The columns of the candidate; see `named_of_baseline` for those of the baseline."""
+        return self._sides.add(planned)
+
+    def groups(self) -> pl.LazyFrame:
+        """One row a group and candidate, with the columns of both."""
+        return self._beside(self._sides.groups())
+
+    def _beside(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        table = table.cache()
+        ours = table.filter(~pl.col(IS_BASELINE)).drop(IS_BASELINE)
+        theirs = table.filter(IS_BASELINE).drop(IS_BASELINE)
+        values = [name for name in theirs.collect_schema() if name not in self.by]
+        return matched(ours, theirs.rename({name: named_of_baseline(name) for name in values}), self.by, how="left")
+
+
+def named_of_baseline(name: str) -> str:
+    """The name of a column of the baseline beside that of the candidate."""
+    return f"{name}_of_baseline"

@@ -21,6 +21,7 @@ LOG = pl.DataFrame(
 either_frame = pytest.mark.parametrize("log", [LOG, LOG.lazy()], ids=["DataFrame", "LazyFrame"])
 
 ROLES = "sample, label, score, truth, weight"
+OPAQUE = "runs Python, looks into a list or a struct, or is several columns: add it as a column first."
 
 AVERAGES = "'micro' or 'macro' or 'weighted' or 'samples' or 'min' or 'max' or {label: number}"
 
@@ -233,3 +234,27 @@ def test_a_filter_that_is_no_condition_of_a_row(predicate: Any, shown: str) -> N
     message = raised(mlm.MetricError, mlm.f1().filter, predicate)
     assert message.startswith("filter takes conditions that are computed row by row")
     assert shown in message
+
+
+@pytest.mark.parametrize(
+    "opaque",
+    [
+        pl.col("p").map_batches(abs),
+        pl.col("p").map_elements(abs, return_dtype=pl.Float64),
+        pl.col("p").map_batches(abs, is_elementwise=True) + 1,
+        pl.col("p").list.eval(pl.element() + 1).list.sum(),
+    ],
+    ids=["map_batches", "map_elements", "arithmetic", "list"],
+)
+def test_what_polars_cannot_tell_of_an_expression_must_be_a_column(opaque: pl.Expr) -> None:
+    message = f"{opaque} {OPAQUE}"
+    for role in ("score", "truth", "weight"):
+        assert raised(mlm.MetricError, mlm.f1().on, **{role: opaque}) == message
+        assert raised(mlm.MetricError, mlm.evaluate, LOG, mlm.f1(), **{role: opaque}) == message
+        assert raised(mlm.MetricError, mlm.state, LOG, mlm.f1(), **{role: opaque}) == message
+    assert raised(mlm.MetricError, mlm.f1, threshold=opaque) == message
+    assert raised(mlm.MetricError, mlm.f1().filter, opaque > 0) == f"{opaque > 0} {OPAQUE}"
+
+
+def test_a_filter_on_all_columns_is_refused() -> None:
+    assert raised(mlm.MetricError, mlm.f1().filter, pl.all() > 0) == f"{pl.all() > 0} {OPAQUE}"

@@ -103,7 +103,7 @@ def confusion(
     │ tn   ┆ false ┆ false     ┆ 1.0 │
     └──────┴───────┴───────────┴─────┘
     """
-    table: Table = Table.of(checked_roles(roles, others=("by", "threshold", "inclusive")))
+    table: Table = checked_roles(roles, others=("by", "threshold", "inclusive")).table
     reader: KeyReader = KeyReader(rows_of(frame))
     keys: list[KeyColumn] = [] if by is None else reader.read(by)
     rows = reader.rows()

@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.intervals import Confidence, check_level
 from polars_mlmetrics.data.frames import Frame, Names, check_frame
-from polars_mlmetrics.data.roles import Table, checked_roles
+from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.state import Contents
@@ -43,7 +43,7 @@ def of_log(
 
 def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
     """The buckets that intervals are made from."""
-    sample = Table.of(checked_roles(roles, others=KEYWORDS)).sample
+    sample = checked_roles(roles, others=KEYWORDS).table.sample
     schema = frame.lazy().collect_schema()
     buckets = buckets_of(schema, sample, cluster, BUCKETS)
     if buckets is None:

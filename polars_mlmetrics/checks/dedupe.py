@@ -74,7 +74,7 @@ def dedupe(
         raise ParameterError("order= works only with keep='first' or keep='last'.")
     schema: pl.Schema = given.collect_schema()
     check_free(schema)
-    table: Table = Table.of(bound)
+    table: Table = bound.table
     check_columns(table.sample, schema, what="sample column")
     if "label" in bound:
         check_columns([table.label], schema, what="label column")

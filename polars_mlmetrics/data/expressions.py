@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, MetricError
 
 
 def is_pattern(name: str) -> bool:
@@ -30,7 +30,12 @@ def is_row_wise(expression: pl.Expr) -> bool:
     """Whether an expression gives one value for each row, from that row alone."""
     # `is_row_separable` speaks of the outermost step only, so every step is asked.
     meta = expression.meta
-    whole = meta.is_row_separable() and (meta.is_length_preserving() or meta.is_scalar())
+    try:
+        whole = meta.is_row_separable() and (meta.is_length_preserving() or meta.is_scalar())
+    except pl.exceptions.PolarsError:
+        raise MetricError(
+            f"{expression} runs Python, looks into a list or a struct, or is several columns: add it as a column first."
+        ) from None
     return whole and all(map(is_row_wise, meta.pop()))
 
 

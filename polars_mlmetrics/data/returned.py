@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from polars_mlmetrics.data.frames import Names, column_names, is_text
-from polars_mlmetrics.data.roles import Roles, Table, checked_roles
+from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.errors import ColumnError, ParameterError
 
 LISTED = "listed"
@@ -91,7 +91,7 @@ def listed_type(
     [('DE', 1.0), ('FR', 0.0)]
     """
     bound = checked_roles(roles, others=("by", "of_sample", "of_label", "n_labels"))
-    table = Table.of(bound)
+    table = bound.table
     read = [name for column in (table.score, table.truth) for name in column.meta.root_names()]
     every_row = [*table.sample, *column_names("by", by), *column_names("of_sample", of_sample), *read]
     with_label = [table.label, *column_names("of_label", of_label)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypedDict, get_args
 
 import polars as pl
@@ -26,12 +27,24 @@ class Roles(TypedDict, total=False):
     weight: str | pl.Expr
 
 
-def checked_roles(given: Mapping[str, Any], *, others: Sequence[str] = ()) -> dict[str, Any]:
+class Bound(dict[str, Any]):
+    """Roles as they were given. The table that they describe is settled once, for all that are bound to them."""
+
+    @cached_property
+    def table(self) -> Table:
+        """The roles, settled."""
+        return Table.of(self)
+
+    def __reduce__(self) -> Any:
+        return Bound, (dict(self),)
+
+
+def checked_roles(given: Mapping[str, Any], *, others: Sequence[str] = ()) -> Bound:
     """The roles as given, without those that are None; an unknown or ill-typed one is an error.
 
     `others` are the other keywords of the function: a misspelt role may be one of them.
     """
-    roles = {}
+    roles = Bound()
     for role, column in given.items():
         if role not in ROLE_NAMES:
             raise ParameterError(unknown("role", role, ROLE_NAMES, of="one of the roles", others=others))
@@ -84,7 +97,7 @@ def _checked_name(role: str, name: Any) -> str:
     return name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The roles of a table, each settled to a column or an expression."""
 
@@ -122,6 +135,8 @@ class Table:
 
     def differences(self, other: Table) -> list[str]:
         """How this table's roles differ from another's, in words a reader of a plan understands."""
+        if other is self:
+            return []
         words = [
             f"{role}={name_or_text(getattr(self, role))}"
             for role in ("score", "truth", "weight")

@@ -14,9 +14,7 @@ from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
-from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
-from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.targets import OverTargets
 
 
@@ -39,27 +37,14 @@ class Readings:
         measure = self._measures.setdefault(measure.key_in_full, measure)
         name = (measure.key_in_full, in_runs, ranks)
         if name not in self._recorders:
-            self._recorders[name] = self._read(measure, in_runs=in_runs, ranks=ranks)
+            types = self._types_of(measure)
+            self._recorders[name] = Recorder.read(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
         return self._recorders[name]
 
-    def _read(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
-        types = self._types_of(measure)
-        recorder = Recorder(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
-        if recorder.run_key is not None and recorder.looks_back:
-            raise MetricError(
-                f"{measure.output_name} asks for runs and for a value per row of its unit (on_rows, or a deviation "
-                "from a mean): evaluate allows one of the two in a formula. As an expression, in select or agg, it "
-                "works."
-            )
-        if recorder.stands_apart:
-            return recorder
-        return Recorder(measure, self.roles, types, in_runs=in_runs, ranks=False)
-
     def _types_of(self, measure: Measure) -> Types:
-        own = measure.own_columns.names
-        read = (identity(measure.roles), *own)
+        read = (measure.table, measure.own_columns)
         if read not in self._types:
-            self._types[read] = types_of(self._no_rows, measure.table, own)
+            self._types[read] = types_of(self._no_rows, measure.table, measure.own_columns.names)
         return self._types[read]
 
 

@@ -13,7 +13,7 @@ from polars_mlmetrics.data.door import Types
 from polars_mlmetrics.data.expressions import all_of, same_expression, text_of
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.engine.ranking import Order, standing, take_share
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.statistic import Share, Statistic
 from polars_mlmetrics.formula.unit import Unit
@@ -71,6 +71,18 @@ class Recorder:
         """The columns of how rows stand that the formula was given."""
         self._unit = Unit(measure.door(types), measure.grain, self)
         self.answer = measure.read(self._unit)
+
+    @classmethod
+    def read(cls, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> Recorder:
+        """What the formula of a measure asks for: of the ranking pass only where that can tell all it asks of it."""
+        recorder = cls(measure, roles, types, in_runs=in_runs, ranks=ranks)
+        if recorder.run_key is not None and recorder.looks_back:
+            raise MetricError(
+                f"{measure.output_name} asks for runs and for a value per row of its unit (on_rows, or a deviation "
+                "from a mean): evaluate allows one of the two in a formula. As an expression, in select or agg, it "
+                "works."
+            )
+        return recorder if recorder.stands_apart else cls(measure, roles, types, in_runs=in_runs, ranks=False)
 
     def fold(self, statistic: Statistic) -> pl.Expr:
         moment = None if statistic.moment is None else statistic.moment.renamed(self.suffix)

@@ -260,14 +260,18 @@ def text_in(schema: Mapping[str, pl.DataType]) -> str:
     return str(dtype.categories[0])
 
 
-def check_once(fingerprints: Iterable[tuple[str, object]]) -> None:
-    """Refuse to count a file twice. Each fingerprint comes with what names its file to a reader."""
+def check_once(fingerprints: Iterable[tuple[str, object]], error: type[MetricError] = StateError) -> dict[str, object]:
+    """Refuse to count a file twice. Each fingerprint comes with what names its file to a reader.
+
+    Returns these names, by the digests of the files.
+    """
     seen: dict[str, object] = {}
     for fingerprint, place in fingerprints:
         digest = digest_in(fingerprint)
         if digest in seen:
-            raise StateError(f"{seen[digest]} and {place} are the same file: its rows would count twice.")
+            raise error(f"{seen[digest]} and {place} are the same file: its rows would count twice.")
         seen[digest] = place
+    return seen
 
 
 def described(held: Iterable[AtGrain]) -> dict[str, Any]:

@@ -87,8 +87,9 @@ class StateRows:
 
     def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
         """Refuse a measure that cannot be answered by these keys, or that means something else than it did."""
-        check_merges(recorder)
         measure = recorder.measure
+        if not recorder.merges:
+            raise does_not_merge(measure)
         if self.label in by:
             check_label_as_target(recorder, measure.table.label)
         own = digests_of(measure, roles)
@@ -153,14 +154,11 @@ def _as_parts(partial: Partial, merged: pl.LazyFrame, by: list[str]) -> pl.LazyF
     return merged.with_columns(pl.when(own).then(pl.col(BIN)).alias(partial.run.meta.output_name()))
 
 
-def check_merges(recorder: Recorder) -> None:
-    """Refuse a measure that no state can hold."""
-    if recorder.merges:
-        return
-    measure = recorder.measure
+def does_not_merge(measure: Measure) -> StateError:
+    """The error for a measure that no state can hold."""
     open_ended = [name for name in measure.declaration.merges_with if measure.parameters[name] is None]
     hint = f"With {open_ended[0]}= it can." if open_ended else "Use `evaluate` for it."
-    raise StateError(f"{measure.output_name} cannot be held in a state: it needs all rows of a group together. {hint}")
+    return StateError(f"{measure.output_name} cannot be held in a state: it needs all rows of a group together. {hint}")
 
 
 def check_label_as_target(recorder: Recorder, label: str) -> None:

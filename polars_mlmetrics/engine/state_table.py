@@ -24,7 +24,7 @@ from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import Rows, named
 from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
-from polars_mlmetrics.engine.state_rows import check_label_as_target, check_merges
+from polars_mlmetrics.engine.state_rows import check_label_as_target, does_not_merge
 from polars_mlmetrics.engine.values import Columns, sums_of
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.measure import Measure, Planned
@@ -73,7 +73,8 @@ class StateTable(Asked):
 
     def _need(self, measure: Measure, columns: Columns, *, by_label: bool) -> None:
         recorder = self._recorder(measure)
-        check_merges(recorder)
+        if not recorder.merges:
+            raise does_not_merge(measure)
         for name, digest in digests_of(measure, self.roles).items():
             if self.declared.setdefault(name, digest) != digest:
                 raise two_of_one_name(name)

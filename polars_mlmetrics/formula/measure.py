@@ -12,7 +12,7 @@ import polars as pl
 
 from polars_mlmetrics.data.door import Door, Types
 from polars_mlmetrics.data.expressions import text_of
-from polars_mlmetrics.data.roles import Grain, Table
+from polars_mlmetrics.data.roles import Bound, Grain, Table
 from polars_mlmetrics.formula.averages import Best, Settlement, grain_of
 from polars_mlmetrics.formula.declaration import Declaration, Interval
 from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
@@ -78,7 +78,7 @@ class Node(ABC):
 
     def on_the_rest(self, roles: Mapping[str, Any]) -> Node:
         """Bind the roles that are still free."""
-        return self.each(lambda measure: measure.bind({**roles, **measure.roles}))
+        return self.each(lambda measure: measure.bind({**roles, **measure.roles} if measure.roles else roles))
 
     def __reduce__(self) -> Any:
         # What was computed from the fields is computed again.
@@ -116,7 +116,7 @@ class Measure(Planned):
     parameters: Mapping[str, Any]
     undefined: float | None = None
     labels: tuple[Any, ...] | None = None
-    roles: Mapping[str, Any] = field(default_factory=dict)
+    roles: Bound = field(default_factory=Bound)
     predicates: tuple[pl.Expr, ...] = ()
     per: Grain | None = None
     """The grain it stops at, where it is not settled."""
@@ -135,7 +135,7 @@ class Measure(Planned):
     @cached_property
     def table(self) -> Table:
         """Its roles, settled."""
-        return Table.of(self.roles)
+        return self.roles.table
 
     @cached_property
     def grain(self) -> Grain:
@@ -233,7 +233,7 @@ class Measure(Planned):
 
     def bind(self, roles: Mapping[str, Any]) -> Measure:
         """The same measure of other columns."""
-        return replace(self, roles=dict(roles))
+        return replace(self, roles=roles if isinstance(roles, Bound) else Bound(roles))
 
     def with_all_roles(self) -> Measure:
         """The same measure with every role said, and in one way: `truth` and `pl.col("truth")` are one column."""

@@ -227,11 +227,10 @@ def counts_in(metric: Node, target: str | None = None) -> Iterator[RowCounts]:
 
 
 def ask_counts(metric: Node, plan: Asked) -> None:
-    """Ask a plan for every count that an account of a metric tells: so a state holds them."""
+    """Ask a plan for what it takes to tell every count of an account: so a state holds it."""
     for counts in counts_in(metric):
-        for count in (counts.used, counts.in_scope, counts.support, counts.unknown):
-            if count is not None:
-                plan.add(count)
+        for count in counts.held():
+            plan.add(count)
         if can_count_samples(counts, plan):
             plan.add(counts.samples)
 

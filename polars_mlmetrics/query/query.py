@@ -15,7 +15,7 @@ from polars_mlmetrics.data.expressions import is_pattern, is_row_wise, reserved
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.data.returned import check_type
-from polars_mlmetrics.data.roles import Table, check_free, checked_roles
+from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE
@@ -49,7 +49,7 @@ class Query:
     order: list[str]
     by: list[KeyColumn]
     slices: list[list[KeyColumn]] | None
-    bound: Mapping[str, Any]
+    bound: Bound
     """The roles as they were given."""
 
     @classmethod
@@ -82,10 +82,10 @@ class Query:
         query._check(frame)
         return query
 
-    @cached_property
+    @property
     def roles(self) -> Table:
         """The roles, settled."""
-        return Table.of(self.bound)
+        return self.bound.table
 
     @cached_property
     def readings(self) -> Readings:

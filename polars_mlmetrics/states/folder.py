@@ -18,7 +18,7 @@ from polars_mlmetrics.data.fingerprints import digest_in, fingerprint_of, name_i
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.progress import tracked
-from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.state import Contents, check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, shown_type
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, check_alike, store
@@ -136,11 +136,7 @@ def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], 
 
 def _check_once(logs: Sequence[_Log], kept: Sequence[StateFile]) -> None:
     """Refuse, before anything is folded, a log whose rows are there under another name."""
-    named: dict[str, Path] = {}
-    for log in logs:
-        other = named.setdefault(digest_in(log.fingerprint), log.path)
-        if other != log.path:
-            raise FileError(f"{other} and {log.path} are the same file: its rows would count twice.")
+    named = check_once(((log.fingerprint, log.path) for log in logs), FileError)
     made = {log.state for log in logs}
     for file in (file for file in kept if file.path not in made):
         for source in file.sources:

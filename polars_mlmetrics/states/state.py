@@ -12,7 +12,7 @@ from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given, as_given_later, check_frame
 from polars_mlmetrics.data.returned import Listed
-from polars_mlmetrics.data.roles import Roles, Table, checked_roles
+from polars_mlmetrics.data.roles import Bound, Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state import RESERVED, SOURCE, Contents, check_once, described
@@ -110,7 +110,7 @@ class StateOf:
     ) -> StateOf:
         """Understand what was asked for, or say what is wrong with it."""
         bound, added = _as_columns(checked_roles(roles, others=OPTIONS))
-        scheme = buckets_of(frame.lazy().collect_schema(), Table.of(bound).sample, cluster, buckets)
+        scheme = buckets_of(frame.lazy().collect_schema(), bound.table.sample, cluster, buckets)
         if scheme is not None:
             added.append(scheme.bucket.alias(BUCKET))
         query = Query.read(frame, metrics, by, None, bound, added=added)
@@ -121,44 +121,50 @@ class StateOf:
 
     def table(self, passes: Passes | None) -> pl.LazyFrame:
         """The state."""
-        return _state(self, passes)
+        query, names = self.query, self._key_names()
+        cluster = self.buckets["cluster"] if self.buckets else ()
+        plan = StateTable(source_of(query, passes), names, query.readings, cluster)
+        for metric in query.metrics:
+            plan.value(metric)
+        # Samples are counted where they are folded anyway, which all metrics together decide.
+        for metric in query.metrics:
+            ask_counts(metric, plan)
+        contents = self._contents(plan)
+        _check_names(contents)
+        table = plan.table()
+        there = table.collect_schema()
+        names = names | {BIN: "bin"} | ({} if contents.label is None else {contents.label: "label"})
+        named = table.rename({column: name for column, name in names.items() if column in there})
+        return _in_order(with_sources(named, self.sources), contents)
+
+    def _key_names(self) -> dict[str, str]:
+        """The names that the by columns and the bucket have in the state."""
+        return {key.column: key.name for key in self.query.by} | ({BUCKET: "bucket"} if self.buckets else {})
+
+    def _contents(self, plan: StateTable) -> Contents:
+        """What the state holds."""
+        query = self.query
+        log = Listed.of(query.schema)
+        return Contents(
+            by=[key.name for key in query.by],
+            expressions=_expressions(query),
+            label=plan.label,
+            bins=plan.has_bins,
+            buckets=self.buckets,
+            roles=_told(query.roles),
+            columns=_columns_read(query),
+            metrics={metric.output_name: written(metric, query.bound) for metric in query.metrics},
+            listed=None if log is None else log.dtype.categories.to_list(),
+            statistics=described(plan.statistics()),
+            declared=plan.declared,
+        )
 
 
-def _as_columns(roles: Mapping[str, Any]) -> tuple[dict[str, Any], list[pl.Expr]]:
+def _as_columns(roles: Mapping[str, Any]) -> tuple[Bound, list[pl.Expr]]:
     """Roles that are expressions, as columns to be added: a state knows columns by their names alone."""
     texts = {role: text_of(column) for role, column in roles.items() if isinstance(column, pl.Expr)}
     added = {text: roles[role].alias(text) for role, text in texts.items()}
-    return {**roles, **texts}, list(added.values())
-
-
-def _state(asked: StateOf, passes: Passes | None) -> pl.LazyFrame:
-    query, buckets = asked.query, asked.buckets
-    named = {key.column: key.name for key in query.by} | ({BUCKET: "bucket"} if buckets else {})
-    plan = StateTable(source_of(query, passes), named, query.readings, buckets["cluster"] if buckets else ())
-    for metric in query.metrics:
-        plan.value(metric)
-    # Samples are counted where they are folded anyway, which all metrics together decide.
-    for metric in query.metrics:
-        ask_counts(metric, plan)
-    log = Listed.of(query.schema)
-    contents = Contents(
-        by=[key.name for key in query.by],
-        expressions=_expressions(query),
-        label=plan.label,
-        bins=plan.has_bins,
-        buckets=buckets,
-        roles=_told(query.roles),
-        columns=_columns_read(query),
-        metrics={metric.output_name: written(metric, query.bound) for metric in query.metrics},
-        listed=None if log is None else log.dtype.categories.to_list(),
-        statistics=described(plan.statistics()),
-        declared=plan.declared,
-    )
-    _check_names(contents)
-    named |= {BIN: "bin"} | ({} if plan.label is None else {plan.label: "label"})
-    table = plan.table()
-    table = table.rename({column: name for column, name in named.items() if column in table.collect_schema()})
-    return _in_order(with_sources(table, asked.sources), contents)
+    return Bound({**roles, **texts}), list(added.values())
 
 
 def with_sources(table: pl.LazyFrame, sources: Sequence[str]) -> pl.LazyFrame:

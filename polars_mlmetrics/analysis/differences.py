@@ -1,0 +1,103 @@
+"""Differences: the interval of each, and what else is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import polars as pl
+
+from polars_mlmetrics.analysis.bounds import p_value
+from polars_mlmetrics.analysis.intervals import NOISE, Confidence, Intervals, Limits, core_of, planned_in, range_of
+from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.measure import Node
+
+COLUMNS = pl.Schema(
+    {
+        "metric": pl.String,
+        "value": pl.Float64,
+        "baseline_value": pl.Float64,
+        "difference": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "p": pl.Float64,
+        "p_adjusted": pl.Float64,
+        "verdict": pl.String,
+        "n_pairs": pl.Int64,
+        "n_unpaired": pl.Int64,
+        "n_undefined": pl.Int64,
+        "n_undefined_baseline": pl.Int64,
+        "ci_flag": pl.String,
+        "mde": pl.Float64,
+    }
+)
+"""What is said of each difference."""
+
+POWER = 0.8
+"""How likely a difference as large as `mde` is found."""
+
+
+class Differences(Intervals):
+    """The intervals of differences, and what is said of each."""
+
+    def __init__(self, plan: PairPlan, confidence: Confidence, n_pairs: pl.Expr | None) -> None:
+        super().__init__(plan, confidence)
+        self._pairs = plan
+        self._n_pairs = n_pairs
+
+    def limits_of(self, core: Node) -> Limits:
+        low, high = range_of(core)
+        return Limits("t", low - high, high - low)
+
+    def notes(self) -> dict[str, pl.Expr]:
+        return {"pairs_unknown": pl.lit(self._n_pairs is None)}
+
+    def row(self, metric: Node) -> pl.Expr:
+        """What is said of one metric, as a struct."""
+        # A difference of rounded values has no interval: it is that of the values themselves.
+        core, _ = core_of(metric)
+        replicated = self.of(core, self._n_pairs)
+        value, baseline_value = (side.cast(pl.Float64) for side in self._pairs.values(metric))
+        difference = value - baseline_value
+        is_noise = difference.abs() <= NOISE * (value.abs() + baseline_value.abs())
+        is_known = difference.is_finite()
+        told: dict[str, pl.Expr | None] = {
+            "metric": pl.lit(metric.output_name),
+            "value": value,
+            "baseline_value": baseline_value,
+            "difference": pl.when(is_noise).then(0.0).otherwise(difference),
+            "n_pairs": self._n_pairs,
+            "n_undefined": self._undefined(metric, lambda name: name),
+            "n_undefined_baseline": self._undefined(metric, named_of_baseline),
+            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, self._n_pairs)),
+        }
+        if replicated is not None:
+            se, buckets = replicated.column("se"), replicated.column("buckets")
+            t = ratio(replicated.column("value_of_all"), se)
+            found = {
+                "low": replicated.column("low"),
+                "high": replicated.column("high"),
+                "p": p_value(t, (buckets - 1).cast(pl.Float64), self._confidence.buckets - 1),
+                "mde": pl.when(se > 0).then(se * (replicated.column("t") + self._of_power(buckets))),
+            }
+            told |= {name: pl.when(is_known).then(column) for name, column in found.items()}
+        return pl.struct(_typed(told.get(name), name) for name in COLUMNS)
+
+    def _of_power(self, buckets: pl.Expr) -> pl.Expr:
+        quantiles = replace(self._confidence, level=2 * POWER - 1).quantiles()
+        return pl.lit(quantiles).gather(buckets)
+
+    def _undefined(self, metric: Node, named: Callable[[str], str]) -> pl.Expr:
+        columns = [self._pairs.add(part).undefined_units for part in planned_in(metric)]
+        return pl.sum_horizontal(pl.col(named(column)) for column in dict.fromkeys(columns))
+
+
+def row_of_nothing(metric: Node) -> pl.Expr:
+    """What is said of a metric in a group without pairs."""
+    told = {"metric": pl.lit(metric.output_name), "n_pairs": pl.lit(0)}
+    return pl.struct(_typed(told.get(name), name) for name in COLUMNS)
+
+
+def _typed(column: pl.Expr | None, name: str) -> pl.Expr:
+    return (pl.lit(None) if column is None else column).cast(COLUMNS[name]).alias(name)

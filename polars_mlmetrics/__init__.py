@@ -9,6 +9,8 @@ from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.analysis.flips import flips
+from polars_mlmetrics.analysis.gap import gap
 from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.analysis.rules import warn
 from polars_mlmetrics.analysis.worst import worst
@@ -67,10 +69,12 @@ __all__ = [
     "evaluate",
     "finish",
     "flattened",
+    "flips",
     "from_arrays",
     "from_lists",
     "from_predictions",
     "from_wide",
+    "gap",
     "gate",
     "listed_type",
     "metric",

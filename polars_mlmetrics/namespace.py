@@ -16,6 +16,8 @@ from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.analysis.flips import flips
+from polars_mlmetrics.analysis.gap import gap
 from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
@@ -104,6 +106,8 @@ class FrameNamespace:
     dedupe = _verb(dedupe)
     evaluate = _verb(evaluate)
     finish = _verb(finish)
+    flips = _verb(flips)
+    gap = _verb(gap)
     gate = _verb(gate)
     profile = _verb(profile)
     raise_for = _verb(raise_for)

@@ -52,6 +52,11 @@ def t_quantile(level: float, df: int) -> float:
             high = middle
 
 
+def bonferroni(level: float, tests: int, df: int) -> float:
+    """The quantile with which so many intervals hold together."""
+    return t_quantile(1 - (1 - level) / tests, df)
+
+
 def _above(level: float, df: int, t: float) -> float:
     """A value beyond the quantile."""
     while t < inf and share_within(t, df) < level:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState
-from polars_mlmetrics.analysis.question import of_log, of_state
+from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ParameterError
-from polars_mlmetrics.query.query import Key, Keys
+from polars_mlmetrics.query.query import Key, Keys, listed
 
 
 def compare(
@@ -85,9 +85,9 @@ def compare(
     """
     check_frame(frame)
     _check_options(margin, adjust)
-    keys = [*_listed(by), between]
+    keys = [*listed(by), between]
     if is_state(frame.lazy().collect_schema()):
-        _check_no_roles(cluster, roles)
+        check_no_roles(cluster, roles)
         query, source, confidence = of_state(frame, metrics, keys, slices, ci)
         comparison: Comparison = OfState(source, query, confidence, baseline, margin, adjust)
     else:
@@ -96,21 +96,9 @@ def compare(
     return as_given_later(frame, comparison.table, comparison.empty)
 
 
-def _listed(by: Keys | None) -> list[Key]:
-    if by is None:
-        return []
-    return [by] if isinstance(by, str | pl.Expr) else list(by)
-
-
 def _check_options(margin: Any, adjust: Any) -> None:
     is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
     if margin is not None and not (is_number and isfinite(margin) and margin >= 0):
         raise ParameterError(f"margin must be a number of at least 0, not {margin!r}.")
     if adjust not in ("bh", None):
         raise ParameterError(f"adjust is 'bh' or None, not {adjust!r}.")
-
-
-def _check_no_roles(cluster: Names, roles: Mapping[str, Any]) -> None:
-    given = [*roles, *(["cluster"] if cluster is not None else [])]
-    if given:
-        raise ParameterError(f"{given[0]}= cannot be given for a state: it has what it was made with.")

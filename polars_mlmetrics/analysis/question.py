@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -13,13 +13,50 @@ from polars_mlmetrics.data.frames import Frame, Names, check_frame
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import ColumnError, StateError
+from polars_mlmetrics.errors import ColumnError, ParameterError, StateError
 from polars_mlmetrics.query.buckets import BUCKETS, Buckets, buckets_of
 from polars_mlmetrics.query.query import KEYWORDS, Keys, Query
+from polars_mlmetrics.query.source import slices_of, source_of
 from polars_mlmetrics.query.written import metrics_of
 from polars_mlmetrics.states.state import check_sources
+
+
+class Question(NamedTuple):
+    """A query, the source that it is answered from, and the intervals that are wanted."""
+
+    query: Query
+    source: Source
+    confidence: Confidence | None
+
+    @classmethod
+    def read(
+        cls,
+        frame: Frame,
+        metrics: Sequence[Any],
+        by: Keys | None,
+        slices: Sequence[Keys] | None,
+        ci: float | None,
+        cluster: Names,
+        roles: Mapping[str, Any],
+    ) -> Question:
+        """Understand what is asked of a log or of a state."""
+        check_frame(frame)
+        if is_state(frame.lazy().collect_schema()):
+            check_no_roles(cluster, roles)
+            return cls(*of_state(frame, metrics, by, slices, ci))
+        query, confidence = of_log(frame, metrics, by, slices, ci, cluster, roles)
+        more = [] if confidence is None else [WITHOUT]
+        return cls(query, slices_of(query, source_of(query, None), more), confidence)
+
+
+def check_no_roles(cluster: Names, roles: Mapping[str, Any]) -> None:
+    """Refuse what a state has decided."""
+    given = [*roles, *(["cluster"] if cluster is not None else [])]
+    if given:
+        raise ParameterError(f"{given[0]}= cannot be given for a state: it has what it was made with.")
 
 
 def of_log(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -55,12 +55,8 @@ def worst(
     rows = rows_of(frame)
     kept: list[str] = column_names("keep", keep)
     check_columns(kept, rows.collect_schema(), what="column to keep")
-    if not isinstance(metric, Metric):
-        plain = ParameterError(f"worst takes a metric, but {metric} is a plain expression.")
-        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
+    check_ranked("worst", metric)
     check_parameter("worst", "k", k, Count)
-    if metric.best is None:
-        raise MetricError(f"{metric.output_name} has no worst values: neither high nor low values are always bad.")
     per: Grain = "label" if next(metric.tree.measures()).grain == "label" else "sample"
     values = evaluate(rows, metric, by=by, slices=slices, per=per, **roles)
     measures = list(metric.tree.on_the_rest(checked_roles(roles)).measures())
@@ -86,6 +82,15 @@ def worst(
         on = [*(key.name for key in query.by), *units]
         table = table.join(_kept(query, units, kept), on=on, how="left", nulls_equal=True, maintain_order="left")
     return as_given(frame, table)
+
+
+def check_ranked(caller: str, metric: Any) -> None:
+    """Refuse what is no metric, or a metric whose values are not good at either end."""
+    if not isinstance(metric, Metric):
+        plain = ParameterError(f"{caller} takes a metric, but {metric} is a plain expression.")
+        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
+    if metric.best is None:
+        raise MetricError(f"{metric.output_name} has no worst values: neither high nor low values are always bad.")
 
 
 def _kept(query: Query, units: Sequence[str], columns: Sequence[str]) -> pl.LazyFrame:

@@ -80,9 +80,13 @@ def stacked(
 
 def _labels(query: Query, keys: list[KeyColumn]) -> list[pl.Expr]:
     """Which slicing a row is of, and which slice: "country, device" and "country=DE, device=ios"."""
+    return [pl.lit(", ".join(key.name for key in keys)).alias("sliced_by"), slice_text(query, keys).alias("slice")]
+
+
+def slice_text(query: Query, keys: Sequence[KeyColumn]) -> pl.Expr:
+    """A slice in words."""
     parts = [pl.lit(f"{key.name}=") + _text_of(key, query.schema[key.column]).fill_null("null") for key in keys]
-    slice_text = pl.concat_str(parts, separator=", ") if parts else pl.lit("")
-    return [pl.lit(", ".join(key.name for key in keys)).alias("sliced_by"), slice_text.alias("slice")]
+    return pl.concat_str(parts, separator=", ") if parts else pl.lit("")
 
 
 def _text_of(key: KeyColumn, dtype: pl.DataType) -> pl.Expr:

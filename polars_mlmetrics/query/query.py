@@ -178,6 +178,13 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
+def listed(keys: Keys | None) -> list[Key]:
+    """Keys that may be one, or none, as a list."""
+    if keys is None:
+        return []
+    return [keys] if isinstance(keys, str | pl.Expr) else list(keys)
+
+
 class KeyReader:
     """Turns keys, names or expressions, into columns of the rows."""
 

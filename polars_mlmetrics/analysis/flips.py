@@ -1,0 +1,92 @@
+"""`flips`: the samples that another model gets better or worse than the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import polars as pl
+
+from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.intervals import NOISE
+from polars_mlmetrics.analysis.worst import check_ranked
+from polars_mlmetrics.data.frames import AnyFrame, as_given
+from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.parameters import Count, check_parameter
+from polars_mlmetrics.query.query import Key, Keys, check_names, listed, rows_of
+
+COLUMNS = ("value", "baseline_value", "change", "n_better", "n_worse")
+"""What is said of each sample, and of all samples of its group."""
+
+SIZE = f"{INTERNAL}size"
+"""How far a value has changed."""
+
+
+def flips(
+    frame: AnyFrame,
+    metric: Metric,
+    between: Key = "model",
+    *,
+    baseline: Any,
+    k: int = 50,
+    by: Keys | None = None,
+    slices: Sequence[Keys] | None = None,
+    **roles: Unpack[Roles],
+) -> AnyFrame:
+    """The k samples of each group, slice and model whose value has changed most, against the baseline.
+
+    `change` is "better" or "worse", by the direction of the metric. `n_better` and `n_worse` count all samples of the
+    group that have changed, those beyond the k too. Samples that one of the two lacks, or of which a value is null or
+    NaN, are left out.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"model": ["old"] * 3 + ["new"] * 3, "sample": [1, 2, 3] * 2, "truth": [1, 0, 1] * 2,
+    ...                     "score": [0.9, 0.2, 0.4, 0.8, 0.7, 0.6]})
+    >>> mlm.flips(log, mlm.accuracy(), baseline="old")
+    shape: (2, 7)
+    ┌───────┬────────┬───────┬────────────────┬────────┬──────────┬─────────┐
+    │ model ┆ sample ┆ value ┆ baseline_value ┆ change ┆ n_better ┆ n_worse │
+    │ ---   ┆ ---    ┆ ---   ┆ ---            ┆ ---    ┆ ---      ┆ ---     │
+    │ str   ┆ i64    ┆ f64   ┆ f64            ┆ str    ┆ i64      ┆ i64     │
+    ╞═══════╪════════╪═══════╪════════════════╪════════╪══════════╪═════════╡
+    │ new   ┆ 2      ┆ 0.0   ┆ 1.0            ┆ worse  ┆ 1        ┆ 1       │
+    │ new   ┆ 3      ┆ 1.0   ┆ 0.0            ┆ better ┆ 1        ┆ 1       │
+    └───────┴────────┴───────┴────────────────┴────────┴──────────┴─────────┘
+    """
+    rows = rows_of(frame)
+    check_ranked("flips", metric)
+    check_parameter("flips", "k", k, Count)
+    values = evaluate(rows, metric, by=[*listed(by), between], slices=slices, per="sample", **roles)
+    *keys, name = values.collect_schema().names()
+    model = between if isinstance(between, str) else between.meta.output_name()
+    units = next(metric.tree.on_the_rest(checked_roles(roles)).measures()).table.keys("sample")
+    check_names([*keys, *COLUMNS])
+    is_baseline = pl.col(model).eq_missing(pl.lit(baseline))
+    if isinstance(frame, pl.DataFrame) and values.filter(is_baseline).limit(1).collect().is_empty():
+        raise ParameterError(f"baseline={baseline!r} is no value of {model!r}.")
+    told = pl.col(name).cast(pl.Float64)
+    theirs = values.filter(is_baseline).select(*(key for key in keys if key != model), told.alias("baseline_value"))
+    ours = values.filter(~is_baseline).select(*keys, told.alias("value"))
+    both = ours.join(theirs, on=[key for key in keys if key != model], how="inner", nulls_equal=True)
+    return as_given(frame, _changed(both, keys, units, k, is_loss=metric.best == "min"))
+
+
+def _changed(both: pl.LazyFrame, keys: list[str], units: list[str], k: int, *, is_loss: bool) -> pl.LazyFrame:
+    """The samples that have changed most in each group, those of a group counted."""
+    value, baseline_value = pl.col("value"), pl.col("baseline_value")
+    change = value - baseline_value
+    groups = [key for key in keys if key not in units]
+    is_better = change < 0 if is_loss else change > 0
+    changed = both.filter(change.abs() > NOISE * (value.abs() + baseline_value.abs()), change.is_not_nan())
+    counted = changed.with_columns(
+        pl.when(is_better).then(pl.lit("better")).otherwise(pl.lit("worse")).alias("change"),
+        is_better.sum().over(groups).cast(pl.Int64).alias("n_better"),
+        (~is_better).sum().over(groups).cast(pl.Int64).alias("n_worse"),
+        change.abs().alias(SIZE),
+    )
+    ordered = counted.sort([*groups, SIZE, *units], descending=[key == SIZE for key in [*groups, SIZE, *units]])
+    return ordered.group_by(groups, maintain_order=True).head(k).select(*keys, *COLUMNS)

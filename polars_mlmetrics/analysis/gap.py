@@ -1,0 +1,248 @@
+"""`gap`: how far apart the slices are."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import polars as pl
+
+from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
+from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, NOISE, Confidence, core_of
+from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
+from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
+from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.measure import Node
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
+from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.query.groupings import slice_text
+from polars_mlmetrics.query.query import Key, Keys, check_names, listed, not_a_metric
+
+COLUMNS = pl.Schema(
+    {
+        "metric": pl.String,
+        "gap": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "ratio": pl.Float64,
+        "worst": pl.String,
+        "worst_value": pl.Float64,
+        "best": pl.String,
+        "best_value": pl.Float64,
+        "n_slices": pl.Int64,
+        "ci_flag": pl.String,
+    }
+)
+"""What is said of each group."""
+
+VALUE, HAS, SLICE, OTHER, TEXT, DIFFERENCE, SIZE, TELLS, OF_ALL, SIZE_OF_ALL, ERROR, BUCKETS, PAIRS, QUANTILE = (
+    f"{INTERNAL}{name}"
+    for name in (
+        "value", "has_value", "slice", "other", "text", "difference", "size", "tells", "of_all", "size_of_all",
+        "error", "buckets", "pairs", "quantile",
+    )
+)  # fmt: skip
+
+
+def gap(
+    frame: AnyFrame,
+    metric: Metric,
+    over: Keys,
+    by: Keys | None = None,
+    *,
+    ci: float = 0.95,
+    cluster: Names = None,
+    **roles: Unpack[Roles],
+) -> AnyFrame:
+    """The largest difference of a metric between two slices of each group, with an interval.
+
+    The interval is that of the largest of all true differences. It looks at every pair of slices, with the level shared
+    among the pairs (Bonferroni): a search for the largest difference finds one where there is none, and the interval of
+    that one pair would not know of the search. So `low` is often 0.
+
+    Parameters
+    ----------
+    frame
+        The long table, or a state with these columns among its by columns.
+    metric
+        The metric.
+    over
+        The column (or row-wise expression), or several, whose values are the slices.
+    by, cluster, **roles
+        As in `evaluate`; of a state, `by` alone.
+    ci
+        The level of the interval.
+
+    Returns
+    -------
+    One row a group: the difference (`gap`) with `low` and `high`; the lowest value divided by the highest (`ratio`);
+    the `worst` and the `best` slice with their values (of a metric without a direction, the lowest and the highest);
+    how many slices have a value; and `ci_flag`, as in a tidy table.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": range(300), "country": ["DE", "FR", "US"] * 100}).with_columns(
+    ...     truth=1, score=pl.when((pl.col("country") == "FR") & (pl.col("sample") % 2 == 0)).then(0.2).otherwise(0.8)
+    ... )
+    >>> mlm.gap(log, mlm.recall(), over="country").select(pl.col("gap", "low", "high").round(2), "worst", "best")
+    shape: (1, 5)
+    ┌─────┬──────┬──────┬────────────┬────────────┐
+    │ gap ┆ low  ┆ high ┆ worst      ┆ best       │
+    │ --- ┆ ---  ┆ ---  ┆ ---        ┆ ---        │
+    │ f64 ┆ f64  ┆ f64  ┆ str        ┆ str        │
+    ╞═════╪══════╪══════╪════════════╪════════════╡
+    │ 0.5 ┆ 0.38 ┆ 0.62 ┆ country=FR ┆ country=DE │
+    └─────┴──────┴──────┴────────────┴────────────┘
+    """
+    check_frame(frame)
+    if not isinstance(metric, Metric):
+        plain = ParameterError(f"gap takes a metric, but {metric} is a plain expression.")
+        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
+    if ci is None:
+        raise ParameterError("gap tells a difference by its interval: ci cannot be None.")
+    groups: list[Key] = listed(by)
+    keys = [*groups, *listed(over)]
+    between = Between(Question.read(frame, [metric], keys, None, ci, cluster, roles), len(groups))
+    return as_given_later(frame, between.table, between.empty)
+
+
+class Between:
+    """The slices of each group, two by two."""
+
+    def __init__(self, question: Question, n_groups: int) -> None:
+        query = question.query
+        self._query = query
+        self._source = question.source
+        assert question.confidence is not None
+        self._confidence: Confidence = question.confidence
+        self._groups, self._over = query.by[:n_groups], query.by[n_groups:]
+        self._by = [key.column for key in self._groups]
+        (self._metric,) = query.metrics
+        if not self._over:
+            raise ParameterError("gap needs the slices to compare: pass over=, a column or a list of columns.")
+        check_names([*(key.name for key in self._groups), *COLUMNS])
+
+    def empty(self) -> pl.LazyFrame:
+        """A table of the same columns, without rows."""
+        return pl.LazyFrame(schema={key.name: self._query.schema[key.column] for key in self._groups} | dict(COLUMNS))
+
+    def table(self) -> pl.LazyFrame:
+        """One row a group."""
+        plan = Plan(self._source, [key.column for key in self._query.by], self._query.readings)
+        core, _ = core_of(self._metric)
+        value = plan.value(self._metric).cast(pl.Float64)
+        text = slice_text(self._query, self._over)
+        tables = [plan.groups().select(*plan.by, value.alias(VALUE), text.alias(TEXT))]
+        if self._can_tell(plan, core):
+            tables += self._by_bucket(plan, core)
+        values, *of_buckets = pl.collect_all(tables)
+        values = values.filter(pl.col(VALUE).is_not_null()).sort(plan.by, nulls_last=True).with_row_index(SLICE)
+        return self._named(self._told(values.lazy()), self._ends(values, *of_buckets) if of_buckets else None)
+
+    def _named(self, told: pl.LazyFrame, ends: pl.LazyFrame | None) -> pl.LazyFrame:
+        """The columns of the result, under their public names."""
+        if ends is None:
+            flag = FLAGS.get(self._metric.interval_kind, "no_state")
+            told = told.with_columns(low=None, high=None, ci_flag=pl.lit(flag))
+        else:
+            told = matched(told, ends, self._by, how="left")
+        keys = [pl.col(key.column).alias(key.name) for key in self._groups]
+        told = told.with_columns(metric=pl.lit(self._metric.output_name)).sort(self._by, nulls_last=False)
+        return told.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
+
+    def _can_tell(self, plan: Plan, core: Node) -> bool:
+        return core.interval_kind not in WITHOUT_INTERVAL and self._confidence.are_whole and plan.merges(core)
+
+    def _by_bucket(self, plan: Plan, core: Node) -> list[pl.LazyFrame]:
+        """The values without each bucket, and whether there is one of it alone."""
+        cell, value = [*plan.by, WITHOUT], plan.value(core).cast(pl.Float64)
+        without = plan.again(Replicates(self._source, self._by), cell).groups()
+        alone = plan.again(self._source, cell).groups()
+        return [without.select(*cell, value.alias(VALUE)), alone.select(*cell, value.is_not_null().alias(HAS))]
+
+    def _told(self, values: pl.LazyFrame) -> pl.LazyFrame:
+        """What is said of each group, but for the interval."""
+        value, text = pl.col(VALUE), pl.col(TEXT)
+        # Of equal values the first slice is named.
+        ends = [(text.sort_by(value, text).first(), value.min()), (text.sort_by(-value, text).first(), value.max())]
+        worst, best = reversed(ends) if self._metric.best == "min" else ends
+        named = dict(zip(("worst", "worst_value", "best", "best_value"), (*worst, *best), strict=True))
+        difference = value.max() - value.min()
+        is_noise = difference <= NOISE * (value.max().abs() + value.min().abs())
+        named |= {"gap": pl.when(is_noise).then(0.0).otherwise(difference), "ratio": ratio(value.min(), value.max())}
+        several = [pl.when(pl.len() > 1).then(column).alias(name) for name, column in named.items()]
+        return fold(values, self._by, [*several, pl.len().cast(pl.Int64).alias("n_slices")])
+
+    def _ends(self, values: pl.DataFrame, without: pl.DataFrame, alone: pl.DataFrame) -> pl.LazyFrame:
+        """The ends of the interval of each group, from every pair of its slices."""
+        keys = [key.column for key in self._query.by]
+        slices = values.select(*keys, SLICE)
+        without = without.join(slices, on=keys, nulls_equal=True)
+        cells = without.join(alone, on=[*keys, WITHOUT], how="left", nulls_equal=True)
+        cells = cells.select(*self._by, WITHOUT, SLICE, VALUE, pl.col(HAS).fill_null(False))
+        is_whole = pl.col(WITHOUT).is_null()
+        whole = self._two_by_two(cells.filter(is_whole), [*self._by, WITHOUT]).drop(WITHOUT, TELLS)
+        whole = whole.rename({DIFFERENCE: OF_ALL, SIZE: SIZE_OF_ALL})
+        pairs = self._two_by_two(cells.filter(~is_whole), [*self._by, WITHOUT])
+        pairs = pairs.join(whole, on=[*self._by, SLICE, OTHER], nulls_equal=True)
+        return self._over_pairs(self._with_errors(pairs)).lazy()
+
+    def _two_by_two(self, cells: pl.DataFrame, on: list[str]) -> pl.DataFrame:
+        """The differences of all pairs of slices with equal keys."""
+        both = cells.join(cells, on=on, nulls_equal=True, suffix=OTHER).filter(pl.col(SLICE) < pl.col(SLICE + OTHER))
+        one, other = pl.col(VALUE), pl.col(VALUE + OTHER)
+        return both.select(
+            *on,
+            SLICE,
+            pl.col(SLICE + OTHER).alias(OTHER),
+            (one - other).alias(DIFFERENCE),
+            (one.abs() + other.abs()).alias(SIZE),
+            (pl.col(HAS) | pl.col(HAS + OTHER)).alias(TELLS),
+        )
+
+    def _with_errors(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """One row a pair: its difference, the standard error of that, and the quantile to take."""
+        moved = pl.col(DIFFERENCE) - pl.col(OF_ALL)
+        moved = pl.when(moved.abs() <= NOISE * pl.col(SIZE_OF_ALL)).then(0.0).otherwise(moved)
+        buckets = (pl.col(TELLS) | (moved != 0)).sum()
+        error = standard_error(buckets, (moved**2).sum())
+        is_known = pl.col(DIFFERENCE).is_finite().fill_null(False).all() & (buckets >= 2)
+        columns = [
+            pl.col(OF_ALL).first().abs(),
+            buckets.alias(BUCKETS),
+            pl.when(is_known).then(error).alias(ERROR),
+        ]
+        told = pairs.group_by([*self._by, SLICE, OTHER]).agg(columns)
+        n_pairs = pl.len().over(self._by) if self._by else pl.len()
+        told = told.with_columns(n_pairs.cast(pl.Int64).alias(PAIRS))
+        needed = told.select(PAIRS, BUCKETS).unique().rows()
+        quantiles = [self._quantile(*counts) for counts in needed]
+        table = pl.DataFrame(needed, schema=told.select(PAIRS, BUCKETS).schema, orient="row")
+        return told.join(table.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64)), on=[PAIRS, BUCKETS])
+
+    def _quantile(self, pairs: int, buckets: int) -> float | None:
+        """That of Student's t, with the level shared among the pairs."""
+        return bonferroni(self._confidence.level, pairs, buckets - 1) if buckets > 1 else None
+
+    def _over_pairs(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """One row a group: between what the largest of all true differences lies."""
+        half, is_known = pl.col(QUANTILE) * pl.col(ERROR), pl.col(ERROR).is_not_null().all()
+        varies = (pl.col(ERROR) > 0).any()
+        low, high = (pl.col(OF_ALL) - half).max().clip(lower_bound=0), (pl.col(OF_ALL) + half).max()
+        flags = [
+            (~is_known, pl.lit("undefined_replicates")),
+            (~varies, pl.lit("degenerate")),
+            (pl.col(BUCKETS).min() < FEW_BUCKETS, pl.lit("few_buckets")),
+        ]
+        told = [
+            pl.when(is_known & varies).then(low).alias("low"),
+            pl.when(is_known & varies).then(high).alias("high"),
+            first_that_holds(flags, pl.lit("ok")).alias("ci_flag"),
+        ]
+        return pairs.group_by(self._by).agg(told) if self._by else pairs.select(told)

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.intervals import check_level
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names
@@ -19,6 +20,9 @@ from polars_mlmetrics.query.query import Keys, Query, check_names, not_a_metric,
 COUNTS = ("n_undefined", "n_broken")
 """The other columns: how many units have no place in the order."""
 
+FLAG, SELECTED = "ci_flag", "selected"
+"""What is to be known of the intervals of units that were chosen by their values."""
+
 
 def worst(
     frame: AnyFrame,
@@ -27,6 +31,8 @@ def worst(
     by: Keys | None = None,
     slices: Sequence[Keys] | None = None,
     keep: Names = None,
+    ci: float | None = None,
+    cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The k samples (or labels) of each group, and of each slice, on which a metric is worst, the worst first.
@@ -37,6 +43,11 @@ def worst(
 
     `keep` names columns that you want to see beside them, such as `["url", "text"]`. Each is null for a sample (or
     label) in which it has several values.
+
+    `ci` is the level of confidence intervals of labels, and `cluster` what they are made from, as in `evaluate`:
+    `{metric}_low` and `{metric}_high` stand beside the metric. Labels that were chosen because they are worst would
+    often look better on other samples, and their intervals do not know of the choice: their `ci_flag` is "selected".
+    For an honest interval choose the labels on some samples, and evaluate them on others.
 
     Examples
     --------
@@ -52,31 +63,36 @@ def worst(
     │ 2      ┆ 1.262864 ┆ 0           ┆ 0        │
     └────────┴──────────┴─────────────┴──────────┘
     """
+    check_level(ci, cluster)
     rows = rows_of(frame)
     kept: list[str] = column_names("keep", keep)
     check_columns(kept, rows.collect_schema(), what="column to keep")
     check_ranked("worst", metric)
     check_parameter("worst", "k", k, Count)
     per: Grain = "label" if next(metric.tree.measures()).grain == "label" else "sample"
-    values = evaluate(rows, metric, by=by, slices=slices, per=per, **roles)
+    if ci is not None and per == "sample":
+        raise ParameterError(
+            "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval."
+        )
+    values = evaluate(rows, metric, by=by, slices=slices, per=per, ci=ci, cluster=cluster, **roles)
     measures = list(metric.tree.on_the_rest(checked_roles(roles)).measures())
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
     if len(named) == len(measures):
         # A label that an average by label does not name has no part in the metric.
         values = values.filter(is_one_of(pl.col(units), dict.fromkeys(chain.from_iterable(named))))
-    *keys, name = values.collect_schema().names()
-    check_names([*keys, name, *COUNTS, *kept])
+    columns: list[str] = values.collect_schema().names()
+    place = columns.index(units[-1]) + 1
+    keys: list[str] = columns[:place]
+    name: str = columns[place]
+    ends: list[str] = columns[place + 1 :]
+    shown: list[str] = [*keys, name, *ends, *([FLAG] if ends else []), *COUNTS]
+    check_names([*shown, *kept])
     groups: list[str] = keys[: -len(units)]
-    value = pl.col(name).cast(pl.Float64)
-    undefined, broken = value.is_null().sum(), value.is_nan().sum()
-    apart = [count.cast(pl.Int64).alias(column) for count, column in zip((undefined, broken), COUNTS, strict=True)]
-    counted = values.with_columns(count.over(groups) if groups else count for count in apart)
-    worst_first = {name: metric.best == "min"}
-    order = [*groups, name, *units]
-    ordered = counted.filter(value.is_not_nan()).sort(order, descending=[worst_first.get(key, False) for key in order])
-    table = ordered.group_by(groups, maintain_order=True).head(k) if groups else ordered.head(k)
-    table = table.select(*keys, name, *COUNTS)
+    table = _first(_counted(values, groups, name), groups, name, units, k, highest=metric.best == "min")
+    if ends:
+        table = table.with_columns(pl.when(pl.col(ends[0]).is_not_null()).then(pl.lit(SELECTED)).alias(FLAG))
+    table = table.select(shown)
     if kept:
         query: Query = Query.read(rows, [metric], by, None, roles)
         on = [*(key.name for key in query.by), *units]
@@ -91,6 +107,24 @@ def check_ranked(caller: str, metric: Any) -> None:
         raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
     if metric.best is None:
         raise MetricError(f"{metric.output_name} has no worst values: neither high nor low values are always bad.")
+
+
+def _counted(values: pl.LazyFrame, groups: Sequence[str], name: str) -> pl.LazyFrame:
+    """The values that have a place in the order, with the counts of those of their group that have none."""
+    value = pl.col(name).cast(pl.Float64)
+    undefined, broken = value.is_null().sum(), value.is_nan().sum()
+    apart = [count.cast(pl.Int64).alias(column) for count, column in zip((undefined, broken), COUNTS, strict=True)]
+    return values.with_columns(count.over(groups) if groups else count for count in apart).filter(value.is_not_nan())
+
+
+def _first(
+    values: pl.LazyFrame, groups: Sequence[str], name: str, units: Sequence[str], k: int, *, highest: bool
+) -> pl.LazyFrame:
+    """The k highest, or lowest, values of each group."""
+    descending = {name: highest}
+    order = [*groups, name, *units]
+    ordered = values.sort(order, descending=[descending.get(key, False) for key in order])
+    return ordered.group_by(groups, maintain_order=True).head(k) if groups else ordered.head(k)
 
 
 def _kept(query: Query, units: Sequence[str], columns: Sequence[str]) -> pl.LazyFrame:

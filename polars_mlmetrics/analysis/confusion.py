@@ -2,40 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.intervals import Confidence, Intervals
+from polars_mlmetrics.analysis.question import confidence_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_types, check_role, types_of
 from polars_mlmetrics.data.expressions import any_of
-from polars_mlmetrics.data.frames import AnyFrame, as_given
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given
 from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles
+from polars_mlmetrics.engine.asked import Readings
+from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, TableError
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
 from polars_mlmetrics.metrics.decisions import (
+    false_negative_rate,
     false_negatives,
+    false_positive_rate,
     false_positives,
     n_rows,
+    prevalence,
+    recall,
+    specificity,
     true_negatives,
     true_positives,
 )
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, columns_of, rows_of
 from polars_mlmetrics.query.requirements import check_keys
+from polars_mlmetrics.query.results import Result, wide_names
 
 RESULTS = ["truth", "predicted", "n"]
+SHARE = "share"
+SHARES = wide_names(SHARE, ci=True)
+"""The columns of a share of the true class."""
 TRUE, PREDICTED, N, BROKEN, BEST, OCCURS = (f"{INTERNAL}{name}" for name in (*RESULTS, "broken", "best", "occurs"))
+ASKED = f"{INTERNAL}asked"
+
+
+class Cell(NamedTuple):
+    """A cell of a decision."""
+
+    rows: Callable[..., Metric]
+    """How many rows it has."""
+    share: Callable[..., Metric]
+    """How much these are of all rows of that truth."""
+    truth: bool
+    predicted: bool
+
 
 CELLS = {
-    "tp": (true_positives, True, True),
-    "fp": (false_positives, False, True),
-    "fn": (false_negatives, True, False),
-    "tn": (true_negatives, False, False),
+    "tp": Cell(true_positives, recall, truth=True, predicted=True),
+    "fp": Cell(false_positives, false_positive_rate, truth=False, predicted=True),
+    "fn": Cell(false_negatives, false_negative_rate, truth=True, predicted=False),
+    "tn": Cell(true_negatives, specificity, truth=False, predicted=False),
 }
-"""The cells of a decision: the metric that counts its rows, whether they are true, whether they are predicted."""
 
 SEVERAL = "confusion of classes needs one true class per sample. Otherwise pass threshold=, e.g. 0.5"
 
@@ -46,6 +75,8 @@ def confusion(
     *,
     threshold: Threshold | None = None,
     inclusive: bool = False,
+    ci: float | None = None,
+    cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """How often each true class is predicted as each class: a row for every pair that occurs, with its weight.
@@ -70,6 +101,12 @@ def confusion(
         A label is predicted if its score is greater: a number, {label: number}, or an expression. None is for classes.
     inclusive
         Whether a score that equals the threshold is predicted too.
+    ci
+        The level of confidence intervals, such as 0.95. A count has no interval, but a share has: `share` is how much
+        of the true class is predicted as this class (with a threshold: of the true rows, or of the others, those that
+        are in this cell), between `share_low` and `share_high`.
+    cluster
+        The columns that say which samples depend on one another, such as the user. None is the sample.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -89,6 +126,19 @@ def confusion(
     │ dog   ┆ dog       ┆ 1.0 │
     └───────┴───────────┴─────┘
 
+    >>> photos = pl.concat([log] * 20).with_row_index("sample")
+    >>> mlm.confusion(photos, ci=0.95)
+    shape: (3, 6)
+    ┌───────┬───────────┬──────┬───────┬───────────┬────────────┐
+    │ truth ┆ predicted ┆ n    ┆ share ┆ share_low ┆ share_high │
+    │ ---   ┆ ---       ┆ ---  ┆ ---   ┆ ---       ┆ ---        │
+    │ str   ┆ str       ┆ f64  ┆ f64   ┆ f64       ┆ f64        │
+    ╞═══════╪═══════════╪══════╪═══════╪═══════════╪════════════╡
+    │ cat   ┆ cat       ┆ 20.0 ┆ 1.0   ┆ 0.835177  ┆ 1.0        │
+    │ dog   ┆ cat       ┆ 20.0 ┆ 0.5   ┆ 0.313799  ┆ 0.686201   │
+    │ dog   ┆ dog       ┆ 20.0 ┆ 0.5   ┆ 0.313799  ┆ 0.686201   │
+    └───────┴───────────┴──────┴───────┴───────────┴────────────┘
+
     >>> log = pl.DataFrame({"score": [0.9, 0.8, 0.3], "truth": [1, 0, 0]})
     >>> mlm.confusion(log, threshold=0.5)
     shape: (4, 4)
@@ -103,25 +153,29 @@ def confusion(
     │ tn   ┆ false ┆ false     ┆ 1.0 │
     └──────┴───────┴───────────┴─────┘
     """
-    table: Table = checked_roles(roles, others=("by", "threshold", "inclusive")).table
+    table: Table = checked_roles(roles, others=("by", "threshold", "inclusive", "ci", "cluster")).table
     reader: KeyReader = KeyReader(rows_of(frame))
     keys: list[KeyColumn] = [] if by is None else reader.read(by)
     rows = reader.rows()
+    confidence, buckets = confidence_of(rows, ci, cluster, roles)
+    shares: list[str] = [] if confidence is None else SHARES
     if "label" in roles:
         check_columns([table.label], rows.collect_schema(), what="label column")
     labels: list[str] = [table.label] if table.label in rows.collect_schema() else []
     if inclusive and threshold is None:
         raise ParameterError("confusion: inclusive works only with a threshold. Pass threshold= too.")
     if threshold is not None:
-        _check_names([*(key.name for key in keys), *labels], ["cell", *RESULTS])
-        result = _cells(_of_decision(frame, threshold, labels, by=by, inclusive=inclusive, **roles))
+        _check_names([*(key.name for key in keys), *labels], ["cell", *RESULTS, *shares])
+        decided = {"threshold": threshold, "inclusive": inclusive}
+        decisions = _of_decision(frame, decided, labels, by=by, ci=ci, cluster=cluster, **roles)
+        result = _cells(decisions, [*(key.name for key in keys), *labels], shares)
     else:
-        _check_names([key.name for key in keys], RESULTS)
+        _check_names([key.name for key in keys], [*RESULTS, *shares])
         _check(table, rows.collect_schema(), is_hard=not labels)
         check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], rows.collect_schema())
         if labels and isinstance(frame, pl.DataFrame):
             _check_true_classes(rows, table, keys)
-        result = _pairs(rows, table, keys, is_hard=not labels)
+        result = _pairs(rows.with_columns(buckets), table, keys, confidence, is_hard=not labels)
     return as_given(frame, result)
 
 
@@ -137,33 +191,40 @@ def _check_names(keys: Sequence[str], results: Sequence[str]) -> None:
 
 
 def _of_decision(
-    frame: pl.DataFrame | pl.LazyFrame,
-    threshold: Threshold,
+    frame: Frame,
+    decided: Mapping[str, Any],
     labels: Sequence[str],
     *,
-    by: Keys | None,
-    inclusive: bool,
-    **roles: Unpack[Roles],
+    ci: float | None,
+    **asked: Any,
 ) -> pl.LazyFrame:
-    """One row a group, or a label of it, with the four cells as columns."""
-    if isinstance(threshold, str):
+    """One row a group, or a label of it, with the four cells as columns; with their shares where these are asked."""
+    if isinstance(decided["threshold"], str):
         raise ParameterError(
-            f"without a threshold, confusion already takes the best class of a sample: leave out {threshold!r}."
+            "without a threshold, confusion already takes the best class of a sample: leave out "
+            f"{decided['threshold']!r}."
         )
-    cells = [count(threshold=threshold, inclusive=inclusive).alias(cell) for cell, (count, _, _) in CELLS.items()]
+    metrics = [cell.rows(**decided).alias(name) for name, cell in CELLS.items()]
+    if ci is not None:
+        metrics += [cell.share(**decided).alias(_rate(name)) for name, cell in CELLS.items()]
     per: Grain | None = "label" if labels else None
-    table = evaluate(frame, *cells, n_rows().alias("n"), by=by, per=per, **roles).lazy()  # type: ignore[type-var]
-    return table.filter(pl.col("n") > 0).drop("n")
+    table = evaluate(frame, *metrics, n_rows().alias("n"), per=per, ci=ci, **asked).lazy()  # type: ignore[type-var]
+    return table.filter(pl.col("n") > 0)
 
 
-def _cells(decisions: pl.LazyFrame) -> pl.LazyFrame:
+def _rate(cell: str) -> str:
+    """The column of the share of a cell."""
+    return f"{cell}_{SHARE}"
+
+
+def _cells(decisions: pl.LazyFrame, keys: Sequence[str], shares: Sequence[str]) -> pl.LazyFrame:
     """The cells one under the other."""
-    keys = [name for name in decisions.collect_schema() if name not in CELLS]
-    rows = [
-        pl.struct(pl.lit(cell).alias("cell"), pl.lit(truth).alias("truth"), pl.lit(said).alias("predicted"), n=cell)
-        for cell, (_, truth, said) in CELLS.items()
-    ]
-    cell = f"{INTERNAL}cell"
+    cell, rows = f"{INTERNAL}cell", []
+    for name, (_, _, truth, predicted) in CELLS.items():
+        said = {"cell": pl.lit(name), "truth": pl.lit(truth), "predicted": pl.lit(predicted), "n": pl.col(name)}
+        rates = map(pl.col, wide_names(_rate(name), ci=True))
+        said |= dict(zip(shares, rates, strict=False))
+        rows.append(pl.struct(column.alias(called) for called, column in said.items()))
     table = decisions.select(*keys, pl.concat_list(rows).alias(cell)).explode(cell).unnest(cell)
     return table.sort([*keys, "predicted", "truth"], descending=[*(False for _ in keys), True, True])
 
@@ -185,25 +246,47 @@ def _check(table: Table, schema: pl.Schema, *, is_hard: bool) -> None:
         raise ColumnError(f"label is {schema[table.label]}: a class must be a plain value.")
 
 
-def _pairs(rows: pl.LazyFrame, table: Table, keys: Sequence[KeyColumn], *, is_hard: bool) -> pl.LazyFrame:
+def _pairs(
+    rows: pl.LazyFrame, table: Table, keys: Sequence[KeyColumn], confidence: Confidence | None, *, is_hard: bool
+) -> pl.LazyFrame:
     """A row for every true and predicted class that go together."""
     names, columns = [key.name for key in keys], [key.column for key in keys]
-    counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, table, columns), columns)
+    buckets = [] if confidence is None else [WITHOUT]
+    counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, table, columns, buckets), columns, buckets)
     named = dict(zip([*columns, TRUE, PREDICTED, N], [*names, *RESULTS], strict=True))
-    return counted.select(pl.col(column).alias(name) for column, name in named.items()).sort([*names, *RESULTS[:2]])
+    pairs = counted.select(*(pl.col(column).alias(name) for column, name in named.items()), *buckets)
+    return (pairs if confidence is None else _with_shares(pairs.cache(), names, confidence)).sort(
+        [*names, *RESULTS[:2]]
+    )
 
 
-def _hard_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.LazyFrame:
+def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confidence) -> pl.LazyFrame:
+    """The pairs of all buckets together, each with its share of the true class and the interval of that."""
+    pairs = fold(by_bucket, [*by, "truth", "predicted"], [pl.col("n").sum()])
+    # Of each pair, all samples of its true class: those that are predicted as this class, and the others.
+    asked = pairs.select(*by, "truth", pl.col("predicted").alias(ASKED))
+    rows = matched(asked, by_bucket, [*by, "truth"])
+    rows = rows.with_columns(pl.col("predicted").eq_missing(pl.col(ASKED)).alias(SHARE))
+    keys, schema = [*by, "truth", ASKED], rows.collect_schema()
+    plan = Plan(Rows(rows, "label", schema), keys, Readings(schema, Table.of({})))
+    share = prevalence().on(score=SHARE, truth=SHARE, weight="n").tree
+    intervals = Intervals(plan, confidence)
+    result = intervals.with_ends(Result(SHARE, plan.value(share)), share)
+    shares = intervals.beside(plan.groups()).select(*keys, *result.wide()).rename({ASKED: "predicted"})
+    return matched(pairs, shares, [*by, "truth", "predicted"])
+
+
+def _hard_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
     door = Door(table, types=types_of(rows, table))
     pair = {TRUE: door.actual(), PREDICTED: door.prediction(), N: door.weight()}
-    return rows.filter(door.included("group")).select(*by, **pair, **{BROKEN: _broken(door)})
+    return rows.filter(door.included("group")).select(*by, *buckets, **pair, **{BROKEN: _broken(door)})
 
 
 def _scored_door(rows: pl.LazyFrame, table: Table) -> Door:
     return Door(table, reads=frozenset({"label"}), types=types_of(rows, table))
 
 
-def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.LazyFrame:
+def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
     door = _scored_door(rows, table)
     sample, label = [*by, *table.sample], pl.col(table.label)
     score, truth, weight = door.score(), door.truth(), door.weight()
@@ -220,7 +303,7 @@ def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str]) -> pl.Laz
         + _only_one(true_labels, table),
     }
     included = rows.filter(door.included("sample")).with_columns(is_best)
-    return included.select(*by, **pair, **{BROKEN: _broken(door)})
+    return included.select(*by, *buckets, **pair, **{BROKEN: _broken(door)})
 
 
 def _only_one(true_labels: pl.Expr, table: Table) -> pl.Expr:
@@ -245,8 +328,8 @@ def _broken(door: Door) -> pl.Expr:
     return any_of([pl.lit(False), *(rows for rows in door.guards.values() if rows is not None)])
 
 
-def _counted(pairs: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
-    folded = pairs.group_by(*by, TRUE, PREDICTED).agg(
+def _counted(pairs: pl.LazyFrame, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
+    folded = pairs.group_by(*by, TRUE, PREDICTED, *buckets).agg(
         pl.col(N).sum().cast(pl.Float64), pl.col(BROKEN).any(), pl.col(N).is_not_null().any().alias(OCCURS)
     )
     broken = pl.col(BROKEN).any()

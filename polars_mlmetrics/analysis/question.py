@@ -70,12 +70,19 @@ def of_log(
 ) -> tuple[Query, Confidence | None]:
     """The query of a log; where intervals are wanted, its rows say in which bucket they are."""
     check_frame(frame)
+    confidence, added = confidence_of(frame, ci, cluster, roles)
+    return Query.read(frame, metrics, by, slices, roles, added=added), confidence
+
+
+def confidence_of(
+    frame: Frame, ci: float | None, cluster: Names, roles: Mapping[str, Any]
+) -> tuple[Confidence | None, list[pl.Expr]]:
+    """What intervals are asked for of a log, and the columns that its rows need for them: the bucket of each."""
     check_level(ci, cluster)
     if ci is None:
-        return Query.read(frame, metrics, by, slices, roles), None
+        return None, []
     buckets = _buckets(frame, cluster, roles)
-    query = Query.read(frame, metrics, by, slices, roles, added=[buckets.bucket.alias(WITHOUT)])
-    return query, Confidence(ci, BUCKETS, buckets.said["cluster"])
+    return Confidence(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
 
 
 def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:

@@ -121,7 +121,7 @@ def test_the_k_most_changed_of_each_slice_and_model() -> None:
 CALLS: dict[str, Callable[[], object]] = {
     "gap takes a metric, but": lambda: mlm.gap(log(), pl.len(), over="label"),  # type: ignore[arg-type]
     "pass over=, a column or a list of columns": lambda: mlm.gap(log(), mlm.f1(), over=[]),
-    "ci cannot be None": lambda: mlm.gap(log(), mlm.f1(), over="label", ci=None),  # type: ignore[arg-type]
+    "as ci, such as 0.95, not None": lambda: mlm.gap(log(), mlm.f1(), over="label", ci=None),  # type: ignore[arg-type]
     "'labl' is not in the table": lambda: mlm.gap(log(), mlm.f1(), over="labl"),
     "baseline='older' is no value of 'model'": lambda: mlm.flips(log(), mlm.f1(), baseline="older"),
     "bias has no worst values": lambda: mlm.flips(log(), mlm.bias(), baseline="old"),

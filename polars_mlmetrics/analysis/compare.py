@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState
+from polars_mlmetrics.analysis.confidence import check_number
 from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
@@ -85,6 +86,7 @@ def compare(
     """
     check_frame(frame)
     _check_options(margin, adjust)
+    check_number("compare", ci)
     keys = [*listed(by), between]
     if is_state(frame.lazy().collect_schema()):
         check_no_roles(cluster, roles)

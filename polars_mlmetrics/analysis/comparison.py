@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.differences import COLUMNS, Differences, row_of_nothing
-from polars_mlmetrics.analysis.intervals import Confidence
 from polars_mlmetrics.analysis.pairing import N_UNPAIRED, Pairing
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.roles import Table
@@ -45,8 +45,7 @@ class Comparison(ABC):
     def __init__(
         self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None, adjust: Adjust
     ) -> None:
-        if confidence is None:
-            raise ParameterError("compare tells differences by their intervals: ci cannot be None.")
+        assert confidence is not None
         if query.plain:
             raise MetricError(f"{query.plain_names[0]!r} is a plain expression: compare takes metrics.")
         self._asked = query

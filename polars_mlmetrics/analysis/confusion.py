@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.analysis.confidence import Confidence, Level
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.intervals import Confidence, Intervals
+from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.question import confidence_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_types, check_role, types_of
@@ -75,7 +76,7 @@ def confusion(
     *,
     threshold: Threshold | None = None,
     inclusive: bool = False,
-    ci: float | None = None,
+    ci: Level | None = None,
     cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
@@ -195,7 +196,7 @@ def _of_decision(
     decided: Mapping[str, Any],
     labels: Sequence[str],
     *,
-    ci: float | None,
+    ci: Level | None,
     **asked: Any,
 ) -> pl.LazyFrame:
     """One row a group, or a label of it, with the four cells as columns; with their shares where these are asked."""

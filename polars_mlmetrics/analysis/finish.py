@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.analysis.question import of_state
 from polars_mlmetrics.data.frames import AnyFrame, as_given
@@ -22,7 +23,7 @@ def finish(
     per: Grain | None = None,
     min_samples: int | None = None,
     tidy: bool = False,
-    ci: float | None = None,
+    ci: Level | None = None,
 ) -> AnyFrame:
     """Work out metrics from a state: what `evaluate` gives of the rows that it was made of.
 

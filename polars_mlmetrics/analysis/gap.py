@@ -7,8 +7,11 @@ from typing import Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
-from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, NOISE, Confidence, core_of
+from polars_mlmetrics.analysis.confidence import Confidence, check_number
+from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS
+from polars_mlmetrics.analysis.parts import core_of
 from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.analysis.replicated import NOISE
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.folds import fold, matched
@@ -104,8 +107,7 @@ def gap(
     if not isinstance(metric, Metric):
         plain = ParameterError(f"gap takes a metric, but {metric} is a plain expression.")
         raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
-    if ci is None:
-        raise ParameterError("gap tells a difference by its interval: ci cannot be None.")
+    check_number("gap", ci)
     groups: list[Key] = listed(by)
     keys = [*groups, *listed(over)]
     between = Between(Question.read(frame, [metric], keys, None, ci, cluster, roles), len(groups))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.intervals import Confidence, check_level
+from polars_mlmetrics.analysis.confidence import Confidence, Level, check_level
 from polars_mlmetrics.data.frames import Frame, Names, check_frame
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BUCKET
@@ -38,7 +38,7 @@ class Question(NamedTuple):
         metrics: Sequence[Any],
         by: Keys | None,
         slices: Sequence[Keys] | None,
-        ci: float | None,
+        ci: Level | None,
         cluster: Names,
         roles: Mapping[str, Any],
     ) -> Question:
@@ -64,7 +64,7 @@ def of_log(
     metrics: Sequence[Any],
     by: Keys | None,
     slices: Sequence[Keys] | None,
-    ci: float | None,
+    ci: Level | None,
     cluster: Names,
     roles: Mapping[str, Any],
 ) -> tuple[Query, Confidence | None]:
@@ -75,14 +75,14 @@ def of_log(
 
 
 def confidence_of(
-    frame: Frame, ci: float | None, cluster: Names, roles: Mapping[str, Any]
+    frame: Frame, ci: Level | None, cluster: Names, roles: Mapping[str, Any]
 ) -> tuple[Confidence | None, list[pl.Expr]]:
     """What intervals are asked for of a log, and the columns that its rows need for them: the bucket of each."""
     check_level(ci, cluster)
     if ci is None:
         return None, []
     buckets = _buckets(frame, cluster, roles)
-    return Confidence(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
+    return Confidence.of(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
 
 
 def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
@@ -100,7 +100,7 @@ def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
 
 
 def of_state(
-    frame: Frame, metrics: Sequence[Any], by: Keys | None, slices: Sequence[Keys] | None, ci: float | None
+    frame: Frame, metrics: Sequence[Any], by: Keys | None, slices: Sequence[Keys] | None, ci: Level | None
 ) -> tuple[Query, StateRows, Confidence | None]:
     """The query of a state, and its rows; where intervals are wanted, by bucket."""
     check_frame(frame)
@@ -128,11 +128,11 @@ def _by_bucket(source: StateRows) -> StateRows:
     return replace(source, schema=schema, added=[*source.added, pl.col(BUCKET).alias(WITHOUT)])
 
 
-def _confidence(ci: float, contents: Contents) -> Confidence:
+def _confidence(ci: Level, contents: Contents) -> Confidence:
     """What intervals can be made from the buckets of a state."""
     check_level(ci, None)
     if contents.buckets is None:
         raise StateError("this state has no buckets, so it has no intervals: make it with buckets=64 and its samples.")
     # Two versions of Polars put a cluster that has rows in two states into two buckets.
     are_whole = contents.buckets["hash"] != "polars" or contents.buckets["polars"] is not None
-    return Confidence(ci, contents.buckets["count"], contents.buckets["cluster"], are_whole)
+    return Confidence.of(ci, contents.buckets["count"], contents.buckets["cluster"], are_whole=are_whole)

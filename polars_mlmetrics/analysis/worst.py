@@ -6,8 +6,8 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.analysis.confidence import Level, check_level
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.intervals import check_level
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names
@@ -31,7 +31,7 @@ def worst(
     by: Keys | None = None,
     slices: Sequence[Keys] | None = None,
     keep: Names = None,
-    ci: float | None = None,
+    ci: Level | None = None,
     cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:

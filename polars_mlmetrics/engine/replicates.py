@@ -36,6 +36,9 @@ class Replicates:
     left out.
     """
 
+    key = WITHOUT
+    """The key that tells one replicate from another."""
+
     def __init__(self, source: Source, by: Sequence[str]) -> None:
         self.source = source
         self.by = list(by)
@@ -64,7 +67,7 @@ class Replicates:
         return joined(tables, by)
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
-        return self.source.with_reasons(table, [key for key in by if key != WITHOUT], counts)
+        return self.source.with_reasons(table, [key for key in by if key != self.key], counts)
 
     def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
         return None
@@ -72,8 +75,7 @@ class Replicates:
     def _replicated(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:
         """A partial by bucket, as it is without each: at all its keys, whether or not the bucket has them."""
         by_bucket = by_bucket.cache()
-        statistics = _statistics(partial, by_bucket)
-        keys = [key for key in (partial.by if partial.grain == "sample" else partial.fold.keys) if key != WITHOUT]
+        keys, statistics = unit_keys_of(partial), statistics_of(partial, by_bucket)
         columns = [*keys, WITHOUT, *(statistic.name for statistic in statistics)]
         own = about_common_shifts(by_bucket, keys, statistics).cache()
         whole = fold(own, keys, merged(statistics))
@@ -122,7 +124,12 @@ def _whole(statistic: Statistic) -> str:
     return f"{INTERNAL}whole:{statistic.name}"
 
 
-def _statistics(partial: Partial, table: pl.LazyFrame) -> list[Statistic]:
+def unit_keys_of(partial: Partial) -> list[str]:
+    """The keys of what a partial tells, whatever the bucket."""
+    return [key for key in (partial.by if partial.grain == "sample" else partial.fold.keys) if key != WITHOUT]
+
+
+def statistics_of(partial: Partial, table: pl.LazyFrame) -> list[Statistic]:
     """What a partial is made of: of samples, sums."""
     if partial.grain != "sample":
         return list(partial.fold.statistics.values())

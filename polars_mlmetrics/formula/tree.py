@@ -31,8 +31,8 @@ INCREASING = ("round", "clip", "fill_null", "sqrt", "log", "log10", "log1p", "ex
 OF_ENDS = ("round", "clip", "fill_null", "floor", "ceil", "sign", "cast")
 """The functions of a value that are not smooth: they are applied to the ends of an interval."""
 
-WITHOUT_INTERVAL: tuple[Interval, ...] = ("total", "extreme")
-"""The kinds of metrics that have no interval."""
+WITHOUT_INTERVAL: tuple[Interval, ...] = ("extreme", "total")
+"""The kinds of metrics that have no interval, or of draws alone: the worse first."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,8 +120,8 @@ class Derived(Node):
     @property
     def interval_kind(self) -> Interval:
         # A total over a total is a share; with a number it stays a total.
-        is_ratio = self.operator == "/" and len(self.parts) == 2
-        return "t" if is_ratio else kind_of_several(self.parts)
+        kind, is_ratio = kind_of_several(self.parts), self.operator == "/" and len(self.parts) == 2
+        return "t" if is_ratio and kind == "total" else kind
 
     @cached_property
     def key(self) -> tuple[Any, ...]:

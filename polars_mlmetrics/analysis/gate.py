@@ -39,8 +39,8 @@ def gate(
     This reads the table at once, also of a LazyFrame. `raise_for` makes an error of failures.
 
     The statuses are "pass", "fail" ("warn" for a rule in `mlm.warn`), "missing" (the row is in the baseline only, or
-    the table has no rows: a failure), "insufficient" (too few samples to tell) and "skip". A NaN in a column that a
-    rule reads is a failure. A rule on `f1_low` or `f1_high` is "insufficient" where only the interval is null.
+    the table has no rows: a failure), "insufficient" and "skip". A NaN in a column that a rule reads is a failure. A
+    rule on `f1_low` or `f1_high` is "insufficient" where only the interval is null: too few samples to tell.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def gate(
     on_undefined
         The status of a row for which a rule is null: "fail", "pass" or "skip".
     min_samples
-        Rows with fewer `n_samples` than this are "insufficient", whatever their values. Pass what you passed to
+        Rows with fewer `n_samples` than this are "skip", whatever their values. Pass what you passed to
         `evaluate`: nulls do not say why they are null.
 
     Examples
@@ -183,7 +183,7 @@ def _cases(
 
 def _too_few(min_samples: int) -> Case:
     reason = pl.format(f"n_samples is {{}}, fewer than {min_samples}", "n_samples")
-    return Case(pl.col("n_samples") < min_samples, "insufficient", reason)
+    return Case(pl.col("n_samples") < min_samples, "skip", reason)
 
 
 def _broken(rule: Rule, schema: pl.Schema, values: pl.Expr) -> Case:

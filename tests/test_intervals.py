@@ -254,7 +254,7 @@ def test_a_flag_says_what_to_know_of_an_interval() -> None:
     heavy = users().with_columns(user=pl.when(pl.col("user") < 40).then(0).otherwise("user"))
     perfect = users().with_columns(score=pl.col("truth") * 0.9)
     rare = users().with_columns(truth=pl.col("truth") * (pl.col("sample") == 5))
-    assert flags(users(), mlm.f1(), mlm.roc_auc()) == ["ok", "no_state"]
+    assert flags(users(), mlm.f1(), mlm.ks()) == ["ok", "no_state"]
     assert flags(users(), mlm.support(), mlm.n_rows(), mlm.max_error()) == ["totals", "totals", "extremes"]
     assert flags(users(), mlm.f1(average="min"), mlm.calibration_error()) == ["extremes", "biased"]
     assert flags(few, mlm.f1()) == ["low_n"]

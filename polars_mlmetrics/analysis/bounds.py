@@ -79,6 +79,11 @@ def standard_error(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
     return ((buckets - 1) / buckets * squares).sqrt()
 
 
+def error_of_parts(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
+    """That of a value which the rows of so many buckets move, from the squares of how far each moves it."""
+    return (buckets / (buckets - 1) * squares).sqrt()
+
+
 def units_behind(share: pl.Expr, error: pl.Expr) -> pl.Expr:
     """How many independent units a share between 0 and 1 of this standard error is made of."""
     return share * (1 - share) / error**2

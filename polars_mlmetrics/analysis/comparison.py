@@ -109,7 +109,7 @@ class Comparison(ABC):
         plan = PairPlan.of(pairs, by, self._query.readings)
         differences = Differences(plan, self._confidence, self._n_pairs(plan))
         rows = [differences.row(metric) for metric in self._query.metrics]
-        return differences.beside(plan.groups()).select(*plan.by, pl.concat_list(rows).alias(ROWS))
+        return differences.table().select(*plan.by, pl.concat_list(rows).alias(ROWS))
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""

@@ -273,7 +273,7 @@ def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confide
     share = prevalence().on(score=SHARE, truth=SHARE, weight="n").tree
     intervals = Intervals(plan, confidence)
     result = intervals.with_ends(Result(SHARE, plan.value(share)), share)
-    shares = intervals.beside(plan.groups()).select(*keys, *result.wide()).rename({ASKED: "predicted"})
+    shares = intervals.table().select(*keys, *result.wide()).rename({ASKED: "predicted"})
     return matched(pairs, shares, [*by, "truth", "predicted"])
 
 

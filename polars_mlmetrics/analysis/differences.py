@@ -9,9 +9,9 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import p_value
 from polars_mlmetrics.analysis.confidence import Confidence
+from polars_mlmetrics.analysis.interval import NOISE, Limits
 from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.parts import core_of, planned_in, range_of
-from polars_mlmetrics.analysis.replicated import NOISE, Limits
 from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node

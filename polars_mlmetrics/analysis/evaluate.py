@@ -135,7 +135,7 @@ def settled(
         if confidence is not None:
             intervals = Intervals(plan, confidence)
             found = [intervals.of_account(account, tidy=tidy) for account in accounts.values()]
-            return table_of(intervals.beside(plan.groups()), by, found, tidy=tidy)
+            return table_of(intervals.table(), by, found, tidy=tidy)
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
         tables = [plan.groups()] if accounts or samples is not None else []
         if query.plain:
@@ -182,11 +182,12 @@ def unsettled(
     def of_grouping(by: list[str]) -> pl.LazyFrame:
         plan = Plan(source, by, query.readings)
         results = [Result(metric.output_name, plan.value(metric, _unit_value)) for metric in metrics]
-        table = plan.units()
-        if confidence is not None:
+        if confidence is None:
+            table = plan.units()
+        else:
             intervals = Intervals(plan, confidence, keys)
             results = [intervals.with_ends(result, metric) for result, metric in zip(results, metrics, strict=True)]
-            table = intervals.beside(table)
+            table = intervals.table()
         vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}
         if per == "label" and vocabulary:
             table = _with_absent_labels(table, query, by, keys[0], list(vocabulary))

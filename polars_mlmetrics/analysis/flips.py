@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.replicated import NOISE
+from polars_mlmetrics.analysis.interval import NOISE
 from polars_mlmetrics.analysis.worst import check_ranked
 from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, checked_roles

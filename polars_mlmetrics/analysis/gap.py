@@ -8,10 +8,10 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
 from polars_mlmetrics.analysis.confidence import Confidence, check_number
+from polars_mlmetrics.analysis.interval import NOISE
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS
 from polars_mlmetrics.analysis.parts import core_of
 from polars_mlmetrics.analysis.question import Question
-from polars_mlmetrics.analysis.replicated import NOISE
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.folds import fold, matched

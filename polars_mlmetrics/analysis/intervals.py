@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence
+from polars_mlmetrics.analysis.interval import Interval, Limits
 from polars_mlmetrics.analysis.parts import core_of, range_of
-from polars_mlmetrics.analysis.replicated import Drawn, Limits, Replicable, Replicated
+from polars_mlmetrics.analysis.placed import Placed
+from polars_mlmetrics.analysis.replicated import Drawn, Replicable, Replicated
 from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
@@ -20,6 +22,8 @@ from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import Account, first_that_holds
 from polars_mlmetrics.query.results import Ends, Result
+
+T = TypeVar("T")
 
 FEW_BUCKETS, FEW_CLUSTERS = 10, 30
 SEEMS_FEW = 24
@@ -44,7 +48,7 @@ class Intervals:
         self._plan = plan
         self._confidence = confidence
         self._unit_keys = list(unit_keys)
-        self._asked: list[Replicated] = []
+        self._asked: list[Interval] = []
 
     def with_ends(self, result: Result, metric: Node) -> Result:
         """What there is to say of a metric, with the ends of its interval."""
@@ -54,37 +58,37 @@ class Intervals:
         """What there is to say of a metric, with what a wide or a tidy table tells of its interval."""
         if not tidy:
             return self.with_ends(account.result(), account.metric)
-        replicated = self.of(account.metric, account.n_rows)
+        interval = self.of(account.metric, account.n_rows)
         clusters = account.n_clusters(self._confidence.cluster)
-        result = self._with_ends(account.result(), replicated)
+        result = self._with_ends(account.result(), interval)
         assert result.ends is not None
         facts = {
-            "se": _shown(result, replicated, "se"),
+            "se": _shown(result, interval, "se"),
             "low": result.ends.low,
             "high": result.ends.high,
-            "ci_method": pl.lit("none" if replicated is None else replicated.method),
-            "ci_flag": pl.when(_is_number(result)).then(self.flag_of(account.metric, replicated, clusters)),
-            "n_buckets": None if replicated is None else replicated.column("buckets"),
+            "ci_method": pl.lit("none" if interval is None else interval.method),
+            "ci_flag": pl.when(_is_number(result)).then(self.flag_of(account.metric, interval, clusters)),
+            "n_buckets": None if interval is None else interval.column("buckets"),
             "n_clusters": clusters,
         }
         return replace(result, facts={**result.facts, **facts})
 
-    def _with_ends(self, result: Result, replicated: Replicated | None) -> Result:
-        return replace(result, ends=Ends(*(_shown(result, replicated, end) for end in ("low", "high"))))
+    def _with_ends(self, result: Result, interval: Interval | None) -> Result:
+        return replace(result, ends=Ends(*(_shown(result, interval, end) for end in ("low", "high"))))
 
-    def flag_of(self, metric: Node, replicated: Replicated | None, clusters: pl.Expr | None) -> pl.Expr:
+    def flag_of(self, metric: Node, interval: Interval | None, clusters: pl.Expr | None) -> pl.Expr:
         """The first thing to know of an interval, in a word."""
         kind = metric.interval_kind
-        if replicated is None:
+        if interval is None:
             return pl.lit(FLAGS.get(kind, "no_state"))
-        se, buckets = replicated.column("se"), replicated.column("buckets")
+        se, buckets = interval.column("se"), interval.column("buckets")
         seems_few = buckets <= SEEMS_FEW
         cases = {
-            "undefined_replicates": replicated.column("lost"),
-            "degenerate": replicated.is_degenerate(),
+            "undefined_replicates": interval.lost,
+            "degenerate": interval.is_degenerate,
             "few_buckets": buckets < FEW_BUCKETS,
             "low_n": seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few),
-            "dominant_cluster": (replicated.share > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
+            "dominant_cluster": (interval.share > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
             **self.notes(),
             "biased": pl.lit(kind == "biased"),
             "approx": se == 0,
@@ -95,16 +99,21 @@ class Intervals:
         """More to know of every interval, by flag."""
         return {}
 
-    def of(self, metric: Node, rows: pl.Expr | None = None) -> Replicated | None:
+    def of(self, metric: Node, rows: pl.Expr | None = None) -> Interval | None:
         """The interval of a metric, in columns of the table; None where it has none. `rows` counts those it uses."""
         kind, is_drawn = metric.interval_kind, self._confidence.is_bootstrap
         # A total without a bucket is another total; one of as many buckets is not.
         has_none = kind in WITHOUT_INTERVAL and not (is_drawn and kind == "total")
-        if has_none or not self._confidence.are_whole or not self._plan.merges(metric):
+        if has_none or not self._confidence.are_whole:
             return None
         name, limits = f"{INTERNAL}interval_{len(self._asked)}", self.limits_of(core_of(metric)[0])
-        replicated = Drawn if is_drawn else Replicated
-        self._asked.append(replicated(name, metric, rows, limits, self._plan, self._confidence))
+        if self._plan.merges(metric):
+            replicated = Drawn if is_drawn else Replicated
+            self._asked.append(replicated(name, metric, rows, limits, self._plan, self._confidence))
+        elif isinstance(self._plan, Plan) and Placed.can_be(metric, self._plan, self._confidence):
+            self._asked.append(Placed(name, metric, limits, self._plan, self._confidence))
+        else:
+            return None
         return self._asked[-1]
 
     def limits_of(self, core: Node) -> Limits:
@@ -112,53 +121,65 @@ class Intervals:
         method = "kg_wilson" if core.interval_kind == "kg_wilson" else "t"
         return Limits(method, *range_of(core))
 
-    def beside(self, table: pl.LazyFrame) -> pl.LazyFrame:
-        """A table of groups, or of units, with the columns of the intervals of each."""
-        return matched(table, self._table(), self._keys, how="left") if self._asked else table
+    def table(self) -> pl.LazyFrame:
+        """The plan's table of groups, or of units, with the columns of the intervals of each."""
+        # The plan comes first: a pass over its rows tells how they stand.
+        table = self._values_of(self._plan)
+        for found in self._tables():
+            table = matched(table, found, self._keys, how="left")
+        # What several columns read is a column first: inside an expression it would be worked out for each.
+        table = table.with_columns(_columns(self._asked, lambda each: each.errors()))
+        table = table.with_columns(_columns(self._asked, lambda each: each.units()))
+        return table.with_columns(_columns(self._asked, lambda each: each.ends()))
 
     @property
     def _keys(self) -> list[str]:
         return list(dict.fromkeys([*self._plan.by, *self._unit_keys]))
 
-    def _table(self) -> pl.LazyFrame:
+    def _tables(self) -> Iterator[pl.LazyFrame]:
+        """What buckets say together, of each group (or unit)."""
+        replicated = [each for each in self._asked if isinstance(each, Replicated)]
+        if replicated:
+            yield self._of_replicates(replicated)
+        yield from (each.table(self._keys) for each in self._asked if isinstance(each, Placed))
+
+    def _of_replicates(self, asked: Sequence[Replicated]) -> pl.LazyFrame:
         keys, cell = self._keys, [*self._keys, WITHOUT]
         without = self._again(Replicates(self._plan.source, self._plan.by), WITHOUT)
-        values = without.select(*cell, *self._columns(lambda each: each.values())).cache()
+        values = without.select(*cell, *_columns(asked, Replicated.values)).cache()
         is_whole = pl.col(WITHOUT).is_null()
-        whole = values.filter(is_whole).select(*keys, *self._columns(lambda each: each.of_whole()))
-        alone = self._again(self._plan.source, WITHOUT).select(*cell, *self._columns(lambda each: each.alone()))
+        whole = values.filter(is_whole).select(*keys, *_columns(asked, Replicated.of_whole))
+        alone = self._again(self._plan.source, WITHOUT).select(*cell, *_columns(asked, Replicated.alone))
         cells = matched(matched(alone, values.filter(~is_whole), cell, how="left"), whole, keys)
-        cells = cells.with_columns(self._columns(lambda each: each.difference()))
-        table = fold(cells, keys, self._columns(lambda each: each.sums()))
-        if self._confidence.is_bootstrap:
-            table = matched(table, self._of_draws(whole), keys, how="left")
-        # What several columns read is a column first: inside an expression it would be worked out for each.
-        table = table.with_columns(self._columns(lambda each: each.errors()))
-        table = table.with_columns(self._columns(lambda each: each.units()))
-        return table.with_columns(self._columns(lambda each: each.ends()))
+        cells = cells.with_columns(_columns(asked, Replicated.difference))
+        table = fold(cells, keys, _columns(asked, Replicated.sums))
+        drawn = [each for each in asked if isinstance(each, Drawn)]
+        return matched(table, self._of_draws(drawn, whole), keys, how="left") if drawn else table
 
-    def _of_draws(self, whole: pl.LazyFrame) -> pl.LazyFrame:
+    def _of_draws(self, asked: Sequence[Drawn], whole: pl.LazyFrame) -> pl.LazyFrame:
         """What the draws say together."""
-        asked = [each for each in self._asked if isinstance(each, Drawn)]
         draws = self._again(Draws(self._plan.source, self._plan.by, self._confidence.buckets), DRAW)
-        values = draws.select(*self._keys, DRAW, *self._columns(lambda each: each.values()))
+        values = draws.select(*self._keys, DRAW, *_columns(asked, Drawn.values))
         values = matched(values, whole, self._keys).with_columns(each.drawn() for each in asked)
-        return fold(values, self._keys, [column for each in asked for column in each.quantiles()])
-
-    def _columns(self, step: Callable[[Replicated], list[pl.Expr]]) -> list[pl.Expr]:
-        return [column for each in self._asked for column in step(each)]
+        return fold(values, self._keys, _columns(asked, Drawn.quantiles))
 
     def _again(self, source: Any, key: str) -> pl.LazyFrame:
         """The values of the plan by one more key, from this source."""
-        plan = self._plan.again(source, [*self._plan.by, key])
+        return self._values_of(self._plan.again(source, [*self._plan.by, key]))
+
+    def _values_of(self, plan: Replicable) -> pl.LazyFrame:
         return plan.units() if isinstance(plan, Plan) and self._unit_keys else plan.groups()
 
 
-def _shown(result: Result, replicated: Replicated | None, column: str) -> pl.Expr:
+def _columns(asked: Sequence[T], step: Callable[[T], list[pl.Expr]]) -> list[pl.Expr]:
+    return [column for each in asked for column in step(each)]
+
+
+def _shown(result: Result, interval: Interval | None, column: str) -> pl.Expr:
     """A column of the interval: null where the value is no number, or is not shown."""
-    if replicated is None:
+    if interval is None:
         return pl.lit(None, dtype=pl.Float64)
-    return pl.when(_is_number(result)).then(replicated.column(column))
+    return pl.when(_is_number(result)).then(interval.column(column))
 
 
 def _is_number(result: Result) -> pl.Expr:

@@ -3,70 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import (
-    normal_quantile,
     standard_error,
-    units_behind,
-    units_in,
-    wilson,
 )
 from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.parts import core_of, is_mean_of, is_mean_of_labels, planned_in
+from polars_mlmetrics.analysis.interval import NOISE, Interval, Limits
+from polars_mlmetrics.analysis.parts import is_mean_of, is_mean_of_labels, planned_in
 from polars_mlmetrics.engine.draws import DRAW, DRAWS
 from polars_mlmetrics.engine.pairs import PairPlan
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node, Planned
 
-NOISE = 1e-12
-"""A replicate that differs from the value by less than this share of it differs by rounding alone."""
-
 Replicable = Plan | PairPlan
 """A plan whose values are looked at without each bucket."""
 
 
-class Limits(NamedTuple):
-    """How an interval is made, and what its ends may not go beyond."""
-
-    method: str
-    low: float
-    high: float
-
-
-class Replicated:
+class Replicated(Interval):
     """One metric on the way from its replicates to its interval: the columns of each step."""
 
     def __init__(
         self, name: str, metric: Node, rows: pl.Expr | None, limits: Limits, plan: Replicable, confidence: Confidence
     ) -> None:
-        self._name = name
-        self._core, self._functions = core_of(metric)
+        super().__init__(name, metric, limits, confidence)
         self._rows = rows
-        self._limits = limits
         self._plan = plan
-        self._confidence = confidence
         self._of_clusters = [*planned_in(self._core)] if is_mean_of(self._core, confidence.cluster) else []
 
     @property
-    def method(self) -> str:
-        """How the ends are found."""
-        return self._limits.method
+    def _se(self) -> pl.Expr:
+        is_known = self.column("is_known")
+        return pl.when(is_known).then(standard_error(self.column("buckets"), self.column("squares")))
 
-    def column(self, what: str) -> pl.Expr:
-        """A column of the table."""
-        return pl.col(f"{self._name}_{what}")
+    @property
+    def _counted(self) -> pl.Expr:
+        return self.column("samples_of_all") if self._of_clusters else super()._counted
 
     @property
     def share(self) -> pl.Expr:
-        """The largest share of the rows that is in one bucket; null where they were not counted."""
-        return pl.lit(None, dtype=pl.Float64) if self._rows is None else self.column("share")
+        return pl.lit(None, dtype=pl.Float64) if self._rows is None else super().share
 
-    def _as(self, what: str, column: pl.Expr) -> pl.Expr:
-        return column.alias(f"{self._name}_{what}")
+    @property
+    def lost(self) -> pl.Expr:
+        return self.column("lost")
 
     def values(self) -> list[pl.Expr]:
         """The value, and how many labels stand behind it."""
@@ -117,67 +99,6 @@ class Replicated:
             columns["share"] = ratio(self.column("rows").max(), self.column("rows").sum())
         return [self._as(name, column) for name, column in columns.items()]
 
-    def errors(self) -> list[pl.Expr]:
-        """The standard error, and the quantile of Student's t."""
-        buckets = self.column("buckets")
-        is_known = self.column("is_known") & self.column("value_of_all").is_finite() & (buckets >= 2)
-        se = pl.when(is_known).then(standard_error(buckets, self.column("squares")))
-        quantile = pl.lit(self._confidence.quantiles()).gather(buckets)
-        return [self._as("se", se), self._as("t", quantile)]
-
-    def units(self) -> list[pl.Expr]:
-        """How many independent units of a bounded value would have this standard error."""
-        if self.method != "kg_wilson":
-            return []
-        share, error = self._in_range(self.column("value_of_all")), ratio(self.column("se"), pl.lit(self._width))
-        varies = (error > 0) & (share > 0) & (share < 1)
-        # Where nothing varies, there is what was counted to go by.
-        buckets = units_in(self.column("buckets"), self._confidence.buckets)
-        counted = self.column("samples_of_all") if self._of_clusters else buckets
-        units = pl.when(varies).then(units_behind(share, error)).otherwise(counted)
-        return [self._as("units", units * ratio(pl.lit(self._z), self.column("t")) ** 2)]
-
-    def ends(self) -> list[pl.Expr]:
-        """The ends of the interval."""
-        low, high = self._ends()
-        is_known = self.column("se").is_not_null()
-        ends = {"low": low, "high": high}
-        return [self._as(name, pl.when(is_known).then(self._applied(end))) for name, end in ends.items()]
-
-    def _ends(self) -> tuple[pl.Expr, pl.Expr]:
-        return self._wilson() if self.method == "kg_wilson" else self._symmetric()
-
-    def is_degenerate(self) -> pl.Expr:
-        """Whether nothing varies, so that there are no ends."""
-        return (self.column("se") == 0) & (self.method == "t")
-
-    def _symmetric(self) -> tuple[pl.Expr, pl.Expr]:
-        low, high = self._limits.low, self._limits.high
-        value, half = self.column("value_of_all"), self.column("t") * self.column("se")
-        half = pl.when(self.column("se") > 0).then(half)
-        return (value - half).clip(low, high), (value + half).clip(low, high)
-
-    def _wilson(self) -> tuple[pl.Expr, pl.Expr]:
-        low, high = wilson(self._in_range(self.column("value_of_all")), self.column("units"), self._z)
-        return self._limits.low + self._width * low, self._limits.low + self._width * high
-
-    def _in_range(self, value: pl.Expr) -> pl.Expr:
-        """Where a value lies in its range, from 0 to 1."""
-        return ratio(value - self._limits.low, pl.lit(self._width)).clip(0, 1)
-
-    def _applied(self, end: pl.Expr) -> pl.Expr:
-        for function in self._functions:
-            end = getattr(end, function.function)(**dict(function.arguments))
-        return end.cast(pl.Float64)
-
-    @property
-    def _width(self) -> float:
-        return self._limits.high - self._limits.low
-
-    @property
-    def _z(self) -> float:
-        return normal_quantile(self._confidence.level)
-
 
 class Drawn(Replicated):
     """One metric on the way from its draws to its interval. Of replicates it is known how many buckets tell of it."""
@@ -205,20 +126,23 @@ class Drawn(Replicated):
         }
         return [self._as(name, column) for name, column in columns.items()]
 
-    def errors(self) -> list[pl.Expr]:
-        """The standard error, of at least half of the draws."""
-        is_known = self.column("value_of_all").is_finite() & (self.column("buckets") >= 2)
-        is_known &= self.column("draws") * 2 >= DRAWS
-        lost = self.column("lost_in_draws")
+    @property
+    def lost(self) -> pl.Expr:
+        return self.column("lost_in_draws")
+
+    @property
+    def _se(self) -> pl.Expr:
+        is_known = self.column("draws") * 2 >= DRAWS
         if self._core.interval_kind == "total":
             # What was not drawn has a total of 0, and no value that says so.
-            is_known &= ~lost
-        return [self._as("se", pl.when(is_known).then(self.column("deviation"))), self._as("lost", lost)]
+            is_known &= ~self.lost
+        return pl.when(is_known).then(self.column("deviation"))
 
+    @property
     def is_degenerate(self) -> pl.Expr:
         """Whether nothing varies, so that there are no ends."""
         return self.column("se").is_not_null() & (self.column("lowest") == self.column("highest"))
 
     def _ends(self) -> tuple[pl.Expr, pl.Expr]:
-        low, high = (pl.when(~self.is_degenerate()).then(self.column(end)) for end in ("lowest", "highest"))
+        low, high = (pl.when(~self.is_degenerate).then(self.column(end)) for end in ("lowest", "highest"))
         return low, high

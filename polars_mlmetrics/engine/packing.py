@@ -91,6 +91,37 @@ def truth_in_key(key: pl.Expr) -> pl.Expr:
     return low % 2 == 1
 
 
+BUCKETS_IN_KEY = 2**7
+"""How many buckets a sort key has room for, where its code has seven bits less."""
+
+
+def short(code: pl.Expr) -> pl.Expr:
+    """A code without seven of its bits."""
+    return code // BUCKETS_IN_KEY
+
+
+def with_bucket(key: pl.Expr, bucket: pl.Expr) -> pl.Expr:
+    """A sort key of a short code, and below it a bucket."""
+    return key * BUCKETS_IN_KEY + bucket.cast(pl.UInt128)
+
+
+def without_bucket(key: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """The sort key and the bucket again."""
+    _, low = halves(key)
+    return key // BUCKETS_IN_KEY, low % BUCKETS_IN_KEY
+
+
+def cell_of(code: pl.Expr, truth: pl.Expr, bucket: pl.Expr) -> pl.Expr:
+    """An even short code, the truth and a bucket as one number."""
+    return (code + truth.cast(pl.UInt64)) * BUCKETS_IN_KEY + bucket
+
+
+def parts_of_cell(cell: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """The short code, the truth and the bucket again."""
+    code = cell // BUCKETS_IN_KEY
+    return even(code), code % 2 == 1, (cell % BUCKETS_IN_KEY).cast(pl.Int64)
+
+
 def is_of_code(change: pl.Expr) -> pl.Expr:
     """Whether a change of a key, the bits that two do not have in common, is one of its code."""
     return change >= 2**65

@@ -14,7 +14,8 @@ import polars as pl
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.folds import CODE, Fold, fold, fold_rows, joined, matched, take_columns, two_of_one_name
 from polars_mlmetrics.engine.packing import number_of_group, small_of_code
-from polars_mlmetrics.engine.ranking import UNIT, Ranking, take_share
+from polars_mlmetrics.engine.placements import RankingByBucket
+from polars_mlmetrics.engine.ranking import UNIT, Order, Ranking, take_share
 from polars_mlmetrics.engine.ranking_by_id import NUMBER
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.values import Columns, Values
@@ -102,8 +103,7 @@ class Partial:
         """Take in a measure and whatever its formula asks for."""
         self.take(recorder, [*recorder.folded, *recorder.run_rows])
         for order, statistics, shares, counts in recorder.ranked:
-            same = (order.rows, order.number, order.truth, order.name, list(order.held))
-            ranking = self.rankings.setdefault(identity(same), Ranking(order, self.unit_keys))
+            ranking = self.rankings.setdefault(_name_of(order), Ranking(order, self.unit_keys))
             for name, share in shares.items():
                 take_share(ranking.shares, name, share)
             if self.grain == "sample":
@@ -118,6 +118,19 @@ class Partial:
             for ranking in self.rankings.values():
                 ranking.counts.clear()
         self.values.measures.append((recorder, columns))
+
+    def place(self, recorder: Recorder, bucket: str) -> None:
+        """Have the pass that ranks the rows of a formula tell how those of each bucket stand."""
+        name = _name_of(recorder.ranked[0].order)
+        ranking = self.rankings[name]
+        if not isinstance(ranking, RankingByBucket):
+            self.rankings[name] = RankingByBucket.of(ranking, bucket)
+
+    def placements(self, recorder: Recorder) -> pl.LazyFrame:
+        """How the rows of each unit and bucket stand, as the pass has told it."""
+        ranking = self.rankings[_name_of(recorder.ranked[0].order)]
+        assert isinstance(ranking, RankingByBucket)
+        return ranking.placements
 
     def take(self, recorder: Recorder, statistics: Sequence[Statistic]) -> None:
         """Fold statistics of a formula, with what else they read."""
@@ -217,3 +230,8 @@ class Partial:
         [sample] = self.keys
         named = [number_of_group(pl.col(UNIT)).alias(NUMBER), small_of_code(pl.col(UNIT)).alias(sample)]
         return self.values.sums(self.values.of_units(units.with_columns(named), [NUMBER, sample]), [NUMBER])
+
+
+def _name_of(order: Order) -> tuple[object, ...]:
+    """What tells an order from others."""
+    return tuple(identity((order.rows, order.number, order.truth, order.name, list(order.held))))

@@ -17,6 +17,7 @@ import polars as pl
 from polars_mlmetrics.engine.asked import Asked, Readings
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.partials import Partial
+from polars_mlmetrics.engine.placements import moved_by_bucket
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -45,6 +46,22 @@ class Plan(Asked):
     def size(self, metric: Node) -> pl.Expr:
         """What the rounding of a value is measured by."""
         return self.value(metric).cast(pl.Float64).abs()
+
+    def can_place(self, measure: Measure) -> bool:
+        """Whether how its rows stand says how far each bucket of them moves its value."""
+        return measure.declaration.influence is not None and any(self._recorder(measure).ranked)
+
+    def place(self, measure: Measure, bucket: str) -> None:
+        """Ask for it, with the column that says which bucket a row is in."""
+        self.add(measure)
+        recorder = self._recorder(measure)
+        self._partial_of(recorder).place(recorder, bucket)
+
+    def moved(self, measure: Measure, bucket: str) -> pl.LazyFrame:
+        """One row a group (or a unit that is not settled) and bucket: how far it moves the value. The plan is made."""
+        recorder = self._recorder(measure)
+        partial = self._partial_of(recorder)
+        return moved_by_bucket(measure, partial.placements(recorder), self.by, partial.unit_keys, bucket)
 
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
         recorder = self._recorder(measure)

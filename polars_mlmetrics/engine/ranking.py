@@ -31,9 +31,10 @@ from polars_mlmetrics.engine.packing import (
 )
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.statistic import Share, Statistic, folded
+from polars_mlmetrics.formula.statistic import Share, Statistic, merged
 
-STANDINGS = ("place", "above", "rank", "true_place", "true_above", "true_rank")
+AMONG_TRUE = ("true_place", "true_above", "true_rank")
+STANDINGS = ("place", "above", "rank", *AMONG_TRUE)
 """What the pass gives for a row: its place, and how many rows are above its tie, and down to the end of it; the same
 among the true rows alone."""
 
@@ -45,7 +46,7 @@ TABLE = 1_000
 UNIT = f"{INTERNAL}pass:unit"
 """The code of a unit."""
 
-_KEY, _CHANGE, _TRUE, _NEW_UNIT, _NEW_TIE, _LAST_OF_UNIT, _LAST_OF_TIE, _UPTO, _BEFORE_UNIT, _BEFORE_TIE = (
+KEY, _CHANGE, TRUE, NEW_UNIT, NEW_TIE, LAST_OF_UNIT, _LAST_OF_TIE, _UPTO, _BEFORE_UNIT, _BEFORE_TIE = (
     f"{INTERNAL}pass:{name}"
     for name in (
         *("key", "change", "true", "new_unit", "new_tie", "last_of_unit", "last_of_tie"),
@@ -105,8 +106,13 @@ class Ranking:
         code = pl.col(UNIT)
         # Two units of one code would be ranked as one: an error here, never a wrong number.
         clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
-        coded = units.with_columns(even(code_of(self.unit)).alias(UNIT)).with_columns(code + clash)
-        return self.join_to_coded(coded, rows, code_of(self.unit)).drop(UNIT)
+        coded = units.with_columns(even(self.code).alias(UNIT)).with_columns(code + clash)
+        return self.join_to_coded(coded, rows, self.code).drop(UNIT)
+
+    @property
+    def code(self) -> pl.Expr:
+        """The code of a unit, from its keys."""
+        return code_of(self.unit)
 
     def join_to_coded(self, units: pl.LazyFrame, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """The statistics, beside those of units that have a code already, another each."""
@@ -118,10 +124,8 @@ class Ranking:
 
     def table(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """One row a unit: rows of one code are of one. A unit without a row that the statistics are of is not there."""
-        # As columns first: what several statistics read is then computed once; inside an aggregation it would not be.
-        columns = [statistic.bare.alias(statistic.name) for statistic in self.statistics.values()]
-        folds = [folded(pl.col(statistic.name), statistic.monoid) for statistic in self.statistics.values()]
-        ranked = self._ranked(self._in_order(rows, code))
+        ranked = self.placed(self.counted(self.in_order(rows, code)))
+        columns, folds = self.columns(), merged(self.statistics.values())
         if not self.counts:
             return fold(ranked.select(UNIT, *columns), [UNIT], folds)
         upto = pl.col(_UPTO)
@@ -129,47 +133,61 @@ class Ranking:
         last = dict(zip(("place", "true_place"), counts_of(upto), strict=True))
         return units.with_columns(last[place].alias(name) for name, place in self.counts.items()).drop(_UPTO)
 
+    def columns(self) -> list[pl.Expr]:
+        """What the statistics fold."""
+        # As columns first: what several statistics read is then computed once; inside an aggregation it would not be.
+        return [statistic.bare.alias(statistic.name) for statistic in self.statistics.values()]
+
     @property
-    def _is_of_true_rows(self) -> bool:
+    def is_of_true_rows(self) -> bool:
+        """Whether every statistic is."""
         return all(same_expression(statistic.only, self.order.truth) for statistic in self.statistics.values())
+
+    @property
+    def leaves_others_out(self) -> bool:
+        """Whether the rows that are not true have done their part once they are counted."""
+        return self.is_of_true_rows
 
     def _carried(self) -> list[str]:
         """The columns that statistics read, and that neither the pass gives nor the key holds."""
         read = {name for statistic in self.statistics.values() for name in statistic.reads}
         given = {standing(name).meta.output_name() for name in self.shares}
-        given |= {self._standing(name).meta.output_name() for name in STANDINGS}
+        given |= {self.stands(name).meta.output_name() for name in STANDINGS}
         return sorted(read - given - self.order.held.keys())
 
-    def _in_order(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
+    def in_order(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """The rows that count, sorted by their keys."""
-        carried, key = self._carried(), pl.col(_KEY)
-        packed = sort_key(code, self.order.number, self.order.truth)
-        # One column is sorted much faster than a table, so the key holds what it can.
-        rows = rows.select(pl.when(self.order.rows).then(packed).alias(_KEY), *carried)
-        return rows.filter(key.is_not_null()).sort(_KEY)
+        return self.sorted_by(sort_key(code, self.order.number, self.order.truth), rows)
 
-    def _ranked(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Rows in order, with all that the pass gives for them."""
-        key, upto, new_unit, new_tie = map(pl.col, (_KEY, _UPTO, _NEW_UNIT, _NEW_TIE))
-        true, before_unit, before_tie, last_of_unit = map(pl.col, (_TRUE, _BEFORE_UNIT, _BEFORE_TIE, _LAST_OF_UNIT))
-        place, above, rank, true_place, true_above, true_rank = (self._standing(name) for name in STANDINGS)
+    def sorted_by(self, packed: pl.Expr, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows that count, sorted by a number of each."""
+        carried, key = self._carried(), pl.col(KEY)
+        # One column is sorted much faster than a table, so the key holds what it can.
+        rows = rows.select(pl.when(self.order.rows).then(packed).alias(KEY), *carried)
+        return rows.filter(key.is_not_null()).sort(KEY)
+
+    def counted(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows in order, each with how many rows, and how many true ones, are above it and down to it."""
+        key, upto, new_unit, new_tie = map(pl.col, (KEY, _UPTO, NEW_UNIT, NEW_TIE))
+        true, before_unit, before_tie, last_of_unit = map(pl.col, (TRUE, _BEFORE_UNIT, _BEFORE_TIE, LAST_OF_UNIT))
+        place, above, rank, true_place, true_above, true_rank = (self.stands(name) for name in STANDINGS)
         # What a row's key does not have in common with the one before.
         rows = rows.with_columns((key ^ key.shift(1)).alias(_CHANGE))
         change, one = pl.col(_CHANGE), two_counts(pl.lit(1), truth_in_key(key))
         rows = rows.with_columns(
-            is_of_code(change).fill_null(True).alias(_NEW_UNIT),
-            is_of_number(change).fill_null(True).alias(_NEW_TIE),
-            truth_in_key(key).alias(_TRUE),
+            is_of_code(change).fill_null(True).alias(NEW_UNIT),
+            is_of_number(change).fill_null(True).alias(NEW_TIE),
+            truth_in_key(key).alias(TRUE),
             # How many rows there are up to a row, and how many true ones.
             _as(upto, one.cum_sum()),
         )
         rows = rows.with_columns(
-            _as(before_unit, _at_first(new_unit, upto - one)),
-            _as(before_tie, _at_first(new_tie, upto - one)),
+            _as(before_unit, at_first(new_unit, upto - one)),
+            _as(before_tie, at_first(new_tie, upto - one)),
             _as(last_of_unit, new_unit.shift(-1, fill_value=True)),
         )
         rows = self._with_shared_sums(rows)
-        if self._is_of_true_rows:
+        if self.leaves_others_out:
             rows = rows.filter(true | last_of_unit if self.counts else true)
         rows = rows.with_columns(upto - before_unit)
         rows_upto, trues_upto = counts_of(upto)
@@ -183,18 +201,23 @@ class Ranking:
             changes(before_tie).shift(-1, fill_value=True).alias(_LAST_OF_TIE),
             code_in_key(key).alias(UNIT),
         )
-        rows = rows.with_columns(_as(rank, _at_last(place)), _as(true_rank, _at_last(true_place)))
-        if not self._is_of_true_rows:
-            rows = rows.with_columns(pl.when(true).then(each) for each in (true_place, true_above, true_rank))
+        rows_down, trues_down = counts_of(at_last(upto))
+        return rows.with_columns(_as(rank, rows_down), _as(true_rank, trues_down))
+
+    def placed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The same rows with all that the pass gives for them: places among the true rows only where they are true."""
+        if not self.is_of_true_rows:
+            rows = rows.with_columns(pl.when(pl.col(TRUE)).then(self.stands(name)) for name in AMONG_TRUE)
         shared = (_as(standing(name), self._shared(name, share)) for name, share in self.shares.items())
         return rows.with_columns(*shared, *self._given_back())
 
-    def _standing(self, name: str) -> pl.Expr:
+    def stands(self, name: str) -> pl.Expr:
+        """The column of this order in which the pass tells it."""
         return standing(self.order.name + name)
 
     def _given_back(self) -> Iterator[pl.Expr]:
         for column, (is_truth, dtype) in self.order.held.items():
-            value = pl.col(_TRUE) if is_truth else number_in_key(pl.col(_KEY))
+            value = pl.col(TRUE) if is_truth else number_in_key(pl.col(KEY))
             yield value.cast(dtype).alias(column)
 
     def _with_shared_sums(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -204,15 +227,15 @@ class Ranking:
         worth = {name: share.worth(place) for name, share in summed.items()}
         rows = rows.with_columns(_as(standing(name), as_fixed_point(of).cum_sum()) for name, of in worth.items())
         return rows.with_columns(
-            _as(_before(name), _at_first(pl.col(_NEW_TIE), standing(name).shift(1, fill_value=0))) for name in summed
+            _as(_before(name), at_first(pl.col(NEW_TIE), standing(name).shift(1, fill_value=0))) for name in summed
         )
 
     def _shared(self, name: str, share: Share) -> pl.Expr:
-        rank, above = self._standing("rank"), self._standing("above")
+        rank, above = self.stands("rank"), self.stands("above")
         if _is_in_table(share):
             total = _sum_upto(rank, share) - _sum_upto(above, share)
         else:
-            total = _at_last(standing(name)) - _before(name)
+            total = at_last(standing(name)) - _before(name)
         mean = ratio(from_fixed_point(total), rank - above)
         return pl.when(rank - above == 1).then(share.worth(rank)).otherwise(mean)
 
@@ -236,11 +259,11 @@ def _as(column: pl.Expr, value: pl.Expr) -> pl.Expr:
     return value.alias(column.meta.output_name())
 
 
-def _at_first(first: pl.Expr, value: pl.Expr) -> pl.Expr:
+def at_first(first: pl.Expr, value: pl.Expr) -> pl.Expr:
     """The value at the first row of each run, on all its rows."""
     return pl.when(first).then(value).forward_fill()
 
 
-def _at_last(value: pl.Expr) -> pl.Expr:
+def at_last(value: pl.Expr) -> pl.Expr:
     """The value at the last row of each tie, on all its rows."""
     return pl.when(pl.col(_LAST_OF_TIE)).then(value).backward_fill()

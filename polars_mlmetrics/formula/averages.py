@@ -104,6 +104,10 @@ class Settlement:
             return settled
         return pl.when((sums["unknown"] == 0) | settled.is_nan()).then(settled)
 
+    def weight_of_all(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
+        """The weight of all units of a mean that have a value, absent labels of the vocabulary among them."""
+        return sums["weight"] + self._absent_weight(sums) if self._adds_absent else sums["weight"]
+
     def undefined_units(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         """How many units are undefined, absent labels of the vocabulary among them."""
         if self.average == "sum":  # a count is never undefined
@@ -116,12 +120,11 @@ class Settlement:
         return self.undefined is not None and self.labels is not None
 
     def _mean(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
-        total, weight, sizes = sums["total"], sums["weight"], sums.get("sizes")
+        total, weight, sizes = sums["total"], self.weight_of_all(sums), sums.get("sizes")
         if self._adds_absent:
             absent = self._absent_weight(sums)
             # Without an absent label nothing is added, also where 0 times infinity would be NaN.
             total += pl.when(absent != 0).then(absent * pl.lit(self.undefined)).otherwise(0.0)
-            weight += absent
             sizes = None if sizes is None else pl.lit(math.fsum(map(abs, self._weights_of_vocabulary())))
         return ratio(total, weight if sizes is None else unless_rounding(weight, sizes))
 

@@ -15,6 +15,7 @@ import polars as pl
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.parameters import TO_MERGE
+from polars_mlmetrics.formula.placements import Influence
 from polars_mlmetrics.formula.shared import Decision
 
 PACKAGE = __name__.partition(".")[0]
@@ -44,6 +45,8 @@ class Declaration:
     """Whether its value is the points of a curve, and not a number."""
     interval: Interval | None = None
     """What kind of interval it has, where its range does not say."""
+    influence: Influence | None = None
+    """How far each bucket of rows moves its value, where how its rows stand says so."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.formula.__doc__)

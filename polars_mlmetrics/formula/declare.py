@@ -15,6 +15,7 @@ from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Interva
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameters
+from polars_mlmetrics.formula.placements import Influence
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.unit import Unit
 
@@ -30,6 +31,7 @@ def metric(
     counts: bool = False,
     needs_negatives: bool = True,
     interval: Interval | None = None,
+    influence: Influence | None = None,
 ) -> Callable[[Callable[Concatenate[Unit, P], pl.Expr]], Callable[P, Metric]]:
     """Declare a metric: a function of a `Unit` that returns the value of one unit of rows.
 
@@ -39,7 +41,9 @@ def metric(
     if the value is right without the negatives that were not returned: only such a metric takes a table that
     `with_truths` made without `n_labels`. `interval` is the kind of its interval: "kg_wilson" where the range is
     finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "biased" where the
-    value is not right on average: the first two have none.
+    value is not right on average: the first two have none. `influence` is for a metric that needs all rows at once,
+    such as an exact curve, and whose interval is known from how the rows of each bucket stand among the others: see
+    `polars_mlmetrics.formula.placements`.
 
     Examples
     --------
@@ -54,7 +58,8 @@ def metric(
     """
 
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
-        declaration = Factory(formula, grain, range, best, undefined_when, counts, needs_negatives, interval=interval)
+        facts = (grain, range, best, undefined_when, counts, needs_negatives)
+        declaration = Factory(formula, *facts, interval=interval, influence=influence)
         known = CATALOGUE.get(declaration.name)
         if known is not None and known.formula.__module__ != formula.__module__:
             owner = known.formula.__module__

@@ -10,10 +10,37 @@ from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.curve import Bins, Curve, Grid, curve_of
 from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, PositiveShare, Share
+from polars_mlmetrics.formula.placements import Influence, Placements
 from polars_mlmetrics.formula.unit import Unit
 
 
-@metric(range=(0, 1), best="max", undefined_when="one class only")
+def _auc_of(unit: Placements) -> pl.Expr:
+    pairs = unit.positives * unit.negatives
+    return ratio(pairs - unit.lost, pairs)
+
+
+def _auc_moved(bucket: Placements, unit: Placements) -> pl.Expr:
+    """How far the rows of a bucket are from the value, in the mean over true rows and in that over the others."""
+    auc = _auc_of(unit)
+    of_true = bucket.positives - ratio(bucket.lost, unit.negatives) - auc * bucket.positives
+    of_others = ratio(bucket.won, unit.positives) - auc * bucket.negatives
+    return ratio(of_true, unit.positives) + ratio(of_others, unit.negatives)
+
+
+def _precision_of(unit: Placements) -> pl.Expr:
+    return ratio(unit.precision, unit.positives)
+
+
+def _precision_moved(bucket: Placements, unit: Placements) -> pl.Expr:
+    return ratio(bucket.precision - _precision_of(unit) * bucket.positives + bucket.added, unit.positives)
+
+
+AUC = Influence(_auc_of, _auc_moved)
+GINI = Influence(lambda unit: 2 * _auc_of(unit) - 1, lambda bucket, unit: 2 * _auc_moved(bucket, unit))
+PRECISION = Influence(_precision_of, _precision_moved)
+
+
+@metric(range=(0, 1), best="max", undefined_when="one class only", influence=AUC)
 def roc_auc(
     u: Unit,
     *,
@@ -65,7 +92,7 @@ def _partial_auc(curve: Curve, max_fpr: float) -> pl.Expr:
     return 0.5 + 0.5 * ratio(area - by_chance, pl.lit(max_fpr - by_chance))
 
 
-@metric(range=(-1, 1), best="max", undefined_when="one class only")
+@metric(range=(-1, 1), best="max", undefined_when="one class only", influence=GINI)
 def gini(
     u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
@@ -73,7 +100,7 @@ def gini(
     return 2 * _auc(u, bins, grid) - 1
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positives")
+@metric(range=(0, 1), best="max", undefined_when="no positives", influence=PRECISION)
 def average_precision(
     u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:

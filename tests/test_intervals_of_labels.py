@@ -44,8 +44,8 @@ def test_only_what_has_an_interval_is_flagged() -> None:
     assert dict(table.select("label", "ci_flag").rows())["d"] is None
     assert dict(table.select("label", "recall_low").rows())["d"] is None
     assert table["ci_flag"].null_count() == 1
-    exact = mlm.worst(users(), mlm.roc_auc(average="macro"), ci=0.95)
-    assert exact.select("roc_auc_low", "ci_flag").null_count().row(0) == (4, 4)
+    exact = mlm.worst(users(), mlm.ks(average="macro"), ci=0.95)
+    assert exact.select("ks_low", "ci_flag").null_count().row(0) == (4, 4)
 
 
 def test_columns_are_kept_beside_intervals() -> None:

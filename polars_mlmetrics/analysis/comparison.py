@@ -12,16 +12,17 @@ import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.differences import COLUMNS, Differences, row_of_nothing
-from polars_mlmetrics.analysis.pairing import N_UNPAIRED, Pairing
+from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Pairing
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.metrics.decisions import n_samples
+from polars_mlmetrics.metrics.decisions import n_rows
 from polars_mlmetrics.query.account import first_that_holds
 from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Query
@@ -41,6 +42,8 @@ class Part(NamedTuple):
 
 class Comparison(ABC):
     """Models that are compared with a baseline. The last by column of the query is that of the models."""
+
+    pairs_are_known: bool
 
     def __init__(
         self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None, adjust: Adjust
@@ -67,8 +70,12 @@ class Comparison(ABC):
         """The candidates, together where they have the same pairs."""
 
     @abstractmethod
-    def _n_pairs(self, plan: PairPlan) -> pl.Expr | None:
-        """How many pairs there are in a group."""
+    def _n_rows(self, plan: PairPlan) -> pl.Expr | None:
+        """How many rows of a candidate there are in a group; None where they are not counted."""
+
+    @abstractmethod
+    def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
+        """A table of groups, with how many pairs there are; null where that is not known."""
 
     @abstractmethod
     def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
@@ -107,9 +114,10 @@ class Comparison(ABC):
         """One row a group and candidate, with a list of what is said of each metric."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
-        differences = Differences(plan, self._confidence, self._n_pairs(plan))
+        differences = Differences(plan, self._confidence, self._n_rows(plan), pairs_are_known=self.pairs_are_known)
         rows = [differences.row(metric) for metric in self._query.metrics]
-        return differences.table().select(*plan.by, pl.concat_list(rows).alias(ROWS))
+        table = self._with_pairs(differences.table(), plan.by, by[len(self._by) :])
+        return table.select(*plan.by, pl.concat_list(rows).alias(ROWS))
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""
@@ -150,6 +158,8 @@ class Comparison(ABC):
 class OfLog(Comparison):
     """Models in a log: the samples of each pair are the same."""
 
+    pairs_are_known = True
+
     def _models(self) -> pl.LazyFrame:
         return self._rows.select(self._model.column)
 
@@ -174,8 +184,8 @@ class OfLog(Comparison):
     @cached_property
     def _pairing(self) -> Pairing:
         known = all_of([self._table.score.is_not_null(), self._table.truth.is_not_null()])
-        sliced_by = [key.column for key in self._query.slice_keys]
-        keys = self._by, self._table.sample, sliced_by, self._model.column
+        slicings = [[key.column for key in keys] for keys in self._query.groupings]
+        keys = self._by, self._table.sample, slicings, self._model.column
         return Pairing(self._rows, known, *keys, self._baseline, self._candidates)
 
     def _parts(self, slicing: Sequence[str]) -> list[Part]:
@@ -191,9 +201,12 @@ class OfLog(Comparison):
     def _sources(self) -> dict[int, Source]:
         return {}
 
-    def _n_pairs(self, plan: PairPlan) -> pl.Expr:
-        (measure,) = n_samples().tree.on_the_rest(self._table.roles()).measures()
+    def _n_rows(self, plan: PairPlan) -> pl.Expr:
+        (measure,) = n_rows().tree.on_the_rest(self._table.roles()).measures()
         return plan.values(measure)[0]
+
+    def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
+        return matched(table, self._pairing.n_pairs(slicing), keys, how="left")
 
     def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
         unpaired = self._pairing.n_unpaired(slicing)
@@ -206,6 +219,8 @@ class OfLog(Comparison):
 class OfState(Comparison):
     """Models in a state, which has no samples: all rows of each, bucket by bucket."""
 
+    pairs_are_known = False
+
     def __init__(self, source: StateRows, *asked: Any) -> None:
         super().__init__(*asked)
         self._source = source
@@ -216,8 +231,11 @@ class OfState(Comparison):
     def _parts(self, slicing: Sequence[str]) -> list[Part]:
         return [Part(self._candidates, self._source)]
 
-    def _n_pairs(self, plan: PairPlan) -> None:
+    def _n_rows(self, plan: PairPlan) -> None:
         return None
+
+    def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
+        return table.with_columns(pl.lit(None, dtype=pl.Int64).alias(N_PAIRS))
 
     def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
         return table.with_columns(pl.lit(None, dtype=pl.Int64).alias(N_UNPAIRED))

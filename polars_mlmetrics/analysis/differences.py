@@ -11,6 +11,7 @@ from polars_mlmetrics.analysis.bounds import p_value
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.interval import NOISE, Limits
 from polars_mlmetrics.analysis.intervals import Intervals
+from polars_mlmetrics.analysis.pairing import N_PAIRS
 from polars_mlmetrics.analysis.parts import core_of, planned_in, range_of
 from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -44,23 +45,26 @@ POWER = 0.8
 class Differences(Intervals):
     """The intervals of differences, and what is said of each."""
 
-    def __init__(self, plan: PairPlan, confidence: Confidence, n_pairs: pl.Expr | None) -> None:
+    def __init__(
+        self, plan: PairPlan, confidence: Confidence, n_rows: pl.Expr | None, *, pairs_are_known: bool
+    ) -> None:
         super().__init__(plan, confidence)
         self._pairs = plan
-        self._n_pairs = n_pairs
+        self._n_rows = n_rows
+        self._pairs_are_known = pairs_are_known
 
     def limits_of(self, core: Node) -> Limits:
         low, high = range_of(core)
         return Limits("t", low - high, high - low)
 
     def notes(self) -> dict[str, pl.Expr]:
-        return {"pairs_unknown": pl.lit(self._n_pairs is None)}
+        return {"pairs_unknown": pl.lit(not self._pairs_are_known)}
 
     def row(self, metric: Node) -> pl.Expr:
         """What is said of one metric, as a struct."""
         # A difference of rounded values has no interval: it is that of the values themselves.
         core, _ = core_of(metric)
-        replicated = self.of(core, self._n_pairs)
+        replicated = self.of(core, self._n_rows)
         value, baseline_value = (side.cast(pl.Float64) for side in self._pairs.values(metric))
         difference = value - baseline_value
         is_noise = difference.abs() <= NOISE * (value.abs() + baseline_value.abs())
@@ -70,10 +74,10 @@ class Differences(Intervals):
             "value": value,
             "baseline_value": baseline_value,
             "difference": pl.when(is_noise).then(0.0).otherwise(difference),
-            "n_pairs": self._n_pairs,
+            "n_pairs": pl.col(N_PAIRS),
             "n_undefined": self._undefined(metric, lambda name: name),
             "n_undefined_baseline": self._undefined(metric, named_of_baseline),
-            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, self._n_pairs)),
+            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, pl.col(N_PAIRS))),
         }
         if replicated is not None:
             se, buckets = replicated.column("se"), replicated.column("buckets")

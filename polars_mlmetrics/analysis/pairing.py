@@ -14,7 +14,7 @@ from polars_mlmetrics.engine.pairs import PAIR
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
 
-N_UNPAIRED = f"{INTERNAL}n_unpaired"
+N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
 _LOWEST, _HIGHEST, _HAS_BASELINE = (f"{INTERNAL}{name}" for name in ("lowest_code", "highest_code", "has_baseline"))
 
 
@@ -37,7 +37,7 @@ class Pairing:
         known: pl.Expr,
         by: Sequence[str],
         sample: Sequence[str],
-        sliced_by: Sequence[str],
+        slicings: Sequence[Sequence[str]],
         model: str,
         baseline: Any,
         candidates: pl.Series,
@@ -46,7 +46,8 @@ class Pairing:
         self._known = rows.filter(known)
         self._by = list(by)
         self._sample = list(sample)
-        self._sliced_by = list(sliced_by)
+        self._slicings = [tuple(slicing) for slicing in slicings]
+        self._sliced_by = list(dict.fromkeys(column for slicing in slicings for column in slicing))
         self._model = model
         self._baseline = pl.lit(baseline, dtype=candidates.dtype)
         self._candidates = candidates
@@ -92,16 +93,59 @@ class Pairing:
         own = rows.filter(self._is(candidate) | self._is(self._baseline)).cache()
         return Part(pl.Series([candidate], dtype=self._candidates.dtype), own)
 
+    def n_pairs(self, slicing: Sequence[str]) -> pl.LazyFrame:
+        """How many pairs each candidate has, by group."""
+        keys, found = [*self._by, *slicing], self._counts[tuple(slicing)]
+        counts = [found]
+        if slicing and not self._varied.is_empty():
+            rows = matched(self._varied.lazy(), self._known, list(self._varied.columns))
+            samples = fold(rows, list(dict.fromkeys([*keys, *self._sample])), self._has_each())
+            counts.append(fold(samples, keys, self._of_both()).collect())
+        tables = []
+        for place, candidate in enumerate(self._candidates):
+            named = [pl.lit(candidate, dtype=self._candidates.dtype).alias(PAIR), pl.col(_has(place)).alias(N_PAIRS)]
+            tables += [count.lazy().select(*keys, *named) for count in counts]
+        return fold(pl.concat(tables), [*keys, PAIR], [pl.col(N_PAIRS).sum().cast(pl.Int64)])
+
     @cached_property
+    def _seen(self) -> list[pl.DataFrame]:
+        """The samples that are not alike, and how many pairs are in each group of each slicing."""
+        columns = [column for column in self._sliced_by if column not in {*self._by, *self._sample}]
+        code = code_of(columns) if columns else pl.lit(0)
+        bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
+        keys = list(dict.fromkeys([*self._by, *self._sample]))
+        told = [*self._has_each(), *bounds, *(pl.col(column).first() for column in columns)]
+        samples = fold(self._known, keys, told)
+        lacks = [pl.col(_has(place)) != pl.col(_HAS_BASELINE) for place in range(len(self._candidates))]
+        varies = pl.col(_LOWEST) != pl.col(_HIGHEST)
+        alike = {slicing: samples.filter(~varies) if slicing else samples for slicing in self._slicings}
+        counts = [fold(part, [*self._by, *slicing], self._of_both()) for slicing, part in alike.items()]
+        return pl.collect_all([samples.filter(any_of([*lacks, varies])).drop(columns), *counts])
+
+    @property
     def _odd(self) -> pl.DataFrame:
         """The samples that some model lacks, or that have several values of a column of slices."""
+        return self._seen[0]
+
+    @property
+    def _counts(self) -> dict[tuple[str, ...], pl.DataFrame]:
+        return dict(zip(self._slicings, self._seen[1:], strict=True))
+
+    @cached_property
+    def _varied(self) -> pl.DataFrame:
+        """The samples that have several values of a column of slices."""
+        keys = list(dict.fromkeys([*self._by, *self._sample]))
+        return self._odd.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(keys)
+
+    def _has_each(self) -> list[pl.Expr]:
+        """Whether the baseline and each candidate have a row of a sample."""
         has = [self._is(candidate).any().alias(_has(place)) for place, candidate in enumerate(self._candidates)]
-        code = code_of(self._sliced_by) if self._sliced_by else pl.lit(0)
-        bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
-        keys = [*self._by, *self._sample]
-        samples = fold(self._known, keys, [self._is(self._baseline).any().alias(_HAS_BASELINE), *has, *bounds])
-        lacks = [pl.col(_has(place)) != pl.col(_HAS_BASELINE) for place in range(len(self._candidates))]
-        return samples.filter(any_of([*lacks, pl.col(_LOWEST) != pl.col(_HIGHEST)])).collect()
+        return [self._is(self._baseline).any().alias(_HAS_BASELINE), *has]
+
+    def _of_both(self) -> list[pl.Expr]:
+        """How many samples each candidate shares with the baseline."""
+        places = range(len(self._candidates))
+        return [(pl.col(_has(place)) & pl.col(_HAS_BASELINE)).sum().alias(_has(place)) for place in places]
 
     def _apart(self, candidate: Any) -> pl.DataFrame:
         """The samples that the candidate or the baseline lacks in a by group."""
@@ -111,8 +155,7 @@ class Pairing:
     def _cut(self, candidate: Any, slicing: Sequence[str]) -> pl.DataFrame:
         """The samples that both have, but one of them not in this slice."""
         keys = list(dict.fromkeys([*self._by, *self._sample]))
-        varied = self._odd.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(keys)
-        varied = varied.join(self._apart(candidate), on=keys, how="anti", nulls_equal=True)
+        varied = self._varied.join(self._apart(candidate), on=keys, how="anti", nulls_equal=True)
         rows = matched(varied.lazy(), self._rows_of(candidate), keys)
         sides = [self._is(self._baseline).any().alias(_HAS_BASELINE), self._is(candidate).any().alias(_has(0))]
         samples = fold(rows, list(dict.fromkeys([*self._by, *slicing, *self._sample])), sides)

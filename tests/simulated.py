@@ -1,0 +1,188 @@
+"""Logs drawn at random, whose true values are known, and how many intervals hold them.
+
+`python -m tests.simulated` prints the tables of docs/intervals.md.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import polars_mlmetrics as mlm
+
+LEVEL = 0.95
+PART = 500
+"""So many runs are in one query."""
+PLAIN, RARE = (-0.9, -0.5, -0.1, 0.3), (-0.9, -0.5, -2.4, -2.4)
+"""How likely each of the four labels is: the rare ones are true in one row of 22."""
+MODELS = {"old": 0.5, "same": 0.5, "new": 0.2}
+"""How much noise there is in the scores of each."""
+
+METRICS = [
+    mlm.f1(),
+    mlm.recall(threshold=0.085).alias("recall near .97"),
+    mlm.mcc(),
+    mlm.log_loss(),
+    mlm.brier_score(),
+    mlm.ndcg(),
+    mlm.label_ranking_average_precision(),
+    mlm.roc_auc(bins=64),
+]
+COMPARED = [mlm.f1(), mlm.log_loss()]
+
+Array = np.ndarray[Any, Any]
+Sizes = Callable[[np.random.Generator, int], Array]
+"""How many samples each of so many users has."""
+
+
+def one_to_nine(random: np.random.Generator, users: int) -> Array:
+    return random.integers(1, 10, users)
+
+
+def heavy(random: np.random.Generator, users: int) -> Array:
+    return 1 + np.floor(2 * random.pareto(2.5, users)).astype(int)
+
+
+def very_heavy(random: np.random.Generator, users: int) -> Array:
+    return 1 + np.floor(2 * random.pareto(1.5, users)).clip(max=5_000).astype(int)
+
+
+def drawn(
+    seed: int, runs: int, users: int, sizes: Sizes | None = None, labels: Sequence[float] = PLAIN
+) -> pl.DataFrame:
+    """The logs of so many runs, of so many users each, who have one sample of four labels unless `sizes` says else.
+
+    What makes a row likely to be true is in part known to all models, and in part to none. Half of either is shared by
+    all rows of a user, and so is half of a model's noise. Sizes have nothing to do with it, so that the true values are
+    the same for all sizes.
+    """
+    random = np.random.default_rng(seed)
+    all_users = runs * users
+    n_samples = np.ones(all_users, dtype=int) if sizes is None else sizes(random, all_users)
+    user = np.repeat(np.arange(all_users), n_samples * len(labels))
+    row = np.arange(len(user))
+
+    def half_shared() -> Array:
+        return np.sqrt(0.5) * (random.normal(size=all_users)[user] + random.normal(size=len(user)))
+
+    label = row % len(labels)
+    known = np.array(labels)[label] + half_shared()
+    columns = {"run": user // users, "user": user, "sample": row // len(labels), "label": label}
+    truth = known + half_shared() > 0
+    scores = {model: 1 / (1 + np.exp(-1.7 * (known + noise * half_shared()))) for model, noise in MODELS.items()}
+    return pl.DataFrame({**columns, "truth": truth, **scores})
+
+
+@cache
+def population(labels: Sequence[float] = PLAIN) -> pl.DataFrame:
+    """So many users that the values of their rows are the true ones."""
+    return drawn(0, 1, 200_000, labels=labels)
+
+
+def parts(runs: int, *drawing: Any) -> Iterator[pl.DataFrame]:
+    """The logs of so many runs, a part at a time."""
+    for seed in range(1, runs // PART + 1):
+        yield drawn(seed, PART, *drawing)
+
+
+def covered(
+    metrics: Sequence[mlm.Metric],
+    runs: int,
+    users: int,
+    sizes: Sizes | None = None,
+    labels: Sequence[float] = PLAIN,
+    cluster: str | None = "user",
+) -> dict[str, float]:
+    """In which share of the runs the interval of each metric holds the true value."""
+    right = mlm.evaluate(population(labels), metrics, score="old").row(0, named=True)
+    tables = [
+        mlm.evaluate(log, metrics, score="old", by="run", ci=LEVEL, cluster=cluster, tidy=True)
+        for log in parts(runs, users, sizes, labels)
+    ]
+    table = pl.concat(tables).with_columns(right=pl.col("metric").replace_strict(right))
+    held = table.group_by("metric", maintain_order=True).agg(holds("right").mean())
+    return dict(held.rows())
+
+
+def holds(right: str) -> pl.Expr:
+    """Whether an interval holds this value: where there is none, it does not."""
+    return ((pl.col("low") <= pl.col(right)) & (pl.col(right) <= pl.col("high"))).fill_null(False)
+
+
+def compared(runs: int, users: int) -> dict[str, tuple[float, float]]:
+    """How often the interval of a difference holds the true one, and how often p finds one where there is none.
+
+    The first is of `new` and `old`, the second of `same` and `old`.
+    """
+    values = {model: mlm.evaluate(population(), COMPARED, score=model).row(0, named=True) for model in ("old", "new")}
+    right = {name: values["new"][name] - values["old"][name] for name in values["old"]}
+    tables = [
+        mlm.compare(of_models(log), COMPARED, baseline="old", by="run", ci=LEVEL, adjust=None)
+        for log in parts(runs, users)
+    ]
+    table = pl.concat(tables).with_columns(right=pl.col("metric").replace_strict(right))
+    of_new = holds("right").filter(pl.col("model") == "new").mean()
+    of_same = (pl.col("p") < 1 - LEVEL).filter(pl.col("model") == "same").mean()
+    return {name: (held, found) for name, held, found in table.group_by("metric").agg(of_new, found=of_same).rows()}
+
+
+def of_models(log: pl.DataFrame) -> pl.DataFrame:
+    """The long table of all models."""
+    index = ["run", "user", "sample", "label", "truth"]
+    return log.unpivot(list(MODELS), index=index, variable_name="model", value_name="score")
+
+
+# --- the tables of the page -------------------------------------------------------------------------------------------
+
+RUNS = 2_000
+SIZES: dict[str, Sizes] = {
+    "1 to 9 samples a user": one_to_nine,
+    "heavy tail (Pareto 2.5)": heavy,
+    "very heavy tail (Pareto 1.5)": very_heavy,
+}
+BIASED = {
+    "calibration_error()": (mlm.calibration_error(), PLAIN),
+    'f1(average="macro"), all labels common': (mlm.f1(average="macro"), PLAIN),
+    'f1(average="macro"), two rare labels': (mlm.f1(average="macro"), RARE),
+    'recall(average="macro"), two rare labels': (mlm.recall(average="macro"), RARE),
+}
+
+
+def print_row(cells: Sequence[Any]) -> None:
+    shown = [f"{cell:.3f}".lstrip("0") if isinstance(cell, float) else str(cell) for cell in cells]
+    print("|", " | ".join(shown), "|", flush=True)
+
+
+def print_header(*cells: Any) -> None:
+    print()
+    print_row(cells)
+    print("|---" * len(cells) + "|")
+
+
+def print_tables() -> None:
+    sizes = (10, 30, 100, 300)
+    print_header("samples", *sizes)
+    held = [covered(METRICS, RUNS, n) for n in sizes]
+    for name in held[0]:
+        print_row([name, *(each[name] for each in held)])
+    print_header("pairs", *sizes[1:])
+    found = [compared(RUNS, n) for n in sizes[1:]]
+    for name in ("f1", "log_loss"):
+        print_row([f"{name}: holds the difference", *(each[name][0] for each in found)])
+        print_row([f"{name}, no difference: p < .05", *(each[name][1] for each in found)])
+    more = (*sizes[1:], 1_000)
+    print_header("samples", *more)
+    for name, (metric, labels) in BIASED.items():
+        print_row([name, *(next(iter(covered([metric], PART, n, None, labels).values())) for n in more)])
+    print_header("users", *sizes[1:], "300, without cluster=")
+    for name, of_users in SIZES.items():
+        held = [covered(COMPARED, PART, n, of_users) for n in sizes[1:]]
+        held.append(covered(COMPARED, PART, 300, of_users, cluster=None))
+        for metric in held[0]:
+            print_row([f"{metric}, {name}", *(each[metric] for each in held)])
+
+
+if __name__ == "__main__":
+    print_tables()

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def drawn(
     row = np.arange(len(user))
 
     def half_shared() -> Array:
-        return np.sqrt(0.5) * (random.normal(size=all_users)[user] + random.normal(size=len(user)))
+        return (random.normal(size=all_users)[user] + random.normal(size=len(user))) / sqrt(2)
 
     label = row % len(labels)
     known = np.array(labels)[label] + half_shared()
@@ -177,11 +178,11 @@ def print_tables() -> None:
     for name, (metric, labels) in BIASED.items():
         print_row([name, *(next(iter(covered([metric], PART, n, None, labels).values())) for n in more)])
     print_header("users", *sizes[1:], "300, without cluster=")
-    for name, of_users in SIZES.items():
+    for users, of_users in SIZES.items():
         held = [covered(COMPARED, PART, n, of_users) for n in sizes[1:]]
         held.append(covered(COMPARED, PART, 300, of_users, cluster=None))
-        for metric in held[0]:
-            print_row([f"{metric}, {name}", *(each[metric] for each in held)])
+        for name in held[0]:
+            print_row([f"{name}, {users}", *(each[name] for each in held)])
 
 
 if __name__ == "__main__":

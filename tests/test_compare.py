@@ -190,6 +190,20 @@ def test_a_margin_tells_no_change_from_what_is_not_known() -> None:
     assert table["verdict"].unique().to_list() == ["no change"]
 
 
+def test_equal_models_do_not_differ() -> None:
+    both = pl.concat([rows_of("old", 7919, range(50)), rows_of("new", 7919, range(50))])
+    assert mlm.compare(both, mlm.f1(), baseline="old")["verdict"].item() == "unclear"
+    assert mlm.compare(both, mlm.f1(), baseline="old", margin=0.01)["verdict"].item() == "no change"
+
+
+def test_few_clusters_are_told_though_pairs_are_many() -> None:
+    rows = log().with_columns(user=pl.col("sample") // 6)
+    asked: dict[str, Any] = {"baseline": "old", "slices": ["country"]}
+    table = mlm.compare(rows, mlm.f1(), cluster="user", **asked).filter(model="other")
+    assert table["ci_flag"].to_list() == ["low_n"] * 3
+    assert mlm.compare(rows, mlm.f1(), **asked).filter(model="other")["ci_flag"].to_list() == ["ok"] * 3
+
+
 def test_a_margin_that_harm_does_not_reach_is_not_worse() -> None:
     metrics = [mlm.mse(), mlm.f1(), mlm.log_loss(), mlm.ndcg()]
     unclear = mlm.compare(log(), metrics, baseline="old", slices=["country", "label"]).filter(verdict="unclear")

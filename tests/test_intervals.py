@@ -180,7 +180,8 @@ def test_a_wide_table_has_the_ends_beside_each_metric() -> None:
     assert table.columns == ["country", "f1", "f1_low", "f1_high", "f1_macro", "f1_macro_low", "f1_macro_high"]
     tidy = mlm.evaluate(users(), SUITE[:2], by="country", ci=0.95, tidy=True)
     assert_series_equal(table["f1_low"], tidy.filter(metric="f1")["low"], check_names=False)
-    assert table.drop("^.*_(low|high)$").equals(mlm.evaluate(users(), SUITE[:2], by="country"))
+    values = mlm.evaluate(users(), SUITE[:2], by="country")
+    assert_frame_equal(table.drop("^.*_(low|high)$"), values, rel_tol=1e-12)
 
 
 def test_labels_have_intervals_of_their_own() -> None:
@@ -264,6 +265,11 @@ def test_a_flag_says_what_to_know_of_an_interval() -> None:
     assert flags(users().with_columns(score=0.3, truth=1), mlm.mae()) == ["degenerate"]
     assert flags(rare, mlm.recall(), mlm.recall(average="macro")) == ["undefined_replicates", "undefined_replicates"]
     assert flags(users().with_columns(truth=0), mlm.recall()) == [None]
+    few = users().with_columns(
+        truth=pl.when(label="d").then(pl.col("truth") * (pl.col("sample") < 50)).otherwise("truth")
+    )
+    assert flags(few, mlm.f1(), mlm.f1(average="macro"), mlm.f1(average="weighted")) == ["ok", "low_n", "low_n"]
+    assert flags(few, (mlm.f1(average="macro") - mlm.recall()).alias("difference")) == ["low_n"]
 
 
 def test_a_state_of_several_versions_of_polars_has_no_intervals() -> None:
@@ -283,6 +289,10 @@ def test_a_state_of_several_versions_of_polars_has_no_intervals() -> None:
         (lambda: mlm.evaluate(users(), mlm.f1(), cluster="user"), "cluster= is for intervals: pass ci= too"),
         (lambda: mlm.evaluate(users(), mlm.f1(), ci=0.9, cluster="usr"), "Did you mean 'user'?"),
         (lambda: mlm.evaluate(users(), mlm.f1(), ci=0.9, per="sample"), "a single sample has no interval"),
+        (
+            lambda: mlm.evaluate(users(), mlm.ndcg(), ci=0.9, cluster="side"),
+            "cluster= has several values in one sample",
+        ),
         (lambda: mlm.evaluate(users().drop("sample"), mlm.f1(), ci=0.9), "there is no sample column 'sample'"),
         (lambda: mlm.evaluate(users(), pl.len(), ci=0.9), "'len' is a plain expression, which has no interval"),
         (lambda: mlm.evaluate(users(), mlm.f1(), mlm.f1().alias("f1_low"), ci=0.9), "the name 'f1_low'"),

@@ -22,7 +22,8 @@ from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.metrics.decisions import n_rows
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.account import first_that_holds
 from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Query
@@ -74,6 +75,10 @@ class Comparison(ABC):
         """How many rows of a candidate there are in a group; None where they are not counted."""
 
     @abstractmethod
+    def _n_clusters(self, plan: PairPlan) -> pl.Expr:
+        """How many clusters the pairs of a group are in; null where that is not known."""
+
+    @abstractmethod
     def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
         """A table of groups, with how many pairs there are; null where that is not known."""
 
@@ -114,7 +119,8 @@ class Comparison(ABC):
         """One row a group and candidate, with a list of what is said of each metric."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
-        differences = Differences(plan, self._confidence, self._n_rows(plan), pairs_are_known=self.pairs_are_known)
+        rows, clusters = self._n_rows(plan), self._n_clusters(plan)
+        differences = Differences(plan, self._confidence, rows, clusters, pairs_are_known=self.pairs_are_known)
         rows = [differences.row(metric) for metric in self._query.metrics]
         table = self._with_pairs(differences.table(), plan.by, by[len(self._by) :])
         return table.select(*plan.by, pl.concat_list(rows).alias(ROWS))
@@ -141,12 +147,17 @@ class Comparison(ABC):
         cases = [
             (~metric.is_in([*ups, *downs]), pl.lit(None, dtype=pl.String)),
             (self._is_in_margin("low") & self._is_in_margin("high"), pl.lit("no change")),
+            (self._is_always_equal(), pl.lit("no change")),
             (is_found & is_good, pl.lit("better")),
             (is_found & ~is_good, pl.lit("worse")),
             (metric.is_in(downs) & self._is_in_margin("high"), pl.lit("not worse")),
             (metric.is_in(ups) & self._is_in_margin("low"), pl.lit("not worse")),
         ]
         return first_that_holds(cases, pl.lit("unclear"))
+
+    def _is_always_equal(self) -> pl.Expr:
+        """Whether there is no difference, in no bucket, where it is asked how large it may be."""
+        return (pl.col("ci_flag") == "degenerate") & (pl.col("difference") == 0) & (self._margin is not None)
 
     def _is_in_margin(self, end: str) -> pl.Expr:
         """Whether an end of the interval lies within the margin, on its side of 0."""
@@ -202,7 +213,14 @@ class OfLog(Comparison):
         return {}
 
     def _n_rows(self, plan: PairPlan) -> pl.Expr:
-        (measure,) = n_rows().tree.on_the_rest(self._table.roles()).measures()
+        return self._count(plan, n_rows(), self._table.sample)
+
+    def _n_clusters(self, plan: PairPlan) -> pl.Expr:
+        cluster = tuple(self._confidence.cluster)
+        return pl.col(N_PAIRS) if cluster == self._table.sample else self._count(plan, n_samples(), cluster)
+
+    def _count(self, plan: PairPlan, count: Metric, sample: tuple[str, ...]) -> pl.Expr:
+        (measure,) = count.tree.on_the_rest({**self._table.roles(), "sample": sample}).measures()
         return plan.values(measure)[0]
 
     def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
@@ -233,6 +251,9 @@ class OfState(Comparison):
 
     def _n_rows(self, plan: PairPlan) -> None:
         return None
+
+    def _n_clusters(self, plan: PairPlan) -> pl.Expr:
+        return pl.col(N_PAIRS)
 
     def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
         return table.with_columns(pl.lit(None, dtype=pl.Int64).alias(N_PAIRS))

@@ -46,11 +46,18 @@ class Differences(Intervals):
     """The intervals of differences, and what is said of each."""
 
     def __init__(
-        self, plan: PairPlan, confidence: Confidence, n_rows: pl.Expr | None, *, pairs_are_known: bool
+        self,
+        plan: PairPlan,
+        confidence: Confidence,
+        n_rows: pl.Expr | None,
+        n_clusters: pl.Expr,
+        *,
+        pairs_are_known: bool,
     ) -> None:
         super().__init__(plan, confidence)
         self._pairs = plan
         self._n_rows = n_rows
+        self._n_clusters = n_clusters
         self._pairs_are_known = pairs_are_known
 
     def limits_of(self, core: Node) -> Limits:
@@ -77,7 +84,7 @@ class Differences(Intervals):
             "n_pairs": pl.col(N_PAIRS),
             "n_undefined": self._undefined(metric, lambda name: name),
             "n_undefined_baseline": self._undefined(metric, named_of_baseline),
-            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, pl.col(N_PAIRS))),
+            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, self._n_clusters)),
         }
         if replicated is not None:
             se, buckets = replicated.column("se"), replicated.column("buckets")

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence, Level
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import of_log
+from polars_mlmetrics.analysis.question import check_clusters, of_log
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
@@ -104,6 +104,8 @@ def evaluate(
     """
     query, confidence = of_log(frame, metrics, by, slices, ci, cluster, roles)
     check_reached(query.plain, query.bound)
+    if isinstance(frame, pl.DataFrame) and cluster is not None:
+        check_clusters(query)
     split = passes_of(query, passes, memory, progress=progress)
 
     def table(split: Passes | None) -> pl.LazyFrame:

@@ -25,7 +25,7 @@ from polars_mlmetrics.query.results import Ends, Result
 
 T = TypeVar("T")
 
-FEW_BUCKETS, FEW_CLUSTERS = 10, 30
+FEW_BUCKETS, FEW_CLUSTERS, FEW_POSITIVES = 10, 30, 30
 SEEMS_FEW = 24
 """So few buckets that tell something mean few clusters, where these are not counted."""
 
@@ -59,7 +59,7 @@ class Intervals:
         if not tidy:
             return self.with_ends(account.result(), account.metric)
         interval = self.of(account.metric, account.n_rows)
-        clusters = account.n_clusters(self._confidence.cluster)
+        clusters, rarest = account.n_clusters(self._confidence.cluster), account.positives_of_rarest()
         result = self._with_ends(account.result(), interval)
         assert result.ends is not None
         facts = {
@@ -67,7 +67,7 @@ class Intervals:
             "low": result.ends.low,
             "high": result.ends.high,
             "ci_method": pl.lit("none" if interval is None else interval.method),
-            "ci_flag": pl.when(_is_number(result)).then(self.flag_of(account.metric, interval, clusters)),
+            "ci_flag": pl.when(_is_number(result)).then(self.flag_of(account.metric, interval, clusters, rarest)),
             "n_buckets": None if interval is None else interval.column("buckets"),
             "n_clusters": clusters,
         }
@@ -76,18 +76,22 @@ class Intervals:
     def _with_ends(self, result: Result, interval: Interval | None) -> Result:
         return replace(result, ends=Ends(*(_shown(result, interval, end) for end in ("low", "high"))))
 
-    def flag_of(self, metric: Node, interval: Interval | None, clusters: pl.Expr | None) -> pl.Expr:
+    def flag_of(
+        self, metric: Node, interval: Interval | None, clusters: pl.Expr | None, rarest: pl.Expr | None = None
+    ) -> pl.Expr:
         """The first thing to know of an interval, in a word."""
         kind = metric.interval_kind
         if interval is None:
             return pl.lit(FLAGS.get(kind, "no_state"))
         se, buckets = interval.column("se"), interval.column("buckets")
         seems_few = buckets <= SEEMS_FEW
+        is_small = seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few)
+        is_small = is_small if rarest is None else is_small | (rarest < FEW_POSITIVES).fill_null(False)
         cases = {
             "undefined_replicates": interval.lost,
             "degenerate": interval.is_degenerate,
             "few_buckets": buckets < FEW_BUCKETS,
-            "low_n": seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few),
+            "low_n": is_small,
             "dominant_cluster": (interval.share > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
             **self.notes(),
             "biased": pl.lit(kind == "biased"),

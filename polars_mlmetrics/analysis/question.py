@@ -16,7 +16,7 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import ColumnError, ParameterError, StateError
+from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError
 from polars_mlmetrics.query.buckets import BUCKETS, Buckets, buckets_of
 from polars_mlmetrics.query.query import KEYWORDS, Keys, Query
 from polars_mlmetrics.query.source import slices_of, source_of
@@ -97,6 +97,20 @@ def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
             "column that says which rows depend on one another."
         )
     return buckets
+
+
+def check_clusters(query: Query) -> None:
+    """Refuse clusters that cut through samples into which a metric looks: a part of a sample has another value."""
+    measures = [measure for metric in query.metrics for measure in metric.measures()]
+    samples = {m.table.sample: m for m in measures if "sample" in (m.grain, *m.probe.looks_into)}
+    for sample, measure in samples.items():
+        keys, bucket = list(dict.fromkeys([*(key.column for key in query.by), *sample])), pl.col(WITHOUT)
+        cut = query.rows.group_by(keys).agg(bucket.min() != bucket.max()).select(pl.col(WITHOUT).any())
+        if cut.collect().item():
+            raise TableError(
+                f"cluster= has several values in one sample, and {measure.output_name} looks into samples: a cluster "
+                "must hold them whole."
+            )
 
 
 def of_state(

@@ -95,6 +95,16 @@ class RowCounts:
             return self._counted(SOFT_SUPPORT, self._known)
         return self._counted(CATALOGUE["support"], self._known) if "truth" in guards else None
 
+    @property
+    def positives_of_rarest(self) -> Measure | None:
+        """How many true rows the label has that has the fewest; None where it is no average over labels."""
+        is_mean = self.measure.grain == "label" and self.measure.per is None
+        if not is_mean or "truth" not in self.measure.probe.door.guards:
+            return None
+        roles = {role: column for role, column in self.measure.roles.items() if role != "weight"}
+        support = self._counted(CATALOGUE["support"], self._known).bind(roles)
+        return replace(support, parameters={"average": "min"})
+
     @cached_property
     def unknown(self) -> Measure | None:
         """How many rows keep its value from being known, with a target or without; None where none can."""

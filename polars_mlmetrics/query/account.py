@@ -66,6 +66,15 @@ class Account:
 
         return self._over_parts(self.metric, clusters, pl.min_horizontal, pl.min_horizontal)
 
+    def positives_of_rarest(self) -> pl.Expr | None:
+        """How many true rows the rarest label has that is averaged over; None where that is not known."""
+
+        def positives(counts: RowCounts) -> pl.Expr | None:
+            rarest = counts.positives_of_rarest
+            return None if rarest is None or not self._plan.can_answer(rarest) else self._plan.value(rarest)
+
+        return self._over_parts(self.metric, positives, pl.min_horizontal, pl.min_horizontal)
+
     def result(self) -> Result:
         """The columns that tell of it."""
         return Result(self.name, self.value, self._counts)

@@ -119,8 +119,8 @@ class Comparison(ABC):
         """One row a group and candidate, with a list of what is said of each metric."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
-        rows, clusters = self._n_rows(plan), self._n_clusters(plan)
-        differences = Differences(plan, self._confidence, rows, clusters, pairs_are_known=self.pairs_are_known)
+        counts = self._n_rows(plan), self._n_clusters(plan)
+        differences = Differences(plan, self._confidence, *counts, pairs_are_known=self.pairs_are_known)
         rows = [differences.row(metric) for metric in self._query.metrics]
         table = self._with_pairs(differences.table(), plan.by, by[len(self._by) :])
         return table.select(*plan.by, pl.concat_list(rows).alias(ROWS))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -155,6 +156,36 @@ def test_of_a_state_all_rows_count() -> None:
     assert_frame_equal(of_log.drop(known_of_state), of_state.drop(known_of_state), rel_tol=1e-9)
 
 
+def test_a_state_of_pairs_knows_them(tmp_path: Path) -> None:
+    metrics = [mlm.f1(), mlm.log_loss(), mlm.ndcg()]
+    rows = log().filter(pl.col("model") != "other")
+    state = mlm.state(rows, metrics, by=["model", "country"], between="model")
+    of_log, of_state = (mlm.compare(each, metrics, baseline="old", slices=["country"]) for each in (rows, state))
+    assert_frame_equal(of_log.drop("n_unpaired"), of_state.drop("n_unpaired"), rel_tol=1e-9)
+    assert of_state["n_unpaired"].null_count() == of_state.height
+    # All models must have a sample, not only the two that are compared.
+    of_three = mlm.compare(mlm.state(log(), metrics, by="model", between="model"), mlm.f1(), baseline="old")
+    pairs = known(log().filter(model="new")) & known(log().filter(model="old")) & known(log().filter(model="other"))
+    assert of_three["n_pairs"].to_list() == [len(pairs)] * 2
+    # Of a file that one model lacks the samples are no pairs.
+    lone = mlm.state(log().filter(pl.col("model") == "old"), metrics, by=["model", "country"], between="model")
+    both = mlm.compare(pl.concat([state, lone]), mlm.f1(), baseline="old")
+    assert both.select("n_pairs", "ci_flag").row(0) == (None, "pairs_unknown")
+    state.mlm.write_state(tmp_path / "state.parquet")
+    read = mlm.scan_states(tmp_path / "state.parquet")
+    assert mlm.compare(read, mlm.f1(), baseline="old").collect()["n_pairs"].null_count() == 0
+
+
+def test_a_sample_may_be_several_columns() -> None:
+    rows = log().with_columns(part=pl.col("sample") % 7, sample=pl.col("sample") // 7)
+    roles: dict[str, Any] = {"sample": ["sample", "part"], "baseline": "old"}
+    facts = ["model", "metric", "value", "baseline_value", "n_pairs", "n_unpaired"]
+    of_one, of_two = mlm.compare(log(), SUITE, baseline="old"), mlm.compare(rows, SUITE, **roles)
+    assert_frame_equal(of_one.select(facts), of_two.select(facts), rel_tol=1e-12)
+    state = mlm.state(rows, mlm.f1(), by="model", between="model", sample=["sample", "part"])
+    assert mlm.compare(state, baseline="old")["n_pairs"].null_count() == 0
+
+
 def test_p_is_adjusted_within_a_metric_and_a_model() -> None:
     table = mlm.compare(log(), mlm.f1(), mlm.mse(), baseline="old", slices=["country", "label", "side"])
     for _, family in table.group_by("metric", "model", pl.col("sliced_by") == ""):
@@ -261,6 +292,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "as ci, such as 0.95, not 'bootstrap'": lambda: compared(ci="bootstrap"),
     "one has score=side: call it once for each": lambda: compared(mlm.f1(), mlm.mse().on(score="side")),
     "score= cannot be given for a state": lambda: mlm.compare(STATE, baseline="old", score="p"),
+    "between= 'modle' is not a by column of the state": lambda: mlm.state(log(), mlm.f1(), by="model", between="modle"),
     "'model' is not a by column of the state": lambda: mlm.compare(mlm.state(log(), mlm.f1()), baseline="old"),
 }
 

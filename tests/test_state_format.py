@@ -117,8 +117,8 @@ Float64 truth
 """
 TOLD_2 = ["contents", "digest", "library", "polars", "rows", "source"]
 CONTENTS_2 = [
-    "bins", "buckets", "by", "columns", "declared", "expressions", "format", "label", "listed", "metrics", "roles",
-    "statistics",
+    "between", "bins", "buckets", "by", "columns", "declared", "expressions", "format", "label", "listed", "metrics",
+    "roles", "statistics",
 ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def compare(
 
     One row a group, slice, model and metric. A sample is a pair where each of the two has a row with a known score and
     truth in that group; the rows of other samples are left out on both sides. Of a state, which has no samples, all
-    rows count, and the flag says "pairs_unknown".
+    rows count, and the flag says "pairs_unknown"; make it with `state(between=)`, and it has pairs alone.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -26,6 +26,7 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.account import first_that_holds
 from polars_mlmetrics.query.groupings import stacked
+from polars_mlmetrics.query.pairs import count_of_samples
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.source import slices_of
 
@@ -43,8 +44,6 @@ class Part(NamedTuple):
 
 class Comparison(ABC):
     """Models that are compared with a baseline. The last by column of the query is that of the models."""
-
-    pairs_are_known: bool
 
     def __init__(
         self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None, adjust: Adjust
@@ -79,8 +78,11 @@ class Comparison(ABC):
         """How many clusters the pairs of a group are in; null where that is not known."""
 
     @abstractmethod
-    def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
-        """A table of groups, with how many pairs there are; null where that is not known."""
+    def _with_pairs(self, plan: PairPlan, slicing: Sequence[str]) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        """What adds to a table of groups how many pairs there are; null where that is not known.
+
+        What it needs of the plan is asked for at once.
+        """
 
     @abstractmethod
     def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
@@ -119,10 +121,10 @@ class Comparison(ABC):
         """One row a group and candidate, with a list of what is said of each metric."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
-        counts = self._n_rows(plan), self._n_clusters(plan)
-        differences = Differences(plan, self._confidence, *counts, pairs_are_known=self.pairs_are_known)
+        with_pairs = self._with_pairs(plan, by[len(self._by) :])
+        differences = Differences(plan, self._confidence, self._n_rows(plan), self._n_clusters(plan))
         rows = [differences.row(metric) for metric in self._query.metrics]
-        table = self._with_pairs(differences.table(), plan.by, by[len(self._by) :])
+        table = with_pairs(differences.table())
         return table.select(*plan.by, pl.concat_list(rows).alias(ROWS))
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
@@ -169,15 +171,13 @@ class Comparison(ABC):
 class OfLog(Comparison):
     """Models in a log: the samples of each pair are the same."""
 
-    pairs_are_known = True
-
     def _models(self) -> pl.LazyFrame:
         return self._rows.select(self._model.column)
 
     @cached_property
     def _rows(self) -> pl.LazyFrame:
         # A row without a sample is in no pair.
-        return self._query.rows.filter(pl.col(self._table.sample).is_not_null())
+        return self._query.rows.filter(pl.col(column).is_not_null() for column in self._table.sample)
 
     @cached_property
     def _table(self) -> Table:
@@ -223,8 +223,9 @@ class OfLog(Comparison):
         (measure,) = count.tree.on_the_rest({**self._table.roles(), "sample": sample}).measures()
         return plan.values(measure)[0]
 
-    def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
-        return matched(table, self._pairing.n_pairs(slicing), keys, how="left")
+    def _with_pairs(self, plan: PairPlan, slicing: Sequence[str]) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        counts, filled = self._pairing.n_pairs(slicing), pl.col(N_PAIRS).fill_null(0)
+        return lambda table: matched(table, counts, plan.by, how="left").with_columns(filled)
 
     def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
         unpaired = self._pairing.n_unpaired(slicing)
@@ -236,8 +237,6 @@ class OfLog(Comparison):
 
 class OfState(Comparison):
     """Models in a state, which has no samples: all rows of each, bucket by bucket."""
-
-    pairs_are_known = False
 
     def __init__(self, source: StateRows, *asked: Any) -> None:
         super().__init__(*asked)
@@ -255,8 +254,13 @@ class OfState(Comparison):
     def _n_clusters(self, plan: PairPlan) -> pl.Expr:
         return pl.col(N_PAIRS)
 
-    def _with_pairs(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
-        return table.with_columns(pl.lit(None, dtype=pl.Int64).alias(N_PAIRS))
+    def _with_pairs(self, plan: PairPlan, slicing: Sequence[str]) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        n_pairs = pl.lit(None, dtype=pl.Int64)
+        if self._source.between == self._model.name:
+            ours, theirs = plan.values(count_of_samples(self._query))
+            # A state of a file that one of the models lacks holds samples of the other alone.
+            n_pairs = pl.when(ours == theirs).then(ours)
+        return lambda table: table.with_columns(n_pairs.alias(N_PAIRS))
 
     def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
         return table.with_columns(pl.lit(None, dtype=pl.Int64).alias(N_UNPAIRED))

@@ -51,21 +51,18 @@ class Differences(Intervals):
         confidence: Confidence,
         n_rows: pl.Expr | None,
         n_clusters: pl.Expr,
-        *,
-        pairs_are_known: bool,
     ) -> None:
         super().__init__(plan, confidence)
         self._pairs = plan
         self._n_rows = n_rows
         self._n_clusters = n_clusters
-        self._pairs_are_known = pairs_are_known
 
     def limits_of(self, core: Node) -> Limits:
         low, high = range_of(core)
         return Limits("t", low - high, high - low)
 
     def notes(self) -> dict[str, pl.Expr]:
-        return {"pairs_unknown": pl.lit(not self._pairs_are_known)}
+        return {"pairs_unknown": pl.col(N_PAIRS).is_null()}
 
     def row(self, metric: Node) -> pl.Expr:
         """What is said of one metric, as a struct."""

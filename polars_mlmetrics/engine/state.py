@@ -87,6 +87,7 @@ SHAPE = {
     "label": (None, str),
     "bins": bool,
     "buckets": (None, {"count": int, "cluster": [str], "hash": ("splitmix64", "polars"), "polars": (None, str)}),
+    "between": (None, str),
     "roles": (ROLES, {**ROLES, "weight": str}),
     "columns": {str: str},
     "metrics": {str: {str: object}},
@@ -109,6 +110,8 @@ class Contents:
     buckets: dict[str, Any] | None
     """How many there are, and of which columns and by which hash they are made; with the version of Polars where that
     is its own hash. No version: of several."""
+    between: str | None
+    """The by column of the models, where every sample is one that all models of its group have."""
     roles: dict[str, Any]
     columns: dict[str, str]
     """The kinds of the log's columns that the metrics read."""
@@ -172,6 +175,7 @@ class Contents:
         yield {*self.expressions} <= {*self.by}
         columns = [*self.by, *self.statistics, *([] if self.label is None else [self.label])]
         yield not reserved(columns)
+        yield self.between is None or self.between in self.by
         yield self.buckets is None or (self.buckets["count"] > 0 and bool(self.buckets["cluster"]))
         try:
             yield checked_roles(self.roles) == {**self.roles, "sample": tuple(self.roles["sample"])}
@@ -231,6 +235,7 @@ class Contents:
             statistics={statistic.name: statistic for statistic in self.merged()},
             by_label=[name for name, held in self.statistics.items() if held["label"]],
             expressions=list(self.expressions),
+            between=self.between,
             declared=self.declared,
         )
 

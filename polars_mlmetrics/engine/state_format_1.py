@@ -35,6 +35,7 @@ def as_today(said: Mapping[str, Any]) -> dict[str, Any]:
         **said,
         "format": 2,
         "expressions": {},
+        "between": None,
         "buckets": buckets,
         "metrics": {text: {"text": text} for text in said["metrics"]},
         "listed": None,

@@ -37,6 +37,8 @@ class StateRows:
     """The statistics that are told by label."""
     expressions: Collection[str]
     """The by columns that were worked out from the columns of the log."""
+    between: str | None
+    """The by column of the models, where all samples are pairs."""
     declared: Mapping[str, str]
     """What statistics of metrics from elsewhere mean, by name."""
     schema: pl.Schema = field(default_factory=pl.Schema)

@@ -233,7 +233,7 @@ def _text_of_any_polars(schema: pl.Schema) -> str:
     return Contents.of(schema).of_any_polars().text()
 
 
-ORDER = ("by", "expressions", "metrics", "declared", "roles", "columns", "buckets", "label", "statistics")
+ORDER = ("by", "expressions", "metrics", "declared", "roles", "columns", "buckets", "between", "label", "statistics")
 
 
 def difference(one: str, other: str) -> str:

@@ -40,6 +40,7 @@ def update_states(
     by: Keys | None = None,
     buckets: int = 64,
     cluster: Names = None,
+    between: str | None = None,
     prepare: Prepare | None = None,
     gone: Gone = "keep",
     progress: bool = True,
@@ -60,7 +61,7 @@ def update_states(
         Parquet files of the log: a path, a folder, a pattern such as "logs/*.parquet", or a list of them.
     folder
         The folder of the states. It is created if missing. `scan_states(folder)` reads them.
-    *metrics, by, buckets, cluster, **roles
+    *metrics, by, buckets, cluster, between, **roles
         As in `state`: the same at every call for one folder.
     prepare
         A function from LazyFrame to LazyFrame that is applied to each file before it is folded, for files whose columns
@@ -88,7 +89,7 @@ def update_states(
     >>> mlm.update_states("*.parquet", "states", mlm.accuracy())["status"].to_list()
     ['unchanged']
     """
-    checked_roles(roles, others=("by", "buckets", "cluster", "prepare", "gone", "progress"))
+    checked_roles(roles, others=("by", "buckets", "cluster", "between", "prepare", "gone", "progress"))
     _check_options(prepare, gone)
     place = place_of(folder, instead=REMOTE_WRITE)
     logs = [_Log.of(file.path, place, prepare) for file in found_files(source, instead=REMOTE_LOG)]
@@ -102,7 +103,13 @@ def update_states(
         _clear(log.state for log in logs)
         todo = [log for log in logs if not log.is_in(known.get(log.state))]
         _check_once(logs, [file for path, file in known.items() if not (file in lost and gone == "drop")])
-        asked: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "roles": roles}
+        asked: dict[str, Any] = {
+            "by": by,
+            "buckets": buckets,
+            "cluster": cluster,
+            "between": between,
+            "roles": roles,
+        }
         of_kinds = list({tuple(log.schema().items()): log for log in (todo or logs[:1])}.values())
         _check_alike({log.path: _state_of(log, metrics, asked) for log in of_kinds}, list(known.values()))
         for log in tracked(todo, "file", show=progress):
@@ -238,7 +245,10 @@ def _check_alike(states: Mapping[Path, pl.LazyFrame], known: Sequence[StateFile]
 def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
     """Whether two states are of one query, so that only the files can differ."""
     left, right = (asdict(Contents.of(schema).of_any_polars()) for schema in (one, other))
-    return all(left[name] == right[name] for name in ("by", "expressions", "metrics", "declared", "roles", "buckets"))
+    return all(
+        left[name] == right[name]
+        for name in ("by", "expressions", "metrics", "declared", "roles", "buckets", "between")
+    )
 
 
 def _report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -20,11 +20,12 @@ from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import NameCollisionError, StateError
 from polars_mlmetrics.query.account import ask_counts
 from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
+from polars_mlmetrics.query.pairs import count_of_samples, rows_of_pairs
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.source import passes_of, source_of
 from polars_mlmetrics.query.written import written
 
-OPTIONS = ("by", "buckets", "cluster", "passes", "memory", "progress")
+OPTIONS = ("by", "buckets", "cluster", "between", "passes", "memory", "progress")
 """What `state` takes beside the roles."""
 
 
@@ -34,6 +35,7 @@ def state(
     by: Keys | None = None,
     buckets: int = BUCKETS,
     cluster: Names = None,
+    between: str | None = None,
     passes: int | Literal["auto", "files"] | None = None,
     memory: int | str | None = None,
     progress: bool = True,
@@ -59,6 +61,9 @@ def state(
     cluster
         The columns that say which samples depend on one another, such as the user: a cluster is in one bucket, whole.
         None is the sample.
+    between
+        The by column of the models, where `compare` is to know the pairs: then only samples that all models of a group
+        have are kept, and counted.
     passes, memory, progress
         As in `evaluate`.
     **roles
@@ -82,7 +87,7 @@ def state(
     """
     check_frame(frame)
     sources = fingerprints_of(frame.lazy())
-    made = StateOf.read(frame, metrics, by, buckets, cluster, roles, sources)
+    made = StateOf.read(frame, metrics, by, buckets, cluster, between, roles, sources)
     split = passes_of(made.query, passes, memory, progress=progress)
     if split is None:
         return as_given(frame, made.table(None))
@@ -95,6 +100,7 @@ class StateOf:
 
     query: Query
     buckets: dict[str, Any] | None
+    between: str | None
     sources: Sequence[str]
 
     @classmethod
@@ -105,6 +111,7 @@ class StateOf:
         by: Keys | None,
         buckets: int,
         cluster: Names,
+        between: str | None,
         roles: Mapping[str, Any],
         sources: Sequence[str],
     ) -> StateOf:
@@ -117,7 +124,9 @@ class StateOf:
         if query.plain:
             raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state can hold metrics only.")
         check_once((source, name_in(source)) for source in sources)
-        return cls(query, None if scheme is None else scheme.said, sources)
+        if between is not None:
+            query = replace(query, frame=rows_of_pairs(query, between))
+        return cls(query, None if scheme is None else scheme.said, between, sources)
 
     def table(self, passes: Passes | None) -> pl.LazyFrame:
         """The state."""
@@ -126,6 +135,8 @@ class StateOf:
         plan = StateTable(source_of(query, passes), names, query.readings, cluster)
         for metric in query.metrics:
             plan.value(metric)
+        if self.between is not None:
+            plan.value(count_of_samples(query))
         # Samples are counted where they are folded anyway, which all metrics together decide.
         for metric in query.metrics:
             ask_counts(metric, plan)
@@ -151,6 +162,7 @@ class StateOf:
             label=plan.label,
             bins=plan.has_bins,
             buckets=self.buckets,
+            between=self.between,
             roles=_told(query.roles),
             columns=_columns_read(query),
             metrics={metric.output_name: written(metric, query.bound) for metric in query.metrics},

@@ -1,0 +1,59 @@
+"""The command `mlm`: it reads the command line, and imports the package only when there is work to do.
+
+This is no part of the package, as importing that means importing Polars, and `mlm --help` is to be quick.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from mlm_command.options import parsed
+
+CANNOT_READ = CANNOT_WRITE = 3
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        _say("interrupted.")
+        return INTERRUPTED
+    except ImportError as error:
+        _say(f"the library cannot be imported: {error}.")
+        return CANNOT_READ
+    except BrokenPipeError:
+        _forget_output()
+        _say("the output was closed before all of it was written.")
+        return CANNOT_WRITE
+    except OSError as error:
+        _forget_output()
+        _say(f"the output cannot be written: {error.strerror or error}.")
+        return CANNOT_WRITE
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    try:
+        options = parsed(argv)
+    except SystemExit as end:  # of argparse: help, or wrong use
+        return end.code if isinstance(end.code, int) else 0
+    from polars_mlmetrics.cli.run import run
+
+    return run(options)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(f"mlm: {text}\n")
+
+
+def _forget_output() -> None:
+    """Keep Python from writing the rest when it ends, which would fail again."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,306 @@
+"""What can be written on the command line of `mlm`. An option that is not given is None: a file may give it then."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+FORMS = ("table", "md", "csv", "json", "parquet")
+FORMATS = ("parquet", "ipc", "csv", "ndjson")
+
+ABOUT = "Machine-learning metrics of a prediction log, on every slice."
+END = """\
+A log has one row for each sample and label: columns sample, label, score,
+truth, and any others. On a terminal the output is a table, into a pipe csv.
+
+exit codes:
+  0    done
+  1    check or gate found something
+  2    wrong use
+  3    cannot read or write
+  4    the table or the state will not do
+  130  interrupted
+
+`mlm COMMAND --help` shows the options of a command."""
+
+GIVEN = {"finish": "STATE...", "gate": "[LOG...]", "metrics": "[METRIC]"}
+"""What the commands are given that are given no log."""
+
+METRIC_HELP = "metrics, such as f1 or f1:average=macro or name=f1:threshold=0.7 (`mlm metrics` lists all)"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line each."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and what to type."""
+        if message.endswith("required: LOG"):
+            message = f"a log is missing: put files before the options, as in {self.prog} LOG -m f1."
+        elif message.endswith("required: STATE"):
+            message = f"a state is missing: put files before the options, as in {self.prog} STATE --by model."
+        else:
+            message = f"{_with_nearest(message, self)} Type: {self.prog} --help"
+        self.exit(2, f"mlm: {' '.join(message.split())}\n")
+
+
+def _with_nearest(message: str, parser: argparse.ArgumentParser) -> str:
+    """An error of argparse, with the nearest of what could have been typed."""
+    from difflib import get_close_matches
+
+    typed, known = "", list(parser._option_string_actions)
+    if "invalid choice: " in message:
+        typed = message.split("'")[1]
+        message = message.partition(" (choose from")[0]
+        message = message if typed in message else f"{message} {typed!r}"
+        known = [str(choice) for action in parser._actions for choice in action.choices or ()]
+    elif "unrecognized arguments: " in message:
+        typed = message.rpartition("arguments: ")[2].split()[0].partition("=")[0]
+    near = get_close_matches(typed, known, n=1)
+    return f"{message}: did you mean {near[0]}?" if near else f"{message}."
+
+
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line; a wrong one ends with exit code 2."""
+    parser, commands = _parser()
+    options, rest = parser.parse_known_args(argv)
+    if rest:
+        command = commands[options.command] if options.command else parser
+        command.error(f"unrecognized arguments: {' '.join(rest)}")
+    if options.command is None:
+        parser.print_help(sys.stdout)
+        parser.exit(0)
+    return options
+
+
+def _parser() -> tuple[Parser, dict[str, Parser]]:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser("mlm", description=ABOUT, epilog=END, formatter_class=raw, allow_abbrev=False)
+    parser.set_defaults(command=None)
+    parser.add_argument("--version", action="store_const", const="version", dest="command", help="show the version")
+    below = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
+    made = {}
+    for name, (about, add) in COMMANDS.items():
+        command = below.add_parser(
+            name,
+            help=about,
+            description=f"{about[0].upper()}{about[1:]}.",
+            usage=f"mlm {name} {GIVEN.get(name, 'LOG...')} [options]",
+            allow_abbrev=False,
+        )
+        command.set_defaults(command=name)
+        add(command)
+        made[name] = command
+    return parser, made
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+def _check(command: Parser) -> None:
+    _log(command)
+    _metrics(command, "only problems of these metrics")
+    _by(command)
+    _several(command, "--ignore", "PROBLEM", "problems that you know and accept")
+    _flag(command, "--skipped", "list also what was not looked for")
+    _flag(command, "--quick", "leave out what needs whole samples: duplicates, contradictions")
+    _flag(command, "--redact", "show no values of rows")
+    _fail_on(command)
+    _roles(command)
+    _passes(command)
+    _output(command)
+
+
+def _evaluate(command: Parser) -> None:
+    _log(command)
+    _metrics(command, METRIC_HELP)
+    _by(command)
+    _slices(command)
+    _table(command)
+    command.add_argument("--per", choices=("label", "sample"), help="a row for each label or sample, not averaged")
+    _cluster(command)
+    _roles(command)
+    _passes(command)
+    _output(command)
+
+
+def _compare(command: Parser) -> None:
+    _log(command)
+    _metrics(command, METRIC_HELP)
+    command.add_argument("--baseline", metavar="MODEL", help="the model that the others are compared with")
+    command.add_argument("--between", metavar="COLUMN", help="the column that tells models apart (model)")
+    _by(command)
+    _slices(command)
+    _ci(command)
+    command.add_argument("--margin", type=float, metavar="NUMBER", help="the smallest difference that matters")
+    _cluster(command)
+    _roles(command)
+    _output(command)
+
+
+def _gate(command: Parser) -> None:
+    _log(command, "*")
+    command.add_argument(
+        "--table", dest="table_file", metavar="FILE", help="try the rules on a table that was saved, and on no log"
+    )
+    _several(command, "--rule", "RULE", "what must hold, such as 'f1 >= 0.8' or 'f1 >= f1_baseline - 0.01'")
+    _several(command, "--warn", "RULE", "the same, but only a warning")
+    command.add_argument("--against", metavar="FILE", help="a table of an earlier run: its f1 is f1_baseline")
+    undefined = ("fail", "pass", "skip")
+    command.add_argument("--on-undefined", choices=undefined, help="what a metric without a value is (fail)")
+    _fail_on(command)
+    _metrics(command, METRIC_HELP)
+    _by(command)
+    _slices(command)
+    _ci(command)
+    command.add_argument("--min-samples", type=int, metavar="N", help="fewer samples than this cannot fail")
+    _cluster(command)
+    _roles(command)
+    _passes(command)
+    _output(command)
+
+
+def _state(command: Parser) -> None:
+    _log(command)
+    _metrics(command, METRIC_HELP)
+    _by(command)
+    _buckets(command)
+    _cluster(command)
+    _roles(command)
+    _passes(command)
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help="the parquet file to write")
+    _flag(command, "--overwrite", "replace the file if it is there")
+    _running(command)
+
+
+def _update(command: Parser) -> None:
+    _log(command, where=False)
+    command.add_argument("--into", metavar="FOLDER", required=True, help="the folder of the states")
+    _metrics(command, METRIC_HELP)
+    _by(command)
+    _buckets(command)
+    _cluster(command)
+    command.add_argument("--gone", choices=("keep", "drop", "raise"), help="the state of a file that is gone (keep)")
+    _roles(command)
+    _output(command)
+
+
+def _finish(command: Parser) -> None:
+    command.add_argument("logs", nargs="+", metavar="STATE", help="state files, folders or patterns")
+    _where(command)
+    _metrics(command, f"{METRIC_HELP}; none: those that the state was made for")
+    _by(command)
+    _slices(command)
+    _table(command)
+    command.add_argument("--per", choices=("label",), help="a row for each label, not averaged")
+    _output(command)
+
+
+def _list(command: Parser) -> None:
+    command.add_argument("metric", nargs="?", metavar="METRIC", help="explain this one")
+    _form(command)
+    _running(command, is_call=False)
+
+
+COMMANDS = {
+    "check": ("find what is wrong with a log", _check),
+    "evaluate": ("compute metrics, by group and by slice", _evaluate),
+    "compare": ("compare models with a baseline, on the samples that both have", _compare),
+    "gate": ("fail (exit code 1) if a metric is not good enough, in the whole or in a slice", _gate),
+    "state": ("fold a log into a small file that answers for metrics later", _state),
+    "update": ("keep a folder of states up to date with the files of a log", _update),
+    "finish": ("compute metrics from states, without the log", _finish),
+    "metrics": ("list the metrics, or explain one", _list),
+}
+
+
+# -- options that several commands have --------------------------------------------------------------------------------
+
+
+def _flag(command: Parser, option: str, about: str, *short: str) -> None:
+    command.add_argument(*short, option, action="store_const", const=True, help=about)
+
+
+def _several(command: Parser, option: str, metavar: str, about: str) -> None:
+    command.add_argument(option, nargs="+", action="extend", metavar=metavar, help=about)
+
+
+def _log(command: Parser, nargs: str = "+", *, where: bool = True) -> None:
+    command.add_argument("logs", nargs=nargs, metavar="LOG", help="files, folders or patterns; - is standard input")
+    command.add_argument("--log-format", choices=FORMATS, help="the format of the files, if their names do not tell")
+    if where:
+        _where(command)
+
+
+def _where(command: Parser) -> None:
+    _several(command, "--where", "CONDITION", "only rows such as country=DE; also != < <= > >=, a null is never kept")
+
+
+def _metrics(command: Parser, about: str) -> None:
+    command.add_argument("-m", "--metrics", nargs="+", action="extend", metavar="METRIC", help=about)
+
+
+def _by(command: Parser) -> None:
+    _several(command, "--by", "COLUMN", "groups: each combination of these columns")
+
+
+def _slices(command: Parser) -> None:
+    _several(command, "--slices", "COLUMNS", "slices of each group: country, or country,device for both at once")
+
+
+def _ci(command: Parser) -> None:
+    about = "intervals of this level (0.95)"
+    command.add_argument("--ci", nargs="?", const=0.95, type=float, metavar="LEVEL", help=about)
+
+
+def _table(command: Parser) -> None:
+    _ci(command)
+    command.add_argument("--min-samples", type=int, metavar="N", help="no value for slices with fewer samples")
+    _flag(command, "--tidy", "a row for each value, with counts, and why there is none")
+
+
+def _cluster(command: Parser) -> None:
+    _several(command, "--cluster", "COLUMN", "samples that are alike here depend on one another, such as a user")
+
+
+def _roles(command: Parser) -> None:
+    _several(command, "--sample", "COLUMN", "the column of the sample, or several")
+    for role in ("label", "score", "truth"):
+        command.add_argument(f"--{role}", metavar="COLUMN", help=f"the column of the {role}")
+    command.add_argument("--weight", metavar="COLUMN", help="the column of the weight; none is used otherwise")
+
+
+def _passes(command: Parser) -> None:
+    command.add_argument("--passes", metavar="N", help="read in so many parts, to save memory; auto or files")
+    command.add_argument("--memory", metavar="SIZE", help="what --passes auto aims at, such as '2 GB'")
+
+
+def _buckets(command: Parser) -> None:
+    command.add_argument("--buckets", type=int, metavar="N", help="for intervals later; 0 is none (64)")
+
+
+def _fail_on(command: Parser) -> None:
+    command.add_argument("--fail-on", choices=("error", "warning"), help="what gives exit code 1 (error)")
+
+
+def _form(command: Parser) -> None:
+    command.add_argument("-f", "--form", choices=FORMS, help="the form of the output")
+    command.add_argument("-o", "--output", metavar="FILE", help="write to a file; its ending says the form")
+    _flag(command, "--overwrite", "replace the file if it is there")
+    command.add_argument("--digits", type=int, metavar="N", help="decimals in table and md (3)")
+    about = "csv that no spreadsheet runs: ' before = + - @"
+    _flag(command, "--for-spreadsheet", about)
+
+
+def _output(command: Parser) -> None:
+    _form(command)
+    _running(command)
+
+
+def _running(command: Parser, *, is_call: bool = True) -> None:
+    if is_call:
+        command.add_argument("-c", "--config", metavar="FILE", help="a TOML file of options; those typed win")
+        _flag(command, "--show-python", "print the call of the Python library, and do not run it")
+    _flag(command, "--quiet", "say nothing on stderr but errors", "-q")
+    _flag(command, "--debug", "show where an error comes from")

@@ -1,0 +1,151 @@
+"""The forms in which a table leaves: table, md, csv, json, parquet."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from io import BytesIO
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.cli.problem_lines import problem_lines
+from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.cli.text_tables import TextTable, compact
+from polars_mlmetrics.errors import FileError, ParameterError
+from polars_mlmetrics.states.writing import check_writable, write_whole
+
+ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".txt": "table"}
+DIGITS = 3
+RUNS = r"^[=+\-@\t\r＝＋－＠]"
+"""How a text begins that a spreadsheet takes for a formula."""
+
+
+class Form(NamedTuple):
+    """How and where a table is written."""
+
+    kind: str
+    file: Path | None
+    digits: int
+    width: int
+    colour: bool
+    for_spreadsheet: bool
+    overwrite: bool
+
+    @classmethod
+    def of(cls, settings: Settings) -> Form:
+        """The form that is asked for; a place that cannot be written to is refused before anything is computed."""
+        file = None if settings.get("output") is None else Path(settings.get("output"))
+        on_terminal = file is None and sys.stdout.isatty()
+        spreadsheet = bool(settings.get("for_spreadsheet"))
+        kind = settings.get("form") or _of_file(file) or ("table" if on_terminal and not spreadsheet else "csv")
+        if spreadsheet and kind != "csv":
+            raise ParameterError("--for-spreadsheet is about csv: leave it out, or add -f csv.")
+        if kind == "parquet" and on_terminal:
+            raise ParameterError("parquet cannot be shown on a terminal: add -o FILE.parquet.")
+        overwrite = bool(settings.get("overwrite"))
+        if file is not None:
+            check_place(file, overwrite=overwrite)
+        digits = settings.get("digits")
+        if digits is not None and (isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 17):
+            raise ParameterError(f"--digits is a whole number from 0 to 17, not {digits!r}.")
+        colour = on_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        width = get_terminal_size().columns
+        return cls(kind, file, DIGITS if digits is None else digits, width, colour, spreadsheet, overwrite)
+
+    def deliver(self, data: bytes) -> bytes:
+        """Write a file; what is left is for the standard output."""
+        if self.file is None:
+            return data
+        write_whole(self.file, lambda draft: _fill(draft, data), overwrite=self.overwrite)
+        return b""
+
+    def render(self, table: pl.DataFrame, settings: Settings) -> bytes:
+        """A table in this form."""
+        if self.kind == "parquet":
+            return _parquet(table)
+        return self._text(table, settings).encode()
+
+    def _text(self, table: pl.DataFrame, settings: Settings) -> str:
+        if self.kind == "csv":
+            return _csv(_safe(table) if self.for_spreadsheet else table)
+        if self.kind == "json":
+            return _json(table)
+        if self.kind == "table" and settings.get("command") == "check":
+            return problem_lines(table, self.width, colour=self.colour)
+        short = TextTable(compact(table, _told(settings)), self.digits)
+        return short.markdown() if self.kind == "md" else short.text(self.width, colour=self.colour)
+
+
+def check_place(file: Path, *, overwrite: bool) -> None:
+    """Refuse a file that is there, or a folder that cannot be written to."""
+    if file.is_file() and not overwrite:
+        raise FileError(f"{file} is there already: add --overwrite to replace it.")
+    check_writable(file, overwrite=overwrite)
+
+
+def _fill(draft: Path, data: bytes) -> None:
+    draft.write_bytes(data)
+
+
+def _of_file(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    if file.suffix.lower() not in ENDINGS:
+        raise ParameterError(f"{file}: the ending does not say the form ({', '.join(ENDINGS)}): add -f FORM.")
+    return ENDINGS[file.suffix.lower()]
+
+
+OF_INTERVALS = ("se", "low", "high", "ci_method", "ci_flag", "n_buckets", "n_clusters")
+"""The columns of a tidy table that are null without intervals."""
+
+
+def _told(settings: Settings) -> list[str]:
+    """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
+    slices = [*_slice_columns(settings), "sliced_by"] if settings.slices() else []
+    no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
+    return [*slices, *no_interval]
+
+
+def _slice_columns(settings: Settings) -> list[str]:
+    """The columns that slices are made of, and no groups."""
+    by = settings.given("by").get("by", [])
+    groups = [by] if isinstance(by, str) else by
+    slices = settings.slices().get("slices", [])
+    names = [name for each in slices for name in ([each] if isinstance(each, str) else each)]
+    return [name for name in names if name not in groups]
+
+
+def _parquet(table: pl.DataFrame) -> bytes:
+    written = BytesIO()
+    table.write_parquet(written)
+    return written.getvalue()
+
+
+def _csv(table: pl.DataFrame) -> str:
+    lists = [name for name, dtype in table.schema.items() if isinstance(dtype, pl.List)]
+    return table.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join("; ") for name in lists).write_csv()
+
+
+def _safe(table: pl.DataFrame) -> pl.DataFrame:
+    """A table of which a spreadsheet runs nothing."""
+    texts = pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
+    marked = table.with_columns(pl.when(texts.str.contains(RUNS)).then("'" + texts).otherwise(texts))
+    names = pl.Series(table.columns, dtype=pl.String)
+    return marked.rename(dict(zip(names, names.str.replace(RUNS, "'$0"), strict=True)))
+
+
+def _json(table: pl.DataFrame) -> str:
+    rows = [{name: _plain(value) for name, value in row.items()} for row in table.to_dicts()]
+    return "[" + ",\n ".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows) + "]\n"
+
+
+def _plain(value: Any) -> Any:
+    """JSON has neither NaN nor infinity: they are texts there, as null says that there is no value."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value

@@ -1,0 +1,148 @@
+"""The log of a command: its files, and what is done to them before they are measured."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from polars_mlmetrics.adapters.formats import FORMATS
+from polars_mlmetrics.adapters.scan import scan
+from polars_mlmetrics.checks.dedupe import dedupe
+from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
+from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, unknown
+
+STDIN = "-"
+READERS = {"csv": pl.read_csv, "ndjson": pl.read_ndjson, "parquet": pl.read_parquet, "ipc": pl.read_ipc}
+TYPES = (
+    "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "String",
+    "Boolean", "Date", "Categorical",
+)  # fmt: skip
+COL = Named("pl.col", pl.col)
+
+
+def log_of(settings: Settings) -> Node:
+    """The log, prepared."""
+    log = prepared(source_of(settings), settings)
+    conditions = [*settings.table("prepare").get("where", []), *(settings.get("where") or [])]
+    return where(log, conditions)
+
+
+def source_of(settings: Settings) -> Node:
+    """The log as it is on the disk, or as it comes in."""
+    paths: list[str] = settings.get("logs")
+    given = settings.get("log_format")
+    if STDIN in paths:
+        return _standard_input(paths, given or "csv")
+    named = {} if given is None else {"format": given}
+    return Call(Named("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
+
+
+def _standard_input(paths: Sequence[str], kind: str) -> Node:
+    if len(paths) > 1:
+        raise ParameterError("- is standard input, which cannot be read together with files: give one of them.")
+    assert kind in FORMATS
+    stream = Named("sys.stdin.buffer", sys.stdin.buffer)
+    read = Call(Named(f"pl.read_{kind}", READERS[kind]), [stream])
+    try:
+        frame = read.run()
+    except PolarsError as error:
+        raise FileError(f"standard input is no {kind} ({error}): --log-format says what it is.") from None
+    return Done(read, frame).method("lazy")
+
+
+# -- prepared ----------------------------------------------------------------------------------------------------------
+
+
+def prepared(log: Node, settings: Settings) -> Node:
+    """A log whose columns are renamed and cast, and whose copies are left out, as the configuration file says."""
+    steps = settings.table("prepare")
+    for step in ("rename", "cast"):
+        if step in steps and not isinstance(steps[step], dict):
+            raise ParameterError(f"prepare: {step} must be a table of columns, as in {step} = {{ p = 'score' }}.")
+    if steps.get("rename"):
+        if not all(isinstance(name, str) for name in steps["rename"].values()):
+            raise ParameterError("prepare: rename takes names of columns, as in rename = { p = 'score' }.")
+        log = log.method("rename", dict(steps["rename"]))
+    if steps.get("cast"):
+        log = log.method("cast", {column: _type(kind) for column, kind in steps["cast"].items()})
+    return _without_copies(log, steps["dedupe"], settings) if "dedupe" in steps else log
+
+
+def preparation(settings: Settings) -> dict[str, Any]:
+    """The same as a function of one file."""
+    steps = settings.table("prepare")
+    if "where" in steps:
+        raise ParameterError(
+            "update folds whole files: leave out `where` of [prepare], and use --where of `mlm finish`."
+        )
+    return {"prepare": Function(lambda log: prepared(log, settings))} if steps else {}
+
+
+def _type(name: Any) -> Node:
+    if name not in TYPES:
+        raise ParameterError(f"prepare: {unknown('type', name, TYPES, of='one to cast to')}")
+    return Named(f"pl.{name}", getattr(pl, name))
+
+
+def _without_copies(log: Node, given: Any, settings: Settings) -> Node:
+    options = {"keep": given} if isinstance(given, str) else given
+    if not isinstance(options, dict) or not options.keys() <= {"keep", "by", "order"}:
+        raise ParameterError("prepare: dedupe is 'first' or 'last', or a table of keep, by and order.")
+    roles = {role: column for role, column in settings.roles().items() if role in ("sample", "label")}
+    return Call(Named("mlm.dedupe", dedupe), [log], {**options, **roles})
+
+
+# -- only some rows ----------------------------------------------------------------------------------------------------
+
+CONDITION = re.compile(r"(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)", flags=re.DOTALL)
+
+
+def where(log: Node, conditions: Sequence[str]) -> Node:
+    """The rows for which all conditions hold."""
+    if not conditions:
+        return log
+    frame = log.run()
+    schema = frame.collect_schema()
+    return Done(log, frame).method("filter", *(_condition(text, schema) for text in conditions))
+
+
+def _condition(text: Any, schema: pl.Schema) -> Node:
+    found = CONDITION.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise ParameterError(f"{text!r} is no condition: write COLUMN=VALUE, such as country=DE (also != < <= > >=).")
+    column, sign, value = found.groups()
+    check_columns([column], schema, what="column of a condition")
+    literal = value_for(value, column, schema)
+    return Operation(Call(COL, [column]), "==" if sign == "=" else sign, literal)
+
+
+def value_for(text: Any, column: str, schema: pl.Schema) -> Any:
+    """A value of a column, from how it is written on a command line."""
+    dtype = schema[column]
+    if not isinstance(text, str) or isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+        return text
+    try:
+        return _read(text, dtype)
+    except ValueError:
+        raise ColumnError(f"column {column!r} is {dtype}, and {text!r} is no value of it.") from None
+
+
+def _read(text: str, dtype: pl.DataType) -> Any:
+    if dtype.is_integer():
+        return int(text)
+    if dtype.is_float():
+        return float(text)
+    if dtype == pl.Boolean and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if dtype == pl.Date:
+        day = date.fromisoformat(text)
+        return Call(Named("datetime.date", date), [day.year, day.month, day.day])
+    raise ValueError(text)

@@ -1,0 +1,113 @@
+"""Run a command: its call, its output, its exit code. Every error is one line."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from argparse import Namespace
+from pathlib import Path
+from shutil import get_terminal_size
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from polars_mlmetrics.cli.calls import program
+from polars_mlmetrics.cli.catalogue import explained, metrics_table
+from polars_mlmetrics.cli.commands import call_of
+from polars_mlmetrics.cli.forms import Form, check_place
+from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.errors import ColumnError, FileError, MetricError, StateError, TableError
+from polars_mlmetrics.version import VERSION
+
+DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE = range(5)
+BAD = {
+    "check": ("severity", {"error": ["error"], "warning": ["error", "warning"]}),
+    "gate": ("status", {"error": ["fail", "missing"], "warning": ["fail", "missing", "warn"]}),
+}
+"""The rows that make a command end with exit code 1, by --fail-on."""
+
+CLOSED = {"check": "the check found problems.", "gate": "the gate is closed."}
+
+
+def run(options: Namespace) -> int:
+    """Run a command, and return its exit code."""
+    try:
+        data, code = _made(Settings(options))
+    except Exception as error:  # noqa: BLE001  (a traceback would end with the exit code of a gate that is closed)
+        return _failed(error, debug=bool(options.__dict__.get("debug")))
+    except PanicException as error:
+        return _failed(error, debug=bool(options.__dict__.get("debug")))
+    if data:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    if code == FOUND and not options.quiet:
+        _said(CLOSED[options.command], FOUND)
+    return code
+
+
+def _made(settings: Settings) -> tuple[bytes, int]:
+    """What a command writes to the standard output, and its exit code."""
+    command = settings.get("command")
+    if command == "version":
+        return f"mlm {VERSION}\n".encode(), DONE
+    if command == "metrics":
+        return _catalogue(settings), DONE
+    if settings.get("show_python"):
+        return program(call_of(settings), None if command == "state" else "table").encode(), DONE
+    if command == "state":
+        return _state(settings), DONE
+    form = Form.of(settings)
+    table = call_of(settings).run()
+    data = form.deliver(form.render(table, settings))
+    return data, FOUND if _is_bad(table, settings) else DONE
+
+
+def _catalogue(settings: Settings) -> bytes:
+    form = Form.of(settings)
+    name = settings.get("metric")
+    if name is None:
+        return form.deliver(form.render(metrics_table(), settings))
+    return form.deliver(explained(name, get_terminal_size().columns).encode())
+
+
+def _state(settings: Settings) -> bytes:
+    file = Path(settings.get("output"))
+    check_place(file, overwrite=bool(settings.get("overwrite")))
+    call_of(settings).run()
+    return b""
+
+
+def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
+    if settings.get("command") not in BAD:
+        return False
+    column, by_severity = BAD[settings.get("command")]
+    severities = by_severity[settings.get("fail_on") or "error"]
+    return not table.filter(pl.col(column).cast(pl.String).is_in(severities)).is_empty()
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def _failed(error: BaseException, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, FileError | OSError):
+        return _said(_of_system(error) if isinstance(error, OSError) else str(error), NO_FILE)
+    if isinstance(error, StateError | TableError | ColumnError | PolarsError):
+        return _said(str(error), NO_TABLE)
+    if isinstance(error, MetricError):
+        return _said(str(error), WRONG_USE)
+    return _said(f"unexpected {type(error).__name__}: {error} (--debug shows where).", NO_TABLE)
+
+
+def _of_system(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}."
+
+
+def _said(text: str, code: int) -> int:
+    line = " ".join(text.split())
+    shown = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in line)
+    sys.stderr.write(f"mlm: {shown}\n")
+    return code

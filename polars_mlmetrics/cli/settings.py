@@ -1,0 +1,103 @@
+"""What a command is asked: its options, and those of a TOML file where an option is not given."""
+
+from __future__ import annotations
+
+import tomllib
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from polars_mlmetrics.data.roles import ROLE_NAMES
+from polars_mlmetrics.errors import FileError, ParameterError, unknown
+
+KEYS = (
+    "metrics", "by", "slices", "baseline", "between", "ci", "margin", "min_samples", "tidy", "per", "cluster",
+    "ignore", "buckets", "passes", "memory", "digits", "roles", "prepare", "gate",
+)  # fmt: skip
+"""What a file may hold."""
+
+PREPARE = ("rename", "cast", "dedupe", "where")
+GATE = ("metric", "side", "op", "bound", "warn")
+LISTS = ("metrics", "slices", "ignore", "gate")
+TABLES = ("roles", "prepare")
+
+
+class Settings:
+    """The options of a command, by their names."""
+
+    def __init__(self, options: Namespace) -> None:
+        self.options = vars(options)
+        file = self.options.get("config")
+        self.file = {} if file is None else _read(Path(file))
+
+    def get(self, name: str) -> Any:
+        """An option; one that is not given is looked for in the file."""
+        given = self.options.get(name)
+        if given is None and name in self.options and name in self.file:
+            return self.file[name]
+        return given
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """A table of the file."""
+        found: Mapping[str, Any] = self.file.get(name, {})
+        return found
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Those of the options that are given, as the library takes them."""
+        found = {name: self.get(name) for name in names}
+        return {name: _single(value) for name, value in found.items() if value is not None}
+
+    def roles(self) -> dict[str, Any]:
+        """The columns of the roles."""
+        typed = {role: self.options.get(role) for role in ROLE_NAMES}
+        roles = {**self.table("roles"), **{role: column for role, column in typed.items() if column is not None}}
+        return {role: _single(roles[role]) for role in ROLE_NAMES if role in roles}
+
+    def slices(self) -> dict[str, Any]:
+        """The slicings: on a command line several columns of one stand between commas."""
+        typed = self.options.get("slices")
+        if typed is not None:
+            return {"slices": [_single(columns.split(",")) for columns in typed]}
+        found = self.get("slices")
+        return {} if found is None else {"slices": found}
+
+    def passes(self) -> dict[str, Any]:
+        """How the log is read."""
+        found = self.given("passes", "memory")
+        count = found.get("passes")
+        if isinstance(count, str) and count.isdecimal():
+            found["passes"] = int(count)
+        return found | ({"progress": False} if self.get("quiet") else {})
+
+
+def _single(value: Any) -> Any:
+    """A list of one as that one."""
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else value
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{path} is not TOML: {error}.") from None
+    _check_keys(path, "key", found, KEYS)
+    for name in (*LISTS, *TABLES):
+        kind: type = dict if name in TABLES else list
+        if name in found and not isinstance(found[name], kind):
+            raise ParameterError(f"{path}: {name!r} must be a {'table' if kind is dict else 'list'}.")
+    _check_keys(path, "role", found.get("roles", {}), ROLE_NAMES)
+    _check_keys(path, "step of prepare", found.get("prepare", {}), PREPARE)
+    for rule in found.get("gate", []):
+        if not isinstance(rule, dict):
+            raise ParameterError(f"{path}: each [[gate]] must be a table.")
+        _check_keys(path, "key of gate", rule, GATE)
+    return found
+
+
+def _check_keys(path: Path, what: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in found:
+        if key not in known:
+            raise ParameterError(f"{path}: {unknown(what, key, known, of='one that is read')}")

@@ -16,6 +16,11 @@ INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    if sys.stderr is None:  # closed by the caller, as by 2>&-
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  (it is there until the process ends)
+    if sys.stdout is None:
+        _say("the standard output is closed.")
+        return CANNOT_WRITE
     try:
         code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()

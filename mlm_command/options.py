@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 FORMS = ("table", "md", "csv", "json", "parquet")
 FORMATS = ("parquet", "ipc", "csv", "ndjson")
@@ -43,6 +46,10 @@ class Parser(argparse.ArgumentParser):
         else:
             message = f"{_with_nearest(message, self)} Type: {self.prog} --help"
         self.exit(2, f"mlm: {' '.join(message.split())}\n")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Write help and errors; that of argparse is silent where the output is full or closed."""
+        (file or sys.stderr).write(message)
 
 
 def _with_nearest(message: str, parser: argparse.ArgumentParser) -> str:

@@ -193,8 +193,14 @@ def _quoted(text: str) -> str:
 def _fitting(value: Any, indent: str, before: int = 0) -> str:
     """On one line if that is long enough."""
     text = text_of(value)
-    is_short = len(indent) + before + len(text) < WIDTH
-    return text if is_short or not isinstance(value, Node) else value.lines(indent)
+    if len(indent) + before + len(text) < WIDTH:
+        return text
+    if isinstance(value, dict):
+        deeper = f"{indent}    "
+        keys = [(f"{text_of(key)}: ", each) for key, each in value.items()]
+        written = [f"{deeper}{key}{_fitting(each, deeper, len(key))},\n" for key, each in keys]
+        return "".join(["{\n", *written, indent, "}"])
+    return value.lines(indent) if isinstance(value, Node) else text
 
 
 IMPORTS = {"datetime": "import datetime", "pl": "import polars as pl", "mlm": "import polars_mlmetrics as mlm"}

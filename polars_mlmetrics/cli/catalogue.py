@@ -13,13 +13,8 @@ from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 
 def metrics_table() -> pl.DataFrame:
     """A row for each metric."""
-    rows = [
-        {"metric": name, "best": declaration.best, "range": _range(declaration), "what it is": _first(declaration)}
-        for name, declaration in sorted(CATALOGUE.items())
-    ]
-    return pl.DataFrame(
-        rows, schema={"metric": pl.String, "best": pl.String, "range": pl.String, "what it is": pl.String}
-    )
+    rows = [(name, CATALOGUE[name].best, _first(CATALOGUE[name])) for name in sorted(CATALOGUE)]
+    return pl.DataFrame(rows, schema={"metric": pl.String, "best": pl.String, "what it is": pl.String}, orient="row")
 
 
 def explained(name: str, width: int) -> str:
@@ -46,7 +41,9 @@ def _paragraph(text: str, width: int) -> str:
 
 
 def _first(declaration: Declaration) -> str:
-    return inspect.cleandoc(declaration.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+    """The first sentence of what is said of it."""
+    text = " ".join(inspect.cleandoc(declaration.__doc__ or "").partition("\n\n")[0].split())
+    return text.partition(". ")[0].removesuffix(".")
 
 
 def _range(declaration: Declaration) -> str:

@@ -62,9 +62,19 @@ def _compare(settings: Settings) -> Node:
     frame = log.run()
     schema = frame.collect_schema()
     check_columns([between], schema, what="column of models (--between)")
-    named |= {"baseline": value_for(baseline, between, schema)} | settings.given("by") | settings.slices()
+    named |= {"baseline": value_for(baseline, between, schema)} | _groups(settings, between) | settings.slices()
     named |= settings.given("ci", "margin", "cluster") | settings.roles()
     return Call(Named("mlm.compare", compare), [Done(log, frame), *_metrics(settings)], named).method("collect")
+
+
+def _groups(settings: Settings, between: str) -> dict[str, Any]:
+    """The groups of a comparison. A file that serves other commands too may have the models among its groups."""
+    named = settings.given("by")
+    if settings.options["by"] is not None or not named:
+        return named
+    by = [named["by"]] if isinstance(named["by"], str) else named["by"]
+    groups = [name for name in by if name != between]
+    return {"by": groups} if groups else {}
 
 
 def _gate(settings: Settings) -> Node:

@@ -7,10 +7,12 @@ import traceback
 from argparse import Namespace
 from pathlib import Path
 from shutil import get_terminal_size
+from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
+from polars_mlmetrics.checks.statuses import FAILURES
 from polars_mlmetrics.cli.calls import program
 from polars_mlmetrics.cli.catalogue import explained, metrics_table
 from polars_mlmetrics.cli.commands import call_of
@@ -20,9 +22,9 @@ from polars_mlmetrics.errors import ColumnError, FileError, MetricError, StateEr
 from polars_mlmetrics.version import VERSION
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE = range(5)
-BAD = {
+BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
     "check": ("severity", {"error": ["error"], "warning": ["error", "warning"]}),
-    "gate": ("status", {"error": ["fail", "missing"], "warning": ["fail", "missing", "warn"]}),
+    "gate": ("status", {"error": FAILURES["fail"], "warning": FAILURES["warn"]}),
 }
 """The rows that make a command end with exit code 1, by --fail-on."""
 
@@ -94,7 +96,9 @@ def _failed(error: BaseException, *, debug: bool) -> int:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, FileError | OSError):
         return _said(_of_system(error) if isinstance(error, OSError) else str(error), NO_FILE)
-    if isinstance(error, StateError | TableError | ColumnError | PolarsError):
+    if isinstance(error, PolarsError):  # what follows the first line is the plan
+        return _said(str(error).partition("\n")[0], NO_TABLE)
+    if isinstance(error, StateError | TableError | ColumnError):
         return _said(str(error), NO_TABLE)
     if isinstance(error, MetricError):
         return _said(str(error), WRONG_USE)

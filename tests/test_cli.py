@@ -1,0 +1,375 @@
+"""What the commands of `mlm` print, write and refuse, and their exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import mlm_command
+import polars_mlmetrics as mlm
+from mlm_command import main
+from polars_mlmetrics.cli.text_tables import TextTable, cell, visible
+
+ROOT = Path(mlm.__file__).parent.parent
+LOG = pl.DataFrame(
+    {
+        "model": ["old"] * 6 + ["new"] * 6,
+        "sample": [1, 1, 2, 2, 3, 3] * 2,
+        "label": ["cat", "dog"] * 6,
+        "score": [0.9, 0.2, 0.4, 0.7, 0.6, 0.1, 0.8, 0.3, 0.7, 0.6, None, 0.2],
+        "truth": [1, 0, 1, 0, 0, 0] * 2,
+        "country": ["DE", "DE", "DE", "DE", "FR", "FR"] * 2,
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    LOG.write_parquet("log.parquet")
+
+
+def run(line: str) -> int:
+    return main(line.split())
+
+
+# -- what each command prints ------------------------------------------------------------------------------------------
+
+EVALUATED = """\
+model  slice       f1_macro  log_loss
+new    (all)          0.500     0.415
+new    country=DE     0.500     0.463
+new    country=FR         -     0.223
+old    (all)          0.250     0.578
+old    country=DE     0.333     0.612
+old    country=FR     0.000     0.511
+"""
+COMPARED = """\
+model  metric    value  baseline_value  difference     low   high      p
+new    log_loss  0.415           0.578      -0.163  -0.710  0.383  0.327
+
+model  metric    p_adjusted  verdict  n_pairs  n_unpaired  n_undefined
+new    log_loss       0.327  unclear        3           0            0
+
+model  metric    n_undefined_baseline  ci_flag        mde
+new    log_loss                     0  few_buckets  0.681
+"""
+CHECKED = """\
+warning: score_null in 1 of the rows (8.3%)
+  Such as model=new, sample=3, label=cat, score=null, truth=0
+  The score is null: the row is left out, and counted in n_excluded. Or fill it
+  with the score of a negative.
+  log = log.filter(pl.col('score').is_not_null())
+
+ignored: label_never_true in 1 of the labels (50.0%)
+  Such as label=dog
+  A label is never true: recall and similar metrics are undefined for it, and
+  averages over labels leave it out.
+  mlm.evaluate(log, mlm.recall(average='macro', undefined=0.0))
+
+samples_in_common 3, rows 12, groups 2, labels 2, samples 3
+"""
+GATED = """\
+rule     model  status  reason
+f1>=0.5  new    pass    -
+f1>=0.5  old    fail    f1 is 0.4
+f1>0.9   new    warn    f1 is 0.8
+f1>0.9   old    warn    f1 is 0.4
+"""
+TIDY = """\
+metric  value  n_rows  n_samples  n_split  n_excluded  support  n_undefined
+f1      0.600      11          3        -           1    4.000            0
+
+metric  reason
+f1      -
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "printed"),
+    [
+        ("evaluate log.parquet -m f1:average=macro log_loss --by model --slices country -f table", 0, EVALUATED),
+        ("evaluate log.parquet -m f1 --tidy -f table", 0, TIDY),
+        ("evaluate log.parquet -m f1 -f md", 0, "| f1 |\n| ---: |\n| 0.600 |\n"),
+        ("evaluate log.parquet -m f1 --by model", 0, "model,f1\nnew,0.8\nold,0.4\n"),
+        ("evaluate log.parquet -m f1 --by model --where model=old -f json", 0, '[{"model": "old", "f1": 0.4}]\n'),
+        ("evaluate log.parquet -m f1 --digits 1 -f table", 0, " f1\n0.6\n"),
+        ("compare log.parquet -m log_loss --baseline old -f table", 0, COMPARED),
+        ("check log.parquet --by model --ignore label_never_true -f table", 0, CHECKED),
+        ("gate log.parquet -m f1 --by model --rule f1>=0.5 --warn f1>0.9 -f table", 1, GATED),
+        ("gate log.parquet -m f1 --rule f1>=0.5", 0, "rule,status,reason\nf1>=0.5,pass,\n"),
+    ],
+)
+def test_what_is_printed(line: str, code: int, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(line) == code
+    assert capsys.readouterr().out == printed
+
+
+def test_states(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("state log.parquet -m f1 --by model country -o state.parquet") == 0
+    assert run("finish state.parquet --by model --where country=DE") == 0
+    assert capsys.readouterr() == ("model,f1\nnew,0.8\nold,0.5\n", "")
+    assert run("state log.parquet -m f1 -o state.parquet") == 3
+    assert "--overwrite" in capsys.readouterr().err
+    assert run("state log.parquet -m f1 -o state.parquet --overwrite") == 0
+
+
+def test_a_folder_of_states(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("update log.parquet --into states -m f1 --by model -o first.csv") == 0
+    assert run("update log.parquet --into states -m f1 --by model -o second.csv") == 0
+    assert [pl.read_csv(f"{name}.csv")["status"].item() for name in ("first", "second")] == ["folded", "unchanged"]
+    assert run("finish states -m f1 recall --by model") == 0
+    assert capsys.readouterr() == ("model,f1,recall\nnew,0.8,1.0\nold,0.4,0.5\n", "")
+
+
+def test_the_metrics_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("metrics -o metrics.parquet") == 0
+    assert pl.read_parquet("metrics.parquet")["metric"].to_list() == sorted(mlm.CATALOGUE)
+    for name in mlm.CATALOGUE:
+        assert run(f"metrics {name}") == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"{name}\n\n")
+        assert "\nparameters: " in out
+        assert all(len(line) <= 80 for line in out.splitlines())
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"mlm {mlm.__version__}\n"
+
+
+def test_nothing_is_printed_if_a_file_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("evaluate log.parquet -m f1 --by model -o table.parquet") == 0
+    assert capsys.readouterr() == ("", "")
+    assert_frame_equal(pl.read_parquet("table.parquet"), mlm.evaluate(LOG, mlm.f1(), by="model"))
+
+
+def test_the_gate_of_a_table_that_was_saved(capsys: pytest.CaptureFixture[str]) -> None:
+    for ending in ("parquet", "csv", "json"):
+        assert run(f"evaluate log.parquet -m f1 --by model -o table.{ending}") == 0
+        assert run(f"gate --table table.{ending} --against table.{ending} --rule f1>=f1_baseline") == 0
+        assert main(["gate", "--table", f"table.{ending}", "--rule", "f1 >= 0.5", "-q"]) == 1
+    assert capsys.readouterr().err == ""
+
+
+# -- exit codes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("severity", ["error", "warning"])
+@pytest.mark.parametrize("rule", ["--rule f1>0.1", "--rule f1>0.9", "--warn f1>0.9"])
+def test_a_gate_is_closed_as_raise_for_has_it(rule: str, severity: str) -> None:
+    code = run(f"gate log.parquet -m f1 {rule} --fail-on {severity} -o found.csv")
+    condition = pl.col("f1") > float(rule.partition(">")[2])
+    found = mlm.gate(mlm.evaluate(LOG, mlm.f1()), {"": mlm.warn(condition) if "--warn" in rule else condition})
+    assert code == int(raises(found, severity))
+
+
+@pytest.mark.parametrize("severity", ["error", "warning"])
+@pytest.mark.parametrize("by", ["", "--by model"])
+def test_a_check_fails_as_raise_for_has_it(by: str, severity: str) -> None:
+    code = run(f"check log.parquet {by} --fail-on {severity} -o found.csv")
+    assert code == int(raises(mlm.check(LOG, by="model" if by else None), severity))
+
+
+def raises(found: pl.DataFrame, severity: str) -> bool:
+    try:
+        mlm.raise_for(found, severity)
+    except mlm.TableError:
+        return True
+    return False
+
+
+WRONG = [
+    ("evaluate log.parquet", 2, "no metric is asked for: -m METRIC"),
+    ("evaluate log.parquet -m f2", 2, "there is no metric 'f2'"),
+    ("evaluate log.parquet -m f1 b.parquet", 2, "put it before the options"),
+    ("evaluate -m f1 log.parquet", 2, "put files before the options"),
+    ("evaluate log.parquet -m f1:avrage=macro", 2, "Did you mean 'average'?"),
+    ("evaluate log.parquet -m f1 f1:average=micro", 2, "2 metrics are called 'f1'"),
+    ("evaluate log.parquet -m f1 --slice country", 2, "did you mean --slices?"),
+    ("evaluat log.parquet", 2, "did you mean evaluate?"),
+    ("evaluate log.parquet -m f1 --ci log.parquet", 2, "--ci: invalid float value"),
+    ("evaluate log.parquet -m f1 -f xml", 2, "invalid choice: 'xml'"),
+    ("evaluate log.parquet -m f1 -o f1.xml", 2, "add -f FORM"),
+    ("evaluate log.parquet -m f1 --digits 99", 2, "--digits is a whole number"),
+    ("evaluate log.parquet -m f1 --where country", 2, "write COLUMN=VALUE"),
+    ("evaluate log.parquet - -m f1", 2, "standard input"),
+    ("compare log.parquet -m f1", 2, "--baseline MODEL"),
+    ("compare log.parquet -m f1 --baseline olt", 2, "'olt'"),
+    ("gate log.parquet -m f1", 2, "--rule 'f1 >= 0.8'"),
+    ("gate --rule f1>1", 2, "needs a log"),
+    ("gate log.parquet --table t.csv --rule f1>1", 2, "give one of them"),
+    ("gate log.parquet -m f1 --rule f1=1", 2, "is no rule"),
+    ("update log.parquet --into states -m f1 --log-format csv", 2, "parquet files only"),
+    ("evaluate nolog.parquet -m f1", 3, "there is no file nolog.parquet"),
+    ("evaluate log.parquet -m f1 -c no.toml", 3, "no.toml cannot be read"),
+    ("evaluate log.parquet -m f1 -o log.parquet", 3, "--overwrite"),
+    ("evaluate log.parquet -m f1 -o nowhere/t.csv", 3, "there is no folder nowhere"),
+    ("gate --table no.csv --rule f1>1", 3, "no.csv cannot be read"),
+    ("evaluate log.parquet -m f1 --by modle", 4, "Did you mean 'model'?"),
+    ("evaluate log.parquet -m f1 --where modle=new", 4, "Did you mean 'model'?"),
+    ("evaluate log.parquet -m f1 --where score=high", 4, "'high' is no value"),
+    ("evaluate log.parquet -m f1 --score p", 4, "score column 'p'"),
+    ("compare log.parquet -m f1 --between modle --baseline old", 4, "Did you mean 'model'?"),
+    ("gate log.parquet -m f1 --rule f2>1", 4, "'f2'"),
+    ("finish log.parquet", 4, "is not a state"),
+    ("state log.parquet -m roc_auc -o s.parquet", 4, "cannot be held in a state"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "said"), WRONG, ids=[line for line, *_ in WRONG])
+def test_an_error_is_one_line(line: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(line) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("mlm: ")
+    assert captured.err.count("\n") == 1
+    assert said in captured.err
+
+
+def test_what_nobody_expected_is_a_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(settings: object) -> None:
+        raise ZeroDivisionError("on\nline two")
+
+    monkeypatch.setattr("polars_mlmetrics.cli.run.call_of", fails)
+    assert run("evaluate log.parquet -m f1") == 4
+    assert capsys.readouterr().err == "mlm: unexpected ZeroDivisionError: on line two (--debug shows where).\n"
+    assert run("evaluate log.parquet -m f1 --debug") == 4
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupt_has_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(settings: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("polars_mlmetrics.cli.run.call_of", interrupted)
+    assert run("evaluate log.parquet -m f1") == 130
+    assert capsys.readouterr() == ("", "mlm: interrupted.\n")
+
+
+# -- the output --------------------------------------------------------------------------------------------------------
+
+
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def test_a_terminal_gets_a_table_with_colours(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    at_a_terminal(monkeypatch)
+    assert run("gate log.parquet -m f1 --rule f1>=0.5") == 0
+    assert capsys.readouterr().out == "rule     status  reason\nf1>=0.5  \x1b[32mpass\x1b[0m    -\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run("gate log.parquet -m f1 --rule f1>=0.5") == 0
+    assert capsys.readouterr().out == "rule     status  reason\nf1>=0.5  pass    -\n"
+    assert run("evaluate log.parquet -m f1 -f parquet") == 2
+    assert run("evaluate log.parquet -m f1 -o table.txt") == 0
+    assert Path("table.txt").read_text() == "   f1\n0.600\n"
+
+
+def test_a_table_fits_in_80_columns_and_no_name_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    metrics = "f1 log_loss roc_auc label_ranking_average_precision brier_score recall precision accuracy ndcg:k=5"
+    assert run(f"evaluate log.parquet -m {metrics} --ci --by model -f table") == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    heads = [name for block in out.split("\n\n") for name in block.splitlines()[0].split()]
+    table = mlm.evaluate(LOG, mlm.f1(), mlm.label_ranking_average_precision(), by="model", ci=0.95)
+    assert set(table.columns) <= set(heads)
+    assert heads.count("model") == len(out.split("\n\n"))
+
+
+HOSTILE = ["\x1b[31mred", "a|b", "two\nlines", "\u202egnp", "back\\slash", "日本", "<b>", "\x00"]
+
+
+def test_nothing_in_a_cell_moves_the_cursor() -> None:
+    table = pl.DataFrame({"a\x1bb": HOSTILE, "f1": [0.5] * len(HOSTILE)})
+    for text in (TextTable(table, 3).text(80, colour=False), TextTable(table, 3).markdown()):
+        assert len(text.splitlines()) - len(HOSTILE) in (1, 2)
+        assert all(letter.isprintable() for letter in text.replace("\n", ""))
+    assert len({visible(text) for text in [*HOSTILE, "two\\nlines"]}) == len(HOSTILE) + 1
+    assert "a\\|b" in TextTable(table, 3).markdown()
+    widths = {sum(2 if letter in "日本" else 1 for letter in line) for line in
+              TextTable(table, 3).text(80, colour=False).splitlines()}  # fmt: skip
+    assert len(widths) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (True, "true"), (0.12345, "0.123"), (-0.0, "0.000"), (1e-7, "1.0e-07"), (float("nan"), "NaN"),
+     (float("-inf"), "-inf"), (12345, "12345"), (["a", "b"], "a; b")],
+)  # fmt: skip
+def test_a_cell(value: object, text: str) -> None:
+    assert cell(value, 3) == text
+
+
+def test_no_number_is_lost_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    LOG.with_columns(score=pl.lit(float("nan"))).write_parquet("nan.parquet")
+    assert run("evaluate nan.parquet -m f1 precision_at:k=1 --by sample -f json") == 0
+    assert {row["f1"] for row in json.loads(capsys.readouterr().out)} == {"NaN"}
+
+
+def test_no_spreadsheet_runs_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    LOG.with_columns(pl.lit("=1+1").alias("model")).write_parquet("odd.parquet")
+    assert run("evaluate odd.parquet -m f1 --by model --for-spreadsheet") == 0
+    assert capsys.readouterr().out == "model,f1\n'=1+1,0.6\n"
+    assert run("evaluate odd.parquet -m f1 --for-spreadsheet -f md") == 2
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-m", "mlm_command", *line.split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(program, env=environment, text=True, check=False, **options)  # type: ignore[call-overload]
+
+
+def test_help_imports_neither_polars_nor_numpy() -> None:
+    code = "import sys; from mlm_command import main; main(['evaluate', '--help']); print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert not {"polars", "numpy", "polars_mlmetrics"} & set(process.stdout.splitlines()[-1].split())
+
+
+def test_standard_input() -> None:
+    given = {"input": "score,truth,day\n0.9,1,mon\n0.2,1,tue\n", "capture_output": True}
+    process = command("evaluate - -m accuracy --where day=mon", **given)
+    assert (process.returncode, process.stdout, process.stderr) == (0, "accuracy\n1.0\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_and_a_closed_pipe() -> None:
+    with Path("/dev/full").open("w") as full:
+        process = command("metrics", stdout=full, stderr=subprocess.PIPE)
+    assert process.returncode == 3
+    assert process.stderr == "mlm: the output cannot be written: No space left on device.\n"
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = command("--help", stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert process.returncode == 3
+    assert process.stderr == "mlm: the output was closed before all of it was written.\n"
+
+
+def test_a_folder_that_cannot_be_written_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("locked").mkdir()
+    monkeypatch.setattr("os.access", lambda *_: False)  # a mode would not stop root
+    assert run("evaluate log.parquet -m f1 -o locked/table.csv") == 3
+    assert capsys.readouterr().err == "mlm: the folder locked cannot be written to.\n"
+
+
+def test_the_wheel_holds_the_command() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["tool"]["uv"]["build-backend"]["module-name"] == ["polars_mlmetrics", mlm_command.__name__]
+    assert project["project"]["scripts"] == {"mlm": "mlm_command:main"}

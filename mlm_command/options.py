@@ -149,11 +149,14 @@ def _compare(command: Parser) -> None:
 def _gate(command: Parser) -> None:
     _log(command, "*")
     command.add_argument(
-        "--table", dest="table_file", metavar="FILE", help="try the rules on a table that was saved, and on no log"
+        "--table",
+        dest="table_file",
+        metavar="FILE",
+        help="try the rules on a table (parquet) that was saved, and on no log",
     )
     _several(command, "--rule", "RULE", "what must hold, such as 'f1 >= 0.8' or 'f1 >= f1_baseline - 0.01'")
     _several(command, "--warn", "RULE", "the same, but only a warning")
-    command.add_argument("--against", metavar="FILE", help="a table of an earlier run: its f1 is f1_baseline")
+    command.add_argument("--against", metavar="FILE", help="a table (parquet) of an earlier run: its f1 is f1_baseline")
     undefined = ("fail", "pass", "skip")
     command.add_argument("--on-undefined", choices=undefined, help="what a metric without a value is (fail)")
     _fail_on(command)

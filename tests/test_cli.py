@@ -149,10 +149,9 @@ def test_nothing_is_printed_if_a_file_is_written(capsys: pytest.CaptureFixture[s
 
 
 def test_the_gate_of_a_table_that_was_saved(capsys: pytest.CaptureFixture[str]) -> None:
-    for ending in ("parquet", "csv", "json"):
-        assert run(f"evaluate log.parquet -m f1 --by model -o table.{ending}") == 0
-        assert run(f"gate --table table.{ending} --against table.{ending} --rule f1>=f1_baseline") == 0
-        assert main(["gate", "--table", f"table.{ending}", "--rule", "f1 >= 0.5", "-q"]) == 1
+    assert run("evaluate log.parquet -m f1 --by model -o table.parquet") == 0
+    assert run("gate --table table.parquet --against table.parquet --rule f1>=f1_baseline") == 0
+    assert main(["gate", "--table", "table.parquet", "--rule", "f1 >= 0.5", "-q"]) == 1
     assert capsys.readouterr().err == ""
 
 
@@ -202,14 +201,15 @@ WRONG = [
     ("compare log.parquet -m f1 --baseline olt", 2, "'olt'"),
     ("gate log.parquet -m f1", 2, "--rule 'f1 >= 0.8'"),
     ("gate --rule f1>1", 2, "needs a log"),
-    ("gate log.parquet --table t.csv --rule f1>1", 2, "give one of them"),
+    ("gate log.parquet --table t.parquet --rule f1>1", 2, "give one of them"),
     ("gate log.parquet -m f1 --rule f1=1", 2, "is no rule"),
     ("update log.parquet --into states -m f1 --log-format csv", 2, "parquet files only"),
     ("evaluate nolog.parquet -m f1", 3, "there is no file nolog.parquet"),
     ("evaluate log.parquet -m f1 -c no.toml", 3, "no.toml cannot be read"),
     ("evaluate log.parquet -m f1 -o log.parquet", 3, "--overwrite"),
     ("evaluate log.parquet -m f1 -o nowhere/t.csv", 3, "there is no folder nowhere"),
-    ("gate --table no.csv --rule f1>1", 3, "no.csv cannot be read"),
+    ("gate --table t.csv --rule f1>1", 2, "-o FILE.parquet"),
+    ("gate --table no.parquet --rule f1>1", 3, "no.parquet cannot be read"),
     ("evaluate log.parquet -m f1 --by modle", 4, "Did you mean 'model'?"),
     ("evaluate log.parquet -m f1 --where modle=new", 4, "Did you mean 'model'?"),
     ("evaluate log.parquet -m f1 --where score=high", 4, "'high' is no value"),

@@ -26,12 +26,6 @@ from polars_mlmetrics.states.files import scan_states, write_state
 from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.state import state
 
-SAVED: dict[str, Callable[..., pl.DataFrame]] = {
-    ".parquet": pl.read_parquet,
-    ".csv": pl.read_csv,
-    ".json": pl.read_json,
-}
-
 
 def call_of(settings: Settings) -> Node:
     """The call that a command is."""
@@ -103,17 +97,16 @@ def _table_of(settings: Settings) -> Node:
 
 
 def _saved(path: str) -> Node:
-    """A table that was saved, by the ending of its file."""
-    kind = Path(path).suffix.lower()
-    if kind not in SAVED:
-        raise ParameterError(f"{path}: a table is read from a file that ends in .parquet, .csv or .json.")
-    call = Call(Named(f"pl.read_{kind[1:]}", SAVED[kind]), [path])
+    """A table that was saved. Other forms than parquet do not keep the types of keys, nor what is null and NaN."""
+    if Path(path).suffix.lower() != ".parquet":
+        raise ParameterError(f"{path}: a gate reads tables of parquet: write them with -o FILE.parquet.")
+    call = Call(Named("pl.read_parquet", pl.read_parquet), [path])
     try:
         return Done(call, call.run())
     except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise FileError(f"{path} cannot be read: {error.strerror or 'there is no such file'}.") from None
     except PolarsError as error:
-        raise FileError(f"{path} cannot be read as {kind[1:]}: {error}.") from None
+        raise FileError(f"{path} cannot be read as parquet: {error}.") from None
 
 
 def _state(settings: Settings) -> Node:

@@ -102,7 +102,7 @@ def _without_copies(log: Node, given: Any, settings: Settings) -> Node:
 
 # -- only some rows ----------------------------------------------------------------------------------------------------
 
-CONDITION = re.compile(r"(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)", flags=re.DOTALL)
+CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 
 
 def where(log: Node, conditions: Sequence[str]) -> Node:
@@ -115,7 +115,7 @@ def where(log: Node, conditions: Sequence[str]) -> Node:
 
 
 def _condition(text: Any, schema: pl.Schema) -> Node:
-    found = CONDITION.fullmatch(text) if isinstance(text, str) else None
+    found = re.fullmatch(CONDITION, text) if isinstance(text, str) else None
     if found is None:
         raise ParameterError(f"{text!r} is no condition: write COLUMN=VALUE, such as country=DE (also != < <= > >=).")
     column, sign, value = found.groups()

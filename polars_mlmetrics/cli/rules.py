@@ -15,7 +15,7 @@ from polars_mlmetrics.errors import ParameterError
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 COLUMN = r"[^\s<>=!+]+"
-RULE = re.compile(rf"\s*({COLUMN})\s*(>=|<=|==|!=|>|<)\s*(?:({NUMBER})|({COLUMN})(?:\s+([+-])\s+({NUMBER}))?)\s*")
+RULE = rf"\s*({COLUMN})\s*(>=|<=|==|!=|>|<)\s*(?:({NUMBER})|({COLUMN})(?:\s+([+-])\s+({NUMBER}))?)\s*"
 SIDES = {"value": "", "low": "_low", "high": "_high"}
 COL = Named("pl.col", pl.col)
 
@@ -43,7 +43,7 @@ def _written(entry: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _rule(text: str, *, is_warning: bool) -> Node:
-    found = RULE.fullmatch(text)
+    found = re.fullmatch(RULE, text)
     if found is None:
         raise ParameterError(f"{text!r} is no rule: write 'f1 >= 0.8', 'f1_low >= 0.75' or 'f1 >= f1_baseline - 0.01'.")
     column, sign, number, other, plus, more = found.groups()

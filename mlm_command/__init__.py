@@ -8,8 +8,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from mlm_command.options import parsed
-
 CANNOT_READ = CANNOT_WRITE = 3
 INTERRUPTED = 130
 
@@ -22,11 +20,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("the standard output is closed.")
         return CANNOT_WRITE
     try:
-        code = _run(sys.argv[1:] if argv is None else argv)
-        sys.stdout.flush()
+        return _whole_run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
+        pass
+    try:
         _say("interrupted.")
-        return INTERRUPTED
+    except KeyboardInterrupt:  # one Ctrl-C comes twice: Polars has seen it, and Python too
+        _say("interrupted.")
+    return INTERRUPTED
+
+
+def _whole_run(argv: Sequence[str]) -> int:
+    """Run one command; output that cannot be written is one line."""
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
     except ImportError as error:
         _say(f"the library cannot be imported: {error}.")
         return CANNOT_READ
@@ -42,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    from mlm_command.options import parsed
+
     try:
         options = parsed(argv)
     except SystemExit as end:  # of argparse: help, or wrong use

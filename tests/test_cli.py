@@ -245,10 +245,18 @@ def test_what_nobody_expected_is_a_line_too(
 
 
 def test_an_interrupt_has_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    say, waiting = mlm_command._say, [KeyboardInterrupt]
+
     def interrupted(settings: object) -> None:
         raise KeyboardInterrupt
 
+    def say_after_another(text: str) -> None:
+        if waiting:
+            raise waiting.pop()
+        say(text)
+
     monkeypatch.setattr("polars_mlmetrics.cli.run.call_of", interrupted)
+    monkeypatch.setattr(mlm_command, "_say", say_after_another)
     assert run("evaluate log.parquet -m f1") == 130
     assert capsys.readouterr() == ("", "mlm: interrupted.\n")
 

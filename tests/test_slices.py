@@ -221,11 +221,13 @@ class Counted:
 
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("slices", [None, ["steady"], ["steady", "some", "every", ["steady", "some"]]], ids=str)
-def test_what_is_more_than_a_scan_is_read_once(suite: str, slices: Any) -> None:
+@pytest.mark.parametrize("ci", [None, 0.95])
+def test_what_is_more_than_a_scan_is_read_once(suite: str, slices: Any, ci: float | None) -> None:
     source = Counted(log().drop("age"))
-    table = mlm.evaluate(source.scan(), SUITES[suite], slices=slices, tidy=True).collect()
+    asked: dict[str, Any] = {"slices": slices, "tidy": True, "ci": ci}
+    table = mlm.evaluate(source.scan(), SUITES[suite], **asked).collect()
     assert source.readings == 1
-    assert_frame_equal(table, mlm.evaluate(source.frame, SUITES[suite], slices=slices, tidy=True), rel_tol=1e-12)
+    assert_frame_equal(table, mlm.evaluate(source.frame, SUITES[suite], **asked), rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("slices", [None, ["steady"], ["steady", "some", "every"]], ids=str)

@@ -111,7 +111,7 @@ METRICS = {metric.output_name: metric for metric in SUITE if metric.output_name 
 SLICES: list[Any] = ["country", "side", ["country", "side"]]
 
 
-@pytest.mark.parametrize("road", ["at once", "lazy", "by"])
+@pytest.mark.parametrize("road", ["at once", pytest.param("lazy", marks=pytest.mark.proof), "by"])
 def test_a_difference_is_that_of_the_pairs(road: str) -> None:
     asked: dict[str, Any] = {"baseline": "old", "ci": LEVEL}
     if road == "by":
@@ -180,7 +180,7 @@ def test_a_sample_may_be_several_columns() -> None:
     rows = log().with_columns(part=pl.col("sample") % 7, sample=pl.col("sample") // 7)
     roles: dict[str, Any] = {"sample": ["sample", "part"], "baseline": "old"}
     facts = ["model", "metric", "value", "baseline_value", "n_pairs", "n_unpaired"]
-    of_one, of_two = mlm.compare(log(), SUITE, baseline="old"), mlm.compare(rows, SUITE, **roles)
+    of_one, of_two = mlm.compare(log(), SUITE[:3], baseline="old"), mlm.compare(rows, SUITE[:3], **roles)
     assert_frame_equal(of_one.select(facts), of_two.select(facts), rel_tol=1e-12)
     state = mlm.state(rows, mlm.f1(), by="model", between="model", sample=["sample", "part"])
     assert mlm.compare(state, baseline="old")["n_pairs"].null_count() == 0
@@ -236,7 +236,7 @@ def test_few_clusters_are_told_though_pairs_are_many() -> None:
 
 
 def test_a_margin_that_harm_does_not_reach_is_not_worse() -> None:
-    metrics = [mlm.mse(), mlm.f1(), mlm.log_loss(), mlm.ndcg()]
+    metrics = [mlm.mse(), mlm.f1()]
     unclear = mlm.compare(log(), metrics, baseline="old", slices=["country", "label"]).filter(verdict="unclear")
     names = {"max": "low", "min": "high"}
     for metric in metrics:

@@ -115,7 +115,7 @@ LONG = pytest.mark.proof
 @pytest.mark.parametrize(
     "by", [("fold",), pytest.param((), marks=LONG), pytest.param(tuple(KEYS), marks=LONG)], ids=str
 )
-@pytest.mark.parametrize("verb", ["evaluate", "finish"])
+@pytest.mark.parametrize("verb", ["evaluate", pytest.param("finish", marks=LONG)])
 def test_an_interval_is_what_the_definition_gives(
     by: tuple[str, ...], verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,8 @@ from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wi
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.features import slice_filter
+from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.flips import flips
 from polars_mlmetrics.analysis.gap import gap
@@ -67,6 +69,7 @@ __all__ = [
     "cube",
     "dedupe",
     "evaluate",
+    "find_slices",
     "finish",
     "flattened",
     "flips",
@@ -84,6 +87,7 @@ __all__ = [
     "rollup",
     "scan",
     "scan_states",
+    "slice_filter",
     "state",
     "update_states",
     "warn",

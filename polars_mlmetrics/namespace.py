@@ -15,6 +15,7 @@ from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.flips import flips
 from polars_mlmetrics.analysis.gap import gap
@@ -105,6 +106,7 @@ class FrameNamespace:
     confusion = _verb(confusion)
     dedupe = _verb(dedupe)
     evaluate = _verb(evaluate)
+    find_slices = _verb(find_slices)
     finish = _verb(finish)
     flips = _verb(flips)
     gap = _verb(gap)

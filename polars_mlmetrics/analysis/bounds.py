@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from math import atan, cos, inf, log, pi, sin, sqrt
 from statistics import NormalDist
@@ -82,6 +83,12 @@ def standard_error(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
 def error_of_parts(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
     """That of a value which the rows of so many buckets move, from the squares of how far each moves it."""
     return (buckets / (buckets - 1) * squares).sqrt()
+
+
+def benjamini_hochberg(p: str, family: Sequence[str | pl.Expr]) -> pl.Expr:
+    """The column p, adjusted for how many there are in each family."""
+    scaled = pl.col(p) * pl.col(p).count().over(family) / pl.col(p).rank("max").over(family)
+    return scaled.cum_min().over(family, order_by=p, descending=True).clip(upper_bound=1.0)
 
 
 def units_behind(share: pl.Expr, error: pl.Expr) -> pl.Expr:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.analysis.bounds import benjamini_hochberg
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.differences import COLUMNS, Differences, row_of_nothing
 from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Pairing
@@ -21,7 +22,6 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
-from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.account import first_that_holds
@@ -134,11 +134,10 @@ class Comparison(ABC):
         return table.with_columns(self._verdict().alias("verdict"))
 
     def _by_benjamini_hochberg(self) -> pl.Expr:
-        p, family = pl.col("p"), ["metric", pl.col(self._model.name)]
+        family: list[str | pl.Expr] = ["metric", pl.col(self._model.name)]
         if self._query.slices is not None:
             family.append(pl.col("sliced_by") == "")
-        scaled = ratio(p * p.count().over(family), p.rank("max").over(family))
-        return scaled.cum_min().over(family, order_by="p", descending=True).clip(upper_bound=1.0)
+        return benjamini_hochberg("p", family)
 
     def _verdict(self) -> pl.Expr:
         best = {metric.output_name: metric.best for metric in self._query.metrics}

@@ -36,10 +36,8 @@ SEED = 20_260_101
 class Draws(Replicates):
     """The buckets of a source as each draw has them, and all of them once."""
 
-    key = DRAW
-
     def __init__(self, source: Source, by: Sequence[str], buckets: int) -> None:
-        super().__init__(source, by)
+        super().__init__(source, by, DRAW)
         self.schema = pl.Schema({**source.schema, DRAW: pl.Int64()})
         self._buckets = buckets
         self._times = times_of(buckets)
@@ -53,7 +51,7 @@ class Draws(Replicates):
     def _drawn(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:
         """A partial by bucket, as it is in each draw: at all its keys, whether or not these were drawn."""
         by_bucket = by_bucket.cache()
-        keys, statistics = unit_keys_of(partial), statistics_of(partial, by_bucket)
+        keys, statistics = unit_keys_of(partial, WITHOUT), statistics_of(partial, by_bucket)
         times = self._times.with_columns(pl.col(WITHOUT).cast(by_bucket.collect_schema()[WITHOUT]))
 
         def of_some(first: int) -> pl.LazyFrame:

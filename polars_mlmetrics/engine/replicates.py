@@ -33,15 +33,13 @@ class Replicates:
     """A source without each bucket of a group, and whole.
 
     In the source the key WITHOUT is the bucket of a row. `by` are the columns of the groups, whose buckets are
-    left out.
+    left out. With another key it is a source without each value of that.
     """
 
-    key = WITHOUT
-    """The key that tells one replicate from another."""
-
-    def __init__(self, source: Source, by: Sequence[str]) -> None:
+    def __init__(self, source: Source, by: Sequence[str], key: str = WITHOUT) -> None:
         self.source = source
         self.by = list(by)
+        self.key = key
         self.schema = source.schema
 
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
@@ -75,26 +73,27 @@ class Replicates:
     def _replicated(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:
         """A partial by bucket, as it is without each: at all its keys, whether or not the bucket has them."""
         by_bucket = by_bucket.cache()
-        keys, statistics = unit_keys_of(partial), statistics_of(partial, by_bucket)
-        columns = [*keys, WITHOUT, *(statistic.name for statistic in statistics)]
+        left_out = self.key
+        keys, statistics = unit_keys_of(partial, left_out), statistics_of(partial, by_bucket)
+        columns = [*keys, left_out, *(statistic.name for statistic in statistics)]
         own = about_common_shifts(by_bucket, keys, statistics).cache()
         whole = fold(own, keys, merged(statistics))
-        everywhere = matched(whole, own.select(*self.by, WITHOUT).unique(), self.by)
-        left = _taken_off(everywhere, own, keys, statistics).cache()
+        everywhere = matched(whole, own.select(*self.by, left_out).unique(), self.by)
+        left = _taken_off(everywhere, own, [*keys, left_out], statistics).cache()
         is_right = ~pl.any_horizontal(pl.lit(False), *_lost(left.collect_schema(), statistics))
-        again = _put_together(left.filter(~is_right).select(*keys, WITHOUT), by_bucket, keys, statistics)
-        nothing = whole.with_columns(pl.lit(None, dtype=own.collect_schema()[WITHOUT]).alias(WITHOUT))
+        again = _put_together(left.filter(~is_right).select(*keys, left_out), by_bucket, [*keys, left_out], statistics)
+        nothing = whole.with_columns(pl.lit(None, dtype=own.collect_schema()[left_out]).alias(left_out))
         return pl.concat([table.select(columns) for table in (left.filter(is_right), again, nothing)])
 
 
 def _taken_off(
-    everywhere: pl.LazyFrame, own: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]
+    everywhere: pl.LazyFrame, own: pl.LazyFrame, cell: Sequence[str], statistics: Sequence[Statistic]
 ) -> pl.LazyFrame:
-    """The whole without each bucket, from the whole and the bucket's own row, where it has one. Both stay."""
-    rest = [_of_the_rest(statistic, keys).alias(_own(statistic)) for statistic in statistics]
-    own = own.select(*keys, WITHOUT, *rest, pl.lit(True).alias(_IS_OWN))
+    """The whole without each bucket, the last column of a cell, from the whole and the bucket's own row. Both stay."""
+    rest = [_of_the_rest(statistic, cell[:-1]).alias(_own(statistic)) for statistic in statistics]
+    own = own.select(*cell, *rest, pl.lit(True).alias(_IS_OWN))
     everywhere = everywhere.with_columns(pl.col(statistic.name).alias(_whole(statistic)) for statistic in statistics)
-    left = everywhere.join(own, on=[*keys, WITHOUT], how="left", nulls_equal=True)
+    left = everywhere.join(own, on=cell, how="left", nulls_equal=True)
     return left.with_columns(_left(statistic).alias(statistic.name) for statistic in statistics)
 
 
@@ -108,11 +107,12 @@ def _lost(schema: pl.Schema, statistics: Sequence[Statistic]) -> Iterator[pl.Exp
 
 
 def _put_together(
-    asked: pl.LazyFrame, by_bucket: pl.LazyFrame, keys: Sequence[str], statistics: Sequence[Statistic]
+    asked: pl.LazyFrame, by_bucket: pl.LazyFrame, cell: Sequence[str], statistics: Sequence[Statistic]
 ) -> pl.LazyFrame:
-    """The other buckets of each, merged."""
-    others = matched(asked, by_bucket.rename({WITHOUT: _IS_OWN}), keys).filter(pl.col(WITHOUT) != pl.col(_IS_OWN))
-    left = asked.join(merge(others, [*keys, WITHOUT], statistics), on=[*keys, WITHOUT], how="left", nulls_equal=True)
+    """The other buckets of each, merged. The bucket is the last column of a cell."""
+    *keys, left_out = cell
+    others = matched(asked, by_bucket.rename({left_out: _IS_OWN}), keys).filter(pl.col(left_out) != pl.col(_IS_OWN))
+    left = asked.join(merge(others, cell, statistics), on=cell, how="left", nulls_equal=True)
     return left.with_columns(pl.col(s.name).fill_null(0) for s in statistics if s.monoid == "sum")
 
 
@@ -124,9 +124,9 @@ def _whole(statistic: Statistic) -> str:
     return f"{INTERNAL}whole:{statistic.name}"
 
 
-def unit_keys_of(partial: Partial) -> list[str]:
+def unit_keys_of(partial: Partial, left_out: str) -> list[str]:
     """The keys of what a partial tells, whatever the bucket."""
-    return [key for key in (partial.by if partial.grain == "sample" else partial.fold.keys) if key != WITHOUT]
+    return [key for key in (partial.by if partial.grain == "sample" else partial.fold.keys) if key != left_out]
 
 
 def statistics_of(partial: Partial, table: pl.LazyFrame) -> list[Statistic]:

@@ -1,0 +1,258 @@
+"""`find_slices` finds a bad slice, and what it says of a slice is what the rows of that slice give."""
+
+import random
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from math import sqrt
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis.features import Feature, roundest
+from polars_mlmetrics.engine.state_table import bucket_of
+
+FEATURES = ["country", "device", "age"]
+
+
+def log(seed: int, n: int = 3000, *, is_bad: bool = True) -> pl.DataFrame:
+    """Rows whose score is a guess for the Germans on a phone, and good elsewhere."""
+    draw = random.Random(seed)
+    columns: dict[str, list[Any]] = {
+        "sample": list(range(n)),
+        "country": draw.choices(["DE", "FR", "US", None], k=n),
+        "device": draw.choices(["phone", "tablet", "desk"], k=n),
+        "age": [draw.gauss(40, 12) for _ in range(n)],
+        "truth": draw.choices([0, 1], k=n),
+        "noise": [draw.random() for _ in range(n)],
+    }
+    bad = (pl.col("country") == "DE") & (pl.col("device") == "phone") & is_bad
+    good = pl.col("truth") * 0.4 + pl.col("noise") * 0.6
+    return pl.DataFrame(columns).with_columns(score=pl.when(bad.fill_null(False)).then("noise").otherwise(good))
+
+
+@pytest.mark.parametrize("metric", [mlm.f1(), mlm.brier_score()], ids=str)
+def test_a_bad_slice_stands_first(metric: mlm.Metric) -> None:
+    first = [mlm.find_slices(log(seed), metric, FEATURES, depth=2, k=1).row(0, named=True) for seed in range(4)]
+    assert [row["slice"] for row in first] == ["country=DE, device=phone"] * 4
+    assert max(row["p_adjusted"] for row in first) < 0.01
+
+
+def test_where_nothing_is_bad_little_is_reported() -> None:
+    found = [mlm.find_slices(log(seed, is_bad=False), mlm.brier_score(), FEATURES, depth=2) for seed in range(4)]
+    assert sum((table["p_adjusted"] <= 0.05).any() for table in found) <= 1
+
+
+def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int) -> dict[str, float]:
+    """What the confirm half says of a slice, by its definition."""
+    rows = rows.with_columns(bucket_of(["sample"], rows.schema, 64)[0].alias("bucket"))
+    half = rows.filter(pl.col("bucket") % 2 == 1).with_columns(is_in.alias("is_in"))
+
+    def values(rows: pl.DataFrame) -> tuple[float, float]:
+        table = dict(mlm.evaluate(rows, metric, by="is_in").rows())
+        return table[True], table[False]
+
+    value, rest = values(half)
+    gap = sign * (rest - value)
+    buckets = half["bucket"].unique()
+    without = [values(half.filter(pl.col("bucket") != bucket)) for bucket in buckets]
+    moved = [sign * (other - own) - gap for own, other in without]
+    se = sqrt((len(buckets) - 1) / len(buckets) * sum(move**2 for move in moved))
+    df = half.filter("is_in")["bucket"].n_unique() - 1
+    away = stats.t.ppf(0.975, df) * se
+    p = 2 * stats.t.sf(gap / se, df) if gap > 0 else 1.0
+    return {"value": value, "rest": rest, "gap": gap, "low": gap - away, "high": gap + away, "p": p}
+
+
+def with_labels(rows: pl.DataFrame) -> pl.DataFrame:
+    """Three labels a sample, in each of which the score is another."""
+    labels = pl.DataFrame({"label": ["a", "b", "c"], "shift": [0.0, 0.1, 0.2]})
+    truth = (pl.col("truth") == 1) ^ (pl.col("label") == "b")
+    rows = rows.join(labels, how="cross").with_columns(truth=truth.cast(pl.Int8))
+    return rows.with_columns(score=(pl.col("score") * 7.3 + pl.col("shift") * 5 + pl.col("truth")) % 1)
+
+
+METRICS: dict[str, tuple[mlm.Metric, int]] = {
+    "f1": (mlm.f1(), 1),
+    "macro": (mlm.f1(average="macro"), 1),
+    "ranking": (mlm.label_ranking_average_precision(), 1),
+    "deviations": (mlm.pearson(), 1),
+    "lowest": (mlm.mae() + mlm.brier_score(), -1),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_what_is_said_is_what_the_rows_give(name: str) -> None:
+    metric, sign = METRICS[name]
+    rows = with_labels(log(3, 1500)) if name in ("macro", "ranking") else log(3, 1500)
+    table = mlm.find_slices(rows, metric, FEATURES, depth=2, k=3)
+    assert table.height
+    for row in table.iter_rows(named=True):
+        is_in = mlm.slice_filter(row)
+        right = expected(rows, metric, is_in, sign)
+        assert {key: row[key] for key in right} == pytest.approx(right, rel=1e-7, abs=1e-12)
+        inside = rows.filter(is_in)
+        assert row["n_samples"] == inside["sample"].n_unique()
+        assert (row["n_rows"], row["depth"]) == (inside.height, len(row["conditions"]))
+        assert row["share"] == pytest.approx(row["n_samples"] / 1500)
+
+
+def test_a_group_is_searched_by_itself() -> None:
+    rows = pl.concat([log(5).with_columns(model=pl.lit("new")), log(6, is_bad=False).with_columns(model=None)])
+    table = mlm.find_slices(rows.lazy(), mlm.f1(), ["country", "device"], by="model")
+    assert isinstance(table, pl.DataFrame)
+    for model in (None, "new"):
+        own = rows.filter(pl.col("model").eq_missing(pl.lit(model)))
+        alone = mlm.find_slices(own, mlm.f1(), ["country", "device"])
+        mine = table.filter(pl.col("model").eq_missing(pl.lit(model))).drop("model")
+        assert_frame_equal(mine, alone, rel_tol=1e-9)
+
+
+def test_what_repeats_a_slice_is_hidden() -> None:
+    rows = log(1).with_columns(language=pl.col("country").replace({"DE": "de", "FR": "fr", "US": "en"}))
+    table = rows.mlm.find_slices(mlm.brier_score(), ["country", "language", "device"], depth=2)
+    assert table["rank"].to_list() == list(range(1, table.height + 1))
+    first = table.row(0, named=True)
+    assert (first["hidden_by"], first["parent"]) == (None, "country=DE")
+    again = table.filter(slice="language=de, device=phone") if first["slice"].startswith("country") else table.clear()
+    assert again["hidden_by"].to_list() in ([], [first["slice"]])
+    parents = table.filter(pl.col("slice").is_in(["country=DE", "language=de", "device=phone"]))
+    assert parents["hidden_by"].null_count() == 0
+    assert table["hidden_by"].null_count() <= 10
+
+
+def test_worse_says_which_end_is_bad() -> None:
+    rows = log(2).with_columns(score=pl.when(pl.col("device") == "desk").then(pl.col("score") + 1).otherwise("score"))
+    high = mlm.find_slices(rows, mlm.bias(), ["device"], worse="high").row(0, named=True)
+    assert (high["slice"], high["gap"]) == ("device=desk", pytest.approx(high["value"] - high["rest"]))
+    low = mlm.find_slices(rows, mlm.bias(), ["device"], worse="low")
+    assert "device=desk" not in low["slice"].to_list()
+
+
+def test_of_metrics_of_groups_a_label_is_a_feature() -> None:
+    rows = with_labels(log(4, 600, is_bad=False))
+    rows = rows.with_columns(score=pl.when(pl.col("label") == "b").then(0.9).otherwise("truth"))
+    first = mlm.find_slices(rows, mlm.mae(), ["label", "device"]).row(0, named=True)
+    assert (first["slice"], first["n_samples"]) == ("label=b", 600)
+
+
+def values() -> pl.DataFrame:
+    """A column of each type that can be a feature."""
+    draw, n = random.Random(0), 2000
+    day, nan = date(2024, 1, 1), float("nan")
+    rows = pl.DataFrame(
+        {
+            "text": draw.choices(["a", "it's", 'say "x"', "null", None], k=n),
+            "many": [str(int(draw.paretovariate(1))) for _ in range(n)],
+            "boolean": draw.choices([True, False, None], k=n),
+            "zero": [0.0 if draw.random() < 0.7 else draw.uniform(0, 10) for _ in range(n)],
+            "nan": draw.choices([nan, -0.0, 0.0, 1.5, None, float("inf")], k=n),
+            "float": [nan if draw.random() < 0.1 else draw.gauss(0, 1e-3) for _ in range(n)],
+            "integer": [draw.randrange(-500, 500) for _ in range(n)],
+            "small": draw.choices([1, 2, None], k=n),
+            "date": [day + timedelta(days=draw.randrange(900)) for _ in range(n)],
+            "time": [datetime(2024, 1, 1) + timedelta(seconds=draw.randrange(10**7)) for _ in range(n)],
+        }
+    )
+    return rows.with_columns(
+        pl.col("text").cast(pl.Categorical).alias("category"),
+        pl.col("float").cast(pl.Float32).alias("short"),
+        pl.col("integer").cast(pl.Decimal(10, 2)).alias("decimal"),
+        pl.col("time").cast(pl.Datetime("ns")).alias("nanoseconds"),
+        pl.col("time").dt.replace_time_zone("Europe/Berlin", ambiguous="earliest", non_existent="null").alias("zone"),
+    )
+
+
+@pytest.mark.parametrize("name", values().columns)
+def test_the_conditions_of_a_feature_are_rows(name: str) -> None:
+    rows = values()
+    feature = Feature.of(rows, name, 10, 5)
+    assert len(feature.conditions) >= 2
+    parts = [
+        rows.filter(mlm.slice_filter({"conditions": [condition._asdict()]})).height for condition in feature.conditions
+    ]
+    assert sum(parts) == rows.height
+    counts = rows.select(feature.code().alias("code"))["code"].value_counts().sort("code")
+    assert dict(counts.rows()) == {code: count for code, count in enumerate(parts) if count}
+
+
+def test_the_way_back_to_rows() -> None:
+    rows = values().with_columns(pl.col("text").is_null().alias("is_bad")).with_row_index("sample")
+    rows = rows.with_columns(truth=1.0, score=pl.col("is_bad") * 3.0 + pl.col("sample") % 5)
+    table = mlm.find_slices(rows, mlm.mae(), ["text", "boolean"], k=1)
+    assert table["slice"].to_list()[0] == "text=null"
+    for row in (table[:1], table.row(0, named=True)):
+        assert rows.filter(mlm.slice_filter(row))["text"].to_list() == [None] * int(rows["is_bad"].sum())
+
+
+def test_edges_are_round() -> None:
+    assert [roundest(18.2, 21.3), roundest(26.9, 28.1), roundest(27.4, 27.6), roundest(-3.0, 2.0)] == [20, 27, 27.5, 0]
+    assert roundest(0.1234567, 0.1234567) == 0.1234567
+    assert roundest(date(2023, 11, 5), date(2024, 2, 3)) == date(2024, 1, 1)
+    texts = [condition.text() for condition in Feature.of(values(), "zero", 10, 5).conditions]
+    assert texts[0] == "zero < 2 but not 0"
+    assert texts[-1] == "zero=0"
+
+
+def test_a_feature_of_one_value_is_left_out() -> None:
+    rows = log(1).with_columns(same=1)
+    with pytest.warns(UserWarning, match="have one value only, and are left out: same"):
+        table = mlm.find_slices(rows, mlm.brier_score(), ["device", "same"])
+    assert_frame_equal(table, mlm.find_slices(rows, mlm.brier_score(), ["device"]), rel_tol=1e-9)
+
+
+def test_a_log_too_small_to_search_has_no_slices() -> None:
+    table = mlm.find_slices(log(1, 50), mlm.f1(), ["device"])
+    assert table.height == 0
+    assert table.schema == mlm.find_slices(log(1), mlm.f1(), ["device"]).schema
+
+
+def find(metric: Any = None, features: Any = "device", rows: pl.DataFrame | None = None, **asked: Any) -> object:
+    return mlm.find_slices(log(1, 200) if rows is None else rows, metric or mlm.f1(), features, **asked)
+
+
+CALLS: dict[str, Callable[[], object]] = {
+    "use it on the log": lambda: find(rows=mlm.state(log(1, 200), mlm.f1())),
+    "find_slices takes a metric, but": lambda: find(pl.len()),
+    "find_slices takes a DataFrame": lambda: mlm.find_slices({}, mlm.f1(), "device"),  # type: ignore[arg-type]
+    "has no direction: pass worse='low' or worse='high'": lambda: find(mlm.bias()),
+    "worse is 'low' or 'high', not 'max'": lambda: find(worse="max"),
+    "n_rows has no intervals": lambda: find(mlm.n_rows(), worse="low"),
+    "alpha must be a number between 0 and 1": lambda: find(alpha=5),
+    "k must be": lambda: find(k=0),
+    "feature 'devic' is not in the table": lambda: find(features="devic"),
+    "Did you mean 'device'?": lambda: find(features=["devic"]),
+    "pass a column or a list of columns": lambda: find(features=[]),
+    "features are names of columns": lambda: find(features=[pl.col("device")]),
+    "names the column 'device' twice": lambda: find(features=["device", "device"]),
+    "'score' cannot be a feature: it is the score": lambda: find(features="score"),
+    "'truth' cannot be a feature: it is the truth": lambda: find(features="truth"),
+    "'sample' cannot be a feature: it is the sample": lambda: find(features="sample"),
+    "'device' cannot be a feature: it is in by=": lambda: find(by="device"),
+    "it is the label, of which f1_macro needs all": lambda: find(
+        mlm.f1(average="macro"), "label", with_labels(log(1, 200))
+    ),
+    "feature 'l' is List(String)": lambda: find(features="l", rows=log(1, 200).with_columns(l=pl.lit(["a"]))),
+    "no feature has two values to compare: same": lambda: find(
+        features="same", rows=log(1, 200).with_columns(same=None)
+    ),
+    "has several values in one sample, and": lambda: find(
+        mlm.label_ranking_average_precision(), "shift", with_labels(log(1, 200))
+    ),
+    "there is no sample column 'id'": lambda: find(sample="id"),
+    "no slice can be compared with the rest": lambda: find(
+        mlm.mae(), rows=log(1, 200).with_columns(score=float("nan"))
+    ),
+    "the frame has 2": lambda: mlm.slice_filter(log(1, 2)),
+    "takes a row of find_slices": lambda: mlm.slice_filter({"slice": "a=b"}),
+}
+
+
+@pytest.mark.parametrize("message", CALLS)
+def test_what_is_wrong_is_said(message: str) -> None:
+    with pytest.raises(mlm.MetricError, match=re.escape(message)):
+        CALLS[message]()

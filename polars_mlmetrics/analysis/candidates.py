@@ -16,7 +16,10 @@ ROUNDS, EACH = 5, 4
 """How often slices are searched, and how many are taken each time."""
 
 KEY = [GROUP, COMBINATION, CELL]
-ORDER = ["t", COMBINATION, CELL]
+SURE = f"{INTERNAL}sure"
+"""The t of a slice, rounded: slices of the same rows are in one order, however their rows were summed."""
+
+ORDER = [SURE, COMBINATION, CELL]
 PLACE, ASIDE, MEMBER, N_TESTED, SHARE = (
     f"{INTERNAL}{name}" for name in ("place", "aside", "member", "n_tested", "largest_share")
 )
@@ -42,7 +45,7 @@ class Candidates:
         gap = pl.col("gap") + pl.col("gap_of_search")
         error = (pl.col("se") ** 2 + pl.col("se_of_search") ** 2).sqrt()
         tested = self.scores.group_by(GROUP).agg(pl.len().cast(pl.Int64).alias(N_TESTED))
-        confirmed = confirmed.with_columns(t_of(gap, error).alias("t")).join(tested, on=GROUP)
+        confirmed = _rounded(confirmed.with_columns(t_of(gap, error).alias("t"))).join(tested, on=GROUP)
         ordered = confirmed.sort([GROUP, *ORDER], descending=[False, True, False, False], nulls_last=True)
         return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(PLACE))
 
@@ -51,7 +54,7 @@ class Candidates:
         rows, scores = self._first, self.scores
         taken = scores.clear()
         for turn in range(ROUNDS):
-            fresh = scores.filter(pl.col("t") > 0).join(taken, on=KEY, how="anti").select(*KEY, "t")
+            fresh = _rounded(scores.filter(pl.col("t") > 0)).join(taken, on=KEY, how="anti")
             fresh = fresh.sort(ORDER, descending=[True, False, False]).group_by(GROUP, maintain_order=True).head(EACH)
             of_all = fresh.select(KEY).join(self.scores.filter(pl.col("t") > 0), on=KEY)
             if not of_all.height:
@@ -137,6 +140,11 @@ class Candidates:
         counts = rows.filter(MEMBER).group_by(GROUP).agg(pl.col(_in(place)).sum() for place in columns)
         most = ((row[0], max(zip(row[1:], columns, strict=True), key=lambda pair: pair[0])) for row in counts.rows())
         return {group: place for group, (count, place) in most if count}
+
+
+def _rounded(scores: pl.DataFrame) -> pl.DataFrame:
+    t = pl.col("t")
+    return scores.with_columns(pl.when(t.is_finite()).then(t.round_sig_figs(9)).otherwise(t).alias(SURE))
 
 
 def _in(place: int) -> str:

@@ -20,8 +20,9 @@ from polars_mlmetrics.formula.arithmetic import cuts, ratio, whole_times
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.query.query import Query
 
-GROUP, CELL, COMBINATION, SAMPLE, VALUE, REST, OF_ALL, SIZE = (
-    f"{INTERNAL}{name}" for name in ("group", "cell", "combination", "sample", "value", "rest", "of_all", "size")
+GROUP, CELL, COMBINATION, SAMPLE, VALUE, REST, OF_ALL, ROWS_OF_ALL, SIZE = (
+    f"{INTERNAL}{name}"
+    for name in ("group", "cell", "combination", "sample", "value", "rest", "of_all", "rows_of_all", "size")
 )
 """A slice is a cell of a combination of features, in a group."""
 
@@ -99,12 +100,16 @@ class Lattice:
 
     def _placed(self, rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame, pl.DataFrame]]:
         """The rows with the cells of each combination that has cells to look at, and these cells."""
-        whole = counts_of(rows, [GROUP]).select(GROUP, pl.col("n_samples").alias(OF_ALL)).join(self._least, on=GROUP)
+        whole = counts_of(rows, [GROUP]).select(
+            GROUP, pl.col("n_samples").alias(OF_ALL), pl.col("n_rows").alias(ROWS_OF_ALL)
+        )
+        whole = whole.join(self._least, on=GROUP)
+        # A sample may have rows in a slice and in the rest: rows are what can be taken off.
+        rest = ratio(pl.col(ROWS_OF_ALL) - pl.col("n_rows"), pl.col(ROWS_OF_ALL)) * pl.col(OF_ALL)
+        is_large = (pl.min_horizontal("n_samples", rest) >= pl.col(LEAST)) & (pl.col("n_buckets") >= FEW_BUCKETS)
         for place in range(len(self.combinations)):
             placed = rows.with_columns(self.cell(place).alias(CELL))
             counts = counts_of(placed, [GROUP, CELL]).join(whole, on=GROUP)
-            others = pl.col(OF_ALL) - pl.col("n_samples")
-            is_large = (pl.min_horizontal("n_samples", others) >= pl.col(LEAST)) & (pl.col("n_buckets") >= FEW_BUCKETS)
             kept = counts.filter(is_large).select(GROUP, CELL, "n_buckets")
             if kept.height:
                 yield place, placed, kept

@@ -10,7 +10,8 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.features import Feature
-from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, NOISE
+from polars_mlmetrics.analysis.interval import NOISE
+from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates

@@ -297,6 +297,7 @@ def test_a_state_of_several_versions_of_polars_has_no_intervals() -> None:
         (lambda: mlm.evaluate(users(), pl.len(), ci=0.9), "'len' is a plain expression, which has no interval"),
         (lambda: mlm.evaluate(users(), mlm.f1(), mlm.f1().alias("f1_low"), ci=0.9), "the name 'f1_low'"),
         (lambda: mlm.finish(mlm.state(users(), mlm.f1(), buckets=0), ci=0.9), "this state has no buckets"),
+        (lambda: mlm.finish(mlm.state(users(), mlm.f1()), min_samples=9), "put mlm.n_samples() among its metrics."),
     ],
 )
 def test_what_is_wrong_is_said(call: Callable[[], object], message: str) -> None:

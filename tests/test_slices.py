@@ -199,9 +199,13 @@ def test_the_source_is_read_as_often_for_many_groupings_as_for_few(suite: str, t
     scan, columns = pl.scan_parquet(tmp_path / "log.parquet"), ["steady", "some", "every", "fold"]
     slicings = [columns[:1], columns[:3], mlm.cube(*columns, depth=2)]
     assert [len(slicing) for slicing in slicings] == [1, 3, 10]
-    few, *more = (readings_of(mlm.evaluate(scan, SUITES[suite], by="world", slices=slicing)) for slicing in slicings)
+    asked: dict[str, Any] = {"by": "world"}
+    few, *more = (readings_of(mlm.evaluate(scan, SUITES[suite], slices=slicing, **asked)) for slicing in slicings)
     assert few <= 4
     assert more == [few, few]
+    asked["ci"] = 0.95
+    with_intervals = [readings_of(mlm.evaluate(scan, SUITES[suite], slices=slicing, **asked)) for slicing in slicings]
+    assert with_intervals == [few, few, few]
 
 
 class Counted:

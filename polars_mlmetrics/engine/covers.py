@@ -15,11 +15,19 @@ FEW = 3
 class Covers:
     """The sets of keys at which rows are folded, from which every grouping can be merged.
 
-    `sizes` says how many values a column has, about; None where that is not known.
+    `sizes` says how many values a column has, about; None where that is not known. `always` are columns that every set
+    has beside them.
     """
 
-    def __init__(self, by: Sequence[str], slicings: Sequence[Sequence[str]], sizes: Mapping[str, int] | None) -> None:
+    def __init__(
+        self,
+        by: Sequence[str],
+        slicings: Sequence[Sequence[str]],
+        sizes: Mapping[str, int] | None,
+        always: Sequence[str] = (),
+    ) -> None:
         self.by = list(by)
+        self._always = list(always)
         self._slicings = slicings
         self._sizes = sizes
         self._found: dict[int, list[list[str]]] = {}
@@ -32,8 +40,9 @@ class Covers:
         """The keys, by columns first, from which a slicing is merged, where each group has so many parts."""
         if parts not in self._found:
             self._found[parts] = self._covering(parts)
-        cover = next((cover for cover in self._found[parts] if {*slicing} <= {*cover}), list(slicing))
-        return [*self.by, *cover]
+        needed = [key for key in slicing if key not in self._always]
+        cover = next((cover for cover in self._found[parts] if {*needed} <= {*cover}), needed)
+        return [*self.by, *cover, *self._always]
 
     def _covering(self, parts: int) -> list[list[str]]:
         """Large slicings first, each added to the first set that still has few cells with it."""

@@ -102,6 +102,8 @@ class StateRows:
             )
         lacking = self.lacks(recorder, by, roles)
         if lacking:
+            if measure.declaration.counts and measure.grain == "sample":
+                raise StateError("this state does not count samples: put mlm.n_samples() among its metrics.")
             more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
             raise StateError(
                 f"{measure.output_name} needs {lacking[0]}{more}, which this state does not hold: it was made for "

@@ -40,14 +40,15 @@ def source_of(query: Query, passes: Passes | None) -> Rows:
 def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
     """The rows of a query, for all its groupings, and for each of them once `more` by other columns."""
     slicings = [[key.column for key in keys] for keys in query.groupings]
-    slicings += [[*slicing, column] for column in more for slicing in slicings]
-    if not slicings[1:]:
-        return source
     by = [key.column for key in query.by]
-    return Slices(source, by, slicings, Covers(by, slicings, _sizes(query, more)))
+    finer = [[*slicing, column] for column in more for slicing in slicings]
+    if not slicings[1:] and not finer:
+        return source
+    # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
+    return Slices(source, by, [*slicings, *finer], Covers(by, slicings, _sizes(query), more))
 
 
-def _sizes(query: Query, more: Sequence[str]) -> dict[str, int] | None:
+def _sizes(query: Query) -> dict[str, int] | None:
     """How many values keys and labels have in some rows; None where these rows are not at hand.
 
     They change how fast the answer is found, and nothing else.
@@ -56,8 +57,10 @@ def _sizes(query: Query, more: Sequence[str]) -> dict[str, int] | None:
         return None
     labels = [measure.table.label for metric in query.metrics for measure in metric.measures()]
     keys = [key.column for key in (*query.by, *query.slice_keys)]
-    columns = [name for name in dict.fromkeys([*keys, *labels, *more]) if name in query.schema]
+    columns = [name for name in dict.fromkeys([*keys, *labels]) if name in query.schema]
     columns = [name for name in columns if not query.schema[name].is_nested()]
+    if not columns:
+        return {}
     n_rows: int = query.frame.select(pl.len()).collect().item()
     some = [query.frame.slice(start, LOOK) for start in (0, *cuts(n_rows, PLACES))]
     counts = query.with_keys(pl.concat(some)).select(pl.col(columns).n_unique()).collect()

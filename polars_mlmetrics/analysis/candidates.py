@@ -40,7 +40,7 @@ class Candidates:
     def table(self) -> pl.DataFrame:
         """One row a candidate, by group and place, with what the confirm half says of it."""
         taken = self._taken()
-        of_search = taken.select(*KEY, pl.col("gap").alias("gap_of_search"), pl.col("se").alias("se_of_search"))
+        of_search = taken.select(*KEY, pl.col("gap", "se", "t").name.suffix("_of_search"))
         confirmed = self._confirmed(taken).join(of_search, on=KEY)
         gap = pl.col("gap") + pl.col("gap_of_search")
         error = (pl.col("se") ** 2 + pl.col("se_of_search") ** 2).sqrt()
@@ -100,8 +100,11 @@ class Candidates:
         return pl.all_horizontal(conditions)
 
     def shown(self, table: pl.DataFrame, k: int) -> pl.DataFrame:
-        """The candidates that are shown, k a group, with those that one of them hides (its place in `hidden_by`)."""
-        rows = self._lattice.rows.with_columns(pl.lit(False).alias(ASIDE))
+        """The candidates that are shown, k a group, with those that one of them hides (its place in `hidden_by`).
+
+        The samples of the search decide it: else the intervals, of the others, would be of those that came out high.
+        """
+        rows = self._first.with_columns(pl.lit(False).alias(ASIDE))
         places: dict[int, list[int]] = {}
         kept: list[dict[str, Any]] = []
         for place in range(ROUNDS * EACH):
@@ -112,11 +115,11 @@ class Candidates:
             rows = rows.with_columns(self._is_in(turn).alias(MEMBER))
             chosen = self._with_gap(rows)
             overlaps = self._overlaps(rows, [p for shown in places.values() for p in shown])
-            for group, t in turn.select(GROUP, "t").iter_rows():
+            for group, t in turn.select(GROUP, "t_of_search").iter_rows():
                 if group in chosen:
                     places.setdefault(group, []).append(place)
                     kept.append({GROUP: group, PLACE: place, "hidden_by": None})
-                elif t is not None and t > ENOUGH and overlaps.get(group) is not None:
+                elif t > ENOUGH and overlaps.get(group) is not None:
                     kept.append({GROUP: group, PLACE: place, "hidden_by": overlaps[group]})
             now = pl.col(MEMBER) & pl.col(GROUP).is_in(sorted(chosen))
             rows = rows.with_columns(now.alias(_in(place)), (pl.col(ASIDE) | now).alias(ASIDE))

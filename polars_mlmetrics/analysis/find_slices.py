@@ -125,8 +125,8 @@ def find_slices(
     `low` and `high`, `p` (1 where the slice is not worse) and `p_adjusted` for the number of candidates (Benjamini and
     Hochberg). `parent` is the slice with one condition less in which the search saw the surest gap. A slice that only
     repeats another has that in `hidden_by`, and does not count for `k`. `ci_flag` is as in a tidy table, and
-    `n_tested` the number of slices that were searched. A slice whose gap in all samples is less than two standard
-    errors is left out.
+    `n_tested` the number of slices that were searched. A slice whose gap is less than two standard errors in the
+    samples of the search is left out.
 
     Examples
     --------

@@ -45,7 +45,8 @@ MOST = 4_000_000
 class Lattice:
     """The slices of some rows.
 
-    `rows` have the columns of the log, and those of `coded_rows`. `sign` is 1 where low values are bad.
+    `rows` have the columns of the log, their group, bucket and sample, and the codes of their features. `sign` is 1
+    where low values are bad.
     """
 
     def __init__(
@@ -70,10 +71,8 @@ class Lattice:
             self.differences(placed, kept).with_columns(pl.lit(place, dtype=pl.Int64).alias(COMBINATION))
             for place, placed, kept in self._placed(rows)
         ]
-        nothing = pl.DataFrame(schema=SCORES)
-        return pl.concat([nothing, *(table.select(*SCORES) for table in found)]).with_columns(
-            t_of(pl.col("gap"), pl.col("se")).alias("t")
-        )
+        scores = pl.concat([pl.DataFrame(schema=SCORES), *(table.select(*SCORES) for table in found)])
+        return scores.with_columns(t_of(pl.col("gap"), pl.col("se")).alias("t"))
 
     def cell(self, combination: int) -> pl.Expr:
         """The cell of a row in a combination."""
@@ -116,24 +115,16 @@ class Lattice:
                 yield place, placed, kept
 
     def _of_some(self, rows: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
+        """The differences of some cells; all other rows are in one more cell."""
         named = kept.select(GROUP, CELL, pl.col(CELL).alias(OF_ALL))
         placed = rows.join(named, on=[GROUP, CELL], how="left").with_columns(pl.col(OF_ALL).fill_null(OTHERS))
-        placed = placed.drop(CELL).rename({OF_ALL: CELL})
-        values = self._values(placed).filter(pl.col(CELL) != OTHERS)
-        gap = self._sign * (pl.col(REST) - pl.col(VALUE))
-        sizes = pl.col(VALUE).abs() + pl.col(REST).abs()
-        values = values.with_columns(gap.alias("gap"), sizes.alias(SIZE))
+        values = self._values(placed.drop(CELL).rename({OF_ALL: CELL})).filter(pl.col(CELL) != OTHERS)
+        gap, size = self._sign * (pl.col(REST) - pl.col(VALUE)), pl.col(VALUE).abs() + pl.col(REST).abs()
+        values = values.with_columns(gap.alias("gap"), size.alias(SIZE))
         is_whole = pl.col(WITHOUT).is_null()
-        whole = values.filter(is_whole).drop(WITHOUT)
-        is_noise = pl.col("gap").abs() <= NOISE * pl.col(SIZE)
-        whole = whole.with_columns(pl.when(is_noise).then(0.0).otherwise(pl.col("gap")).alias("gap"))
-        without = values.filter(~is_whole).select(GROUP, CELL, pl.col("gap").alias(VALUE))
-        cells = whole.join(without, on=[GROUP, CELL], suffix="_without")
-        moved = pl.col(f"{VALUE}_without") - pl.col("gap")
-        moved = pl.when(moved.abs() <= NOISE * pl.col(SIZE)).then(0.0).otherwise(moved)
-        error = standard_error(pl.len().cast(pl.Float64), (moved * moved).sum())
-        is_known = pl.col(f"{VALUE}_without").is_finite().fill_null(False).all() & (pl.len() >= 2)
-        errors = cells.group_by(GROUP, CELL).agg(pl.when(is_known).then(error).alias("se"))
+        whole = values.filter(is_whole).drop(WITHOUT).with_columns(_unless_noise(pl.col("gap")).alias("gap"))
+        without = values.filter(~is_whole).select(GROUP, CELL, pl.col("gap").alias(OF_ALL))
+        errors = whole.join(without, on=[GROUP, CELL]).group_by(GROUP, CELL).agg(_error().alias("se"))
         columns = [GROUP, CELL, pl.col(VALUE).alias("value"), pl.col(REST).alias("rest"), "gap"]
         return kept.join(whole.select(columns), on=[GROUP, CELL]).join(errors, on=[GROUP, CELL])
 
@@ -149,6 +140,18 @@ class Lattice:
         own = plan.again(without, by).groups().select(*by, value.alias(VALUE))
         values, rests = pl.collect_all([own, rest])
         return values.join(rests, on=by, nulls_equal=True)
+
+
+def _unless_noise(difference: pl.Expr) -> pl.Expr:
+    """A difference; 0 where it is of rounding alone."""
+    return pl.when(difference.abs() <= NOISE * pl.col(SIZE)).then(0.0).otherwise(difference)
+
+
+def _error() -> pl.Expr:
+    """The standard error of the gap, from the gaps without each bucket."""
+    moved = _unless_noise(pl.col(OF_ALL) - pl.col("gap"))
+    is_known = pl.col(OF_ALL).is_finite().fill_null(False).all() & (pl.len() >= 2)
+    return pl.when(is_known).then(standard_error(pl.len().cast(pl.Float64), (moved * moved).sum()))
 
 
 def code_column(place: int) -> str:

@@ -14,7 +14,8 @@ from tests.sweep.tables import Key, Table
 
 CANNOT_KNOW = "samples lie in several values of"  # what a state says where it merges groups that share samples
 FAILURES = (Exception, pl.exceptions.PanicException)
-REFUSED = ("StateError: this state does not count samples",)  # a state counts samples where a metric of samples was asked for
+# A state counts samples where a metric of samples was asked for.
+REFUSED = ("StateError: this state does not count samples",)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,9 @@ from tests.readings import same
 from tests.test_replicates import BUCKET_OF, BUCKETS, METRICS, expected
 
 LEVEL = 0.9
+NOTHING = 1e-12
+"""What rounding leaves of 0 is smaller, and so is what replicates of it differ by: by rounding alone."""
+
 Row = dict[str, Any]
 
 
@@ -96,6 +99,8 @@ def differing(table: pl.DataFrame, by: tuple[str, ...]) -> list[Any]:
         group, name = tuple(row[key] for key in by), row["metric"]
         measure = next(METRICS[name].tree.measures())
         value = row["value"]
+        if value is not None and 0 < abs(value) < NOTHING:
+            continue
         if value is None or not isfinite(value) or not has_interval(measure):
             right = Expected(row["n_buckets"])
         else:
@@ -113,7 +118,7 @@ LONG = pytest.mark.proof
 
 
 @pytest.mark.parametrize(
-    "by", [("fold",), pytest.param((), marks=LONG), pytest.param(tuple(KEYS), marks=LONG)], ids=str
+    "by", [("fold",), pytest.param(("world",), marks=LONG), pytest.param(tuple(KEYS), marks=LONG)], ids=str
 )
 @pytest.mark.parametrize("verb", ["evaluate", pytest.param("finish", marks=LONG)])
 def test_an_interval_is_what_the_definition_gives(

@@ -282,6 +282,9 @@ STATE = mlm.state(log(), mlm.f1(), by="model")
 CALLS: dict[str, Callable[[], object]] = {
     "baseline='older' is no value of 'model', which has 'new', 'old', 'other'.": lambda: compared(baseline="older"),
     "baseline=3 is no value of 'model'": lambda: compared(baseline=3),
+    "'model' has no other value than baseline='old'.": lambda: mlm.compare(
+        log().filter(model="old"), mlm.f1(), baseline="old"
+    ),
     "'modle' is not in the table": lambda: compared(between="modle"),
     "two columns of the result would have the name 'model'": lambda: compared(by="model"),
     "'model' is already in by=": lambda: compared(slices=["model"]),

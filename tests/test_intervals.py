@@ -114,13 +114,9 @@ def differing(table: pl.DataFrame, by: tuple[str, ...]) -> list[Any]:
     return wrong
 
 
-LONG = pytest.mark.proof
-
-
-@pytest.mark.parametrize(
-    "by", [("fold",), pytest.param(("world",), marks=LONG), pytest.param(tuple(KEYS), marks=LONG)], ids=str
-)
-@pytest.mark.parametrize("verb", ["evaluate", pytest.param("finish", marks=LONG)])
+@pytest.mark.proof
+@pytest.mark.parametrize("by", [("fold",), ("world",), tuple(KEYS)], ids=str)
+@pytest.mark.parametrize("verb", ["evaluate", "finish"])
 def test_an_interval_is_what_the_definition_gives(
     by: tuple[str, ...], verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

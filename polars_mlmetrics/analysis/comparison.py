@@ -108,7 +108,10 @@ class Comparison(ABC):
         if known.null_count() or not models.eq_missing(known).any():
             shown = ", ".join(map(repr, models.drop_nulls().sort().head(10)))
             raise ParameterError(f"baseline={self._baseline!r} is no value of {self._model.name!r}, which has {shown}.")
-        return models.filter(models.ne_missing(known)).sort(nulls_last=True)
+        candidates = models.filter(models.ne_missing(known)).sort(nulls_last=True)
+        if candidates.is_empty():
+            raise ParameterError(f"{self._model.name!r} has no other value than baseline={self._baseline!r}.")
+        return candidates
 
     def _of_grouping(self, by: list[str]) -> pl.LazyFrame:
         slicing = by[len(self._by) :]

@@ -23,13 +23,19 @@ MODELS = {"old": 0.5, "same": 0.5, "new": 0.2}
 
 METRICS = [
     mlm.f1(),
+    mlm.f1(average="macro"),
+    mlm.f1().on(weight="weight").alias("f1, weighted"),
+    mlm.precision(),
     mlm.recall(threshold=0.085).alias("recall near .97"),
     mlm.mcc(),
     mlm.log_loss(),
+    mlm.log_loss().on(weight="weight").alias("log_loss, weighted"),
     mlm.brier_score(),
     mlm.ndcg(),
     mlm.label_ranking_average_precision(),
-    mlm.roc_auc(bins=64),
+    mlm.roc_auc(),
+    mlm.roc_auc(bins=64).alias("roc_auc, bins=64"),
+    mlm.average_precision(),
 ]
 COMPARED = [mlm.f1(), mlm.log_loss()]
 
@@ -73,7 +79,8 @@ def drawn(
     columns = {"run": user // users, "user": user, "sample": row // len(labels), "label": label}
     truth = known + half_shared() > 0
     scores = {model: 1 / (1 + np.exp(-1.7 * (known + noise * half_shared()))) for model, noise in MODELS.items()}
-    return pl.DataFrame({**columns, "truth": truth, **scores})
+    weight = random.uniform(0.5, 2.0, size=all_users)[user]
+    return pl.DataFrame({**columns, "truth": truth, **scores, "weight": weight})
 
 
 @cache

@@ -102,7 +102,8 @@ class StateRows:
             )
         lacking = self.lacks(recorder, by, roles)
         if lacking:
-            if measure.declaration.counts and measure.grain == "sample":
+            is_count = measure.declaration.counts and measure.grain == "sample"
+            if is_count and not any(each.name in self.statistics for each in sums_of(recorder)):
                 raise StateError("this state does not count samples: put mlm.n_samples() among its metrics.")
             more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
             raise StateError(

@@ -8,8 +8,9 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value, t_quantile
+from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value
 from polars_mlmetrics.analysis.candidates import N_TESTED, PLACE, SHARE, Candidates
+from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.features import CONDITIONS, Condition, Feature, type_of
 from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, SEEMS_FEW
 from polars_mlmetrics.analysis.lattice import (
@@ -149,18 +150,18 @@ def find_slices(
     │ country=FR, age >= 65 ┆ 200       ┆ 0.89 ┆ 0.88 │
     └───────────────────────┴───────────┴──────┴──────┘
     """
-    query = _read(frame, metric, by, roles, alpha)
+    query, confidence = _read(frame, metric, by, roles, alpha)
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)
     check_parameter("find_slices", "min_samples", min_samples, Count | None)
     names = _checked_features(query, features)
     sign = _sign(metric, worse)
     found = Found(query, names, depth, min_samples, sign, top, bins)
-    return found.table(k, alpha)
+    return found.table(k, confidence)
 
 
-def _read(frame: Any, metric: Any, by: Keys | None, roles: Any, alpha: Any) -> Query:
-    """The query; what cannot be searched is refused."""
+def _read(frame: Any, metric: Any, by: Keys | None, roles: Any, alpha: Any) -> tuple[Query, Confidence]:
+    """The query, and the intervals that are wanted; what cannot be searched is refused."""
     check_frame(frame)
     schema = frame.lazy().collect_schema()
     if is_state(schema):
@@ -176,7 +177,8 @@ def _read(frame: Any, metric: Any, by: Keys | None, roles: Any, alpha: Any) -> Q
             f"find_slices needs samples, and there is no sample column {lacking[0]!r}: pass sample=, or, if each row "
             "is a sample, add .with_row_index('sample')."
         )
-    query, _ = of_log(frame, [metric], by, None, 1 - alpha, None, roles)
+    query, confidence = of_log(frame, [metric], by, None, 1 - alpha, None, roles)
+    assert confidence is not None
     (core,) = query.metrics
     plan = Plan(Rows(query.rows, query.roles.label, query.schema), [], query.readings)
     if core.interval_kind in WITHOUT_INTERVAL or not plan.merges(core):
@@ -185,7 +187,7 @@ def _read(frame: Any, metric: Any, by: Keys | None, roles: Any, alpha: Any) -> Q
             "of a curve the one with bins=."
         )
     check_names([*(key.name for key in query.by), *COLUMNS])
-    return query
+    return query, confidence
 
 
 def _sign(metric: Metric, worse: Any) -> int:
@@ -249,10 +251,10 @@ class Found:
         halves = self._sizes.select(GROUP, (pl.lit(0.5) * least).alias(LEAST))
         self._lattice = Lattice(query, rows, self._features, min(depth, len(self._features)), sign, halves)
 
-    def table(self, k: int, alpha: float) -> pl.DataFrame:
+    def table(self, k: int, confidence: Confidence) -> pl.DataFrame:
         """The table of slices."""
         candidates = Candidates(self._lattice)
-        table = _with_tests(candidates.table(), alpha)
+        table = _with_tests(candidates.table(), confidence)
         table = self._with_names(candidates.shown(table, k), self._parents(candidates.scores))
         keys = [pl.col(key.column).alias(key.name) for key in self._query.by]
         table = table.join(self._groups, on=GROUP).join(self._sizes, on=GROUP).sort(GROUP, PLACE)
@@ -340,15 +342,13 @@ def _features_of(rows: pl.DataFrame, names: list[str], top: int, bins: int) -> l
     return [feature for feature in features if feature.name not in constant]
 
 
-def _with_tests(table: pl.DataFrame, alpha: float) -> pl.DataFrame:
+def _with_tests(table: pl.DataFrame, confidence: Confidence) -> pl.DataFrame:
     """The candidates with intervals and tests."""
     buckets, gap, se = pl.col("n_buckets"), pl.col("gap"), pl.col("se")
     varies = (se > 0) & (buckets >= 2)
-    most = int(table["n_buckets"].max() or 2)  # type: ignore[arg-type]
-    quantiles = pl.Series([None, None, *(t_quantile(1 - alpha, df) for df in range(1, most))], dtype=pl.Float64)
-    half = pl.when(varies).then(pl.lit(quantiles).gather(buckets) * se)
+    half = pl.when(varies).then(pl.lit(confidence.quantiles()).gather(buckets) * se)
     df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
-    p = pl.when(gap > 0).then(p_value(t_of(gap, se), df, most)).otherwise(1.0)
+    p = pl.when(gap > 0).then(p_value(t_of(gap, se), df, confidence.buckets - 1)).otherwise(1.0)
     flags = {
         "undefined_replicates": se.is_null(),
         "degenerate": se == 0,

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import p_value
 from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.interval import NOISE, Limits
+from polars_mlmetrics.analysis.interval import Limits, unless_noise
 from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.pairing import N_PAIRS
 from polars_mlmetrics.analysis.parts import core_of, planned_in, range_of
@@ -71,13 +71,12 @@ class Differences(Intervals):
         replicated = self.of(core, self._n_rows)
         value, baseline_value = (side.cast(pl.Float64) for side in self._pairs.values(metric))
         difference = value - baseline_value
-        is_noise = difference.abs() <= NOISE * (value.abs() + baseline_value.abs())
         is_known = difference.is_finite()
         told: dict[str, pl.Expr | None] = {
             "metric": pl.lit(metric.output_name),
             "value": value,
             "baseline_value": baseline_value,
-            "difference": pl.when(is_noise).then(0.0).otherwise(difference),
+            "difference": unless_noise(difference, value.abs() + baseline_value.abs()),
             "n_pairs": pl.col(N_PAIRS),
             "n_undefined": self._undefined(metric, lambda name: name),
             "n_undefined_baseline": self._undefined(metric, named_of_baseline),

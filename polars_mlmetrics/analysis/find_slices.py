@@ -39,7 +39,7 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import first_that_holds
-from polars_mlmetrics.query.query import Keys, Query, check_names, not_a_metric
+from polars_mlmetrics.query.query import Keys, Query, check_is_metric, check_names
 
 COLUMNS = {
     "rank": pl.Int64(),
@@ -166,9 +166,7 @@ def _read(frame: Any, metric: Any, by: Keys | None, roles: Any, alpha: Any) -> t
     schema = frame.lazy().collect_schema()
     if is_state(schema):
         raise StateError("find_slices looks at rows, and a state has none: use it on the log.")
-    if not isinstance(metric, Metric):
-        plain = ParameterError(f"find_slices takes a metric, but {metric} is a plain expression.")
-        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
+    check_is_metric("find_slices", metric)
     if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise ParameterError(f"alpha must be a number between 0 and 1, such as 0.05, not {alpha!r}.")
     lacking = [column for column in checked_roles(roles).table.sample if column not in schema]

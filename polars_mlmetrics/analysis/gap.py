@@ -8,7 +8,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
 from polars_mlmetrics.analysis.confidence import Confidence, check_number
-from polars_mlmetrics.analysis.interval import NOISE
+from polars_mlmetrics.analysis.interval import unless_noise
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS
 from polars_mlmetrics.analysis.parts import core_of
 from polars_mlmetrics.analysis.question import Question
@@ -24,7 +24,7 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import first_that_holds
 from polars_mlmetrics.query.groupings import slice_text
-from polars_mlmetrics.query.query import Key, Keys, check_names, listed, not_a_metric
+from polars_mlmetrics.query.query import Key, Keys, check_is_metric, check_names, listed
 
 COLUMNS = pl.Schema(
     {
@@ -104,9 +104,7 @@ def gap(
     └─────┴──────┴──────┴────────────┴────────────┘
     """
     check_frame(frame)
-    if not isinstance(metric, Metric):
-        plain = ParameterError(f"gap takes a metric, but {metric} is a plain expression.")
-        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
+    check_is_metric("gap", metric)
     check_number("gap", ci)
     groups: list[Key] = listed(by)
     keys = [*groups, *listed(over)]
@@ -176,8 +174,8 @@ class Between:
         worst, best = reversed(ends) if self._metric.best == "min" else ends
         named = dict(zip(("worst", "worst_value", "best", "best_value"), (*worst, *best), strict=True))
         difference = value.max() - value.min()
-        is_noise = difference <= NOISE * (value.max().abs() + value.min().abs())
-        named |= {"gap": pl.when(is_noise).then(0.0).otherwise(difference), "ratio": ratio(value.min(), value.max())}
+        difference = unless_noise(difference, value.max().abs() + value.min().abs())
+        named |= {"gap": difference, "ratio": ratio(value.min(), value.max())}
         several = [pl.when(pl.len() > 1).then(column).alias(name) for name, column in named.items()]
         return fold(values, self._by, [*several, pl.len().cast(pl.Int64).alias("n_slices")])
 
@@ -210,8 +208,7 @@ class Between:
 
     def _with_errors(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """One row a pair: its difference, the standard error of that, and the quantile to take."""
-        moved = pl.col(DIFFERENCE) - pl.col(OF_ALL)
-        moved = pl.when(moved.abs() <= NOISE * pl.col(SIZE_OF_ALL)).then(0.0).otherwise(moved)
+        moved = unless_noise(pl.col(DIFFERENCE) - pl.col(OF_ALL), pl.col(SIZE_OF_ALL))
         buckets = (pl.col(TELLS) | (moved != 0)).sum()
         error = standard_error(buckets, (moved**2).sum())
         is_known = pl.col(DIFFERENCE).is_finite().fill_null(False).all() & (buckets >= 2)

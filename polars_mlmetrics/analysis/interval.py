@@ -17,6 +17,11 @@ NOISE = 1e-12
 """A value that moves by less than this share of itself moves by rounding alone."""
 
 
+def unless_noise(difference: pl.Expr, size: pl.Expr) -> pl.Expr:
+    """A difference of values of this size; 0 where rounding alone makes it."""
+    return pl.when(difference.abs() <= NOISE * size).then(0.0).otherwise(difference)
+
+
 class Limits(NamedTuple):
     """How an interval is made, and what its ends may not go beyond."""
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.features import Feature
-from polars_mlmetrics.analysis.interval import NOISE
+from polars_mlmetrics.analysis.interval import unless_noise
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.ranking import code_of
@@ -122,7 +122,9 @@ class Lattice:
         gap, size = self._sign * (pl.col(REST) - pl.col(VALUE)), pl.col(VALUE).abs() + pl.col(REST).abs()
         values = values.with_columns(gap.alias("gap"), size.alias(SIZE))
         is_whole = pl.col(WITHOUT).is_null()
-        whole = values.filter(is_whole).drop(WITHOUT).with_columns(_unless_noise(pl.col("gap")).alias("gap"))
+        whole = (
+            values.filter(is_whole).drop(WITHOUT).with_columns(unless_noise(pl.col("gap"), pl.col(SIZE)).alias("gap"))
+        )
         without = values.filter(~is_whole).select(GROUP, CELL, pl.col("gap").alias(OF_ALL))
         errors = whole.join(without, on=[GROUP, CELL]).group_by(GROUP, CELL).agg(_error().alias("se"))
         columns = [GROUP, CELL, pl.col(VALUE).alias("value"), pl.col(REST).alias("rest"), "gap"]
@@ -142,14 +144,9 @@ class Lattice:
         return values.join(rests, on=by, nulls_equal=True)
 
 
-def _unless_noise(difference: pl.Expr) -> pl.Expr:
-    """A difference; 0 where it is of rounding alone."""
-    return pl.when(difference.abs() <= NOISE * pl.col(SIZE)).then(0.0).otherwise(difference)
-
-
 def _error() -> pl.Expr:
     """The standard error of the gap, from the gaps without each bucket."""
-    moved = _unless_noise(pl.col(OF_ALL) - pl.col("gap"))
+    moved = unless_noise(pl.col(OF_ALL) - pl.col("gap"), pl.col(SIZE))
     is_known = pl.col(OF_ALL).is_finite().fill_null(False).all() & (pl.len() >= 2)
     return pl.when(is_known).then(standard_error(pl.len().cast(pl.Float64), (moved * moved).sum()))
 

@@ -10,7 +10,7 @@ from polars_mlmetrics.analysis.bounds import (
     standard_error,
 )
 from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.interval import NOISE, Interval, Limits
+from polars_mlmetrics.analysis.interval import Interval, Limits, unless_noise
 from polars_mlmetrics.analysis.parts import is_mean_of, is_mean_of_labels, planned_in
 from polars_mlmetrics.engine.draws import DRAW, DRAWS
 from polars_mlmetrics.engine.pairs import PairPlan
@@ -79,9 +79,7 @@ class Replicated(Interval):
         return [self._as("moved", self._moved())]
 
     def _moved(self) -> pl.Expr:
-        moved = self.column("value") - self.column("value_of_all")
-        is_noise = moved.abs() <= NOISE * self.column("size_of_all")
-        return pl.when(is_noise).then(0.0).otherwise(moved)
+        return unless_noise(self.column("value") - self.column("value_of_all"), self.column("size_of_all"))
 
     def sums(self) -> list[pl.Expr]:
         """What all buckets of a group say together."""

@@ -15,7 +15,7 @@ from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import Keys, Query, check_names, not_a_metric, rows_of
+from polars_mlmetrics.query.query import Keys, Query, check_is_metric, check_names, rows_of
 
 COUNTS = ("n_undefined", "n_broken")
 """The other columns: how many units have no place in the order."""
@@ -102,9 +102,7 @@ def worst(
 
 def check_ranked(caller: str, metric: Any) -> None:
     """Refuse what is no metric, or a metric whose values are not good at either end."""
-    if not isinstance(metric, Metric):
-        plain = ParameterError(f"{caller} takes a metric, but {metric} is a plain expression.")
-        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
+    check_is_metric(caller, metric)
     if metric.best is None:
         raise MetricError(f"{metric.output_name} has no worst values: neither high nor low values are always bad.")
 

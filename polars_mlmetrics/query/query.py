@@ -317,6 +317,13 @@ def _aggregating(expression: pl.Expr) -> pl.Expr:
     return expression
 
 
+def check_is_metric(caller: str, metric: Any) -> None:
+    """Refuse what is no metric."""
+    if not isinstance(metric, Metric):
+        plain = ParameterError(f"{caller} takes a metric, but {metric} is a plain expression.")
+        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
+
+
 def not_a_metric(given: Any) -> ParameterError:
     """What to say where a metric was expected."""
     if callable(given) and getattr(given, "__name__", None) in CATALOGUE:

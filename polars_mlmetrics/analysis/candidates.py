@@ -11,6 +11,7 @@ from polars_mlmetrics.analysis.lattice import CELL, COMBINATION, GROUP, SCORES, 
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.query.buckets import BUCKETS
 
 ROUNDS, EACH = 5, 4
 """How often slices are searched, and how many are taken each time."""
@@ -32,7 +33,7 @@ class Candidates:
 
     def __init__(self, lattice: Lattice) -> None:
         self._lattice = lattice
-        is_even = pl.col(WITHOUT) % 2 == 0
+        is_even = pl.col(WITHOUT).is_in(range(0, BUCKETS, 2))
         self._first, self._second = lattice.rows.filter(is_even), lattice.rows.filter(~is_even)
         self.scores = lattice.search(self._first)
         """Every slice that was searched."""

@@ -208,6 +208,20 @@ def test_the_source_is_read_as_often_for_many_groupings_as_for_few(suite: str, t
     assert with_intervals == [few, few, few]
 
 
+@pytest.mark.parametrize(
+    "suites", [["groups"], ["labels"], ["samples"], ["deviations"], ["groups", "labels", "samples"]]
+)
+@pytest.mark.parametrize("binned", [[], [mlm.calibration_error()]], ids=["", "bins"])
+def test_intervals_do_not_add_to_the_readings_of_the_source(
+    suites: list[str], binned: list[mlm.Metric], tmp_path: Path
+) -> None:
+    log().write_parquet(tmp_path / "log.parquet")
+    scan = pl.scan_parquet(tmp_path / "log.parquet")
+    metrics = [*(metric for suite in suites for metric in SUITES[suite]), *binned]
+    plain, with_intervals = (readings_of(mlm.evaluate(scan, metrics, by="world", ci=ci)) for ci in (None, 0.95))
+    assert with_intervals <= plain
+
+
 class Counted:
     """A source of Python, which counts how often it is read."""
 

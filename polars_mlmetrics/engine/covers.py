@@ -32,6 +32,11 @@ class Covers:
         self._sizes = sizes
         self._found: dict[int, list[list[str]]] = {}
 
+    @property
+    def has_slices(self) -> bool:
+        """Whether there are columns of slices beside those that every set has."""
+        return any(key not in self._always for slicing in self._slicings for key in slicing)
+
     def size_of(self, column: str) -> int:
         """How many values a column has, about; 1 where that is not known."""
         return 1 if self._sizes is None else self._sizes.get(column, 1)

@@ -169,6 +169,18 @@ class Partial:
             units = ranking.join_to(units, rows)
         return units
 
+    @property
+    def first_fold(self) -> Fold:
+        """What a first look at the rows folds."""
+        first = Fold(self.fold.keys)
+        first.take(self._looks()[0], self.fold.features.values())
+        return first
+
+    def of_first(self, folded: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """What the rows give, from a first look at them that was shared with others."""
+        units = self.first_fold.merged(folded)
+        return self.ranked(self._looked_again(units, rows) if self.looks_back else units, rows)
+
     def _folded(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """One row a unit, with the statistics of the rows as they come."""
         if not self.looks_back:
@@ -176,8 +188,13 @@ class Partial:
             # Where a ranking has counted the rows, what is left are counts of the broken ones: few, or none.
             sparse = len(of_rows) < len(self.fold.statistics) and all(statistic.is_count for statistic in of_rows)
             return fold_rows(rows, self.fold.keys, of_rows, sparse=sparse)
-        first, again = self._looks()
-        folded = fold_rows(rows, self.fold.keys, first)
+        return self._looked_again(fold_rows(rows, self.fold.keys, self._looks()[0]), rows)
+
+    def _looked_again(self, folded: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """One row a unit, from a first look at the rows, with the statistics of a second one."""
+        again = self._looks()[1]
+        # Held: the second look begins with it, and Polars does not always see that it is the same.
+        folded = folded.cache()
         some = pl.any_horizontal(value.is_not_null() for value in self.looks_back.values())
         back = folded.filter(some).select(*self.unit_keys, *self.looks_back.values())
         table = fold_rows(matched(back, rows, self.unit_keys, nulls_equal=self._may_have_null), self.unit_keys, again)

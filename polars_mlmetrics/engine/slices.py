@@ -31,12 +31,23 @@ Slicing = tuple[str, ...]
 
 
 class Slices(Rows):
-    """The rows of a log, for all groupings of a query."""
+    """The rows of a log, for all groupings of a query.
 
-    def __init__(self, source: Rows, by: Sequence[str], slicings: Sequence[Sequence[str]], covers: Covers) -> None:
+    `added` are the columns of keys that are worked out of others.
+    """
+
+    def __init__(
+        self,
+        source: Rows,
+        by: Sequence[str],
+        slicings: Sequence[Sequence[str]],
+        covers: Covers,
+        added: Sequence[pl.Expr] = (),
+    ) -> None:
         super().__init__(source.rows, source.label, source.schema)
         self.source = source
         self._by = list(by)
+        self._added = {column.meta.output_name(): column for column in added}
         self._slicings: list[Slicing] = [tuple(slicing) for slicing in slicings]
         self._columns = list(dict.fromkeys(column for slicing in slicings for column in slicing))
         self._covers = covers
@@ -59,7 +70,7 @@ class Slices(Rows):
             return table
         for sample in self._wanted:
             count = pl.lit(None if sample not in self._split else 0, dtype=pl.Int64)
-            if slicing and sample in self._split:
+            if slicing in self._split.get(sample, {}):
                 table = matched(table, self._split[sample][slicing], by, how="left")
                 count = pl.col(_n_split(sample)).fill_null(0)
             table = table.with_columns(count.alias(_n_split(sample)))
@@ -73,7 +84,7 @@ class Slices(Rows):
     def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
         given: dict[int, Given] = {}
         partials = [each for each in asked if isinstance(each, Partial)]
-        for kind in _folded_together(partials):
+        for kind in self._folded_together(partials):
             given |= {id(each): (table, by) for each, table in zip(kind, self._of_cells(kind, by), strict=True)}
         slicing = self._slicing_of(by)
         if slicing is not None:
@@ -86,6 +97,13 @@ class Slices(Rows):
     def _slicing_of(self, by: list[str]) -> Slicing | None:
         """The slicing of which these are all keys; None where there are others, as of targets."""
         return next((slicing for slicing in self._slicings if [*self._by, *slicing] == by), None)
+
+    def _folded_together(self, asked: Sequence[Partial]) -> list[list[Partial]]:
+        """The partials that merge over keys. Beside slices bins are folded by themselves: their cells are many."""
+        able = [each for each in asked if each.merges_over_keys]
+        apart = [each for each in able if each.run is not None and self._covers.has_slices]
+        together = [each for each in able if each not in apart]
+        return [kind for kind in (together, *([each] for each in apart)) if kind]
 
     def _of_cells(self, asked: Sequence[Partial], by: list[str]) -> list[pl.LazyFrame]:
         """Partials at the keys of one grouping, from their statistics at a covering set of keys."""
@@ -108,7 +126,8 @@ class Slices(Rows):
             self._held[name] = self.source.gathered(bytes_a_row, lambda rows: self._sums_of(asked, rows))
             counts = iter(self._held[name][len(asked) * len(self._slicings) :])
             for sample in _samples_of(asked):
-                self._split[sample] = {slicing: self._summed(next(counts), slicing) for slicing in self._slicings}
+                splitting = self._splitting(self._columns_of(sample))
+                self._split[sample] = {slicing: self._summed(next(counts), slicing) for slicing in splitting}
         place = self._slicings.index(slicing)
         for turn, each in enumerate(asked):
             yield each, self._summed(self._held[name][turn * len(self._slicings) + place], slicing)
@@ -120,9 +139,25 @@ class Slices(Rows):
 
     def _sums_of(self, asked: Sequence[Partial], rows: pl.LazyFrame) -> list[pl.LazyFrame]:
         """In the groups of each slicing: the sums over samples of each partial, and how many samples are split."""
-        placed = {sample: PlacedSamples(rows, self._by, sample, self._columns) for sample in _samples_of(asked)}
+        placed = {sample: self._placed(rows, sample) for sample in _samples_of(asked)}
         sums = [each for partial in asked for each in placed[tuple(partial.keys)].sums(partial, self._slicings)]
-        return [*sums, *(each.n_split(slicing) for each in placed.values() for slicing in self._slicings)]
+        splitting = ((each, slicing) for each in placed.values() for slicing in self._splitting(each.columns))
+        return [*sums, *(each.n_split(slicing) for each, slicing in splitting)]
+
+    def _placed(self, rows: pl.LazyFrame, sample: Sequence[str]) -> PlacedSamples:
+        columns = self._columns_of(sample)
+        known = [self._added[column] for column in self._columns if column in self._added and column not in columns]
+        return PlacedSamples(rows, self._by, sample, columns, known)
+
+    def _columns_of(self, sample: Sequence[str]) -> list[str]:
+        """The columns of slices of which a sample may have several values: they do not follow from what it is."""
+        keys = {*self._by, *sample}
+        rest = (column for column in self._columns if column not in keys)
+        return [c for c in rest if c not in self._added or not keys.issuperset(self._added[c].meta.root_names())]
+
+    def _splitting(self, columns: Sequence[str]) -> list[Slicing]:
+        """The slicings that may cut through a sample."""
+        return [slicing for slicing in self._slicings if not set(slicing).isdisjoint(columns)]
 
 
 def _samples_of(asked: Sequence[Partial]) -> list[tuple[str, ...]]:
@@ -134,15 +169,6 @@ def _n_split(sample: Sequence[str]) -> str:
     return f"{INTERNAL}n_split:{'+'.join(sample)}"
 
 
-def _folded_together(asked: Sequence[Partial]) -> Iterator[list[Partial]]:
-    """The partials that merge over keys: groups and labels together, bins each by itself."""
-    able = [each for each in asked if each.merges_over_keys]
-    yield from ([each] for each in able if each.run is not None)
-    plain = [each for each in able if each.run is None]
-    if plain:
-        yield plain
-
-
 def _name_of(partial: Partial) -> tuple[object, ...]:
     """What tells a partial from others, whatever its groups."""
     values = partial.values
@@ -151,30 +177,47 @@ def _name_of(partial: Partial) -> tuple[object, ...]:
 
 
 class PlacedSamples:
-    """The samples of some rows, each with the slices in which it lies."""
+    """The samples of some rows, each with the slices in which it lies.
 
-    def __init__(self, rows: pl.LazyFrame, by: Sequence[str], sample: Sequence[str], columns: Sequence[str]) -> None:
+    `columns` are looked up for every sample. Those that are `known` follow from what a sample is.
+    """
+
+    def __init__(
+        self,
+        rows: pl.LazyFrame,
+        by: Sequence[str],
+        sample: Sequence[str],
+        columns: Sequence[str],
+        known: Sequence[pl.Expr],
+    ) -> None:
+        self.columns = list(columns)
         self._rows = rows
         self._by = list(by)
         self._sample = list(sample)
         self._keys = list(dict.fromkeys([*by, *sample]))
-        self._columns = [column for column in columns if column not in self._keys]
+        self._known = list(known)
+        if self.columns:
+            self._places, self._split_rows = self._looked_up()
+
+    def _looked_up(self) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+        """The slices of each sample, and the rows of those that lie in several."""
         places = self._placed().cache()
         # Samples that lie in several slices are few, as a rule: all that is asked of their rows is asked of these.
         several = places.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self._keys)
-        split_rows = matched(rows, several, self._keys).cache()
-        varies = [(pl.col(column).n_unique() > 1).alias(_split(column)) for column in self._columns]
+        split_rows = matched(self._rows, several, self._keys).cache()
+        varies = [(pl.col(column).n_unique() > 1).alias(_split(column)) for column in self.columns]
         flags = fold(split_rows, self._keys, varies).cache()
         placed = matched(places.drop(_LOWEST, _HIGHEST), flags, self._keys, how="left")
-        self._places = placed.with_columns(pl.col(_split(column)).fill_null(False) for column in self._columns)
-        self._split_rows = matched(split_rows, flags, self._keys).cache()
+        placed = placed.with_columns(pl.col(_split(column)).fill_null(False) for column in self.columns)
+        return placed, matched(split_rows, flags, self._keys).cache()
 
     def sums(self, partial: Partial, slicings: Sequence[Slicing]) -> Iterator[pl.LazyFrame]:
         """The sums over samples in the groups of each slicing; two rows of a group may have a part of them each."""
         base = partial.at(self._by)
-        units = matched(base.values.of_units(base.units(self._rows)), self._places, self._keys).cache()
+        units = base.values.of_units(base.units(self._rows)).with_columns(self._known)
+        units = (matched(units, self._places, self._keys) if self.columns else units).cache()
         for slicing in slicings:
-            keys, flags = [*self._by, *slicing], [pl.col(_split(c)) for c in slicing if c in self._columns]
+            keys, flags = [*self._by, *slicing], [pl.col(_split(c)) for c in slicing if c in self.columns]
             if not flags:
                 yield partial.values.sums(units, keys)
                 continue
@@ -184,15 +227,15 @@ class PlacedSamples:
 
     def n_split(self, slicing: Slicing) -> pl.LazyFrame:
         """How many samples of each group of a slicing lie in other slices too; no row for a group without such."""
-        flags = [pl.col(_split(column)) for column in slicing if column in self._columns]
+        flags = [pl.col(_split(column)) for column in slicing if column in self.columns]
         keys, is_known = [*self._by, *slicing], [pl.col(column).is_not_null() for column in self._sample]
-        rows = self._split_rows.filter(any_of([pl.lit(False), *flags]), *is_known)
+        rows = self._split_rows.filter(any_of(flags), *is_known)
         units = rows.select(list(dict.fromkeys([*keys, *self._sample]))).unique()
         return fold(units, keys, [pl.len().cast(pl.Int64).alias(_n_split(self._sample))])
 
     def _placed(self) -> pl.LazyFrame:
         """One row a sample: a value of each column of slices, and the bounds of a code of them all."""
-        code, columns = pl.col(_CODE), self._columns
+        code, columns = pl.col(_CODE), self.columns
         rows = self._rows.select(*self._keys, *columns, code_of(columns).alias(_CODE))
         # Of rows that lie together and are in one place, the first is enough.
         rows = rows.filter(pl.any_horizontal(changes(pl.col(key)) for key in [*self._keys, _CODE]))

@@ -86,10 +86,10 @@ class Rows:
         shared = self._sharing(asked, by)
         if len(shared) < 2:
             return [self._partial(each, by) for each in asked]
-        finest = together([each.fold for each in shared])
+        finest = together([each.first_fold for each in shared])
         # What they share is worked out once, and read by each.
         rows, folded = finest.with_features(self.rows), finest.of_rows(self.rows).cache()
-        given = {id(each): (each.ranked(each.merged(folded), rows), by) for each in shared}
+        given = {id(each): (each.of_first(folded, rows), by) for each in shared}
         return [given.get(id(each)) or self._partial(each, by) for each in asked]
 
     def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
@@ -123,7 +123,7 @@ class Rows:
     def _sharing(self, asked: Sequence[Mergeable], by: list[str]) -> list[Partial]:
         """A group, its labels and its few runs (bins): all can be merged from one fold of the rows."""
         able = [each for each in asked if isinstance(each, Partial) and each.keys in ([], [self.label])]
-        able = [each for each in able if each.windows <= {"sample"} and not each.looks_back]
+        able = [each for each in able if each.windows <= {"sample"}]
         # With buckets one fold at all keys would be long.
         run = None if BUCKET in by else next((each.run for each in able if each.has_few_runs), None)
         return [each for each in able if each.run is None or (run is not None and same_expression(each.run, run))]

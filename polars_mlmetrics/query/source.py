@@ -45,7 +45,7 @@ def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
     if not slicings[1:] and not finer:
         return source
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
-    return Slices(source, by, [*slicings, *finer], Covers(by, slicings, _sizes(query), more))
+    return Slices(source, by, [*slicings, *finer], Covers(by, slicings, _sizes(query), more), query.added)
 
 
 def _sizes(query: Query) -> dict[str, int] | None:

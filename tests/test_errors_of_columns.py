@@ -219,9 +219,9 @@ def test_a_key_called_like_a_statistic(log: pl.DataFrame | pl.LazyFrame) -> None
     renamed = log.rename({"country": "positives"})
     message = raised(mlm.NameCollisionError, mlm.evaluate, renamed, mlm.prevalence(), by="positives")
     assert message == "'positives' is the name of a statistic: use .alias(...) on the key."
-    ranked = log.rename({"country": "pairs_lost"})
-    assert raised(mlm.NameCollisionError, mlm.evaluate, ranked, mlm.roc_auc(), by="pairs_lost") == (
-        "'pairs_lost' is the name of a statistic: use .alias(...) on the key."
+    ranked = log.rename({"country": "ranks_of_positives"})
+    assert raised(mlm.NameCollisionError, mlm.evaluate, ranked, mlm.roc_auc(), by="ranks_of_positives") == (
+        "'ranks_of_positives' is the name of a statistic: use .alias(...) on the key."
     )
     of_runs = log.rename({"country": "positives by score"})
     assert raised(mlm.NameCollisionError, mlm.evaluate, of_runs, mlm.ks(), by="positives by score") == (

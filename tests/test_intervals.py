@@ -92,20 +92,25 @@ def has_interval(measure: Measure) -> bool:
     return not counts and measure.parameters.get("average") not in ("min", "max")
 
 
+def is_what_rounding_left(values: Sequence[float | None]) -> bool:
+    """Whether the values of all buckets, and without each, are 0 but for rounding."""
+    known = [abs(value) for value in values if value is not None]
+    return any(0 < value < NOTHING for value in known) and all(value < NOTHING for value in known)
+
+
 def differing(table: pl.DataFrame, by: tuple[str, ...]) -> list[Any]:
     """The rows of a tidy table that differ from the definition."""
     wrong = []
     for row in table.iter_rows(named=True):
         group, name = tuple(row[key] for key in by), row["metric"]
         measure = next(METRICS[name].tree.measures())
-        value = row["value"]
-        if value is not None and 0 < abs(value) < NOTHING:
+        value, there = row["value"], [bucket for bucket in range(BUCKETS) if (*group, bucket) in expected(by)]
+        without = [expected(by)[*group, bucket][name] for bucket in there]
+        if is_what_rounding_left([value, *without]):
             continue
         if value is None or not isfinite(value) or not has_interval(measure):
             right = Expected(row["n_buckets"])
         else:
-            there = [bucket for bucket in range(BUCKETS) if (*group, bucket) in expected(by)]
-            without = [expected(by)[*group, bucket][name] for bucket in there]
             count = samples(by)[group][name] if is_of_samples(METRICS[name]) else None
             right = reference(measure, value, without, [alone(by)[*group, bucket][name] for bucket in there], count)
         for told, should in zip((row[fact] for fact in Expected._fields), right, strict=True):

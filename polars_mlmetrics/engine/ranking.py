@@ -34,9 +34,9 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.statistic import Share, Statistic, merged
 
 AMONG_TRUE = ("true_place", "true_above", "true_rank")
-STANDINGS = ("place", "above", "rank", *AMONG_TRUE)
-"""What the pass gives for a row: its place, and how many rows are above its tie, and down to the end of it; the same
-among the true rows alone."""
+STANDINGS = ("place", "above", "rank", "rank_and_above", *AMONG_TRUE)
+"""What the pass gives for a row: its place, and how many rows are above its tie, and down to the end of it, and both
+added up; the same among the true rows alone."""
 
 SAME_CODE = "hash collision of two samples: retry with passes=100"
 
@@ -170,7 +170,7 @@ class Ranking:
         """Rows in order, each with how many rows, and how many true ones, are above it and down to it."""
         key, upto, new_unit, new_tie = map(pl.col, (KEY, _UPTO, NEW_UNIT, NEW_TIE))
         true, before_unit, before_tie, last_of_unit = map(pl.col, (TRUE, _BEFORE_UNIT, _BEFORE_TIE, LAST_OF_UNIT))
-        place, above, rank, true_place, true_above, true_rank = (self.stands(name) for name in STANDINGS)
+        place, above, rank, both, true_place, true_above, true_rank = (self.stands(name) for name in STANDINGS)
         # What a row's key does not have in common with the one before.
         rows = rows.with_columns((key ^ key.shift(1)).alias(_CHANGE))
         change, one = pl.col(_CHANGE), two_counts(pl.lit(1), truth_in_key(key))
@@ -202,7 +202,8 @@ class Ranking:
             code_in_key(key).alias(UNIT),
         )
         rows_down, trues_down = counts_of(at_last(upto))
-        return rows.with_columns(_as(rank, rows_down), _as(true_rank, trues_down))
+        rows = rows.with_columns(_as(rank, rows_down), _as(true_rank, trues_down))
+        return rows.with_columns(_as(both, rank + above))
 
     def placed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The same rows with all that the pass gives for them: places among the true rows only where they are true."""

@@ -92,6 +92,11 @@ class Unit(Row, SharedStatistics):
         rank = self._ranked(grain, score, "max") if with_its_tie else self._ranked(grain, score, "min") - 1
         return self._stands(name, rank, grain)
 
+    def rank_and_above(self, grain: Grain) -> pl.Expr:
+        """How many rows of the row's unit score at least as high, and how many higher, added up."""
+        mean_place = self._of(grain, self.score).rank("average", descending=True)
+        return self._stands("rank_and_above", (2 * mean_place - 1).cast(pl.Int64), grain)
+
     def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]:
         """How many rows of the row's sample score higher, and at least as high, among all labels."""
         if self.door.labels is None:

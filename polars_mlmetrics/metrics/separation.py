@@ -72,13 +72,10 @@ def _auc(u: Unit, bins: Bins, grid: Grid) -> pl.Expr:
 
 
 def _auc_of_ranks(u: Unit) -> pl.Expr:
-    rank, true_rank, above, true_above = (
-        u.standing(name, u.grain) for name in ("rank", "true_rank", "above", "true_above")
-    )
-    # Each pair of a true row and a higher other one is counted twice, a tied pair once.
-    lost = u.sum("pairs_lost", pl.when(u.truth).then(rank - true_rank + above - true_above))
-    pairs = u.positives().cast(pl.Float64) * u.negatives().cast(pl.Float64)
-    return ratio(pairs - 0.5 * lost, pairs)
+    # Each pair of a true row and a higher one is counted twice, a tied pair once. Of true rows there are P² of them.
+    ranks, positives = u.sum("ranks_of_positives", pl.when(u.truth).then(u.rank_and_above(u.grain))), u.positives()
+    pairs = positives.cast(pl.Float64) * u.negatives().cast(pl.Float64)
+    return ratio(pairs - 0.5 * (ranks - positives * positives), pairs)
 
 
 def _partial_auc(curve: Curve, max_fpr: float) -> pl.Expr:

@@ -109,6 +109,7 @@ def _check(command: Parser) -> None:
     _log(command)
     _metrics(command, "only problems of these metrics")
     _by(command)
+    _slices(command)
     _several(command, "--ignore", "PROBLEM", "problems that you know and accept")
     _flag(command, "--skipped", "list also what was not looked for")
     _flag(command, "--quick", "leave out what needs whole samples: duplicates, contradictions")

@@ -88,6 +88,7 @@ class Case:
     log: pl.DataFrame
     roles: dict[str, Any] = field(default_factory=dict)
     by: Any = None
+    slices: Any = None
     metrics: list[mlm.Metric] = field(default_factory=list)
     """What is wanted of the table, where the problem is one of these alone."""
     metric: mlm.Metric | None = None
@@ -96,7 +97,12 @@ class Case:
     @property
     def asked(self) -> dict[str, Any]:
         """What is asked of `check`."""
-        return {"by": self.by, **self.roles, **({"metrics": self.metrics} if self.metrics else {})}
+        return {
+            "by": self.by,
+            "slices": self.slices,
+            **self.roles,
+            **({"metrics": self.metrics} if self.metrics else {}),
+        }
 
 
 def weighted(*weights: Any) -> dict[str, Any]:
@@ -292,6 +298,14 @@ CASES = [
     Case(
         "classes_as_labels", "warning", 2, 2, "samples", ["sample=1", "sample=2"],
         of_score(0.7, 0.3, 0.4, 0.6), metrics=[mlm.accuracy()],
+    ),
+    Case(
+        "slices_of_few_rows", "warning", 4, 4, "rows", [], CLEAN.with_columns(url=pl.Series(["a", "b", "c", "d"])),
+        slices=["url"],
+    ),
+    Case(
+        "slices_of_floats", "info", 2, 4, "rows", [], CLEAN.with_columns(age=pl.Series([0.1, 0.1, 0.3, 0.3])),
+        slices=[["label", "age"]],
     ),
     Case("rows", "info", 4, 4, "rows", [], CLEAN),
     Case("groups", "info", 1, 1, "groups", [], CLEAN),

@@ -17,11 +17,23 @@ from polars_mlmetrics.data.spelled import NUMBER, Spelled
 from polars_mlmetrics.errors import ParameterError, TableError, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.query.query import KeyReader, Keys, columns_of, not_a_metric, rows_of
+from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, columns_of, not_a_metric, rows_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.source import passes_over
 
-KEYWORDS = ("by", "metrics", "ignore", "skipped", "thorough", "redact", "strict", "passes", "memory", "progress")
+KEYWORDS = (
+    "by",
+    "slices",
+    "metrics",
+    "ignore",
+    "skipped",
+    "thorough",
+    "redact",
+    "strict",
+    "passes",
+    "memory",
+    "progress",
+)
 
 MEMORY = "1 GB"
 """The default of `memory`."""
@@ -49,6 +61,7 @@ def check(
     frame: Frame,
     by: Keys | None = None,
     *,
+    slices: Sequence[Keys] | None = None,
     metrics: Metric | Sequence[Metric] = (),
     ignore: Sequence[str] = (),
     skipped: bool = False,
@@ -70,6 +83,9 @@ def check(
         The long table: one row per sample and label.
     by
         The columns (or row-wise expressions) that you will pass to `evaluate` as `by`.
+    slices
+        The groupings that you will pass to `evaluate` as `slices`: columns of which each value is nearly a row of its
+        own are listed.
     metrics
         The metrics that you want: then only problems of these metrics are listed. A truth of 3 is not a problem for
         `rmse`, and a score of 3 is not a problem for a ranking.
@@ -118,10 +134,11 @@ def check(
     bound = checked_roles(roles, others=KEYWORDS)
     reader = KeyReader(given)
     keys = [] if by is None else reader.read(by)
+    of_slices = [] if slices is None else [key for each in checked_slices(slices) for key in reader.read(each)]
     rows = reader.rows()
     _check_ignored(ignore)
     schema = rows.collect_schema()
-    check_keys("check", columns_of(keys, reader.added), schema)
+    check_keys("check", columns_of([*keys, *of_slices], reader.added), schema)
     log = LogTable.of(schema, keys, bound, _metrics(metrics))
     split = passes_over(
         given,
@@ -133,6 +150,8 @@ def check(
     )
     search = Search(log, redact=redact)
     search.scan(rows)
+    if of_slices:
+        search.scan_slices(rows, list(dict.fromkeys(of_slices)))
     for column, spelled in (_spelled(given, log) if thorough else {}).items():
         search.expect_spelled(column, spelled.line(redact=redact))
         for part in _parts_of_ids(spelled, search.n_rows, passes, memory, progress=progress):

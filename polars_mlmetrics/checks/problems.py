@@ -55,6 +55,7 @@ NUMBERS_OF_SCORE = ("score", "probability", "logit")
 NUMBERS_OF_TRUTH = ("truth", "soft_truth", "gain", "real")
 """How a metric reads a role that must be a number."""
 
+INTO_BINS = "mlm.find_slices(log, mlm.accuracy(), {column!r}{roles})"
 ASK_CLASSES = "mlm.evaluate(log, mlm.recall(threshold='argmax'), mlm.multiclass_log_loss(){roles})"
 
 
@@ -383,5 +384,11 @@ UNUSED_WEIGHT = _declared(
         "There is a column {column!r}, but no weight is named: all rows have the same weight.",
         "mlm.evaluate(log, mlm.accuracy(){roles}, weight={column!r})",
     )
+)
+MANY_SLICES = _declared(
+    Problem("slices_of_few_rows", "warning", "rows", "{column!r} has nearly a value a row, each a slice.", INTO_BINS)
+)
+FLOAT_SLICES = _declared(
+    Problem("slices_of_floats", "info", "rows", "{column!r} is Float: 0.1 + 0.2 and 0.3 are two slices.", INTO_BINS)
 )
 SIZES = {of: _declared(Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log)")) for of in get_args(Of)}

@@ -10,12 +10,14 @@ import polars as pl
 from polars_mlmetrics.checks.duplicates import N_ROWS, contradicted, repeated
 from polars_mlmetrics.checks.problems import (
     DUPLICATE,
+    FLOAT_SLICES,
     HEAVIEST,
     IN_COMMON,
     IN_SEVERAL,
     KEY_VARIES,
     LIGHTEST,
     MADE_ONE,
+    MANY_SLICES,
     NOT_IN_ALL,
     PLAIN_LABEL,
     PROBLEMS,
@@ -35,9 +37,13 @@ from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import bits_of
+from polars_mlmetrics.query.query import KeyColumn
 
 EXAMPLES = 5
 """How many examples of a problem are shown, at most."""
+
+FEW = 0.5
+"""With more values than this share of the rows, the slices of a column have one or two rows each."""
 
 SUSPECTS = 1000
 """How many labels of samples are looked at to see whether any at all is in two groups."""
@@ -161,6 +167,21 @@ class Search:
         """The least values of a role."""
         values = self._log.table.values()[role].alias(f"{_AS_IS}{role}")
         return rows.select(values.unique().sort().head(EXAMPLES)).collect().to_series().to_list()
+
+    # -- what columns of slices tell -----------------------------------------------------------------------------------
+
+    def scan_slices(self, rows: pl.LazyFrame, keys: Sequence[KeyColumn]) -> None:
+        """Look at how many values the columns of slices have, about."""
+        self._looked_for |= {MANY_SLICES, FLOAT_SLICES}
+        schema = rows.collect_schema()
+        values = {key: pl.col(key.column).hash().approx_n_unique() for key in keys}
+        counts = rows.select(value.alias(key.column) for key, value in values.items()).collect()
+        for key in keys:
+            count = min(counts[key.column].item(), self.n_rows)
+            if count > FEW * self.n_rows:
+                self._add_rows(MANY_SLICES, count, about=key.name)
+            elif schema[key.column].is_float():
+                self._add_rows(FLOAT_SLICES, count, about=key.name)
 
     # -- what files tell -----------------------------------------------------------------------------------------------
 

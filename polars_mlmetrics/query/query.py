@@ -74,7 +74,7 @@ class Query:
         metrics, plain, order = _sorted_out(given, bound)
         reader = KeyReader(rows, added, keys)
         by_columns = [] if by is None else reader.read(by)
-        sets = None if slices is None else [reader.read(key) for key in _checked_slices(slices)]
+        sets = None if slices is None else [reader.read(key) for key in checked_slices(slices)]
         schema = reader.rows().collect_schema()
         if log is not None:
             schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
@@ -257,7 +257,8 @@ def _check_key(names: Sequence[str]) -> None:
             )
 
 
-def _checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:
+def checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:
+    """The groupings of slices=, or an error where it is one column."""
     if isinstance(slices, str | pl.Expr) or not isinstance(slices, Sequence):
         raise ParameterError(f"slices takes a list, each entry a column or a list of columns, not {slices!r}.")
     return slices

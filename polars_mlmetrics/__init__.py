@@ -7,6 +7,7 @@ from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wide
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
+from polars_mlmetrics.analysis.curves import curve
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.features import slice_filter
 from polars_mlmetrics.analysis.find_slices import find_slices
@@ -67,6 +68,7 @@ __all__ = [
     "compare",
     "confusion",
     "cube",
+    "curve",
     "dedupe",
     "evaluate",
     "find_slices",

@@ -14,6 +14,7 @@ import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
+from polars_mlmetrics.analysis.curves import curve
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
@@ -104,6 +105,7 @@ class FrameNamespace:
     compact = _verb(compact)
     compare = _verb(compare)
     confusion = _verb(confusion)
+    curve = _verb(curve)
     dedupe = _verb(dedupe)
     evaluate = _verb(evaluate)
     find_slices = _verb(find_slices)

@@ -47,8 +47,10 @@ def expected(frame: pl.DataFrame, weight: str | None = None) -> list[tuple[float
 
 
 def told(points: pl.DataFrame) -> list[tuple[float, ...]]:
-    columns = ["threshold", "positives", "negatives", "positives_upto", "negatives_upto"]
-    return points.select(columns).rows()
+    upto = [pl.col("positives_upto"), pl.col("negatives_upto")]
+    own = [sum_upto - sum_upto.shift(1, fill_value=0) for sum_upto in upto]
+    own = [each.name.suffix("_own") for each in own]
+    return points.select("threshold", *own, *upto).rows()
 
 
 def of_plan(source: Any, schema: pl.Schema, measure: Measure) -> pl.DataFrame:
@@ -63,7 +65,8 @@ def test_points_are_those_of_the_definition() -> None:
     found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, points())
     for (model,), group in frame.group_by(BY):
         assert told(found.filter(model=model)) == expected(group)
-        inside = group.select(inline(points()).alias("points")).unnest("points")
+        inside = group.select(inline(points()).alias("points")).explode("points").unnest("points")
+        inside = inside.filter(pl.col("threshold").is_not_null())
         assert told(inside) == expected(group)
         assert set(inside["all_positives"]) == {group.filter(pl.col("score").is_not_null())["truth"].sum()}
 

@@ -57,33 +57,72 @@ class Curve(NamedTuple):
 
 def curve_of(u: Unit, bins: Bins, grid: Grid) -> Curve:
     """The curve of a unit of rows: of its scores, or of the cells of a grid."""
-    key = u.score.alias("score") if bins is None else _cell(u, bins, grid).alias(f"cell@{bins},{grid}")
-    runs = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
+    key, positives, negatives = _runs_of(u, bins, grid)
     totals = [u.positives().cast(pl.Float64), u.negatives().cast(pl.Float64)]
     if u.is_weighted:
-        positives, negatives, *totals = as_parts_of([*runs, *totals], u.rows())
-    else:
-        positives, negatives = runs
+        positives, negatives, *totals = as_parts_of([positives, negatives, *totals], u.rows())
     upto = (run.cum_sum().cast(pl.Float64) for run in (positives, negatives))
-    return Curve(u.run_keys(key), positives, negatives, *upto, *totals)
+    return Curve(key, positives, negatives, *upto, *totals)
+
+
+def _runs_of(u: Unit, bins: Bins, grid: Grid) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """The keys of the runs, and the true and the other rows of each."""
+    key = u.score.alias("score") if bins is None else _cell(u, bins, grid).alias(f"cell@{bins},{grid}")
+    positives, negatives = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
+    return u.run_keys(key), positives, negatives
 
 
 def _cell(u: Unit, bins: int, grid: Grid) -> pl.Expr:
+    return cell_of(u.probability if grid == "logit" else u.score, bins, grid)
+
+
+def cell_of(score: pl.Expr, bins: int, grid: Grid) -> pl.Expr:
+    """The number of the cell that a score is in."""
     if grid == "logit":
-        part = (logit(u.probability) + FARTHEST_LOGIT) * PART_OF_LOGIT
+        part = (logit(score) + FARTHEST_LOGIT) * PART_OF_LOGIT
     else:
-        power = (u.score.abs() * LINEAR_PARTS).log1p() * (1 / math.log(2))
-        part = (u.score.sign() * power + FARTHEST_POWER) * PART_OF_POWER
+        power = (score.abs() * LINEAR_PARTS).log1p() * (1 / math.log(2))
+        part = (score.sign() * power + FARTHEST_POWER) * PART_OF_POWER
     return (part * bins).floor().clip(0, bins - 1)
 
 
 def points_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
-    """The points of the curve of a unit, from the highest score down."""
-    curve = curve_of(u, bins, grid)
-    return pl.struct(value.alias(name) for name, value in curve._asdict().items())
+    """The points of the curve of a unit, from the highest score down, in weights of its rows."""
+    keys, positives, negatives = _runs_of(u, bins, grid)
+    # The sums by run end where those of the unit do: a curve ends in its corner, whatever was rounded.
+    upto = [run.cum_sum().cast(pl.Float64) for run in (positives, negatives)]
+    columns = {
+        "threshold": keys,
+        "next": keys.shift(-1),
+        "positives_upto": upto[0],
+        "negatives_upto": upto[1],
+        "all_positives": upto[0].max(),
+        "all_negatives": upto[1].max(),
+        "place": pl.int_range(1, keys.len() + 1),
+        "n_runs": keys.count().cast(pl.Int64),
+    }
+    return pl.struct(value.alias(name) for name, value in columns.items()).implode()
 
 
-POINTS = Declaration(points_of, "group", (-math.inf, math.inf), None, is_curve=True)
+def positives_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
+    """The true rows of a curve."""
+    return _read(u, bins, grid).positives().cast(pl.Float64)
+
+
+def negatives_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
+    """The other rows of a curve."""
+    return _read(u, bins, grid).negatives().cast(pl.Float64)
+
+
+def _read(u: Unit, bins: Bins, grid: Grid) -> Unit:
+    # What is broken for the curve is broken for its counts.
+    _ = u.score if bins is None or grid == "float" else u.probability
+    return u
+
+
+EVERYWHERE = (-math.inf, math.inf)
+POINTS = Declaration(points_of, "group", EVERYWHERE, None, is_curve=True)
+POSITIVES, NEGATIVES = (Declaration(of, "group", EVERYWHERE, None) for of in (positives_of, negatives_of))
 
 
 def points(bins: Bins = None, grid: Grid = "logit") -> Measure:
@@ -91,4 +130,13 @@ def points(bins: Bins = None, grid: Grid = "logit") -> Measure:
 
     One point may have no threshold: that of the rows that do not count.
     """
-    return Measure(POINTS, {"bins": bins, "grid": grid})
+    return _of_curve(POINTS, bins, grid)
+
+
+def classes(bins: Bins = None, grid: Grid = "logit") -> tuple[Measure, Measure]:
+    """How many true rows, and how many others, a curve is of: NaN where it is broken."""
+    return _of_curve(POSITIVES, bins, grid), _of_curve(NEGATIVES, bins, grid)
+
+
+def _of_curve(declaration: Declaration, bins: Bins, grid: Grid) -> Measure:
+    return Measure(declaration, {"bins": bins, "grid": grid}, called="curve")

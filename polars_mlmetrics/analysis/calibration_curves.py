@@ -1,0 +1,96 @@
+"""Calibration: what scores promise and what is true, in bins of the score."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from polars_mlmetrics.analysis.confidence import Confidence
+from polars_mlmetrics.analysis.intervals import Intervals
+from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.asked import Readings
+from polars_mlmetrics.engine.folds import matched
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.sources import Rows, Source
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.curve import classes
+from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.unit import Unit
+from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.results import Result, wide_names
+
+DEFAULT_BINS = 15
+BIN, ALL = f"{INTERNAL}bin_of_score", f"{INTERNAL}all"
+COLUMNS = ["bin", "score", "truth", "n_rows", "bin_low", "bin_high"]
+ENDS = ["low", "high"]
+
+
+def mean_score(u: Unit) -> pl.Expr:
+    """The mean probability."""
+    return ratio(u.sum("probability", u.probability), u.rows())
+
+
+def share_of_truths(u: Unit) -> pl.Expr:
+    """The share of true rows, where the score is a probability."""
+    _ = u.probability
+    return ratio(u.positives(), u.rows())
+
+
+MEAN_SCORE, SHARE = (Declaration(of, "group", (0, 1), None) for of in (mean_score, share_of_truths))
+
+
+def names_of(*, ci: bool) -> list[str]:
+    """The columns of a calibration curve, after its keys."""
+    return [*COLUMNS, *(ENDS if ci else [])]
+
+
+def curve_of_calibration(
+    query: Query, source: Source, by: list[str], bins: int, confidence: Confidence | None
+) -> pl.LazyFrame:
+    """One row for each bin of a group that has rows; one without a bin where none can be told."""
+    roles = next(query.metrics[0].measures()).roles
+    rows = query.rows.with_columns(bin_of(roles.table, bins).alias(BIN))
+    schema = pl.Schema({**query.schema, BIN: pl.Int64()})
+    plan = Plan(Rows(rows, query.roles.label, schema), [*by, BIN], Readings(schema, query.roles))
+    score, truth = (Measure(declaration, {}, roles=roles) for declaration in (MEAN_SCORE, SHARE))
+    used = Measure(CATALOGUE["n_rows"], {}, roles=roles)
+    columns = {"score": plan.value(score), "n_rows": plan.value(used)}
+    result = Result("truth", plan.value(truth))
+    if confidence is None:
+        cells = plan.groups()
+    else:
+        intervals = Intervals(plan, confidence)
+        result = intervals.with_ends(result, truth)
+        cells = intervals.table()
+    named = dict(zip(wide_names("truth", ci=confidence is not None), ["truth", *ENDS], strict=False))
+    told = [value.alias(name) for name, value in columns.items()]
+    cells = cells.select(*by, pl.col(BIN).alias("bin"), *told, *result.wide()).rename(named)
+    cells = cells.filter(pl.col("bin").is_not_null(), pl.col("n_rows") > 0)
+    table = _with_groups(query, source, by, cells)
+    edges = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
+    bounds = [ratio(edge.cast(pl.Float64), pl.lit(float(bins))).alias(name) for name, edge in edges.items()]
+    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *names_of(ci=confidence is not None))
+
+
+def bin_of(table: Table, bins: int) -> pl.Expr:
+    """The number of the bin that a probability is in, as `calibration_error` has them; 1 is in the last."""
+    number = (table.score.cast(pl.Float64) * bins).floor().clip(0, bins - 1)
+    return number.cast(pl.Int64, strict=False)
+
+
+def _with_groups(query: Query, source: Source, by: list[str], cells: pl.LazyFrame) -> pl.LazyFrame:
+    """The bins of all groups, and a row for each group without one: null without rows, NaN where one is broken."""
+    roles = next(query.metrics[0].measures()).roles
+    plan = Plan(source, by, query.readings)
+    positives, _ = classes(1, "logit")
+    state, used = f"{INTERNAL}state", f"{INTERNAL}used"
+    n_rows = plan.value(Measure(CATALOGUE["n_rows"], {}, roles=roles))
+    counts = [plan.value(positives.bind(roles)).alias(state), n_rows.alias(used), pl.lit(0).alias(ALL)]
+    groups = plan.groups().select(*by, *counts)
+    broken = pl.col(state).is_nan().fill_null(False)
+    # A key of its own, so that a table without by columns has one too.
+    whole = matched(groups.filter(~broken), cells.with_columns(pl.lit(0).alias(ALL)), [*by, ALL], how="left")
+    told = [pl.lit(float("nan")).alias(name) for name in ("score", "truth")]
+    whole = pl.concat([whole, groups.filter(broken).with_columns(told)], how="diagonal")
+    return whole.with_columns(pl.coalesce("n_rows", used))

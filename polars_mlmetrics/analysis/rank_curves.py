@@ -1,0 +1,155 @@
+"""Curves of a ranking: roc, pr, det and gain, from one fold of the rows or from the cells of bins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.data.roles import Bound
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.thinning import (
+    ALL_OTHER,
+    ALL_TRUE,
+    OF_POINTS,
+    SCORE,
+    ThinnedRanking,
+    Thinning,
+    points_of_kept,
+)
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.cells import ends_of_cells
+from polars_mlmetrics.formula.curve import Bins, Grid, classes, points
+from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.query.query import Query
+
+ABOVE = ["threshold", "tp", "fp"]
+COUNTS = ["positives", "negatives", "n_rows"]
+
+POINT, ALL = f"{INTERNAL}point", f"{INTERNAL}all"
+
+
+class Cells(NamedTuple):
+    """The scores of a curve: as they are, or the cells of a grid."""
+
+    bins: Bins = None
+    grid: Grid = "logit"
+
+    def points(self) -> Measure:
+        """The points of the curve, as a measure."""
+        return points(self.bins, self.grid)
+
+
+def _columns_of_roc(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
+    return {"fpr": ratio(fp, negatives), "tpr": ratio(tp, positives)}
+
+
+def _columns_of_pr(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
+    return {"recall": ratio(tp, positives), "precision": ratio(tp, tp + fp)}
+
+
+def _columns_of_det(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
+    return {"fpr": ratio(fp, negatives), "fnr": ratio(positives - tp, positives)}
+
+
+def _columns_of_gain(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
+    share, recall = ratio(tp + fp, positives + negatives), ratio(tp, positives)
+    return {"share": share, "recall": recall, "lift": ratio(recall, share)}
+
+
+KINDS: Mapping[str, Callable[[pl.Expr, pl.Expr, pl.Expr, pl.Expr], dict[str, pl.Expr]]] = {
+    "roc": _columns_of_roc,
+    "pr": _columns_of_pr,
+    "det": _columns_of_det,
+    "gain": _columns_of_gain,
+}
+
+
+def columns_of(kind: str) -> dict[str, pl.Expr]:
+    """The columns of a kind, from those of the points."""
+    return KINDS[kind](*map(pl.col, ("tp", "fp", "positives", "negatives")))
+
+
+def names_of(kind: str) -> list[str]:
+    """The columns of a curve, after its keys."""
+    return ["threshold", *columns_of(kind), "tp", "fp", *COUNTS]
+
+
+def curve_of_kind(query: Query, source: Source, by: list[str], kind: str, cells: Cells, n: int) -> pl.LazyFrame:
+    """The points of every group of a grouping, in the columns of a kind."""
+    roles = next(query.metrics[0].measures()).roles
+    table = points_of(query, source, by, roles, cells, Thinning(n, is_stretched=kind == "det"))
+    if kind == "pr":
+        # Where nothing is predicted, there is no precision.
+        table = table.filter((pl.col("tp") + pl.col("fp") != 0) | pl.col("threshold").is_null())
+    return table.with_columns(**columns_of(kind)).select(*by, *names_of(kind))
+
+
+def points_of(
+    query: Query, source: Source, by: list[str], roles: Bound, cells: Cells, thinning: Thinning
+) -> pl.LazyFrame:
+    """What lies above each threshold that is kept, best first, with the counts of the group.
+
+    A group without a curve has one row without a threshold: null where it has no rows, NaN where one is broken.
+    """
+    plan = Plan(source, by, query.readings)
+    counted = [*classes(*cells), Measure(CATALOGUE["n_rows"], {})]
+    values = zip(COUNTS, (plan.value(measure.bind(roles)) for measure in counted), strict=True)
+    counts = [value.alias(name) for name, value in values]
+    ranking = _ranking(query, by, roles, cells, thinning)
+    if ranking is not None:
+        table = ranking.join_to(plan.groups().select(*by, *counts), query.rows)
+    else:
+        runs = plan.value(cells.points().bind(roles)).alias(POINT)
+        table = _of_lists(plan.groups().select(*by, *counts, runs), by, cells, thinning)
+    is_broken = pl.col("positives").is_nan()
+    # Of what is broken one row is left.
+    table = table.filter(~is_broken.fill_null(False) | (pl.col("tp") + pl.col("fp") == 0) | pl.col("tp").is_null())
+    known = [pl.when(is_broken).then(pl.lit(float("nan"))).otherwise(pl.col(name)).alias(name) for name in ABOVE[1:]]
+    threshold = pl.when(~is_broken).then(pl.col("threshold")).alias("threshold")
+    order = [*by, *ABOVE]
+    table = table.select(*by, threshold, *known, *COUNTS)
+    return table.sort(order, descending=[name == "threshold" for name in order], nulls_last=False)
+
+
+def _ranking(query: Query, by: list[str], roles: Bound, cells: Cells, thinning: Thinning) -> ThinnedRanking | None:
+    """The order of the rows, where it tells the points: of plain rows with keys that have codes."""
+    if cells.bins is not None or roles.table.weight is not None or _is_nested(query, by):
+        return None
+    area = Measure(CATALOGUE["roc_auc"], {}, roles=roles)
+    recorder = query.readings.of(area, in_runs=False, ranks=True)
+    return ThinnedRanking(recorder.ranked[0].order, by, thinning=thinning) if recorder.ranked else None
+
+
+def _is_nested(query: Query, by: list[str]) -> bool:
+    # One zero inside a list may not be the other, so such keys have no code.
+    return any(query.schema[key].is_nested() for key in by)
+
+
+def _of_lists(groups: pl.LazyFrame, by: list[str], cells: Cells, thinning: Thinning) -> pl.LazyFrame:
+    """The points of groups that are given as lists of runs."""
+    # A key of its own, so that a table without by columns has one too.
+    groups = groups.with_columns(pl.lit(0).alias(ALL)).cache()
+    runs = groups.select(*by, ALL, POINT).explode(POINT).filter(pl.col(POINT).is_not_null())
+    told = (pl.col(POINT).struct.field(name).alias(column) for column, name in OF_POINTS.items())
+    runs = runs.select(*by, ALL, *told).filter(pl.col(SCORE).is_not_null())
+    points = points_of_kept(thinning.kept(runs), [*by, ALL, ALL_TRUE, ALL_OTHER])
+    if cells.bins is not None:
+        points = points.with_columns(_ends(cells.bins, cells.grid).alias("threshold"))
+    table = groups.drop(POINT).join(points, on=[*by, ALL], how="left", nulls_equal=True)
+    # The sums of the runs themselves, by which a curve ends in its corner.
+    return table.with_columns(
+        pl.when(pl.col(name).is_nan()).then(pl.col(name)).otherwise(pl.coalesce(total, name)).alias(name)
+        for name, total in (("positives", ALL_TRUE), ("negatives", ALL_OTHER))
+    )
+
+
+def _ends(bins: int, grid: Grid) -> pl.Expr:
+    """The highest score of the cell that stands as a threshold."""
+    cell = pl.col("threshold")
+    number = pl.when(cell.is_finite()).then(cell).otherwise(0.0).cast(pl.Int64)
+    return pl.when(cell.is_finite()).then(pl.lit(ends_of_cells(bins, grid)).gather(number)).otherwise(cell)

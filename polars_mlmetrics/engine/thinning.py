@@ -1,0 +1,140 @@
+"""Thinning: the points of a curve that it takes to draw it, told by the order of the rows or by their runs.
+
+The way along a curve, tpr + fpr, is cut into boxes of one width, and the last run of each box is kept. So from one
+point to the next there is a step of one run, which is a straight line, and then less than the width of a box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.engine.packing import (
+    code_in_key,
+    counts_of,
+    is_of_code,
+    is_of_number,
+    number_in_key,
+    truth_in_key,
+    two_counts,
+)
+from polars_mlmetrics.engine.ranking import KEY, UNIT, Ranking
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import share
+
+SCORE, NEXT, TRUE, OTHER, ALL_TRUE, ALL_OTHER, PLACE, RUNS = (
+    f"{INTERNAL}curve:{name}" for name in ("score", "next", "true", "other", "all_true", "all_other", "place", "runs")
+)
+"""Of a run: its score and that of the next one below, the true rows and the others down to it, and those of the unit;
+its place among the runs of the unit, and how many these are."""
+
+OF_POINTS = {
+    SCORE: "threshold",
+    NEXT: "next",
+    TRUE: "positives_upto",
+    OTHER: "negatives_upto",
+    ALL_TRUE: "all_positives",
+    ALL_OTHER: "all_negatives",
+    PLACE: "place",
+    RUNS: "n_runs",
+}
+"""The same in the points of a measure."""
+
+_CHANGE, _LAST, _FIRST, _UPTO, _BEFORE, _WHOLE, _BEGIN, _END, _BELOW, _POINT, _KEPT = (
+    f"{INTERNAL}thinning:{name}"
+    for name in ("change", "last", "first", "upto", "before", "whole", "begin", "end", "below", "point", "kept")
+)
+
+PARTS_OF_OCTAVE = 8.0
+
+
+@dataclass(frozen=True)
+class Thinning:
+    """How many points are enough, and whether the axes are stretched at their ends."""
+
+    points: int
+    is_stretched: bool = False
+    """Keep one run for each eighth of an octave of both errors too."""
+
+    def kept(self, runs: pl.LazyFrame) -> pl.LazyFrame:
+        """Of runs in order, those that are kept, and the first of each unit."""
+        return runs.with_columns(self._is_kept().alias(_KEPT)).filter(pl.col(_KEPT) | (pl.col(PLACE) == 1))
+
+    def _is_kept(self) -> pl.Expr:
+        true, other, all_true, all_other = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
+        way = share(true, all_true) + share(other, all_other)
+        boxes = [(way * (0.5 * (self.points - 1))).floor()]
+        if self.is_stretched:
+            boxes += [_octave(other), _octave((all_true - true).clip(lower_bound=0))]
+        ends = [box != box.shift(-1) for box in boxes]
+        return (pl.col(RUNS) <= self.points) | (pl.col(PLACE) == pl.col(RUNS)) | any_of(ends)
+
+
+def points_of_kept(runs: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """The points of runs that are kept: a point is what lies above its threshold.
+
+    The first has nothing above it, and the last all: its threshold is -inf.
+    """
+    nothing = _point(pl.col(SCORE), pl.lit(0.0), pl.lit(0.0))
+    down_to_it = _point(pl.col(NEXT).fill_null(float("-inf")), pl.col(TRUE), pl.col(OTHER))
+    both = [pl.when(pl.col(PLACE) == 1).then(nothing), pl.when(pl.col(_KEPT)).then(down_to_it)]
+    points = runs.select(*keys, pl.concat_list(both).alias(_POINT)).explode(_POINT)
+    return points.filter(pl.col(_POINT).is_not_null()).unnest(_POINT)
+
+
+def _octave(count: pl.Expr) -> pl.Expr:
+    return (count.cast(pl.Float64).log(2) * PARTS_OF_OCTAVE).floor()
+
+
+def _point(threshold: pl.Expr, true: pl.Expr, other: pl.Expr) -> pl.Expr:
+    columns = {"threshold": threshold, "tp": true, "fp": other}
+    return pl.struct(column.cast(pl.Float64).alias(name) for name, column in columns.items())
+
+
+@dataclass
+class ThinnedRanking(Ranking):
+    """The points of the curve of each unit, from the order of its rows."""
+
+    thinning: Thinning = Thinning(2)
+
+    def table(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
+        key, below = pl.col(KEY), pl.col(_BELOW)
+        kept = self.thinning.kept(self._runs(self.in_order(rows, code)))
+        # Few are left now of which the score is looked up.
+        next_score = pl.when(pl.col(PLACE) < pl.col(RUNS)).then(number_in_key(below))
+        named = [code_in_key(key).alias(UNIT), number_in_key(key).alias(SCORE), next_score.alias(NEXT)]
+        return points_of_kept(kept.with_columns(named), [UNIT])
+
+    def _runs(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Runs in order, from rows in order."""
+        key, upto, last, first = map(pl.col, (KEY, _UPTO, _LAST, _FIRST))
+        one = two_counts(pl.lit(1), truth_in_key(key))
+        runs = rows.with_columns((key ^ key.shift(-1)).alias(_CHANGE), one.cum_sum().alias(_UPTO))
+        # The last row of a tie stands for all of it.
+        runs = runs.filter(is_of_number(pl.col(_CHANGE)).fill_null(True)).with_row_index(PLACE)
+        runs = runs.with_columns(is_of_code(pl.col(_CHANGE)).fill_null(True).alias(_LAST))
+        runs = runs.with_columns(
+            last.shift(1, fill_value=True).alias(_FIRST), upto.shift(1, fill_value=0).alias(_BEFORE)
+        )
+        place = pl.col(PLACE).cast(pl.Int64)
+        runs = runs.with_columns(
+            pl.when(first).then(pl.col(_BEFORE)).forward_fill().alias(_BEFORE),
+            pl.when(first).then(place).forward_fill().alias(_BEGIN),
+            pl.when(last).then(upto).backward_fill().alias(_WHOLE),
+            pl.when(last).then(place).backward_fill().alias(_END),
+        )
+        rows_upto, true = counts_of(upto - pl.col(_BEFORE))
+        all_rows, all_true = counts_of(pl.col(_WHOLE) - pl.col(_BEFORE))
+        return runs.select(
+            key,
+            key.shift(-1).alias(_BELOW),
+            true.alias(TRUE),
+            (rows_upto - true).alias(OTHER),
+            all_true.alias(ALL_TRUE),
+            (all_rows - all_true).alias(ALL_OTHER),
+            (place - pl.col(_BEGIN) + 1).alias(PLACE),
+            (pl.col(_END) - pl.col(_BEGIN) + 1).alias(RUNS),
+        )

@@ -1,0 +1,43 @@
+"""The cells of a grid of scores, as numbers: where each of them ends."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from polars_mlmetrics.formula.curve import FARTHEST_POWER, Grid, cell_of
+
+BITS = 64
+
+
+@lru_cache(maxsize=8)
+def ends_of_cells(bins: int, grid: Grid) -> pl.Series:
+    """The highest score in each cell of a grid: what is above it is in the cells above.
+
+    It is looked for among the floats themselves, since a formula for it would be rounded otherwise than the cells are.
+    """
+    lowest, highest = (0.0, 1.0) if grid == "logit" else (-(2.0**FARTHEST_POWER), 2.0**FARTHEST_POWER)
+    inside, beyond = (np.full(bins, _number_of(end)) for end in (lowest, highest))
+    for _ in range(BITS):
+        # Half of their sum, which itself may be too large.
+        middle = (inside >> 1) + (beyond >> 1) + (inside & beyond & 1)
+        cells = pl.select(cell_of(pl.lit(pl.Series(_floats_of(middle))), bins, grid)).to_series().to_numpy()
+        is_inside = cells <= np.arange(bins)
+        inside, beyond = np.where(is_inside, middle, inside), np.where(is_inside, beyond, middle)
+    ends = _floats_of(inside)
+    ends[-1] = 1.0 if grid == "logit" else np.inf
+    return pl.Series(ends)
+
+
+def _number_of(value: float) -> int:
+    """The place of a float among all floats; that of 0 is 0."""
+    size = int(np.float64(abs(value)).view(np.int64))
+    return -size if value < 0 else size
+
+
+def _floats_of(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    sizes: NDArray[np.float64] = np.abs(numbers).view(np.float64)
+    return np.where(numbers < 0, -sizes, sizes)

@@ -1,0 +1,78 @@
+"""Calibration curves: the bins of `calibration_error`, by numpy."""
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+
+RNG = np.random.default_rng(13)
+
+
+def log_of(n: int = 500) -> pl.DataFrame:
+    scores = np.concatenate([[0.0, 1.0, 0.25, 0.5], RNG.random(n - 4) ** 2])
+    log = pl.DataFrame(
+        {"sample": np.arange(n), "score": scores, "truth": RNG.random(n) < scores, "w": RNG.random(n) + 0.1}
+    )
+    unknown = pl.int_range(n) % 13 == 5
+    return log.with_columns(score=pl.when(~unknown).then("score"), model=pl.int_range(n) % 3)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("bins", [4, 15])
+def test_bins_are_those_of_numpy(weight: str | None, bins: int) -> None:
+    log = log_of()
+    found = mlm.curve(log, "calibration", by="model", bins=bins, weight=weight)
+    assert found.columns == ["model", "bin", "score", "truth", "n_rows", "bin_low", "bin_high"]
+    for (model,), rows in found.group_by("model"):
+        group = log.filter(pl.col("score").is_not_null(), model=model)
+        scores, truth = group["score"].to_numpy(), group["truth"].to_numpy()
+        weights = group[weight].to_numpy() if weight else np.ones(len(scores))
+        numbers = np.minimum(np.floor(scores * bins), bins - 1).astype(int)
+        assert rows["bin"].to_list() == sorted(set(numbers.tolist()))
+        for number, score, share, n_rows, low, high in rows.drop("model").rows():
+            own = numbers == number
+            assert n_rows == own.sum()
+            assert score == pytest.approx(np.average(scores[own], weights=weights[own]), rel=1e-12)
+            assert share == pytest.approx(np.average(truth[own], weights=weights[own]), rel=1e-12)
+            assert (low, high) == pytest.approx((number / bins, (number + 1) / bins))
+
+
+def test_the_default_is_that_of_calibration_error() -> None:
+    log = log_of()
+    found = mlm.curve(log, "calibration")
+    gaps = (found["score"] - found["truth"]).abs() * found["n_rows"]
+    assert gaps.sum() / found["n_rows"].sum() == pytest.approx(log.select(mlm.calibration_error()).item())
+
+
+def test_intervals_are_those_of_the_share_of_true_rows_in_a_bin() -> None:
+    log = log_of()
+    found = mlm.curve(log, "calibration", by="model", bins=3, ci=0.9)
+    for model, number, *told in found.select("model", "bin", "truth", "low", "high").rows():
+        rows = log.filter(((pl.col("score") * 3).floor().clip(0, 2) == number), model=model)
+        assert told == pytest.approx(mlm.evaluate(rows, mlm.prevalence(), ci=0.9).row(0))
+
+
+def test_a_slice_has_the_bins_of_its_rows() -> None:
+    log = log_of()
+    found = mlm.curve(log, "calibration", slices=["model"], bins=5)
+    of_rows = mlm.curve(log.filter(model=1), "calibration", bins=5)
+    assert_frame_equal(found.filter(slice="model=1")[:, 3:], of_rows, rel_tol=1e-12)
+    assert_frame_equal(found.filter(slice="")[:, 3:], mlm.curve(log, "calibration", bins=5), rel_tol=1e-12)
+
+
+def test_a_group_without_a_curve_has_one_row() -> None:
+    nan = float("nan")
+    log = pl.DataFrame(
+        {"model": ["bad", "bad", "far", "none"], "score": [nan, 0.5, 1.5, None], "truth": [True, False, True, True]}
+    )
+    found = mlm.curve(log, "calibration", by="model", bins=2)
+    assert str(found.rows()) == str(
+        [
+            ("bad", None, nan, nan, 2, None, None),
+            ("far", None, nan, nan, 1, None, None),
+            ("none", None, None, None, 0, None, None),
+        ]
+    )
+    assert mlm.curve(log.filter(model="none"), "calibration").rows() == [(None, None, None, 0, None, None)]

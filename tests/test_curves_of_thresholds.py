@@ -1,0 +1,149 @@
+"""Metrics along the threshold: at each that is returned, what `evaluate` gives with it, by literal thresholds."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+
+RNG = np.random.default_rng(11)
+
+
+@mlm.metric(range=(0, float("inf")), best="min")
+def cost_at(u: mlm.Unit, *, threshold: mlm.Threshold = 0.5, average: mlm.Average = "micro") -> pl.Expr:
+    """What alarms cost, and what is missed."""
+    costs = pl.when(u.decision(threshold)).then(pl.col("amount")).otherwise(u.truth * 3.0)
+    return mlm.ratio(u.sum(f"cost_at@{threshold}", costs), u.rows())
+
+
+@mlm.metric(range=(0, float("inf")), best="min")
+def most_missed(u: mlm.Unit, *, threshold: mlm.Threshold = 0.5, average: mlm.Average = "micro") -> pl.Expr:
+    """The largest amount that is not predicted."""
+    return u.max(f"most_missed@{threshold}", pl.when(~u.decision(threshold)).then(pl.col("amount")))
+
+
+def log_of(n: int = 600) -> pl.DataFrame:
+    log = pl.DataFrame(
+        {
+            "sample": np.arange(n) >> 1,
+            "label": RNG.choice(["x", "y", "z"], n),
+            "g": RNG.integers(0, 3, n),
+            "score": RNG.random(n).round(2),
+            "truth": RNG.random(n) < 0.4,
+            "w": RNG.random(n),
+            "amount": RNG.integers(1, 9, n),
+        }
+    )
+    rare = pl.when(pl.int_range(n) % 9 == 3).then(None).when(pl.int_range(n) % 7 == 1).then(-np.inf)
+    groups = pl.DataFrame({"g": [0, 1, 2], "model": ["a", "b", None]})
+    return log.with_columns(score=rare.otherwise("score")).join(groups, on="g")
+
+
+METRICS: dict[str, Callable[..., mlm.Metric]] = {
+    "f1": mlm.f1,
+    "inclusive": lambda **t: mlm.f1(inclusive=True, **t),
+    "macro": lambda **t: mlm.f1(average="macro", **t),
+    "weighted": lambda **t: mlm.precision(average="weighted", **t),
+    "least": lambda **t: mlm.recall(average="min", undefined=0.0, **t),
+    "named": lambda **t: mlm.accuracy(average={"x": 1, "y": 3}, **t),
+    "mcc": mlm.mcc,
+    "counts": mlm.false_negatives,
+    "cost": cost_at,
+    "missed": most_missed,
+    "difference": lambda **t: mlm.f1(**t) - mlm.prevalence(),
+    "filtered": lambda **t: mlm.informedness(**t).filter(pl.col("amount") > 3),
+    "of_labels": lambda **t: mlm.f1(labels=["x", "z"], **t),
+    "bound": lambda **t: mlm.f1(**t).on(score=pl.col("score") * 0.5),
+    "weights": lambda **t: mlm.f1(**t).on(weight="w"),
+}
+
+
+def is_close(value: float | None, expected: float | None) -> bool:
+    if value is None or expected is None:
+        return value is expected
+    return math.isclose(value, expected, rel_tol=1e-12, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32])
+def test_the_value_at_a_threshold_is_that_of_the_metric_with_it(name: str, dtype: pl.DataType) -> None:
+    log = log_of().with_columns(pl.col("score").cast(dtype))
+    made = METRICS[name]
+    found = mlm.curve(log, "threshold", made().alias("m"), by="model", points=6)
+    assert found.columns == ["model", "threshold", "metric", "value"]
+    assert found["model"].n_unique() == 3
+    for (model,), rows in found.group_by("model"):
+        group = log.filter(pl.col("model").eq_missing(pl.lit(model)))
+        thresholds = rows["threshold"].to_list()
+        asked = [made(threshold=threshold).alias(str(place)) for place, threshold in enumerate(thresholds)]
+        expected = mlm.evaluate(group, asked).row(0)
+        assert all(map(is_close, rows["value"].cast(pl.Float64), expected)), (rows, expected)
+        assert thresholds == sorted(set(thresholds), reverse=True)
+
+
+def test_thresholds_of_bins_are_exact_too() -> None:
+    log = log_of().filter(pl.col("score") >= 0)
+    found = mlm.curve(log, "threshold", mlm.f1(), bins=32)
+    asked = [mlm.f1(threshold=threshold).alias(str(place)) for place, threshold in enumerate(found["threshold"])]
+    assert found["value"].to_list() == pytest.approx(mlm.evaluate(log, asked).row(0))
+    assert 10 < found.height <= 33
+
+
+def test_several_metrics_stand_one_under_the_other_in_every_slice() -> None:
+    log = log_of()
+    found = mlm.curve(log, "threshold", mlm.recall(), mlm.f1(average="macro"), by="model", slices=["label"], points=5)
+    assert found.columns == ["model", "sliced_by", "slice", "label", "threshold", "metric", "value"]
+    of_slice = found.filter(slice="label=y", model="a")[:, 4:]
+    rows = log.filter(label="y", model="a")
+    assert of_slice.equals(mlm.curve(rows, "threshold", mlm.recall(), mlm.f1(average="macro"), points=5))
+    assert of_slice["metric"].unique(maintain_order=True).to_list() == ["recall", "f1_macro"]
+
+
+@pytest.mark.parametrize("metric", [mlm.f1, lambda **t: mlm.f1(average="macro", **t)], ids=["micro", "macro"])
+def test_intervals_are_those_of_evaluate(metric: Callable[..., mlm.Metric]) -> None:
+    log = log_of()
+    found = mlm.curve(log, "threshold", metric(), by="model", points=4, ci=0.9)
+    for model, threshold, *told in found.select("model", "threshold", "value", "low", "high").rows():
+        group = log.filter(pl.col("model").eq_missing(pl.lit(model)))
+        expected = mlm.evaluate(group, metric(threshold=threshold), ci=0.9).row(0)
+        assert told == pytest.approx(expected, rel=1e-9), (model, threshold)
+
+
+def test_a_group_without_a_curve_has_a_row_for_each_metric() -> None:
+    nan = float("nan")
+    log = pl.DataFrame({"model": ["bad", "none"], "score": [nan, None], "truth": [True, True]})
+    found = mlm.curve(log, "threshold", mlm.f1(), mlm.recall(), by="model")
+    assert str(found.rows()) == str(
+        [
+            ("bad", None, "f1", nan),
+            ("bad", None, "recall", nan),
+            ("none", None, "f1", None),
+            ("none", None, "recall", None),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ([], r"needs metrics: curve\(log, 'threshold', mlm.f1\(\)\)"),
+        ([mlm.roc_auc()], "roc_auc has no threshold="),
+        ([mlm.f1(threshold="argmax")], "f1 has a threshold of its own, argmax"),
+        ([mlm.f1(threshold=pl.col("w"))], "f1 has a threshold of its own"),
+        ([mlm.subset_accuracy()], "subset_accuracy is a value of each sample"),
+        ([mlm.f1(average="samples")], "f1_samples is a value of each sample"),
+        ([mlm.f1() - mlm.recall(inclusive=True)], "compared with thresholds in several ways"),
+        ([mlm.f1() - mlm.f1().on(score="w")], "compared with thresholds in several ways"),
+        ([mlm.f1() - mlm.ks()], "ks needs more of the rows than sums"),
+        ([mlm.f1(), mlm.f1()], "two columns of the result would have the name 'f1'"),
+        ([pl.col("score").mean()], "is a plain expression"),
+        (["f1"], r"Did you mean f1\(\)"),
+    ],
+)
+def test_what_is_refused(metrics: list[Any], message: str) -> None:
+    with pytest.raises(mlm.MetricError, match=message):
+        mlm.curve(log_of(), "threshold", *metrics)

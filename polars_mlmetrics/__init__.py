@@ -5,6 +5,7 @@ from polars_mlmetrics.adapters.arrays import from_arrays
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wide
+from polars_mlmetrics.analysis.best_threshold import best_threshold
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.curves import curve
@@ -63,6 +64,7 @@ __all__ = [
     "Threshold",
     "Unit",
     "average_score",
+    "best_threshold",
     "check",
     "compact",
     "compare",

@@ -12,6 +12,7 @@ import polars as pl
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
 from polars_mlmetrics.adapters.truths import with_truths
+from polars_mlmetrics.analysis.best_threshold import best_threshold
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.curves import curve
@@ -101,6 +102,7 @@ class FrameNamespace:
         frame = self._seen()
         return self._copy if frame is None else frame
 
+    best_threshold = _verb(best_threshold)
     check = _verb(check)
     compact = _verb(compact)
     compare = _verb(compare)

@@ -80,19 +80,19 @@ def test_every_error_is_a_metric_error_and_a_value_error() -> None:
         ),
         (
             lambda: mlm.f1(threshold="argmx"),
-            "f1: threshold must be a number, {label: number}, an expression or 'argmax', not 'argmx'.",
+            "f1: threshold must be a number, {label: number} (or a table), an expression or 'argmax', not 'argmx'.",
         ),
         (
             lambda: mlm.f1(threshold=float("nan")),
-            "f1: threshold must be a number, {label: number}, an expression or 'argmax', not nan.",
+            "f1: threshold must be a number, {label: number} (or a table), an expression or 'argmax', not nan.",
         ),
         (
             lambda: mlm.f1(threshold={}),
-            "f1: threshold must be a number, {label: number}, an expression or 'argmax', not {}.",
+            "f1: threshold must be a number, {label: number} (or a table), an expression or 'argmax', not {}.",
         ),
         (
-            lambda: mlm.f1(threshold={"a": "0.5"}),
-            "f1: threshold must be a number, {label: number}, an expression or 'argmax', not {'a': '0.5'}.",
+            lambda: mlm.f1(threshold={"a": "1"}),
+            "f1: threshold must be a number, {label: number} (or a table), an expression or 'argmax', not {'a': '1'}.",
         ),
         (
             lambda: mlm.f1(threshold=pl.col("t").max()),

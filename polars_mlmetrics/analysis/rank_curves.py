@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Bound
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.thinning import (
@@ -81,8 +81,8 @@ def names_of(kind: str) -> list[str]:
 
 def curve_of_kind(query: Query, source: Source, by: list[str], kind: str, cells: Cells, n: int) -> pl.LazyFrame:
     """The points of every group of a grouping, in the columns of a kind."""
-    roles = next(query.metrics[0].measures()).roles
-    table = points_of(query, source, by, roles, cells, Thinning(n, is_stretched=kind == "det"))
+    like = next(query.metrics[0].measures())
+    table = points_of(query, source, by, like, cells, Thinning(n, is_stretched=kind == "det"))
     if kind == "pr":
         # Where nothing is predicted, there is no precision.
         table = table.filter((pl.col("tp") + pl.col("fp") != 0) | pl.col("threshold").is_null())
@@ -90,21 +90,21 @@ def curve_of_kind(query: Query, source: Source, by: list[str], kind: str, cells:
 
 
 def points_of(
-    query: Query, source: Source, by: list[str], roles: Bound, cells: Cells, thinning: Thinning
+    query: Query, source: Source, by: list[str], like: Measure, cells: Cells, thinning: Thinning
 ) -> pl.LazyFrame:
-    """What lies above each threshold that is kept, best first, with the counts of the group.
+    """What lies above each threshold that is kept, best first, with the counts of the group: of a measure's own rows.
 
     A group without a curve has one row without a threshold: null where it has no rows, NaN where one is broken.
     """
     plan = Plan(source, by, query.readings)
     counted = [*classes(*cells), Measure(CATALOGUE["n_rows"], {})]
-    values = zip(COUNTS, (plan.value(measure.bind(roles)) for measure in counted), strict=True)
+    values = zip(COUNTS, (plan.value(_of_rows_of(like, measure)) for measure in counted), strict=True)
     counts = [value.alias(name) for name, value in values]
-    ranking = _ranking(query, by, roles, cells, thinning)
+    ranking = _ranking(query, by, like, cells, thinning)
     if ranking is not None:
         table = ranking.join_to(plan.groups().select(*by, *counts), query.rows)
     else:
-        runs = plan.value(cells.points().bind(roles)).alias(POINT)
+        runs = plan.value(_of_rows_of(like, cells.points())).alias(POINT)
         table = _of_lists(plan.groups().select(*by, *counts, runs), by, cells, thinning)
     is_broken = pl.col("positives").is_nan()
     # Of what is broken one row is left.
@@ -116,11 +116,16 @@ def points_of(
     return table.sort(order, descending=[name == "threshold" for name in order], nulls_last=False)
 
 
-def _ranking(query: Query, by: list[str], roles: Bound, cells: Cells, thinning: Thinning) -> ThinnedRanking | None:
+def _of_rows_of(like: Measure, measure: Measure) -> Measure:
+    """A measure of the rows that another one reads."""
+    return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
+
+
+def _ranking(query: Query, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> ThinnedRanking | None:
     """The order of the rows, where it tells the points: of plain rows with keys that have codes."""
-    if cells.bins is not None or roles.table.weight is not None or _is_nested(query, by):
+    if cells.bins is not None or like.table.weight is not None or _is_nested(query, by):
         return None
-    area = Measure(CATALOGUE["roc_auc"], {}, roles=roles)
+    area = _of_rows_of(like, Measure(CATALOGUE["roc_auc"], {}))
     recorder = query.readings.of(area, in_runs=False, ranks=True)
     return ThinnedRanking(recorder.ranked[0].order, by, thinning=thinning) if recorder.ranked else None
 

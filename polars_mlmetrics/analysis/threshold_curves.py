@@ -12,7 +12,6 @@ from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.rank_curves import Cells, points_of
 from polars_mlmetrics.data.expressions import same_expression
-from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.at_thresholds import THRESHOLD, AtThresholds
 from polars_mlmetrics.engine.plan import Plan
@@ -20,7 +19,7 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.thinning import Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
 from polars_mlmetrics.formula.measure import Measure, Node
-from polars_mlmetrics.formula.parameters import as_number
+from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.results import Result, wide_names
@@ -45,13 +44,14 @@ def curve_of_metrics(
     confidence: Confidence | None,
 ) -> pl.LazyFrame:
     """The values of metrics at the thresholds of each group of a grouping: a row for each of both."""
-    points: dict[Table, pl.LazyFrame] = {}
+    points: dict[Any, pl.LazyFrame] = {}
     tables = []
     for place, metric in enumerate(query.metrics):
-        first = next(decided_in(metric))
-        if first.table not in points:
-            points[first.table] = points_of(query, source, by, first.roles, cells, Thinning(n)).cache()
-        values = values_at(query, points[first.table], by, metric, confidence)
+        like = next(decided_in(metric))
+        of_rows = (like.table, like.labels, identity(like.predicates))
+        if of_rows not in points:
+            points[of_rows] = points_of(query, source, by, like, cells, Thinning(n)).cache()
+        values = values_at(query, points[of_rows], by, metric, confidence)
         tables.append(values.with_columns(pl.lit(place).alias(PLACE), pl.lit(metric.output_name).alias("metric")))
     columns = names_of(ci=confidence is not None)
     order = [*by, PLACE, "threshold"]

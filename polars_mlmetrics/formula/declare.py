@@ -14,7 +14,7 @@ from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Interval
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.parameters import check_parameters
+from polars_mlmetrics.formula.parameters import check_parameters, thresholds_in
 from polars_mlmetrics.formula.placements import Influence
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.unit import Unit
@@ -86,6 +86,8 @@ class Factory(Declaration):
 def make(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Metric:
     """The metric of a declaration with these parameters."""
     given = _bound(declaration, args, kwargs)
+    if "threshold" in given:
+        given["threshold"] = thresholds_in(declaration.name, given["threshold"])
     check_parameters(declaration.name, given, declaration.annotations)
     labels, undefined = given.pop("labels", None), given.pop("undefined")
     if "threshold" in given:

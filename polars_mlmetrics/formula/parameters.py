@@ -174,6 +174,29 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
 
 
+def thresholds_in(metric: str, threshold: Any) -> Any:
+    """Thresholds that may be a table of labels, as {label: number}."""
+    if isinstance(threshold, pl.LazyFrame):
+        raise ParameterError(f"{metric}: threshold takes a DataFrame, not a LazyFrame. Call .collect() first.")
+    if not isinstance(threshold, pl.DataFrame):
+        return threshold
+    labels = [name for name in threshold.columns if name != "threshold"]
+    if len(labels) != 1 or threshold.width != 2:
+        raise ParameterError(
+            f"{metric}: a table of thresholds has two columns, the label and 'threshold', and this one has "
+            f"{threshold.columns}: use .select(...)."
+        )
+    names, numbers = threshold[labels[0]].to_list(), threshold["threshold"].to_list()
+    if None in names or None in numbers:
+        raise ParameterError(f"{metric}: a table of thresholds has a null: leave out such rows by .drop_nulls().")
+    if threshold[labels[0]].is_duplicated().any():
+        raise ParameterError(
+            f"{metric}: a table of thresholds has a label twice. Where thresholds differ by more than the label, join "
+            "them to the log, and pass threshold=pl.col('threshold')."
+        )
+    return dict(zip(names, numbers, strict=True))
+
+
 def _check_threshold(metric: str, threshold: Threshold) -> None:
     if (
         isinstance(threshold, Decision)
@@ -186,7 +209,8 @@ def _check_threshold(metric: str, threshold: Threshold) -> None:
             raise ParameterError(f"{metric}: a threshold must be computed row by row, and {threshold} is not.")
     elif not isinstance(threshold, Mapping) or not threshold or not all(map(_is_number, threshold.values())):
         raise ParameterError(
-            f"{metric}: threshold must be a number, {{label: number}}, an expression or 'argmax', not {threshold!r}."
+            f"{metric}: threshold must be a number, {{label: number}} (or a table), an expression or 'argmax', "
+            f"not {threshold!r}."
         )
     else:
         _check_of_one_kind(metric, threshold)

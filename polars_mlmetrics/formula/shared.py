@@ -26,7 +26,8 @@ class Decision:
     @classmethod
     def of(cls, threshold: "Threshold") -> "Decision":
         """The decision of a plain threshold, with `>`."""
-        return threshold if isinstance(threshold, Decision) else cls(threshold)
+        # A metric takes a table for a mapping before its formula sees it.
+        return threshold if isinstance(threshold, Decision) else cls(cast("Any", threshold))
 
     def __str__(self) -> str:
         bound = text_of(self.threshold) if isinstance(self.threshold, pl.Expr) else self.threshold
@@ -52,7 +53,8 @@ class Decision:
 OfRow = str | pl.Expr | Mapping[Any, float]
 """A number for each row: a column, a row-wise expression, or {label: number}."""
 
-Threshold = float | Mapping[Any, float] | pl.Expr | Literal["argmax"] | Decision
+Threshold = float | Mapping[Any, float] | pl.DataFrame | pl.Expr | Literal["argmax"] | Decision
+"""What is said of a threshold; a table of labels and thresholds is taken as a mapping."""
 
 
 def in_type_of(score: pl.Expr, bound: pl.Expr) -> pl.Expr:

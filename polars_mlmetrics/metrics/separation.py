@@ -1,6 +1,7 @@
 """Metrics of how well the score separates true rows from the others, across all thresholds."""
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Unpack
 
 import polars as pl
@@ -33,6 +34,32 @@ def _precision_of(unit: Placements) -> pl.Expr:
 
 def _precision_moved(bucket: Placements, unit: Placements) -> pl.Expr:
     return ratio(bucket.precision - _precision_of(unit) * bucket.positives + bucket.added, unit.positives)
+
+
+def _distance(curve: Curve) -> pl.Expr:
+    return (curve.recall - curve.fall_out).abs()
+
+
+def _recall_if_precise(curve: Curve, p: float) -> pl.Expr:
+    return pl.when(reaches(curve.precision, p)).then(curve.recall)
+
+
+def _precision_if_found(curve: Curve, r: float) -> pl.Expr:
+    return pl.when(reaches(curve.recall, r)).then(curve.precision)
+
+
+def _recall_if_few_false(curve: Curve, f: float) -> pl.Expr:
+    return pl.when(~exceeds(curve.fall_out, f)).then(curve.recall)
+
+
+OPERATING: Mapping[str, Callable[..., pl.Expr]] = {
+    "ks": _distance,
+    "recall_at_precision": _recall_if_precise,
+    "precision_at_recall": _precision_if_found,
+    "recall_at_fpr": _recall_if_few_false,
+}
+"""The metrics whose value is that of one point of the curve, the highest: what each point is worth, null where it will
+not do. Each takes the bound that the metric is asked with."""
 
 
 AUC = Influence(_auc_of, _auc_moved)
@@ -119,8 +146,7 @@ def ks(
 
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
-    curve = curve_of(u, bins, grid)
-    return (curve.recall - curve.fall_out).abs().max()
+    return _distance(curve_of(u, bins, grid)).max()
 
 
 @metric(range=(0, 1), best="max", undefined_when="one class only")
@@ -138,7 +164,7 @@ def recall_at_precision(
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
     curve = curve_of(u, bins, grid)
-    best = pl.when(reaches(curve.precision, p)).then(curve.recall).max()
+    best = _recall_if_precise(curve, p).max()
     return curve.of_two_classes(best.fill_null(0.0))
 
 
@@ -157,7 +183,7 @@ def precision_at_recall(
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
     curve = curve_of(u, bins, grid)
-    return curve.of_two_classes(pl.when(reaches(curve.recall, r)).then(curve.precision).max())
+    return curve.of_two_classes(_precision_if_found(curve, r).max())
 
 
 @metric(range=(0, 1), best="max", undefined_when="one class only")
@@ -175,7 +201,7 @@ def recall_at_fpr(
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
     curve = curve_of(u, bins, grid)
-    best = pl.when(~exceeds(curve.fall_out, f)).then(curve.recall).max()
+    best = _recall_if_few_false(curve, f).max()
     return curve.of_two_classes(best.fill_null(0.0))
 
 

@@ -49,7 +49,13 @@ PRIORS: list[Any] = [
 # Of each kind of number the first few that a parameter's bounds admit.
 WHOLE = [3, 1]
 REAL = [0.6, 0.0, 1.0, 2.0, 1.25]
-OF_NAME: dict[str, list[Any]] = {"eps": [0.0, 0.125], "bins": [3, 1, 64], "beta": [2.0, 0.5], "max_fpr": [0.6, 0.25]}
+OF_NAME: dict[str, list[Any]] = {
+    "eps": [0.0, 0.125],
+    "bins": [3, 1, 64],
+    "beta": [2.0, 0.5],
+    "max_fpr": [0.6, 0.25],
+    "power": [1.5, 1.0, 2.0, 0.0],
+}
 UNDEFINED = 0.25
 SHARED = ("average", "threshold", "inclusive", "labels", "undefined", "prior")
 SCORE_OF = {"probability": "score", "logit": "logit", "positive": "rate", "above -1": "rate", "any": "answer"}
@@ -89,11 +95,11 @@ class Case:
         kind = oracle.score_kind(self.name, self.params)
         if kind != "real":
             return SCORE_OF[kind]
-        return "estimate" if self.declared.truth == "real" else "margin"
+        return "estimate" if oracle.truth_kind(self.name, self.params) == "real" else "margin"
 
     @property
     def truth(self) -> str:
-        return TRUTH_OF[self.declared.truth]
+        return TRUTH_OF[oracle.truth_kind(self.name, self.params)]
 
     @property
     def average(self) -> str:

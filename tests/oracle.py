@@ -95,8 +95,17 @@ def score_kind(name: str, params: Params) -> str:
     """The kind of score, where a parameter asks for another than the metric by itself: probability or logit."""
     if params.get("logits", False):
         return "logit"
+    if params.get("power") == 0:
+        return "real"
     on_logit_grid = takes(name, "grid") and params.get("bins") is not None and params.get("grid", "logit") == "logit"
     return "probability" if on_logit_grid else DECLARED[name].score
+
+
+def truth_kind(name: str, params: Params) -> str:
+    """The kind of truth, where a parameter asks for another than the metric by itself: amounts by their power."""
+    if "power" not in params:
+        return DECLARED[name].truth
+    return "real" if params["power"] <= 0 else "gain" if params["power"] < 2 else "positive"
 
 
 def weight_is_broken(weight: float) -> bool:
@@ -113,7 +122,7 @@ def breaks(name: str, params: Params) -> Callable[[Row], bool]:
     reads = DECLARED[name].reads.split()
     if reads and params.get("average") == "weighted":
         reads.append("truth")  # the weights of the units are their supports
-    of_score, of_truth = score_kind(name, params), DECLARED[name].truth
+    of_score, of_truth = score_kind(name, params), truth_kind(name, params)
     reads_limit = isinstance(params.get("threshold"), pl.Expr)
 
     def is_broken(row: Row) -> bool:

@@ -151,8 +151,23 @@ def test_calibration_of_the_whole(table: Table) -> None:
     agree(table.expected("calibration_ratio"), mean_p / mean_t)
     loss = sk.log_loss(truth, p, sample_weight=weight) / stats.entropy([mean_t, 1 - mean_t])
     agree(table.expected("normalized_entropy", eps="dtype"), loss)
+    agree(table.expected("d2_log_loss", eps="dtype"), sk.d2_log_loss_score(truth, p, sample_weight=weight))
+    agree(table.expected("d2_brier"), sk.d2_brier_score(truth, p, sample_weight=weight))
+    agree(table.expected("brier_uncertainty"), np.average((truth - mean_t) ** 2, weights=weight))
     # Whoever always says how often it is true knows nothing more.
     agree(expected("normalized_entropy", table.frame.with_columns(score=pl.lit(mean_t)), {}, table.roles), 1.0)
+
+
+def test_the_parts_of_a_brier_score_are_the_score_where_bins_hold_one_probability(table: Table) -> None:
+    frame = table.frame.with_columns(((pl.col("score") * 8).floor().clip(0, 7) * 0.125 + 0.0625).alias("score"))
+    reliability, resolution, uncertainty, score = (
+        expected(name, frame, {"bins": 8} if name in BINNED else {}, table.roles)
+        for name in (*BINNED, "brier_uncertainty", "brier_score")
+    )
+    agree(float(reliability) - float(resolution) + float(uncertainty), float(score))  # type: ignore[arg-type]
+
+
+BINNED = ("brier_reliability", "brier_resolution")
 
 
 @pytest.mark.parametrize("average", AVERAGES)

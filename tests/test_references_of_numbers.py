@@ -87,6 +87,10 @@ def test_of_numbers_above_0(table: Table) -> None:
     )
     value = sk.mean_poisson_deviance(cells(counts), cells(score), **weight)
     agree(expected("poisson_deviance", of_counts, {}, table.roles), value)
+    for power in (-1.5, 0, 1, 1.5, 2, 3):
+        for cases, numbers in ((frame, truth), *([(of_counts, counts)] if power < 2 else [])):
+            theirs = sk.mean_tweedie_deviance(cells(numbers), cells(score), power=power, **weight)
+            agree(expected("tweedie_deviance", cases, {"power": power}, table.roles), theirs)
     agree(expected("msle", frame, {}, table.roles), sk.mean_squared_log_error(cells(truth), cells(score), **weight))
 
 

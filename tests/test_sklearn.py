@@ -164,6 +164,8 @@ def test_normalized_entropy(table: Table) -> None:
     rate = np.average(truth, weights=weight)
     base = sk.log_loss(truth, np.full_like(p, rate), sample_weight=weight)
     agree(table.both(mlm.normalized_entropy(eps="dtype")), sk.log_loss(truth, p, sample_weight=weight) / base)
+    agree(table.both(mlm.d2_log_loss(eps="dtype")), sk.d2_log_loss_score(truth, p, sample_weight=weight))
+    agree(table.both(mlm.d2_brier()), sk.d2_brier_score(truth, p, sample_weight=weight))
 
 
 @pytest.mark.parametrize("average", AVERAGES)
@@ -347,6 +349,9 @@ def test_of_numbers_above_0(table: Table) -> None:
     table.truth, table.score = random.choice([0.5, 1.0, 2.5], table.score.shape), table.score + 0.25
     truth, score, weight = table.cells
     agree(table.both(mlm.gamma_deviance()), sk.mean_gamma_deviance(truth, score, sample_weight=weight))
+    for power in (-1.5, 0, 1, 1.5, 2, 3):
+        theirs = sk.mean_tweedie_deviance(truth, score, power=power, sample_weight=weight)
+        agree(table.both(mlm.tweedie_deviance(power)), theirs)
     agree(table.both(mlm.msle()), sk.mean_squared_log_error(truth, score, sample_weight=weight))
     table.truth = table.truth - 0.5
     agree(table.both(mlm.poisson_deviance()), sk.mean_poisson_deviance(truth - 0.5, score, sample_weight=weight))

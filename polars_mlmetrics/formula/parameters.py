@@ -29,6 +29,8 @@ class Above:
         return (value > self.bound if self.strictly else value >= self.bound) and value <= self.at_most
 
     def __str__(self) -> str:
+        if math.isinf(self.bound):
+            return f"of at most {self.at_most}"
         lowest = f"{'greater than' if self.strictly else 'of at least'} {self.bound}"
         return lowest if math.isinf(self.at_most) else f"{lowest} and at most {self.at_most}"
 
@@ -37,6 +39,8 @@ Count = Annotated[int, Above(1)]
 Positive = Annotated[float, Above(0, strictly=True)]
 NotNegative = Annotated[float, Above(0)]
 MoreThanOne = Annotated[float, Above(1, strictly=True)]
+AtLeastOne = Annotated[float, Above(1)]
+AtMostZero = Annotated[float, Above(-math.inf, at_most=0)]
 Share = Annotated[float, Above(0, at_most=1)]
 PositiveShare = Annotated[float, Above(0, strictly=True, at_most=1)]
 

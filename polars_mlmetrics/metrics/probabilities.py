@@ -138,13 +138,68 @@ def calibration_error(
     With gap_b = |mean p - mean t| and n_b the weight of bin b: Σ (n_b/n)·gap_b, or √ Σ (n_b/n)·gap_b² with
     `norm="l2"`, or max gap_b with `norm="max"`. A probability of 1 falls in the last bin.
     """
-    p = _probability(u, logits=logits)
-    bin_of = (p * bins).floor().clip(0, bins - 1).alias(f"bin@{bins}{'@logits' if logits else ''}")
-    n, surplus = u.runs(bin_of, pl.lit(1).alias("rows"), (p - u.truth.cast(pl.Float64)).alias("surplus"), cells=bins)
+    n, surplus = u.runs(*_bins_of(u, bins, logits=logits)[:3], cells=bins)
     gap = ratio(surplus.abs(), n)
     if norm == "max":
         return gap.max()
     return ratio(surplus.abs().sum(), n.sum()) if norm == "l1" else ratio((n * gap**2).sum(), n.sum()).sqrt()
+
+
+def _bins_of(u: Unit, bins: int, *, logits: bool) -> list[pl.Expr]:
+    """The bin of a row; and what is summed over the rows of a bin: 1, how far p is above the truth, the truth."""
+    p = _probability(u, logits=logits)
+    bin_of = (p * bins).floor().clip(0, bins - 1).alias(f"bin@{bins}{'@logits' if logits else ''}")
+    surplus = (p - u.truth.cast(pl.Float64)).alias("surplus")
+    return [bin_of, pl.lit(1).alias("rows"), surplus, u.truth.cast(pl.Int64).alias("positives")]
+
+
+@metric(range=(0, 1), best="min", interval="biased")
+def brier_reliability(
+    u: Unit, *, bins: Count = 15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """Murphy's reliability: Σ (n_b/n)·(mean p - mean t)² over equal-width bins b of the probability. 0 is calibrated.
+
+    `brier_reliability - brier_resolution + brier_uncertainty` is the Brier score, but for how p varies within a bin.
+    """
+    n, surplus = u.runs(*_bins_of(u, bins, logits=logits)[:3], cells=bins)
+    return ratio((n * ratio(surplus, n) ** 2).sum(), n.sum())
+
+
+@metric(range=(0, 0.25), best="max", interval="biased")
+def brier_resolution(
+    u: Unit, *, bins: Count = 15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """Murphy's resolution: Σ (n_b/n)·(mean t of bin b - mean t)². How much the bins tell about the truth.
+
+    Bins of equal width, as in `brier_reliability`.
+    """
+    bin_of, rows, _, truth = _bins_of(u, bins, logits=logits)
+    n, positives = u.runs(bin_of, rows, truth, cells=bins)
+    apart = ratio(positives, n) - ratio(positives.sum(), n.sum())
+    return ratio((n * apart**2).sum(), n.sum())
+
+
+@metric(range=(0, 0.25), best=None)
+def brier_uncertainty(
+    u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """Murphy's uncertainty: π·(1-π) of the base rate π. It is the Brier score of whoever knows nothing else.
+
+    It says nothing of the scores, which must be probabilities all the same (with `logits=True`, logits).
+    """
+    _ = _probability(u, logits=logits)
+    return _uncertainty(u)
+
+
+def _uncertainty(u: Unit) -> pl.Expr:
+    rows = u.positives() + u.negatives()
+    return ratio(u.positives(), rows) * ratio(u.negatives(), rows)
+
+
+@metric(range=(-INFINITY, 1), best="max", undefined_when="one class only")
+def d2_brier(u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The Brier skill score: 1 - Brier score / (π·(1-π)) of the base rate π. 0 is no better than that, 1 is perfect."""
+    return 1 - ratio(ratio(_squared_gaps(u, logits=logits), u.rows()), _uncertainty(u))
 
 
 @metric(range=(-1, 1), best=None)
@@ -172,10 +227,25 @@ def normalized_entropy(
     u: Unit, *, eps: Eps = 1e-15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
     """The log loss as a share of that of the base rate π: log loss / -(π·ln π + (1-π)·ln(1-π)). 1 is no better."""
+    return _normalized_entropy(u, eps, logits=logits)
+
+
+def _normalized_entropy(u: Unit, eps: Eps, *, logits: bool) -> pl.Expr:
     rows = u.positives() + u.negatives()
     true, other = ratio(u.positives(), rows), ratio(u.negatives(), rows)
     entropy = -times_own_log(true, other) - times_own_log(other, true)
     return ratio(_mean_log_loss(u, eps, logits=logits), entropy)
+
+
+@metric(range=(-INFINITY, 1), best="max", undefined_when="one class only")
+def d2_log_loss(
+    u: Unit, *, eps: Eps = 1e-15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The share of the base rate's log loss that is not lost: 1 - `normalized_entropy`. 0 is no better, 1 is perfect.
+
+    `eps` and `logits` as in `log_loss`.
+    """
+    return 1 - _normalized_entropy(u, eps, logits=logits)
 
 
 @metric(grain="sample", range=(-INFINITY, INFINITY), best="max", undefined_when="no positives")

@@ -7,7 +7,7 @@ import polars as pl
 from polars_mlmetrics.formula.arithmetic import exceeds, ratio, reaches, share, times_log
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Averaged, Positive, Share
+from polars_mlmetrics.formula.parameters import AtLeastOne, AtMostZero, Averaged, Positive, Share
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
@@ -169,6 +169,10 @@ def poisson_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[A
 
     A score of 0 or less and a truth below 0 are broken, and so is what is infinite.
     """
+    return _poisson_deviance(u)
+
+
+def _poisson_deviance(u: Unit) -> pl.Expr:
     u.breaks_on("poisson", (u.score <= 0) | (u.real < 0) | u.score.is_infinite() | u.real.is_infinite())
     deviance = times_log(u.real, ratio(u.real, u.score)) - u.real + u.score
     return ratio(2 * u.sum("poisson_deviance", deviance), u.rows())
@@ -180,6 +184,38 @@ def gamma_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[Ave
 
     A score or truth of 0 or less is broken, and so is what is infinite.
     """
+    return _gamma_deviance(u)
+
+
+def _gamma_deviance(u: Unit) -> pl.Expr:
     u.breaks_on("gamma", (u.score <= 0) | (u.real <= 0) | u.score.is_infinite() | u.real.is_infinite())
     relative = ratio(u.real, u.score)
     return ratio(2 * u.sum("gamma_deviance", relative - 1 - relative.log()), u.rows())
+
+
+@metric(range=(0, INFINITY), best="min")
+def tweedie_deviance(
+    u: Unit, power: AtLeastOne | AtMostZero, *, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The mean Tweedie deviance: 2·Σw·(t^(2-p)/((1-p)(2-p)) - t·s^(1-p)/(1-p) + s^(2-p)/(2-p)) / Σw for a power p.
+
+    0 is `mse`, 1 `poisson_deviance`, 2 `gamma_deviance`; between 1 and 2 it is of amounts that are often 0. Below 0 a
+    negative truth counts as 0 in t^(2-p). But for a power of 0, a score of 0 or less is broken, and what is infinite;
+    from a power of 1 on a truth below 0, from 2 on also one of 0.
+    """
+    if power == 0:
+        return ratio(_squared_error(u), u.rows())
+    if power == 1:
+        return _poisson_deviance(u)
+    if power == 2:
+        return _gamma_deviance(u)
+    is_broken = (u.score <= 0) | u.score.is_infinite() | u.real.is_infinite()
+    if power > 0:
+        is_broken = is_broken | (u.real < 0 if power < 2 else u.real <= 0)
+    u.breaks_on(f"tweedie@{power}", is_broken)
+    of_truth = 1 / ((1 - power) * (2 - power)) * u.real.clip(lower_bound=0) ** (2 - power)
+    of_both = 1 / (1 - power) * u.real * u.score ** (1 - power)
+    of_score = 1 / (2 - power) * u.score ** (2 - power)
+    # What is left of numbers that are level may be below 0 by rounding.
+    deviance = (of_truth - of_both + of_score).clip(lower_bound=0)
+    return ratio(2 * u.sum(f"tweedie_deviance@{power}", deviance), u.rows())

@@ -145,20 +145,59 @@ def information_score(rows: Sequence[Row], *, prior: Any = None) -> float | None
     return log2(p) - log2(a) if p > a else log2(1 - a) - log2(1 - p)
 
 
-@reference(score="probability")
-def calibration_error(rows: Sequence[Row], *, bins: int = 15, norm: str = "l1", logits: bool = False) -> float | None:
+def bins_of(rows: Sequence[Row], bins: int, logits: bool) -> list[tuple[float, float, float]]:
+    """The weight of each bin, its mean probability and its share of truths."""
     by_bin: dict[int, list[tuple[Row, float]]] = {}
     for row in rows:
         p = probability(row.score, logits)
         by_bin.setdefault(min(math.floor(p * bins), bins - 1), []).append((row, p))
-    sizes, gaps = [], []
+    found = []
     for members in by_bin.values():
         size = total(row.weight for row, _ in members)
         if size > 0:
             mean_p = total(row.weight * p for row, p in members) / size
             mean_t = total(row.weight * row.truth for row, _ in members) / size
-            sizes.append(size)
-            gaps.append(abs(mean_p - mean_t))
+            found.append((size, mean_p, mean_t))
+    return found
+
+
+@reference(score="probability")
+def brier_reliability(rows: Sequence[Row], *, bins: int = 15, logits: bool = False) -> float | None:
+    found = bins_of(rows, bins, logits)
+    return over(total(size * (p - t) ** 2 for size, p, t in found), total(size for size, _, _ in found))
+
+
+@reference(score="probability")
+def brier_resolution(rows: Sequence[Row], *, bins: int = 15, logits: bool = False) -> float | None:
+    rate, found = mean(rows, [row.truth for row in rows]), bins_of(rows, bins, logits)
+    if rate is None:
+        return None
+    return over(total(size * (t - rate) ** 2 for size, _, t in found), total(size for size, _, _ in found))
+
+
+@reference(score="probability")
+def brier_uncertainty(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    """The mean squared distance of the truth from how often it is true."""
+    shares = [weight_of(positives_of(rows)), weight_of(negatives_of(rows))]
+    return None if sum(shares) == 0 else math.prod(share / sum(shares) for share in shares)
+
+
+@reference(score="probability")
+def d2_brier(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    loss, of_rate = brier_score(rows, logits=logits), brier_uncertainty(rows)
+    return None if not of_rate or loss is None else 1 - loss / of_rate
+
+
+@reference(score="probability")
+def d2_log_loss(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = False) -> float | None:
+    share = normalized_entropy(rows, eps=eps, logits=logits)
+    return None if share is None else 1 - share
+
+
+@reference(score="probability")
+def calibration_error(rows: Sequence[Row], *, bins: int = 15, norm: str = "l1", logits: bool = False) -> float | None:
+    found = bins_of(rows, bins, logits)
+    sizes, gaps = [size for size, _, _ in found], [abs(p - t) for _, p, t in found]
     if not sizes:
         return None
     if norm == "max":

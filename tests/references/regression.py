@@ -78,6 +78,27 @@ def gamma_deviance(rows: Sequence[Row]) -> float | None:
     return mean(rows, [2 * (math.log(row.score / row.truth) + row.truth / row.score - 1) for row in rows])
 
 
+@reference(score="positive", truth="gain")
+def tweedie_deviance(rows: Sequence[Row], *, power: float) -> float | None:
+    """By the integral that it is: 2·∫ (t - u) / u^p du from s to t; in closed form for the powers that are asked."""
+    if power == 0:
+        return mse(rows)
+    if power == 1:
+        return poisson_deviance(rows)
+    if power == 2:
+        return gamma_deviance(rows)
+
+    def primitive(t: float, u: float) -> float:
+        return (t * u ** (1 - power) / (1 - power) if t else 0.0) - u ** (2 - power) / (2 - power)
+
+    def of(s: float, t: float) -> float:
+        upper = max(t, 0.0)
+        at_truth = primitive(t, upper) if upper > 0 else 0.0
+        return 2 * (at_truth - primitive(t, s))
+
+    return mean(rows, [of(row.score, row.truth) for row in rows])
+
+
 @reference(truth="real")
 def median_absolute_error(rows: Sequence[Row]) -> float | None:
     """The lowest miss that half of the weight does not exceed, or half way to the next where it is exactly half."""

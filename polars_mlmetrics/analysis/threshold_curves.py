@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.rank_curves import Cells, points_of
+from polars_mlmetrics.analysis.rank_curves import COUNTS, Cells, points_of
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.at_thresholds import THRESHOLD, AtThresholds
@@ -48,7 +48,7 @@ def curve_of_metrics(
     tables = []
     for place, metric in enumerate(query.metrics):
         like = next(decided_in(metric))
-        of_rows = (like.table, like.labels, identity(like.predicates))
+        of_rows = rows_of(like)
         if of_rows not in points:
             points[of_rows] = points_of(query, source, by, like, cells, Thinning(n)).cache()
         values = values_at(query, points[of_rows], by, metric, confidence)
@@ -64,10 +64,14 @@ def values_at(
     """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""
     measures = list(decided_in(metric))
     decision, table = measures[0].parameters["threshold"], measures[0].table
+    schema = pl.Schema({**query.schema, THRESHOLD: pl.Float64()})
+    readings, at = Readings(schema, query.roles), metric.each(_at_threshold)
+    of_cells = None if confidence is not None else value_of_cells(readings, at)
+    if of_cells is not None:
+        return _from_points(points, by, of_cells)
     thresholds = points.filter(pl.col("threshold").is_not_null()).select(*by, pl.col("threshold").alias(THRESHOLD))
     source = AtThresholds(query.rows, query.schema, thresholds, by, table.score, inclusive=decision.inclusive)
-    plan = Plan(source, [*by, THRESHOLD], Readings(source.schema, query.roles))
-    at = metric.each(_at_threshold)
+    plan = Plan(source, [*by, THRESHOLD], readings)
     result = Result("value", plan.value(at))
     if confidence is None:
         groups = plan.groups()
@@ -83,6 +87,66 @@ def values_at(
     # Without a threshold there is no value: NaN where the curve is broken.
     broken = pl.when(pl.col("threshold").is_null() & pl.col("tp").is_nan()).then(pl.col("tp"))
     return found.with_columns(pl.coalesce("value", broken)).drop("tp")
+
+
+def _from_points(points: pl.LazyFrame, by: list[str], value: OfCells) -> pl.LazyFrame:
+    """The values at thresholds that the counts above these tell already."""
+    threshold, tp, fp = (pl.col(name) for name in ("threshold", "tp", "fp"))
+    # Rows of -inf are the last step of a ranking, and predicted at no threshold.
+    is_twice = (threshold == float("-inf")) & (threshold.shift(1) == float("-inf")) & (tp + fp > 0)
+    told = points.filter(~is_twice.fill_null(False)).with_columns(c.alias(name) for name, c in value.columns.items())
+    of_point = pl.when(threshold.is_null()).then(tp).otherwise(value.value.cast(pl.Float64)).alias("value")
+    return told.select(*by, "threshold", of_point)
+
+
+class OfCells(NamedTuple):
+    """A value that the four cells of a decision tell: its statistics as columns, and itself."""
+
+    columns: dict[str, pl.Expr]
+    value: pl.Expr
+
+
+def value_of_cells(readings: Readings, metric: Node) -> OfCells | None:
+    """The value of a metric from what a point counts; None where it needs more, or of other rows."""
+    measures = list(metric.measures())
+    columns: dict[str, pl.Expr] = {}
+    like = rows_of(next(decided_in(metric)))
+    for measure in measures:
+        recorder = readings.of(measure, in_runs=False, ranks=False)
+        told = {name + recorder.suffix: cell for name, cell in _cells(measure).items()}
+        names = {statistic.name for statistic in recorder.statistics}
+        nothing = {name for name in names if name.startswith(("broken_", "unknown_"))}
+        of_group = measure.grain == "group" and not measure.is_from_elsewhere and rows_of(measure) == like
+        if not of_group or not names <= told.keys() | nothing:
+            return None
+        # A group in which a row is broken has no points.
+        columns |= {name: told.get(name, pl.lit(0)) for name in names}
+    if not all(isinstance(node, Measure) or node.parts for node in metric.walk()):
+        return None
+    value = metric.combined(lambda part: readings.of(part, in_runs=False, ranks=False).answer.value)  # type: ignore[arg-type]
+    return OfCells(columns, value)
+
+
+def rows_of(measure: Measure) -> tuple[Any, ...]:
+    """What says which rows a measure reads, and how they weigh."""
+    return (measure.table, measure.labels, identity(measure.predicates))
+
+
+def _cells(measure: Measure) -> dict[str, pl.Expr]:
+    """The statistics that a point tells, by name: of a score that is greater than the threshold."""
+    tp, fp, positives, negatives, n_rows = map(pl.col, ("tp", "fp", *COUNTS))
+    totals = {"positives": positives, "negatives": negatives, "rows": positives + negatives, "n_rows": n_rows}
+    decision = measure.parameters.get("threshold")
+    if decision is None or decision.inclusive:
+        return totals if decision is None else {}
+    decided = {
+        "true_positives": tp,
+        "false_positives": fp,
+        "false_negatives": positives - tp,
+        "true_negatives": negatives - fp,
+        "predicted": tp + fp,
+    }
+    return {**totals, **{f"{name}@{decision}": cell for name, cell in decided.items()}}
 
 
 def _at_threshold(measure: Measure) -> Measure:

@@ -213,9 +213,9 @@ def tweedie_deviance(
     if power > 0:
         is_broken = is_broken | (u.real < 0 if power < 2 else u.real <= 0)
     u.breaks_on(f"tweedie@{power}", is_broken)
-    of_truth = 1 / ((1 - power) * (2 - power)) * u.real.clip(lower_bound=0) ** (2 - power)
-    of_both = 1 / (1 - power) * u.real * u.score ** (1 - power)
-    of_score = 1 / (2 - power) * u.score ** (2 - power)
+    above, below = (1 - power) ** -1, (2 - power) ** -1
+    of_truth = above * below * u.real.clip(lower_bound=0) ** (2 - power)
+    of_both, of_score = above * u.real * u.score ** (1 - power), below * u.score ** (2 - power)
     # What is left of numbers that are level may be below 0 by rounding.
     deviance = (of_truth - of_both + of_score).clip(lower_bound=0)
     return ratio(2 * u.sum(f"tweedie_deviance@{power}", deviance), u.rows())

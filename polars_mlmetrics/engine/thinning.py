@@ -78,20 +78,18 @@ def points_of_kept(runs: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 
     The first has nothing above it, and the last all: its threshold is -inf.
     """
-    nothing = _point(pl.col(SCORE), pl.lit(0.0), pl.lit(0.0))
-    down_to_it = _point(pl.col(NEXT).fill_null(float("-inf")), pl.col(TRUE), pl.col(OTHER))
-    both = [pl.when(pl.col(PLACE) == 1).then(nothing), pl.when(pl.col(_KEPT)).then(down_to_it)]
-    points = runs.select(*keys, pl.concat_list(both).alias(_POINT)).explode(_POINT)
-    return points.filter(pl.col(_POINT).is_not_null()).unnest(_POINT)
+    # A first run that is kept is two points: 0 of them is the one with nothing above it.
+    first = pl.when(pl.col(PLACE) == 1).then(0).otherwise(1)
+    points = runs.with_columns(pl.int_ranges(first, pl.when(_KEPT).then(2).otherwise(1)).alias(_POINT)).explode(_POINT)
+    is_nothing = pl.col(_POINT) == 0
+    threshold = pl.when(is_nothing).then(pl.col(SCORE)).otherwise(pl.col(NEXT).fill_null(float("-inf")))
+    above = [pl.when(is_nothing).then(0.0).otherwise(pl.col(name)) for name in (TRUE, OTHER)]
+    named = zip((threshold, *above), ("threshold", "tp", "fp"), strict=True)
+    return points.select(*keys, *(column.cast(pl.Float64).alias(name) for column, name in named))
 
 
 def _octave(count: pl.Expr) -> pl.Expr:
     return (count.cast(pl.Float64).log(2) * PARTS_OF_OCTAVE).floor()
-
-
-def _point(threshold: pl.Expr, true: pl.Expr, other: pl.Expr) -> pl.Expr:
-    columns = {"threshold": threshold, "tp": true, "fp": other}
-    return pl.struct(column.cast(pl.Float64).alias(name) for name, column in columns.items())
 
 
 @dataclass

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis.features import Feature, roundest
+from polars_mlmetrics.analysis.features import Feature, counts_of, roundest
 from polars_mlmetrics.engine.state_table import bucket_of
 
 FEATURES = ["country", "device", "age"]
@@ -131,7 +131,10 @@ def test_what_does_not_vary_has_no_interval() -> None:
     rows = log(1).with_columns(score=pl.when(pl.col("device") == "desk").then(1 - pl.col("truth")).otherwise("truth"))
     row = mlm.find_slices(rows, mlm.accuracy(), ["device"], k=1).row(0, named=True)
     assert (row["slice"], row["gap"], row["low"], row["p"]) == ("device=desk", 1.0, None, None)
-    assert row["ci_flag"] == "degenerate"
+    assert row["ci_flag"] == "leak?"
+    rows = rows.with_columns(truth=0.0, score=0.25 + (pl.col("device") == "desk") * 0.25)
+    row = mlm.find_slices(rows, mlm.mae(), ["device"], k=1).row(0, named=True)
+    assert (row["value"], row["rest"], row["ci_flag"]) == (0.5, 0.25, "degenerate")
 
 
 def test_worse_says_which_end_is_bad() -> None:
@@ -176,10 +179,14 @@ def values() -> pl.DataFrame:
     )
 
 
+def features_of(rows: pl.DataFrame, name: str) -> list[Feature]:
+    return Feature.of(name, rows.schema[name], counts_of(rows.lazy(), name).collect(), 10, 5)
+
+
 @pytest.mark.parametrize("name", values().columns)
 def test_the_conditions_of_a_feature_are_rows(name: str) -> None:
     rows = values()
-    feature = Feature.of(rows, name, 10, 5)
+    [feature] = features_of(rows, name)
     assert len(feature.conditions) >= 2
     parts = [
         rows.filter(mlm.slice_filter({"conditions": [condition._asdict()]})).height for condition in feature.conditions
@@ -207,7 +214,7 @@ def test_edges_are_round() -> None:
     ]
     assert roundest(0.1234567, 0.1234567) == 0.1234567
     assert roundest(date(2023, 11, 5), date(2024, 2, 3)) == date(2024, 1, 1)
-    texts = [condition.text() for condition in Feature.of(values(), "zero", 10, 5).conditions]
+    texts = [condition.text() for condition in features_of(values(), "zero")[0].conditions]
     assert texts[0] == "zero < 2 but not 0"
     assert texts[-1] == "zero=0"
 
@@ -220,7 +227,8 @@ def test_a_feature_of_one_value_is_left_out() -> None:
 
 
 def test_a_log_too_small_to_search_has_no_slices() -> None:
-    table = mlm.find_slices(log(1, 50), mlm.f1(), ["device"])
+    with pytest.warns(UserWarning, match="have no value with enough samples, and are left out: device"):
+        table = mlm.find_slices(log(1, 50), mlm.f1(), ["device"])
     assert table.height == 0
     assert table.schema == mlm.find_slices(log(1), mlm.f1(), ["device"]).schema
 
@@ -232,7 +240,7 @@ def find(metric: Any = None, features: Any = "device", rows: pl.DataFrame | None
 
 
 CALLS: dict[str, Callable[[], object]] = {
-    "use it on the log": lambda: find(rows=mlm.state(log(1, 200), mlm.f1())),
+    "'device' is not a by column of the state": lambda: find(rows=mlm.state(log(1, 200), mlm.f1())),
     "find_slices takes a metric, but": lambda: find(pl.len()),
     "not a dict": lambda: mlm.find_slices({}, mlm.f1(), "device"),  # type: ignore[arg-type]
     "has no direction: pass worse='low' or worse='high'": lambda: find(mlm.bias()),
@@ -252,7 +260,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "it is the label, of which f1_macro needs all": lambda: find(
         mlm.f1(average="macro"), "label", with_labels(log(1, 200))
     ),
-    "feature 'l' is List(String)": lambda: find(features="l", rows=log(1, 200).with_columns(l=pl.lit(["a"]))),
+    "feature 'l' is Struct": lambda: find(features="l", rows=log(1, 200).with_columns(l=pl.struct("device"))),
     "no feature has two values to compare: same": lambda: find(
         features="same", rows=log(1, 200).with_columns(same=None)
     ),

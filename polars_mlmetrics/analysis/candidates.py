@@ -2,155 +2,253 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
-from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
-from polars_mlmetrics.analysis.lattice import CELL, COMBINATION, GROUP, SCORES, Lattice, code_column, counts_of, t_of
+from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES, Coded
+from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, MANY_BUCKETS
+from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
+from polars_mlmetrics.analysis.marked import BIT, MARKS, SHARE, Marked, clusters_in, has, is_in, marks_of
+from polars_mlmetrics.analysis.merged import Merged, t_of
+from polars_mlmetrics.analysis.search import Part, Score, Search
+from polars_mlmetrics.analysis.sign_flips import sign_flips, sureness
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.buckets import BUCKETS
+
+Confirm = Literal["half", "all"]
 
 ROUNDS, EACH = 5, 4
 """How often slices are searched, and how many are taken each time."""
 
-KEY = [GROUP, COMBINATION, CELL]
 SURE = f"{INTERNAL}sure"
-"""The t of a slice, rounded: slices of the same rows are in one order, however their rows were summed."""
+"""The score of a slice, rounded: slices of the same rows are in one order, however their rows were summed."""
 
-ORDER = [SURE, COMBINATION, CELL]
-PLACE, ASIDE, MEMBER, N_TESTED, SHARE = (
-    f"{INTERNAL}{name}" for name in ("place", "aside", "member", "n_tested", "largest_share")
-)
+TURN, N_TESTED = f"{INTERNAL}turn", f"{INTERNAL}n_tested"
 ENOUGH = 2.0
 """So many standard errors a gap must have without the rows of the slices that are shown, to be shown itself."""
 
+PARENT = f"{INTERNAL}parent"
+
 
 class Candidates:
-    """The slices that a search on half of the samples chose, in the order of how sure both halves are of them."""
+    """The slices that a search chose, in the order of how sure all samples together are of them."""
 
-    def __init__(self, lattice: Lattice) -> None:
-        self._lattice = lattice
-        is_even = pl.col(WITHOUT).is_in(range(0, BUCKETS, 2))
-        self._first, self._second = lattice.rows.filter(is_even), lattice.rows.filter(~is_even)
-        self.scores = lattice.search(self._first)
-        """Every slice that was searched."""
+    def __init__(
+        self, coded: Coded, places: list[int], depth: int, sign: int, best: float, min_samples: pl.Series, buckets: int,
+        score: Score, confirm: Confirm,
+    ) -> None:  # fmt: skip
+        self._coded = coded
+        self._score = score
+        self.are_half = are_half = confirm == "half"
+        self.lattice = Lattice(coded, places, depth, (buckets + 1) >> 1 if are_half else buckets)
+        self._contrasts, self._merged = coded.contrasts(sign), Merged(coded, sign)
+        even, odd = list(range(0, buckets, 2)), list(range(1, buckets, 2))
+        every = even + odd
+        self.first = Part.of(coded, even if are_half else every, are_half=are_half)
+        self._second = Part.of(coded, odd, are_half=True) if are_half else self.first
+        self._confirmed_in = odd if are_half else every
+        if not are_half:
+            self._check_flips(buckets)
+        least = min_samples * (0.5 if are_half else 1.0)
+        self._search = Search(self.lattice, self.first, self._contrasts, self._merged, least, score, best)
+        self.scores = self._search.scores
+        searched = len(even if are_half else every)
+        self.said = (
+            f"{coded.said}; {len(self.lattice.combinations)} combinations of features; searched in {searched} of "
+            f"{buckets} buckets, measured in {'the others' if are_half else 'the same'}"
+        )
+        """How it was searched, in words."""
+        self._known = dict(self.scores.filter(pl.col("t").is_not_null()).select(PLACE, "t").iter_rows())
 
     def table(self) -> pl.DataFrame:
-        """One row a candidate, by group and place, with what the confirm half says of it."""
+        """One row a candidate, by group and turn, with what the confirm half says of it."""
         taken = self._taken()
-        of_search = taken.select(*KEY, pl.col("gap", "se", "t").name.suffix("_of_search"))
-        confirmed = self._confirmed(taken).join(of_search, on=KEY)
-        gap = pl.col("gap") + pl.col("gap_of_search")
-        error = (pl.col("se") ** 2 + pl.col("se_of_search") ** 2).sqrt()
         tested = self.scores.group_by(GROUP).agg(pl.len().cast(pl.Int64).alias(N_TESTED))
-        confirmed = _rounded(confirmed.with_columns(t_of(gap, error).alias("t"))).join(tested, on=GROUP)
-        ordered = confirmed.sort([GROUP, *ORDER], descending=[False, True, False, False], nulls_last=True)
-        return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(PLACE))
+        if not taken.height:
+            return taken.with_columns(pl.lit(0, dtype=pl.Int64).alias(TURN))
+        said = self._confirmed(taken).join(tested, on=GROUP)
+        said = said.with_columns(self._final_score().alias("score"))
+        ordered = _rounded(said).sort([GROUP, SURE, PLACE], descending=[False, True, False], nulls_last=True)
+        return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(TURN))
+
+    def _check_flips(self, buckets: int) -> None:
+        """Refuse sign flips of what they are wrong of, or cannot be had of."""
+        name = self._coded.metric.output_name
+        if not all(told.is_of_sums for told in self._coded.told.values()):
+            raise MetricError(
+                f"{name} is made of what cannot be taken off a whole (the lowest, the highest, deviations), and "
+                "confirm='all' needs that: use confirm='half'."
+            )
+        by_bucket = self.first.counts.group_by(GROUP, BUCKET).agg(pl.col(N_ROWS).sum())
+        shares = by_bucket.group_by(GROUP).agg(ratio(pl.col(N_ROWS).max(), pl.col(N_ROWS).sum()))
+        largest = float(shares[N_ROWS].max() or 0)  # type: ignore[arg-type]
+        if buckets >= MANY_BUCKETS and largest > DOMINANT:
+            raise MetricError(
+                f"one bucket of clusters has {largest:.0%} of the rows (dominant_cluster): sign flips would be wrong, "
+                "so confirm='all' is refused. Use confirm='half'."
+            )
+
+    def _final_score(self) -> pl.Expr:
+        if self._score == "sliceline" or not self.are_half:
+            return pl.col("score")
+        gap = pl.col("gap") + pl.col("gap_of_search")
+        return t_of(gap, (pl.col("se") ** 2 + pl.col("se_of_search") ** 2).sqrt())
 
     def _taken(self) -> pl.DataFrame:
         """The candidates: some of each round. Then the rows of the worst are set aside, and all is searched again."""
-        rows, scores = self._first, self.scores
-        taken = scores.clear()
+        columns, scores = [PLACE, GROUP, "score"], self.scores.filter(pl.col("score") > 0)
+        if self._score == "sliceline":
+            return self._bitted(_first(scores, ROUNDS * EACH))
+        taken = scores.clear().select(columns)
         for turn in range(ROUNDS):
-            fresh = _rounded(scores.filter(pl.col("t") > 0)).join(taken, on=KEY, how="anti")
-            fresh = fresh.sort(ORDER, descending=[True, False, False]).group_by(GROUP, maintain_order=True).head(EACH)
-            of_all = fresh.select(KEY).join(self.scores.filter(pl.col("t") > 0), on=KEY)
-            if not of_all.height:
+            fresh = _first(scores.filter(pl.col("score") > 0).join(taken, on=PLACE, how="anti"), EACH)
+            if not fresh.height:
                 break
-            taken = pl.concat([taken, of_all.select(taken.columns)])
+            taken = pl.concat([taken, fresh.select(columns)])
             if turn + 1 < ROUNDS:
                 worst = fresh.group_by(GROUP, maintain_order=True).first()
-                rows = rows.filter(~self._is_in(worst))
-                scores = self._lattice.search(rows)
-        return taken
+                scores = self._search.again(is_in(self.lattice, worst))
+        return self._bitted(self.scores.join(taken.select(PLACE), on=PLACE, how="semi"))
+
+    def _bitted(self, scores: pl.DataFrame) -> pl.DataFrame:
+        """The candidates, with a bit each, and a bit for the parent of each."""
+        ordered = _rounded(scores).sort([GROUP, SURE, PLACE], descending=[False, True, False])
+        bit = pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(BIT)
+        parents = pl.Series(PARENT, [self._parent(place) for place in ordered[PLACE]], dtype=pl.Int64)
+        of_search = pl.col("gap", "se", "t").name.suffix("_of_search")
+        return ordered.select(PLACE, GROUP, "score", of_search).with_columns(bit, parents)
+
+    def _parent(self, place: int) -> int | None:
+        """The slice with one condition less of which the search is surest."""
+        group, codes = self.lattice.codes_of(place)
+        if len(codes) < 2:
+            return None
+        parents = [self.lattice.place_of(group, {f: c for f, c in codes.items() if f != left}) for left in codes]
+        return max(parents, key=lambda parent: self._known.get(parent, float("-inf")))
 
     def _confirmed(self, taken: pl.DataFrame) -> pl.DataFrame:
-        """What the other samples say of the candidates, and how large these are."""
-        found = [pl.DataFrame(schema=SCORES)]
-        sizes = [pl.DataFrame(schema=dict.fromkeys((*KEY, "n_samples", "n_rows"), pl.Int64) | {SHARE: pl.Float64})]
-        for (place,), part in taken.group_by(COMBINATION, maintain_order=True):
-            named = pl.lit(place, dtype=pl.Int64).alias(COMBINATION)
-            cell, cells = self._lattice.cell(place).alias(CELL), part.select(GROUP, CELL)
-            rows = self._second.with_columns(cell).join(cells, on=[GROUP, CELL], how="semi")
-            per_bucket = rows.group_by(GROUP, CELL, WITHOUT).len()
-            share = ratio(pl.col("len").max(), pl.col("len").sum()).alias(SHARE)
-            kept = counts_of(rows, [GROUP, CELL]).select(GROUP, CELL, "n_buckets")
-            if kept.height:
-                differences = self._lattice.differences(self._second.with_columns(cell), kept)
-                found.append(differences.with_columns(named).select(*SCORES))
-            whole = self._lattice.rows.with_columns(cell).join(cells, on=[GROUP, CELL], how="semi")
-            size = counts_of(whole, [GROUP, CELL]).join(per_bucket.group_by(GROUP, CELL).agg(share), on=[GROUP, CELL])
-            sizes.append(size.with_columns(named).select(sizes[0].columns))
-        return pl.concat(found).join(pl.concat(sizes), on=KEY)
+        """What the other samples say of the candidates and their parents, and how large these are."""
+        n_bits = int(taken[BIT].max()) + 1  # type: ignore[arg-type]
+        parents = taken.filter(pl.col(PARENT).is_not_null()).select(GROUP, pl.col(PARENT).alias(PLACE)).unique()
+        parents = parents.sort(GROUP, PLACE).with_columns(
+            (pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP) + n_bits).alias(BIT)
+        )
+        all_slices = pl.concat([taken.select(GROUP, PLACE, BIT), parents])
+        marks = marks_of(self.lattice, all_slices)
+        self._marked = Marked(self.lattice, self.first, marks)
+        second = Marked(self.lattice, self._second, marks) if self.are_half else self._marked
+        bits = list(range(n_bits))
+        said, moved = second.contrasts(self._contrasts, self._merged, all_slices)
+        sizes = second.sizes(bits)
+        if self._coded.clusters is not None:
+            clusters = self._coded.clusters.filter(pl.col(WITHOUT).is_in(self._confirmed_in))
+            sizes = sizes.join(clusters_in(clusters, marks, bits), on=[GROUP, BIT], how="left")
+        else:
+            sizes = sizes.with_columns(pl.col(N_SAMPLES).alias("n_clusters"))
+        confirm = sizes.select(GROUP, BIT, "n_buckets", SHARE, "n_clusters")
+        both = [sizes, self._marked.sizes(bits)] if self.are_half else [sizes]
+        whole = pl.concat([each.select(GROUP, BIT, N_SAMPLES, N_ROWS) for each in both])
+        whole = whole.group_by(GROUP, BIT).agg(pl.col(N_SAMPLES).sum().alias("n_samples"), pl.col(N_ROWS).sum())
+        of_parents = said.select(pl.col(PLACE).alias(PARENT), pl.col("value").alias("parent_value")).unique(PARENT)
+        found = (
+            taken.join(said.drop(PLACE), on=[GROUP, BIT]).join(confirm, on=[GROUP, BIT]).join(whole, on=[GROUP, BIT])
+        )
+        found = found.join(of_parents, on=PARENT, how="left")
+        if not self.are_half:
+            found = found.join(self._flipped(said, moved), on=[GROUP, BIT], how="left")
+        return found
 
-    def _is_in(self, slices: pl.DataFrame) -> pl.Expr:
-        """Whether a row is in the slice of its group; at most one slice a group."""
-        height = self._lattice.n_groups
-        asked: list[dict[int, int]] = [{-1: -1}] * height
-        for group, combination, cell in slices.select(KEY).iter_rows():
-            asked[group] = self._lattice.codes_of(combination, cell)
-        group = pl.col(GROUP)
-        has_slice = pl.lit(pl.Series([-1 not in codes for codes in asked])).gather(group)
-        conditions = [has_slice]
-        for place in {place for codes in asked for place in codes if place >= 0}:
-            code = pl.lit(pl.Series([codes.get(place) for codes in asked], dtype=pl.Int64)).gather(group)
-            conditions.append(code.is_null() | (code == pl.col(code_column(place))))
-        return pl.all_horizontal(conditions)
+    def _flipped(self, said: pl.DataFrame, moved: Any) -> pl.DataFrame:
+        """The adjusted p of each candidate, by sign flips."""
+        import numpy as np
+
+        n_buckets = self.lattice.buckets
+        has_rows = np.zeros((self.lattice.n_groups, n_buckets), dtype=bool)
+        places = self.first.counts.select(GROUP, BUCKET).unique()
+        has_rows[places[GROUP].to_numpy(), places[BUCKET].to_numpy()] = True
+        scores, groups = self.scores, self.scores[GROUP].to_numpy()
+        assert self._search.moved is not None
+        parts = sureness(scores["gap"].to_numpy(), self._search.moved, has_rows[groups])
+        mine = said[GROUP].to_numpy()
+        asked = sureness(said["gap"].to_numpy(), moved, has_rows[mine])
+        return said.select(GROUP, BIT).with_columns(sign_flips(parts, groups, asked, mine))
 
     def shown(self, table: pl.DataFrame, k: int) -> pl.DataFrame:
         """The candidates that are shown, k a group, with those that one of them hides (its place in `hidden_by`).
 
         The samples of the search decide it: else the intervals, of the others, would be of those that came out high.
         """
-        rows = self._first.with_columns(pl.lit(False).alias(ASIDE))
-        places: dict[int, list[int]] = {}
         kept: list[dict[str, Any]] = []
-        for place in range(ROUNDS * EACH):
+        masks: dict[int, int] = dict.fromkeys(range(self.lattice.n_groups), 0)
+        places: dict[int, dict[int, int]] = {group: {} for group in masks}
+        for turn in range(ROUNDS * EACH):
             full = [group for group, shown in places.items() if len(shown) >= k]
-            turn = table.filter((pl.col(PLACE) == place) & ~pl.col(GROUP).is_in(full))
-            if not turn.height:
+            asked = table.filter((pl.col(TURN) == turn) & ~pl.col(GROUP).is_in(full))
+            if not asked.height:
                 break
-            rows = rows.with_columns(self._is_in(turn).alias(MEMBER))
-            chosen = self._with_gap(rows)
-            overlaps = self._overlaps(rows, [p for shown in places.values() for p in shown])
-            for group, t in turn.select(GROUP, "t_of_search").iter_rows():
+            aside = self._in_shown(masks)
+            chosen = self._with_gap(asked, aside)
+            overlaps = self._overlaps(asked, aside)
+            for group, place, bit, t in asked.select(GROUP, PLACE, BIT, "t_of_search").iter_rows():
+                told = {GROUP: group, PLACE: place, "hidden_by": None, "overlap": overlaps.get(group, 0.0)}
                 if group in chosen:
-                    places.setdefault(group, []).append(place)
-                    kept.append({GROUP: group, PLACE: place, "hidden_by": None})
-                elif t > ENOUGH and overlaps.get(group) is not None:
-                    kept.append({GROUP: group, PLACE: place, "hidden_by": overlaps[group]})
-            now = pl.col(MEMBER) & pl.col(GROUP).is_in(sorted(chosen))
-            rows = rows.with_columns(now.alias(_in(place)), (pl.col(ASIDE) | now).alias(ASIDE))
-        schema = {GROUP: pl.Int64, PLACE: pl.Int64, "hidden_by": pl.Int64}
-        return table.join(pl.DataFrame(kept, schema=schema), on=[GROUP, PLACE]).sort(GROUP, PLACE)
+                    kept.append(told)
+                    masks[group] |= 2**bit
+                    places[group][bit] = place
+                elif (t or 0) > ENOUGH and (hidden_by := self._most_of(group, bit, places[group])) is not None:
+                    kept.append({**told, "hidden_by": hidden_by})
+        schema = {GROUP: pl.Int32, PLACE: pl.Int64, "hidden_by": pl.Int64, "overlap": pl.Float64}
+        return table.join(pl.DataFrame(kept, schema=schema), on=[GROUP, PLACE]).sort(GROUP, TURN)
 
-    def _with_gap(self, rows: pl.DataFrame) -> set[int]:
+    def _in_shown(self, masks: dict[int, int]) -> pl.Expr:
+        """Whether a row is in a slice of its group that is shown."""
+        mask = pl.lit(pl.Series([*masks.values()], dtype=pl.Int64)).gather(pl.col(GROUP))
+        return (pl.col(MARKS) & (mask if len(masks) > 1 else pl.lit(masks[0]))) != 0
+
+    def _with_gap(self, asked: pl.DataFrame, aside: pl.Expr) -> set[int]:
         """The groups whose slice has a gap of its own, without the rows of those that are shown."""
-        left = rows.filter(~pl.col(ASIDE)).with_columns(pl.col(MEMBER).cast(pl.Int64).alias(CELL))
-        counts = counts_of(left.filter(MEMBER), [GROUP, CELL]).filter(pl.col("n_buckets") >= FEW_BUCKETS)
-        if not counts.height:
+        left = self._marked.counts.filter(~aside)
+        bits = dict(asked.select(GROUP, BIT).iter_rows())
+        of_group = pl.lit(
+            pl.Series([2 ** bits[group] if group in bits else 0 for group in range(self.lattice.n_groups)])
+        )
+        is_member = (pl.col(MARKS) & of_group.gather(pl.col(GROUP))) != 0
+        enough = left.filter(is_member).group_by(GROUP).agg(pl.col(BUCKET).n_unique().alias("n_buckets"))
+        enough = enough.filter(pl.col("n_buckets") >= (FEW_BUCKETS if self._score == "gap" else 2))
+        slices = asked.join(enough, on=GROUP, how="semi").select(GROUP, BIT)
+        if not slices.height:
             return set()
-        gaps = self._lattice.differences(left, counts.select(GROUP, CELL, "n_buckets"))
-        return set(gaps.filter(t_of(pl.col("gap"), pl.col("se")) > ENOUGH)[GROUP])
+        said, _ = self._marked.contrasts(self._contrasts, self._merged, slices, aside)
+        return set(said.filter(t_of(pl.col("gap"), pl.col("se")) > ENOUGH)[GROUP])
 
-    def _overlaps(self, rows: pl.DataFrame, shown: list[int]) -> dict[int, int]:
-        """The shown slice, by its place, that has most rows of the slice of each group."""
-        columns = sorted(set(shown))
-        if not columns:
-            return {}
-        counts = rows.filter(MEMBER).group_by(GROUP).agg(pl.col(_in(place)).sum() for place in columns)
-        most = ((row[0], max(zip(row[1:], columns, strict=True), key=lambda pair: pair[0])) for row in counts.rows())
-        return {group: place for group, (count, place) in most if count}
+    def _overlaps(self, asked: pl.DataFrame, aside: pl.Expr) -> dict[int, float]:
+        """Which share of the rows of each group's slice lies in slices that are shown."""
+        found: dict[int, float] = {}
+        for bit in asked[BIT].unique():
+            groups = asked.filter(pl.col(BIT) == bit)[GROUP]
+            rows = self._marked.counts.filter(has(bit), pl.col(GROUP).is_in(groups.implode()))
+            share = ratio(pl.col(N_ROWS).filter(aside).sum(), pl.col(N_ROWS).sum())
+            found.update(rows.group_by(GROUP).agg(share).iter_rows())
+        return found
+
+    def _most_of(self, group: int, bit: int, shown: dict[int, int]) -> int | None:
+        """The shown slice that has most rows of a slice of a group; None where none has any."""
+        if not shown:
+            return None
+        rows = self._marked.counts.filter(pl.col(GROUP) == group, has(bit))
+        counts = rows.select(pl.col(N_ROWS).filter(has(other)).sum().alias(str(other)) for other in shown).row(0)
+        count, place = max(zip(counts, shown.values(), strict=True), key=lambda pair: int(pair[0]))
+        return place if count else None
+
+
+def _first(scores: pl.DataFrame, count: int) -> pl.DataFrame:
+    """The surest slices of each group."""
+    ordered = _rounded(scores).sort([GROUP, SURE, PLACE], descending=[False, True, False])
+    return ordered.group_by(GROUP, maintain_order=True).head(count)
 
 
 def _rounded(scores: pl.DataFrame) -> pl.DataFrame:
-    t = pl.col("t")
-    return scores.with_columns(pl.when(t.is_finite()).then(t.round_sig_figs(9)).otherwise(t).alias(SURE))
-
-
-def _in(place: int) -> str:
-    """The column that says whether a row is in a shown slice."""
-    return f"{INTERNAL}in_{place}"
+    score = pl.col("score")
+    return scores.with_columns(pl.when(score.is_finite()).then(score.round_sig_figs(9)).otherwise(score).alias(SURE))

@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import all_of, any_of
 from polars_mlmetrics.data.frames import is_text
-from polars_mlmetrics.errors import ColumnError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
 from polars_mlmetrics.formula.arithmetic import cuts
 from polars_mlmetrics.query.account import first_that_holds
 
@@ -29,6 +29,9 @@ CONDITIONS = pl.List(
 )
 """The conditions of a slice, in texts."""
 
+VALUE, COUNT, KIND = (f"{INTERNAL}{name}" for name in ("value", "count", "kind"))
+"""The values of a column, how many rows have each, and of lists without values what they are."""
+
 TENTH = 10
 """An edge may be moved by this part of a bin to a rounder number."""
 
@@ -43,7 +46,8 @@ class Condition(NamedTuple):
     type: str
     """text, boolean, integer, number, date, time (without a zone) or utc (a time in any zone, as that of UTC)."""
     kind: str
-    """is (the one value), range (low <= value < high, but for the values), other (than the values), null or nan."""
+    """What holds of the value: is (the one value), range (low <= it < high, but for the values), other (than the
+    values), null, nan; of a list has (the one value among others) or empty."""
     low: str | None = None
     high: str | None = None
     values: Sequence[str] = ()
@@ -57,18 +61,25 @@ class Condition(NamedTuple):
             return column.is_nan().fill_null(False)
         if self.kind == "is":
             return self._is_any().fill_null(False)
+        if self.kind == "has":
+            values = column.list.eval(reading_of(pl.element(), self.type))
+            return values.list.contains(self.literal(self.values[0])).fill_null(False)
+        if self.kind == "empty":
+            return (column.list.len() == 0).fill_null(False)
         known = column.is_not_null()
         inside = [known, self._reading().is_not_nan()] if self.type == "number" else [known]
         if self.low is not None:
-            inside.append(self._reading(in_range=True) >= self._literal(self.low, in_range=True))
+            inside.append(self._reading(in_range=True) >= self.literal(self.low, in_range=True))
         if self.high is not None:
-            inside.append(self._reading(in_range=True) < self._literal(self.high, in_range=True))
+            inside.append(self._reading(in_range=True) < self.literal(self.high, in_range=True))
         return all_of([*inside, ~self._is_any()]).fill_null(False)
 
     def text(self) -> str:
         """The condition in words."""
+        if self.kind == "has":
+            return f"{self.feature} has {self.values[0]}"
         if self.kind != "range":
-            words = {"null": "null", "nan": "NaN", "other": "other"}
+            words = {"null": "null", "nan": "NaN", "other": "other", "empty": "[]"}
             return f"{self.feature}={words.get(self.kind) or self.values[0]}"
         but = f" but not {', '.join(self.values)}" if self.values else ""
         if self.low is None:
@@ -78,12 +89,13 @@ class Condition(NamedTuple):
         return f"{self.feature} in [{self.low}, {self.high}){but}"
 
     def _is_any(self) -> pl.Expr:
-        return any_of([pl.lit(False), *(self._reading() == self._literal(value) for value in self.values)])
+        return any_of([pl.lit(False), *(self._reading() == self.literal(value) for value in self.values)])
 
     def _reading(self, *, in_range: bool = False) -> pl.Expr:
         return reading(self.feature, "number" if in_range and self.type == "integer" else self.type)
 
-    def _literal(self, text: str, *, in_range: bool = False) -> pl.Expr:
+    def literal(self, text: str, *, in_range: bool = False) -> pl.Expr:
+        """A value that is written as a text."""
         if self.type == "number" or (self.type == "integer" and in_range):
             return pl.lit(float(text), dtype=pl.Float64)
         if self.type == "integer":
@@ -129,30 +141,79 @@ def slice_filter(row: Mapping[str, Any] | pl.DataFrame) -> pl.Expr:
 
 
 class Feature(NamedTuple):
-    """A column, and the conditions of which each of its values meets one."""
+    """A column, and conditions of which each row meets one; of a list, of which it meets one or none."""
 
     name: str
     conditions: list[Condition]
+    is_partial: bool = False
+    """Whether a row may meet none."""
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, name: str, top: int, bins: int) -> Feature:
-        """The feature of a column, by the values that it has."""
-        kind = type_of(name, rows.schema[name])
-        column = rows[name]
-        lacking = [Condition(name, kind, "null")] if column.null_count() else []
-        if kind == "number" and rows.schema[name].is_float() and column.is_nan().any():
-            lacking.append(Condition(name, kind, "nan"))
-        known = rows.select(reading(name, kind)).to_series().drop_nulls()
-        known = known.drop_nans() if kind == "number" else known
-        counts = known.alias("value").value_counts(name="count").sort(["count", "value"], descending=[True, False])
-        several = Values(name, kind, known, counts)
+    def of(cls, name: str, dtype: pl.DataType, counts: pl.DataFrame, top: int, bins: int) -> list[Feature]:
+        """The features of a column, by its values and how many rows have each: one, or of lists one a value."""
+        kind = type_of(name, dtype)
+        lacking = [Condition(name, kind, "null")] if counts[VALUE].null_count() else []
+        known = counts.filter(pl.col(VALUE).is_not_null())
+        if known[VALUE].dtype.is_float():
+            lacking += [Condition(name, kind, "nan")] if known[VALUE].is_nan().any() else []
+            known = known.filter(pl.col(VALUE).is_not_nan())
+        several = Values(name, kind, known.sort([COUNT, VALUE], descending=[True, False]))
         is_ordered = kind not in ("text", "boolean")
-        return cls(name, [*(several.in_bins(bins, top) if is_ordered else several.most_frequent(top)), *lacking])
+        return [cls(name, [*(several.in_bins(bins, top) if is_ordered else several.most_frequent(top)), *lacking])]
+
+    @classmethod
+    def of_lists(cls, name: str, dtype: pl.DataType, counts: pl.DataFrame, top: int) -> list[Feature]:
+        """A feature for each of the most frequent values in the lists of a column, and one for lists without any."""
+        kind, lacking = type_of(name, dtype), counts.filter(pl.col(VALUE).is_null())[KIND].sort()
+        known = counts.filter(pl.col(VALUE).is_not_null()).sort([COUNT, VALUE], descending=[True, False]).head(top)
+        found = [Condition(name, kind, "has", values=[shown(value)]) for value in known[VALUE].to_list()]
+        each = [cls(name, [condition], is_partial=True) for condition in found]
+        without = [Condition(name, kind, word) for word in lacking.to_list()]
+        return [*each, cls(name, without, is_partial=True)] if without else each
+
+    @property
+    def size(self) -> int:
+        """How many codes there are."""
+        return len(self.conditions) + self.is_partial
 
     def code(self) -> pl.Expr:
         """The place of the condition that a row meets."""
-        cases = [(condition.holds(), pl.lit(place)) for place, condition in enumerate(self.conditions)]
-        return first_that_holds(cases, pl.lit(-1)).cast(pl.Int64)
+        places = {condition.kind: place for place, condition in enumerate(self.conditions)}
+        if self.is_partial:
+            cases = [(condition.holds(), pl.lit(place)) for place, condition in enumerate(self.conditions)]
+            return first_that_holds(cases, pl.lit(len(self.conditions)))
+        each = {c.values[0]: place for place, c in enumerate(self.conditions) if c.kind == "is"}
+        edges = [c for c in self.conditions if c.kind == "range" and c.low is not None]
+        kind = self.conditions[0].type
+        in_range = reading(self.name, "number" if kind == "integer" else kind)
+        above = [(in_range >= edge.literal(edge.low or "", in_range=True)).cast(pl.Int64) for edge in edges]
+        other = pl.sum_horizontal(above) if above else pl.lit(places.get("other", 0), dtype=pl.Int64)
+        code = self._looked_up(each, other, reading(self.name, kind)) if each else other
+        if "nan" in places:
+            code = pl.when(pl.col(self.name).is_nan()).then(places["nan"]).otherwise(code)
+        if "null" in places:
+            code = pl.when(pl.col(self.name).is_null()).then(places["null"]).otherwise(code)
+        return code
+
+    def _looked_up(self, each: Mapping[str, int], other: pl.Expr, value: pl.Expr) -> pl.Expr:
+        """The place of a value, or else another."""
+        of_type = next(condition for condition in self.conditions if condition.kind == "is")
+        values = pl.select(pl.concat_list(of_type.literal(text) for text in each).explode()).to_series()
+        return value.replace_strict(values, [*each.values()], default=other, return_dtype=pl.Int64)
+
+
+def counts_of(rows: pl.LazyFrame, name: str, weight: pl.Expr | None = None) -> pl.LazyFrame:
+    """The values of a column, and how many rows have each; of lists each value once, and null with its kind."""
+    dtype, count = rows.collect_schema()[name], (pl.len() if weight is None else weight.sum()).cast(pl.Int64)
+    if not isinstance(dtype, pl.List):
+        return rows.group_by(reading(name, type_of(name, dtype)).alias(VALUE)).agg(count.alias(COUNT))
+    column = pl.col(name)
+    kind = pl.when(column.is_null()).then(pl.lit("null")).when(column.list.len() == 0).then(pl.lit("empty"))
+    values = column.list.eval(reading_of(pl.element(), type_of(name, dtype))).list.unique().alias(VALUE)
+    more = [] if weight is None else [weight]
+    told = rows.select(values, kind.alias(KIND), *more).explode(VALUE, empty_as_null=True, keep_nulls=True)
+    told = told.filter(pl.col(VALUE).is_not_null() | pl.col(KIND).is_not_null())
+    return told.group_by(VALUE, KIND).agg(count.alias(COUNT))
 
 
 class Values(NamedTuple):
@@ -160,12 +221,11 @@ class Values(NamedTuple):
 
     name: str
     type: str
-    known: pl.Series
     counts: pl.DataFrame
 
     def most_frequent(self, top: int) -> list[Condition]:
         """The most frequent values, and all others as one."""
-        values = [shown(value) for value in self.counts["value"].head(top).to_list()]
+        values = [shown(value) for value in self.counts[VALUE].head(top).to_list()]
         each = [self._is(value) for value in values]
         others = [Condition(self.name, self.type, "other", values=values)] if self.counts.height > top else []
         return [*each, *others]
@@ -173,11 +233,10 @@ class Values(NamedTuple):
     def in_bins(self, bins: int, top: int) -> list[Condition]:
         """Few values one by one; of many the ranges, but for values that would fill a range alone."""
         if self.counts.height <= top:
-            return [self._is(shown(value)) for value in self.counts["value"].sort().to_list()]
-        is_alone = pl.col("count") * bins > self.known.len()
-        alone = self.counts.filter(is_alone)["value"].sort()
-        rest = self.known.filter(~self.known.is_in(alone.implode())).sort()
-        edges = self._edges(rest, bins)
+            return [self._is(shown(value)) for value in self.counts[VALUE].sort().to_list()]
+        is_alone = pl.col(COUNT) * bins > pl.col(COUNT).sum()
+        alone = self.counts.filter(is_alone)[VALUE].sort()
+        edges = self._edges(self.counts.filter(~is_alone).sort(VALUE), bins)
         bounds = list(zip([None, *edges], [*edges, None], strict=True))
         ranges = [self._range(low, high, alone.to_list()) for low, high in bounds]
         return [*ranges, *(self._is(shown(value)) for value in alone.to_list())]
@@ -190,20 +249,25 @@ class Values(NamedTuple):
         start, end = (None if edge is None else shown(edge) for edge in (low, high))
         return Condition(self.name, self.type, "range", start, end, [shown(value) for value in inside])
 
-    def _edges(self, rest: pl.Series, bins: int) -> list[Any]:
+    def _edges(self, rest: pl.DataFrame, bins: int) -> list[Any]:
         """Round edges between bins of about as many rows."""
-        if rest.dtype.is_float():
-            rest = rest.filter(rest.is_finite())
-        places = cuts(rest.len(), bins * TENTH)
-        if not rest.len():
+        if rest[VALUE].dtype.is_float():
+            rest = rest.filter(pl.col(VALUE).is_finite())
+        if not rest.height:
             return []
-        between = [(rest[places[TENTH * i - 2]], rest[places[TENTH * i]]) for i in range(1, bins)]
+        reached, values = rest[COUNT].cum_sum(), rest[VALUE]
+        places = cuts(int(reached[-1]), bins * TENTH)
+        # The value that a row has, were the rows in order.
+        at = values.gather(reached.search_sorted(pl.Series(places, dtype=pl.Int64), side="right"))
+        between = [(at[TENTH * i - 2], at[TENTH * i]) for i in range(1, bins)]
         edges = {roundest(low, high) for low, high in between}
-        return sorted(edge for edge in edges if edge > rest[0])
+        return sorted(edge for edge in edges if edge > values[0])
 
 
 def type_of(name: str, dtype: pl.DataType) -> str:
-    """How the values of a feature are read; what cannot be one is refused."""
+    """How the values of a feature, or those in its lists, are read; what cannot be one is refused."""
+    if isinstance(dtype, pl.List) and not dtype.inner.is_nested():
+        return type_of(name, pl.Series(dtype=dtype.inner).dtype)
     if dtype == pl.Boolean:
         return "boolean"
     if dtype.is_integer():
@@ -222,7 +286,11 @@ def type_of(name: str, dtype: pl.DataType) -> str:
 
 def reading(feature: str, kind: str) -> pl.Expr:
     """The values of a feature, in the type in which they are compared."""
-    column = pl.col(feature)
+    return reading_of(pl.col(feature), kind)
+
+
+def reading_of(column: pl.Expr, kind: str) -> pl.Expr:
+    """The values of an expression, in that type."""
     if kind == "text":
         return column.cast(pl.String)
     if kind == "number":

@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, Unpack
+from math import isfinite
+from typing import Literal, TypedDict, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value
-from polars_mlmetrics.analysis.candidates import N_TESTED, PLACE, SHARE, Candidates
-from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.features import CONDITIONS, Condition, Feature, type_of
-from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, SEEMS_FEW
-from polars_mlmetrics.analysis.lattice import (
-    CELL,
-    COMBINATION,
-    GROUP,
-    LEAST,
-    SAMPLE,
-    Lattice,
-    code_column,
-    codes_of_features,
-    counts_of,
-    sample_code,
-    t_of,
+from polars_mlmetrics.analysis.asked_slices import (
+    check_choices,
+    check_features,
+    check_query,
+    names_of,
+    query_of,
+    score_and_role,
+    sign_of,
 )
-from polars_mlmetrics.analysis.question import of_log
-from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.frames import Frame, check_frame, column_names
-from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.sources import Rows
+from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value
+from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, TURN, Candidates, Confirm
+from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, Coded
+from polars_mlmetrics.analysis.confidence import Confidence
+from polars_mlmetrics.analysis.features import CONDITIONS, Condition
+from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
+from polars_mlmetrics.analysis.lattice import PLACE
+from polars_mlmetrics.analysis.marked import SHARE
+from polars_mlmetrics.analysis.merged import Merged, t_of
+from polars_mlmetrics.analysis.parts import core_of, range_of
+from polars_mlmetrics.analysis.question import check_no_roles, of_state
+from polars_mlmetrics.analysis.searched import groups_of, read_log, read_state, without_small
+from polars_mlmetrics.data.frames import Frame, Names, check_frame
 from polars_mlmetrics.engine.state import is_state
-from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import first_that_holds
 from polars_mlmetrics.query.query import Keys, Query, check_is_metric, check_names
 
@@ -56,18 +53,35 @@ COLUMNS = {
     "high": pl.Float64(),
     "p": pl.Float64(),
     "p_adjusted": pl.Float64(),
+    "share_of_harm": pl.Float64(),
+    "t_search": pl.Float64(),
     "parent": pl.String(),
+    "parent_value": pl.Float64(),
     "hidden_by": pl.String(),
+    "overlap": pl.Float64(),
+    "n_clusters": pl.Int64(),
     "ci_flag": pl.String(),
     "n_tested": pl.Int64(),
+    "plan": pl.String(),
 }
 """What is said of each slice."""
 
-FEWEST, THOUSANDTH = 60, 0.001
-"""How many samples a slice has at least, where nothing is asked for: so many, or this share of its group."""
+LEAST_BUCKETS = 32
+"""How many buckets a state must have: a half of fewer says little."""
 
-WHOLE = "whole"
-"""How many samples a group has."""
+NEARLY_ALL = 0.9
+"""A slice with more of the harm than this looks like a feature that knows the truth."""
+
+WHOLE, T, DF = (f"{INTERNAL}{name}" for name in ("whole", "t", "df"))
+
+
+class OtherRoles(TypedDict, total=False):
+    """The columns of the roles but the score, which is beside them."""
+
+    sample: str | Sequence[str]
+    label: str
+    truth: str | pl.Expr
+    weight: str | pl.Expr
 
 
 def find_slices(
@@ -79,11 +93,17 @@ def find_slices(
     depth: int = 3,
     k: int = 10,
     min_samples: int | None = None,
+    score: str | pl.Expr | None = None,
     alpha: float = 0.05,
+    confirm: Confirm = "half",
     worse: Literal["low", "high"] | None = None,
     top: int = 10,
     bins: int = 5,
-    **roles: Unpack[Roles],
+    cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
+    **roles: Unpack[OtherRoles],
 ) -> pl.DataFrame:
     """Find the slices of a log in which a metric is worse than in the rest of their group.
 
@@ -95,14 +115,16 @@ def find_slices(
     Parameters
     ----------
     frame
-        The long table.
+        The long table; or a state, made with the features among its by columns, with `n_samples()` among its metrics
+        and with 32 buckets or more.
     metric
         The metric.
     features
-        The columns to look at: text, categories, Booleans, numbers, dates and times. Null and NaN are values too. A
-        column with no more than `top` values is looked at value by value. Of more texts, the `top` most frequent ones
-        count, and all others together; of more numbers, dates or times, `bins` ranges of about as many rows, and each
-        value that would fill a range alone.
+        The columns to look at: text, categories, Booleans, numbers, dates and times, and lists of these. Null and NaN
+        are values too. A column with no more than `top` values is looked at value by value. Of more texts, the `top`
+        most frequent ones count, and all others together; of more numbers, dates or times, `bins` ranges of about as
+        many rows, and each value that would fill a range alone. Of lists the `top` most frequent values count: a row is
+        in the slice of each value that it has.
     by, **roles
         As in `evaluate`. Each group is searched by itself.
     depth
@@ -111,23 +133,36 @@ def find_slices(
         How many slices are shown at most, in each group.
     min_samples
         How many samples a slice, and the rest, must have. None is 60, or a thousandth of the group if that is more.
+    score
+        What slices are searched by: "gap" (how many standard errors they are worse), which None is too, or
+        "sliceline", the score of SliceLine with its alpha of 0.6, which weighs the error of a slice against its size;
+        then the 20 best are the candidates. Anything else is the column of the role, as in `evaluate`.
     alpha
         1 - alpha is the level of the intervals.
+    confirm
+        "half", or "all": search all samples, for small logs. Then there are no intervals, and `p_adjusted` comes from
+        sign flips: how often the surest of all searched slices would be as sure if each bucket might as well have been
+        better as worse. It is refused where one bucket has more than 20 % of the rows.
     worse
         "low" or "high": which values are bad. A metric that says so itself needs none.
     top, bins
         See `features`.
+    cluster, passes, memory, progress
+        As in `evaluate`. Passes keep what was read of each row in a few bytes, or less where many rows are alike.
 
     Returns
     -------
     One row a slice, the surest first (both halves together): the by columns, `rank`, `slice`, `conditions` (what
     `slice_filter` reads), `depth`, `n_samples`, `n_rows` and `share` of the samples of the group. Then, of the samples
     that the search did not see: `value`, the value of the `rest` of the group, their `gap` (positive is worse) with
-    `low` and `high`, `p` (1 where the slice is not worse) and `p_adjusted` for the number of candidates (Benjamini and
-    Hochberg). `parent` is the slice with one condition less in which the search saw the surest gap. A slice that only
-    repeats another has that in `hidden_by`, and does not count for `k`. `ci_flag` is as in a tidy table, and
-    `n_tested` the number of slices that were searched. A slice whose gap is less than two standard errors in the
-    samples of the search is left out.
+    `low` and `high`, `p` (1 where the slice is not worse), `p_adjusted` for the number of candidates (Benjamini and
+    Hochberg), and `share_of_harm`: how much of what the group lacks to the best value would be gone if the slice were
+    like the rest. `t_search` is how many standard errors the search saw. `parent` is the slice with one condition less
+    in which the search saw the surest gap, with its value. A slice that only repeats another has that in `hidden_by`,
+    and does not count for `k`; `overlap` is the share of its rows that lie in slices shown above it. `ci_flag` is as in
+    a tidy table, or "leak?" where a slice has more than 90 % of the harm, or the worst value there is. `n_tested` is
+    the number of slices that were searched, and `plan` says how. A slice whose gap is less than two standard errors in
+    the samples of the search is left out.
 
     Examples
     --------
@@ -150,219 +185,154 @@ def find_slices(
     │ country=FR, age >= 65 ┆ 200       ┆ 0.89 ┆ 0.88 │
     └───────────────────────┴───────────┴──────┴──────┘
     """
-    query, confidence = _read(frame, metric, by, roles, alpha)
+    check_frame(frame)
+    searched_by, role = score_and_role(frame, metric, score)
+    given = {**roles, **({} if role is None else {"score": role})}
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)
     check_parameter("find_slices", "min_samples", min_samples, Count | None)
-    names = _checked_features(query, features)
-    sign = _sign(metric, worse)
-    found = Found(query, names, depth, min_samples, sign, top, bins)
-    return found.table(k, confidence)
-
-
-def _read(frame: Any, metric: Any, by: Keys | None, roles: Any, alpha: Any) -> tuple[Query, Confidence]:
-    """The query, and the intervals that are wanted; what cannot be searched is refused."""
-    check_frame(frame)
-    schema = frame.lazy().collect_schema()
-    if is_state(schema):
-        raise StateError("find_slices looks at rows, and a state has none: use it on the log.")
+    check_choices(alpha, confirm, worse)
     check_is_metric("find_slices", metric)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise ParameterError(f"alpha must be a number between 0 and 1, such as 0.05, not {alpha!r}.")
-    lacking = [column for column in checked_roles(roles).table.sample if column not in schema]
-    if lacking:
-        raise ColumnError(
-            f"find_slices needs samples, and there is no sample column {lacking[0]!r}: pass sample=, or, if each row "
-            "is a sample, add .with_row_index('sample')."
-        )
-    query, confidence = of_log(frame, [metric], by, None, 1 - alpha, None, roles)
-    assert confidence is not None
-    (core,) = query.metrics
-    plan = Plan(Rows(query.rows, query.roles.label, query.schema), [], query.readings)
-    if core.interval_kind in WITHOUT_INTERVAL or not plan.merges(core):
+    sign = sign_of(metric, worse)
+    names = names_of(features)
+    if is_state(frame.lazy().collect_schema()):
+        check_no_roles(cluster, given)
+        if passes is not None:
+            raise ParameterError("passes= is for a log: a state is small.")
+        query, source, confidence = of_state(frame, [metric], by, names, 1 - alpha)
+        assert confidence is not None
+        if confidence.buckets < LEAST_BUCKETS:
+            raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")
+        check_query(query)
+        check_names([*(key.name for key in query.by), *COLUMNS])
+        coded = read_state(query, source, names, top, bins)
+    else:
+        query, confidence = query_of(frame, metric, by, alpha, cluster, given, reads_now=not passes)
+        check_features(query, names)
+        check_names([*(key.name for key in query.by), *COLUMNS])
+        coded = read_log(query, names, top, bins, cluster, confidence.buckets, (passes, memory, progress))
+    _check_values(coded, sign)
+    sizes, least = groups_of(coded, min_samples)
+    places = without_small(coded, 0.0 if not sizes.len() else float(least.min()))  # type: ignore[arg-type]
+    if not places:
+        return _no_slices(query)
+    core, _ = core_of(coded.metric)
+    end = range_of(core)[1 if sign > 0 else 0]
+    found = Candidates(coded, places, depth, sign, end, least, confidence.buckets, searched_by, confirm)
+    return Table(query, coded, found, confidence, sign, sizes).of(k)
+
+
+def _check_values(coded: Coded, sign: int) -> None:
+    """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
+    values = Merged(coded, sign).of_groups()
+    broken = values.filter(~values.is_finite())
+    if broken.len():
+        name = coded.metric.output_name
         raise MetricError(
-            f"{core.output_name} has no intervals, so its slices cannot be told from noise: choose another metric, or "
-            "of a curve the one with bins=."
+            f"{name} is {broken[0]} in the whole log, or in a group of by=: no slice can be compared with the rest. "
+            "`check` names the rows."
         )
-    check_names([*(key.name for key in query.by), *COLUMNS])
-    return query, confidence
 
 
-def _sign(metric: Metric, worse: Any) -> int:
-    """1 where low values are bad, -1 where high ones are."""
-    if worse not in ("low", "high", None):
-        raise ParameterError(f"worse is 'low' or 'high', not {worse!r}.")
-    if worse is None and metric.best is None:
-        raise MetricError(f"{metric.output_name} has no direction: pass worse='low' or worse='high'.")
-    return 1 if worse == "low" or (worse is None and metric.best == "max") else -1
+def _no_slices(query: Query) -> pl.DataFrame:
+    types = {key.name: query.schema[key.column] for key in query.by}
+    return pl.DataFrame(schema={**types, **COLUMNS})
 
 
-def _checked_features(query: Query, features: Any) -> list[str]:
-    """The names of the features; a column that cannot be one is refused."""
-    if isinstance(features, pl.Expr) or (not isinstance(features, str) and any(_are_expressions(features))):
-        raise ParameterError("features are names of columns: add an expression as a column first.")
-    names = column_names("features", features)
-    if not names:
-        raise ParameterError("find_slices needs features: pass a column or a list of columns.")
-    check_columns(names, query.schema, what="feature")
-    measures = [measure for metric in query.metrics for measure in metric.measures()]
-    tables = [query.roles, *(measure.table for measure in measures)]
-    grains = {grain for measure in measures for grain in (measure.grain, *measure.probe.looks_into)}
-    taken = dict.fromkeys((*query.columns_of_keys, *(key.name for key in query.by)), "in by=")
-    for table in tables:
-        taken |= dict.fromkeys(table.score.meta.root_names(), "the score")
-        taken |= dict.fromkeys(table.truth.meta.root_names(), "the truth")
-        taken |= dict.fromkeys(table.sample, "the sample")
-        if grains != {"group"}:
-            taken[table.label] = f"the label, of which {query.metrics[0].output_name} needs all"
-    for name in names:
-        if name in taken:
-            raise ParameterError(f"{name!r} cannot be a feature: it is {taken[name]}.")
-        type_of(name, query.schema[name])
-    return names
-
-
-def _are_expressions(features: Any) -> list[bool]:
-    return [isinstance(each, pl.Expr) for each in features] if isinstance(features, Sequence) else []
-
-
-class Found:
-    """The slices of a log that were found."""
+class Table:
+    """The slices that were found, as a table."""
 
     def __init__(
-        self, query: Query, names: list[str], depth: int, min_samples: int | None, sign: int, top: int, bins: int
+        self, query: Query, coded: Coded, found: Candidates, confidence: Confidence, sign: int, sizes: pl.Series
     ) -> None:
         self._query = query
-        rows = query.rows.collect()
-        by = [key.column for key in query.by]
-        self._groups = rows.select(by).unique().sort(by, nulls_last=False) if by else pl.DataFrame([{}])
-        self._groups = self._groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(GROUP))
-        self._features = _features_of(rows, names, top, bins)
-        rows = self._with_groups(rows, by).with_columns(
-            sample_code(query.roles.sample), *codes_of_features(self._features)
-        )
-        self._check_whole(rows)
-        self._check_values(rows)
-        self._sizes = counts_of(rows, [GROUP]).select(GROUP, pl.col("n_samples").alias(WHOLE))
-        least = pl.max_horizontal(pl.lit(FEWEST), pl.col(WHOLE) * THOUSANDTH) if min_samples is None else min_samples
-        # In each half of the samples.
-        halves = self._sizes.select(GROUP, (pl.lit(0.5) * least).alias(LEAST))
-        self._lattice = Lattice(query, rows, self._features, min(depth, len(self._features)), sign, halves)
+        self._coded = coded
+        self._found = found
+        self._confidence = confidence
+        self._low, self._high = range_of(core_of(coded.metric)[0])
+        self._best, self._worst = (self._high, self._low) if sign > 0 else (self._low, self._high)
+        self._sizes = sizes
 
-    def table(self, k: int, confidence: Confidence) -> pl.DataFrame:
-        """The table of slices."""
-        candidates = Candidates(self._lattice)
-        table = _with_tests(candidates.table(), confidence)
-        table = self._with_names(candidates.shown(table, k), self._parents(candidates.scores))
+    def of(self, k: int) -> pl.DataFrame:
+        """The table, of k shown slices a group."""
+        candidates = self._found.table()
         keys = [pl.col(key.column).alias(key.name) for key in self._query.by]
-        table = table.join(self._groups, on=GROUP).join(self._sizes, on=GROUP).sort(GROUP, PLACE)
-        rank = pl.int_range(1, pl.len() + 1).over(GROUP).alias("rank")
-        share = ratio(pl.col("n_samples"), pl.col(WHOLE)).alias("share")
-        table = table.with_columns(rank, share, pl.col(N_TESTED).alias("n_tested"))
+        if not candidates.height:
+            return _no_slices(self._query)
+        sizes = pl.DataFrame({WHOLE: self._sizes}).with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
+        table = self._with_tests(candidates.join(sizes, on=GROUP).with_columns(self._harm()))
+        table = self._with_names(self._found.shown(table, k))
+        table = table.join(self._coded.groups, on=GROUP).sort(GROUP, TURN)
+        table = table.with_columns(
+            pl.int_range(1, pl.len() + 1).over(GROUP).alias("rank"),
+            ratio(pl.col("n_samples"), pl.col(WHOLE)).alias("share"),
+            pl.col("t_of_search").alias("t_search"),
+            (pl.col(N_ROWS) if self._coded.has_rows else pl.lit(None)).alias("n_rows"),
+            pl.col(N_TESTED).alias("n_tested"),
+            pl.lit(self._found.said).alias("plan"),
+        )
         return table.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
 
-    def _with_groups(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-        if not by:
-            return rows.with_columns(pl.lit(0, dtype=pl.Int64).alias(GROUP))
-        return rows.join(self._groups, on=by, how="left", nulls_equal=True, maintain_order="left")
+    def _harm(self) -> pl.Expr:
+        """Which part of what the group lacks to the best value the gap of the slice is; null where there is no best."""
+        if not isfinite(self._best):
+            return pl.lit(None, dtype=pl.Float64).alias("share_of_harm")
+        share = ratio(pl.col("n_samples"), pl.col(WHOLE))
+        lacks, rest_lacks = ((pl.col(name) - self._best).abs() for name in ("value", "rest"))
+        harm = ratio(share * (lacks - rest_lacks), share * lacks + (1 - share) * rest_lacks)
+        return harm.clip(0, 1).alias("share_of_harm")
 
-    def _check_whole(self, rows: pl.DataFrame) -> None:
-        """Refuse features that part a sample, where the metric looks at whole samples."""
-        measures = [measure for metric in self._query.metrics for measure in metric.measures()]
-        for measure in measures:
-            if "sample" not in (measure.grain, *measure.probe.looks_into):
-                continue
-            codes = {feature.name: pl.col(code_column(place)) for place, feature in enumerate(self._features)}
-            varies = [(code.n_unique() > 1).alias(name) for name, code in codes.items()]
-            per_sample = rows.filter(pl.col(SAMPLE).is_not_null()).group_by(GROUP, SAMPLE).agg(varies)
-            parted = [name for name in codes if per_sample[name].any()]
-            if parted:
-                sample = list(measure.table.sample)
-                raise ColumnError(
-                    f"feature {parted[0]!r} has several values in one sample, and {measure.output_name} looks at whole "
-                    f"samples: see log.group_by({sample}).agg(pl.col({parted[0]!r}).n_unique())."
-                )
-
-    def _check_values(self, rows: pl.DataFrame) -> None:
-        """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
-        plan = Plan(Rows(rows.lazy(), self._query.roles.label, rows.schema), [GROUP], self._query.readings)
-        value = plan.value(self._query.metrics[0]).cast(pl.Float64)
-        broken = plan.groups().select(value.alias("value")).filter(~pl.col("value").is_finite()).collect()
-        if broken.height:
-            name = self._query.metrics[0].output_name
-            raise MetricError(
-                f"{name} is {broken['value'][0]} in the whole log, or in a group of by=: no slice can be compared with "
-                "the rest. `check` names the rows."
-            )
-
-    def _conditions(self, combination: int, cell: int) -> list[Condition]:
-        codes = self._lattice.codes_of(combination, cell)
-        return [self._features[place].conditions[code] for place, code in codes.items()]
-
-    def _parents(self, scores: pl.DataFrame) -> dict[tuple[int, frozenset[Condition]], float]:
-        """How sure the search was of each slice."""
-        return {
-            (group, _key(self._conditions(combination, cell))): t
-            for group, combination, cell, t in scores.select(GROUP, COMBINATION, CELL, "t").iter_rows()
-            if t is not None
+    def _with_tests(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The candidates with intervals and tests."""
+        confidence = self._confidence
+        buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
+        varies = (se > 0) & (buckets >= 2)
+        half = pl.when(varies).then(pl.lit(confidence.quantiles()).gather(buckets) * se)
+        df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
+        # As columns: an expression would work them out for each of its terms.
+        table = table.with_columns(t_of(gap, se).alias(T), df.alias(DF))
+        p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), confidence.buckets - 1)).otherwise(1.0)
+        is_dominant = (pl.col(SHARE) > DOMINANT) & (confidence.buckets >= MANY_BUCKETS)
+        flags = {
+            "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == self._worst)),
+            "undefined_replicates": se.is_null(),
+            "degenerate": se == 0,
+            "few_buckets": buckets < FEW_BUCKETS,
+            "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
+            "dominant_cluster": is_dominant,
         }
+        flag = first_that_holds([(holds.fill_null(False), pl.lit(flag)) for flag, holds in flags.items()], pl.lit("ok"))
+        if not self._found.are_half:
+            unknown = pl.lit(None, dtype=pl.Float64)
+            adjusted = pl.when(~is_dominant).then(pl.col("p_adjusted"))
+            return table.with_columns(
+                unknown.alias("low"), unknown.alias("high"), unknown.alias("p"), adjusted.alias("p_adjusted"),
+                flag.alias("ci_flag"),
+            )  # fmt: skip
+        table = table.with_columns((gap - half).alias("low"), (gap + half).alias("high"), flag.alias("ci_flag"))
+        table = table.with_columns(pl.when(varies).then(p).alias("p"))
+        return table.with_columns(benjamini_hochberg("p", [GROUP]).alias("p_adjusted"))
 
-    def _with_names(self, table: pl.DataFrame, known: dict[tuple[int, frozenset[Condition]], float]) -> pl.DataFrame:
+    def _conditions(self, place: int) -> list[Condition]:
+        _, codes = self._found.lattice.codes_of(place)
+        return [self._coded.features[feature].conditions[code] for feature, code in codes.items()]
+
+    def _text(self, place: int | None) -> str | None:
+        return None if place is None else ", ".join(condition.text() for condition in self._conditions(place))
+
+    def _with_names(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with the slices in words."""
-        slices = [self._conditions(*cell) for cell in table.select(COMBINATION, CELL).iter_rows()]
-        places = dict(zip(table.select(GROUP, PLACE).iter_rows(), slices, strict=True))
         rows = []
-        for group, hidden_by, conditions in zip(table[GROUP], table["hidden_by"], slices, strict=True):
-            parents = [[c for c in conditions if c is not left_out] for left_out in conditions]
-            surest = max(parents, key=lambda parent: known.get((group, _key(parent)), float("-inf")))
+        for place, parent, hidden_by in table.select(PLACE, PARENT, "hidden_by").iter_rows():
+            conditions = self._conditions(place)
             rows.append(
                 {
-                    "slice": _text(conditions),
+                    "slice": self._text(place),
                     "conditions": [condition._asdict() for condition in conditions],
                     "depth": len(conditions),
-                    "parent": _text(surest) if surest else None,
-                    "hidden_by": None if hidden_by is None else _text(places[group, hidden_by]),
+                    "parent": self._text(parent),
+                    "hidden_by": self._text(hidden_by),
                 }
             )
         schema = {name: COLUMNS[name] for name in ("slice", "conditions", "depth", "parent", "hidden_by")}
         return table.drop("hidden_by").hstack(pl.DataFrame(rows, schema=schema))
-
-
-def _features_of(rows: pl.DataFrame, names: list[str], top: int, bins: int) -> list[Feature]:
-    """The features of more than one value; of the others a warning says that they are left out."""
-    features = [Feature.of(rows, name, top, bins) for name in names]
-    constant = [feature.name for feature in features if len(feature.conditions) < 2]
-    if len(constant) == len(features):
-        raise ParameterError(f"no feature has two values to compare: {', '.join(constant)}.")
-    if constant:
-        left_out = f"these features have one value only, and are left out: {', '.join(constant)}."
-        warnings.warn(left_out, UserWarning, stacklevel=4)
-    return [feature for feature in features if feature.name not in constant]
-
-
-def _with_tests(table: pl.DataFrame, confidence: Confidence) -> pl.DataFrame:
-    """The candidates with intervals and tests."""
-    buckets, gap, se = pl.col("n_buckets"), pl.col("gap"), pl.col("se")
-    varies = (se > 0) & (buckets >= 2)
-    half = pl.when(varies).then(pl.lit(confidence.quantiles()).gather(buckets) * se)
-    df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
-    p = pl.when(gap > 0).then(p_value(t_of(gap, se), df, confidence.buckets - 1)).otherwise(1.0)
-    flags = {
-        "undefined_replicates": se.is_null(),
-        "degenerate": se == 0,
-        "few_buckets": buckets < FEW_BUCKETS,
-        "low_n": buckets <= SEEMS_FEW,
-        "dominant_cluster": pl.col(SHARE) > DOMINANT,
-    }
-    flag = first_that_holds([(holds, pl.lit(flag)) for flag, holds in flags.items()], pl.lit("ok"))
-    told = [(gap - half).alias("low"), (gap + half).alias("high"), flag.alias("ci_flag")]
-    table = table.with_columns(*told, pl.when(varies).then(p).alias("p"))
-    return table.with_columns(benjamini_hochberg("p", [GROUP]).alias("p_adjusted"))
-
-
-def _key(conditions: Sequence[Condition]) -> frozenset[Any]:
-    return frozenset(condition._replace(values=tuple(condition.values)) for condition in conditions)
-
-
-def _text(conditions: Sequence[Condition]) -> str:
-    return ", ".join(condition.text() for condition in conditions)

@@ -1,190 +1,154 @@
-"""The lattice of slices: every combination of features, and how far each slice is from the rest of its group."""
+"""The lattice of slices: every combination of features, folded from the rows once, and how each slice does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
-from math import inf
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import standard_error
-from polars_mlmetrics.analysis.features import Feature
-from polars_mlmetrics.analysis.interval import unless_noise
-from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
-from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
-from polars_mlmetrics.engine.sources import Rows
+from polars_mlmetrics.analysis.coded import GROUP, Coded, code_column
+from polars_mlmetrics.analysis.contrasts import UNIT
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import cuts, ratio, whole_times
-from polars_mlmetrics.formula.measure import Node
-from polars_mlmetrics.query.query import Query
 
-GROUP, CELL, COMBINATION, SAMPLE, VALUE, REST, OF_ALL, ROWS_OF_ALL, SIZE = (
-    f"{INTERNAL}{name}"
-    for name in ("group", "cell", "combination", "sample", "value", "rest", "of_all", "rows_of_all", "size")
-)
-"""A slice is a cell of a combination of features, in a group."""
+if TYPE_CHECKING:
+    from polars_mlmetrics.analysis.contrasts import Numbers
 
-LEAST = f"{INTERNAL}least"
-"""How many samples a slice must have in each half of the buckets."""
+PLACE, BUCKET = f"{INTERNAL}place", f"{INTERNAL}of_bucket"
+"""The number of a slice among all cells of all combinations, with its group; and of a bucket of the half."""
 
-OTHERS = -1
-"""The cell of the rows that are in no slice that is looked at."""
+DENSE = 2_000_000
+"""Up to so many cells, buckets and units are counted into an array."""
 
-SCORES = {GROUP: pl.Int64, COMBINATION: pl.Int64, CELL: pl.Int64, "n_buckets": pl.Int64} | dict.fromkeys(
-    ("value", "rest", "gap", "se"), pl.Float64
-)
-"""What is known of a slice in some rows."""
 
-MOST = 4_000_000
-"""How many rows a table of slices, buckets and labels has at once, about."""
+class Combination(NamedTuple):
+    """Some features, and where their cells begin among all."""
+
+    features: tuple[int, ...]
+    sizes: tuple[int, ...]
+    start: int
+
+    def cell(self, n_groups: int) -> pl.Expr:
+        """The number of a row's cell."""
+        columns = {code_column(feature): pl.col(code_column(feature)).cast(pl.Int64) for feature in self.features}
+        number: pl.Expr = self.number(columns, pl.col(GROUP).cast(pl.Int64), n_groups)
+        return number
+
+    def number(self, codes: Mapping[str, Any], group: Any, n_groups: int) -> Any:
+        """The same from the codes of rows, expressions or arrays."""
+        number, step = group + self.start, n_groups
+        for feature, size in zip(self.features, self.sizes, strict=True):
+            number = number + codes[code_column(feature)] * step
+            step *= size
+        return number
+
+    def height(self, n_groups: int) -> int:
+        """How many cells it has."""
+        return prod(self.sizes) * n_groups
 
 
 class Lattice:
-    """The slices of some rows.
+    """Every combination of features. `buckets` is how many a half (or all) of the buckets are."""
 
-    `rows` have the columns of the log, their group, bucket and sample, and the codes of their features. `sign` is 1
-    where low values are bad.
-    """
+    def __init__(self, coded: Coded, places: Sequence[int], depth: int, buckets: int) -> None:
+        self.coded = coded
+        self.buckets = buckets
+        self.n_groups = coded.groups.height
+        self.combinations: list[Combination] = []
+        start = 0
+        for features in _combinations(coded, places, depth):
+            sizes = tuple(coded.features[place].size for place in features)
+            self.combinations.append(Combination(features, sizes, start))
+            start += self.combinations[-1].height(self.n_groups)
 
-    def __init__(
-        self, query: Query, rows: pl.DataFrame, features: Sequence[Feature], depth: int, sign: int, least: pl.DataFrame
-    ) -> None:
-        self.rows = rows
-        self.features = list(features)
-        self.combinations = [
-            each for size in range(1, depth + 1) for each in combinations(range(len(self.features)), size)
-        ]
-        self.n_groups = least.height
-        self._query = query
-        (self._metric,) = query.metrics
-        self._sign = sign
-        self._least = least
-        self._schema = pl.Schema({**query.schema, **rows.schema, CELL: pl.Int64()})
-        self._units = _units_of(query, rows, self._metric)
-
-    def search(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Every slice that is large enough in these rows, with its difference from the rest and its t."""
-        found = [
-            self.differences(placed, kept).with_columns(pl.lit(place, dtype=pl.Int64).alias(COMBINATION))
-            for place, placed, kept in self._placed(rows)
-        ]
-        scores = pl.concat([pl.DataFrame(schema=SCORES), *(table.select(*SCORES) for table in found)])
-        return scores.with_columns(t_of(pl.col("gap"), pl.col("se")).alias("t"))
-
-    def cell(self, combination: int) -> pl.Expr:
-        """The cell of a row in a combination."""
-        places = [(code_column(place), size) for place, size in self._sizes(combination)]
-        cell = pl.lit(0, dtype=pl.Int64)
-        for name, size in reversed(places):
-            cell = cell * size + pl.col(name)
-        return cell
-
-    def codes_of(self, combination: int, cell: int) -> dict[int, int]:
-        """The place of the condition that a slice asks of each of its features."""
+    def codes_of(self, place: int) -> tuple[int, dict[int, int]]:
+        """The group of a slice, and the place of the condition that it asks of each of its features."""
+        combination = self.combination_of(place)
+        cell, group = divmod(place - combination.start, self.n_groups)
         codes = {}
-        for feature, size in self._sizes(combination):
+        for feature, size in zip(combination.features, combination.sizes, strict=True):
             cell, codes[feature] = divmod(cell, size)
-        return codes
+        return group, codes
 
-    def differences(self, rows: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
-        """The values of the kept cells of some rows and of the rest, with the jackknife's standard error of the gap."""
-        parts = whole_times(MOST, kept.height * self._units * rows[WITHOUT].n_unique())
-        starts = [0, *cuts(kept.height, min(parts, kept.height)), kept.height]
-        return pl.concat([self._of_some(rows, kept[start:end]) for start, end in pairwise(starts)])
+    def place_of(self, group: int, codes: Mapping[int, int]) -> int:
+        """The number of the slice with these codes."""
+        features = tuple(sorted(codes))
+        combination = next(each for each in self.combinations if each.features == features)
+        cell = 0
+        for feature, size in reversed([*zip(features, combination.sizes, strict=True)]):
+            cell = cell * size + codes[feature]
+        return combination.start + cell * self.n_groups + group
 
-    def _sizes(self, combination: int) -> list[tuple[int, int]]:
-        return [(place, len(self.features[place].conditions)) for place in self.combinations[combination]]
+    def combination_of(self, place: int) -> Combination:
+        """The combination that has a slice."""
+        return next(each for each in reversed(self.combinations) if each.start <= place)
 
-    def _placed(self, rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame, pl.DataFrame]]:
-        """The rows with the cells of each combination that has cells to look at, and these cells."""
-        whole = counts_of(rows, [GROUP]).select(
-            GROUP, pl.col("n_samples").alias(OF_ALL), pl.col("n_rows").alias(ROWS_OF_ALL)
+    def folded(self, rows: pl.DataFrame, sums: Sequence[str], units: int = 1) -> tuple[Numbers, dict[str, Numbers]]:
+        """The sums of some rows in each cell, bucket and unit that has any: their numbers, and an array of each sum."""
+        import numpy as np
+
+        used = sorted({code_column(feature) for each in self.combinations for feature in each.features})
+        codes = {name: rows[name].to_numpy() for name in used}
+        small = rows[BUCKET].to_numpy().astype(np.int64)
+        small = small * units + rows[UNIT].to_numpy() if units > 1 else small
+        group, values = rows[GROUP].to_numpy().astype(np.int64), {name: rows[name].to_numpy() for name in sums}
+        found = [self._of_one(each, codes, group, small, values, units) for each in self.combinations]
+        numbers = np.concatenate([number for number, _ in found])
+        return numbers, {name: np.concatenate([each[name] for _, each in found]) for name in sums}
+
+    def _of_one(
+        self, combination: Combination, codes: dict[str, Numbers], group: Numbers, small: Numbers,
+        values: dict[str, Numbers], units: int,
+    ) -> tuple[Numbers, dict[str, Numbers]]:  # fmt: skip
+        """The sums in the cells of one combination."""
+        import numpy as np
+
+        step = self.buckets * units
+        start, height = combination.start * step, combination.height(self.n_groups) * step
+        number = combination.number(codes, group, self.n_groups) * step + small
+        if height <= DENSE:
+            # To count into an array is several times as fast as to group.
+            number = number - start
+            at = np.flatnonzero(np.bincount(number, minlength=height))
+            summed = {name: counted(number, value, height)[at] for name, value in values.items()}
+            at = at + start
+        else:
+            table = pl.DataFrame({PLACE: number, **values}).group_by(PLACE).agg(pl.col(list(values)).sum())
+            at, summed = table[PLACE].to_numpy(), {name: table[name].to_numpy() for name in values}
+        is_real = self._is_real(at, combination, step)
+        return (
+            (at, summed) if is_real is None else (at[is_real], {name: each[is_real] for name, each in summed.items()})
         )
-        whole = whole.join(self._least, on=GROUP)
-        # A sample may have rows in a slice and in the rest: rows are what can be taken off.
-        rest = ratio(pl.col(ROWS_OF_ALL) - pl.col("n_rows"), pl.col(ROWS_OF_ALL)) * pl.col(OF_ALL)
-        is_large = (pl.min_horizontal("n_samples", rest) >= pl.col(LEAST)) & (pl.col("n_buckets") >= FEW_BUCKETS)
-        for place in range(len(self.combinations)):
-            placed = rows.with_columns(self.cell(place).alias(CELL))
-            counts = counts_of(placed, [GROUP, CELL]).join(whole, on=GROUP)
-            kept = counts.filter(is_large).select(GROUP, CELL, "n_buckets")
-            if kept.height:
-                yield place, placed, kept
 
-    def _of_some(self, rows: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
-        """The differences of some cells; all other rows are in one more cell."""
-        named = kept.select(GROUP, CELL, pl.col(CELL).alias(OF_ALL))
-        placed = rows.join(named, on=[GROUP, CELL], how="left").with_columns(pl.col(OF_ALL).fill_null(OTHERS))
-        values = self._values(placed.drop(CELL).rename({OF_ALL: CELL})).filter(pl.col(CELL) != OTHERS)
-        gap, size = self._sign * (pl.col(REST) - pl.col(VALUE)), pl.col(VALUE).abs() + pl.col(REST).abs()
-        values = values.with_columns(gap.alias("gap"), size.alias(SIZE))
-        is_whole = pl.col(WITHOUT).is_null()
-        whole = (
-            values.filter(is_whole).drop(WITHOUT).with_columns(unless_noise(pl.col("gap"), pl.col(SIZE)).alias("gap"))
-        )
-        without = values.filter(~is_whole).select(GROUP, CELL, pl.col("gap").alias(OF_ALL))
-        errors = whole.join(without, on=[GROUP, CELL]).group_by(GROUP, CELL).agg(_error().alias("se"))
-        columns = [GROUP, CELL, pl.col(VALUE).alias("value"), pl.col(REST).alias("rest"), "gap"]
-        return kept.join(whole.select(columns), on=[GROUP, CELL]).join(errors, on=[GROUP, CELL])
+    def _is_real(self, numbers: Numbers, combination: Combination, step: int) -> Numbers | None:
+        """Where each feature has a condition; None where it always has."""
+        import numpy as np
 
-    def _values(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The values of each cell and of the rest of its group: of all buckets, and without each."""
-        source = Rows(rows.lazy(), self._query.roles.label, self._schema)
-        by = [GROUP, CELL, WITHOUT]
-        plan = Plan(source, [GROUP, CELL], self._query.readings)
-        value = plan.value(self._metric).cast(pl.Float64)
-        without = Replicates(source, [GROUP])
-        # The rest is what is left of a group without the cell: a replicate of replicates.
-        rest = plan.again(Replicates(without, [GROUP, WITHOUT], CELL), by).groups().select(*by, value.alias(REST))
-        own = plan.again(without, by).groups().select(*by, value.alias(VALUE))
-        values, rests = pl.collect_all([own, rest])
-        return values.join(rests, on=by, nulls_equal=True)
+        partial = [self.coded.features[feature].is_partial for feature in combination.features]
+        if not any(partial):
+            return None
+        cell, _ = np.divmod(numbers - combination.start * step, self.n_groups * step)
+        is_real = np.ones(len(numbers), dtype=bool)
+        for size, may_lack in zip(combination.sizes, partial, strict=True):
+            cell, code = np.divmod(cell, size)
+            is_real &= (code < size - 1) | (not may_lack)
+        return is_real
 
 
-def _error() -> pl.Expr:
-    """The standard error of the gap, from the gaps without each bucket."""
-    moved = unless_noise(pl.col(OF_ALL) - pl.col("gap"), pl.col(SIZE))
-    is_known = pl.col(OF_ALL).is_finite().fill_null(False).all() & (pl.len() >= 2)
-    return pl.when(is_known).then(standard_error(pl.len().cast(pl.Float64), (moved * moved).sum()))
+def counted(number: Numbers, value: Numbers, height: int) -> Numbers:
+    """The sum of the values of rows with each number from 0 on. Those of whole numbers are whole below 2^53."""
+    import numpy as np
+
+    sums: Numbers = np.bincount(number, weights=value, minlength=height)
+    return sums if value.dtype.kind == "f" else sums.astype(np.int64)
 
 
-def code_column(place: int) -> str:
-    """The column that says which condition of a feature a row meets."""
-    return f"{INTERNAL}code_{place}"
-
-
-def codes_of_features(features: Sequence[Feature]) -> list[pl.Expr]:
-    """The columns that say so."""
-    return [feature.code().alias(code_column(place)) for place, feature in enumerate(features)]
-
-
-def sample_code(sample: Sequence[str]) -> pl.Expr:
-    """A column that tells samples from one another; null where a row has none."""
-    is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in sample)
-    return pl.when(is_known).then(code_of(sample)).alias(SAMPLE)
-
-
-def counts_of(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """How many samples, rows and buckets there are at some keys."""
-    counts = {"n_samples": pl.col(SAMPLE).drop_nulls().n_unique(), "n_rows": pl.len()}
-    counts["n_buckets"] = pl.col(WITHOUT).n_unique()
-    return rows.group_by(keys).agg(count.cast(pl.Int64).alias(name) for name, count in counts.items())
-
-
-def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
-    """A difference in standard errors. One that does not vary is as sure as can be."""
-    endless = pl.when(gap > 0).then(inf).when(gap < 0).then(-inf).otherwise(0.0)
-    return pl.when(error > 0).then(ratio(gap, error)).when(error == 0).then(endless)
-
-
-def _units_of(query: Query, rows: pl.DataFrame, metric: Node) -> int:
-    """How many labels and runs the statistics of a slice are of, about."""
-    sizes = [1]
-    for measure in metric.measures():
-        cells = query.readings.of(measure, in_runs=False, ranks=False).cells or 1
-        has_labels = measure.grain == "label" and measure.table.label in rows.columns
-        sizes.append(cells * rows[measure.table.label].n_unique() if has_labels else cells)
-    return max(sizes)
+def _combinations(coded: Coded, places: Sequence[int], depth: int) -> Iterator[tuple[int, ...]]:
+    """Those of different columns: of one list a slice asks one thing."""
+    names = {place: coded.features[place].name for place in places}
+    for size in range(1, min(depth, len(set(names.values()))) + 1):
+        for some in combinations(places, size):
+            if len({names[place] for place in some}) == size:
+                yield some

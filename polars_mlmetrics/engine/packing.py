@@ -176,3 +176,11 @@ def second_of_pair(pair: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """The second number of a pair, in its own type."""
     high, low = halves(pair)
     return pl.when(high % 2 == 0).then(low.cast(dtype, wrap_numerical=True))
+
+
+# Places of a grid are one number: what counts fastest is the lowest part.
+
+
+def place_in(grid: pl.Expr, step: int, size: int) -> pl.Expr:
+    """One of the places that a number of a grid holds, of so many; a step further, the next one holds more."""
+    return grid // step % size

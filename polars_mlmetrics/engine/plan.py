@@ -89,6 +89,10 @@ class Plan(Asked):
             settled.append(pl.coalesce(reasons).alias(columns.several))
             self._several[columns.several] = {}
 
+    @property
+    def asked(self) -> list[Partial]:
+        return [*self._partials.values(), *(each for plan, _ in self._targets.values() for each in plan.asked)]
+
     def can_answer(self, measure: Measure) -> bool:
         return self.source.can_answer(self._recorder(measure), self.by, self.roles)
 

@@ -1,0 +1,229 @@
+"""Contrasts: cells against the rest of their group, with what each bucket moves the difference by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import polars as pl
+
+from polars_mlmetrics.analysis.bounds import standard_error
+from polars_mlmetrics.analysis.interval import NOISE
+from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.folds import joined
+from polars_mlmetrics.engine.partials import Given, Partial
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.replicates import LOST, WITHOUT
+from polars_mlmetrics.engine.sources import units_of
+from polars_mlmetrics.engine.split_samples import Counts
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import cuts, whole_times
+from polars_mlmetrics.formula.measure import Measure, Node
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[Any]
+
+CELL, UNIT = f"{INTERNAL}cell", f"{INTERNAL}unit"
+
+MOST = 4_000_000
+"""How many rows a table of cells, buckets and units has at once, about."""
+
+
+class Kind(NamedTuple):
+    """What tells one partial of a plan from the others."""
+
+    grain: str
+    run: str | None
+    whole_samples: bool
+    units: tuple[str, ...]
+
+    @classmethod
+    def of(cls, partial: Partial, by: Sequence[str]) -> Kind:
+        """That of a partial by these keys, whatever they are."""
+        keys = partial.by if partial.grain == "sample" else partial.fold.keys
+        units = tuple(key for key in keys if key not in by)
+        return cls(partial.grain, partial.values.run, partial.whole_samples, units)
+
+
+class Told:
+    """A source of tables that are folded already."""
+
+    def __init__(self, tables: Mapping[Kind, pl.LazyFrame], by: Sequence[str], schema: pl.Schema) -> None:
+        self.tables = tables
+        self.by = list(by)
+        self.schema = pl.Schema({**schema, **{key: pl.Int64() for key in by}})
+
+    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
+        return by
+
+    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+        return True
+
+    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+        return {}
+
+    def check_target(self, name: str, column: str) -> None:
+        pass
+
+    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+        return [(self.tables[Kind.of(each, self.by)], by) for each in asked]
+
+    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        return units_of(asked, [table for table, _ in self.partials(asked, by)])
+
+    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
+        return joined(tables, by)
+
+    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
+        return table
+
+    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
+        return None
+
+
+@dataclass
+class Grid:
+    """The sums of some cells (or groups) by bucket and unit: an array each, of cells x buckets x units."""
+
+    sums: list[dict[str, Numbers]]
+    """One of each kind."""
+
+    def __sub__(self, other: Grid) -> Grid:
+        pairs = zip(self.sums, other.sums, strict=True)
+        return Grid([{name: mine[name] - theirs[name] for name in mine} for mine, theirs in pairs])
+
+    def of(self, cells: Numbers | slice) -> Grid:
+        """The sums of some of the cells."""
+        return Grid([{name: array[cells] for name, array in sums.items()} for sums in self.sums])
+
+    def without(self) -> Grid:
+        """The sums without each bucket, and last those of all."""
+        return Grid([{name: _without(array) for name, array in sums.items()} for sums in self.sums])
+
+
+def _without(array: Numbers) -> Numbers:
+    import numpy as np
+
+    whole = array.sum(axis=1, keepdims=True)
+    return np.concatenate([whole - array, whole], axis=1)
+
+
+class Contrast(NamedTuple):
+    """What is known of cells, in their order."""
+
+    table: pl.DataFrame
+    """`value`, `rest`, `gap` (positive is worse) and `se`."""
+    moved: Numbers
+    """How far the gap moves without each bucket; NaN where it is not known then."""
+    is_right: Numbers
+    """Where no difference of sums has lost its digits."""
+
+
+class Contrasts:
+    """The differences between cells and the rest of their groups, from sums. `sign` is 1 where low values are bad."""
+
+    def __init__(self, plan: Plan, metric: Node, units: Mapping[Kind, pl.DataFrame], sign: int) -> None:
+        self._plan = plan
+        self._metric = metric
+        self._units = units
+        self._sign = sign
+
+    def of(self, own: Grid, whole: Grid, groups: Numbers, buckets: Numbers) -> Contrast:
+        """The contrasts of cells, each with its group. `buckets` says how many of each group have rows."""
+        import numpy as np
+
+        height, size = len(groups), self._rows_a_cell(own)
+        starts = [0, *cuts(height, whole_times(MOST, height * size)), height]
+        parts = [self._of_some(own.of(slice(*ends)), whole, groups[slice(*ends)]) for ends in pairwise(starts)]
+        gaps, values, rests, is_right = (np.concatenate(each) for each in zip(*parts, strict=True))
+        size_of_all = np.abs(values) + np.abs(rests)
+        gap = np.where(np.abs(gaps[:, -1]) <= NOISE * size_of_all, 0.0, gaps[:, -1])
+        moved = gaps[:, :-1] - gap[:, None]
+        moved = np.where(np.abs(moved) <= NOISE * size_of_all[:, None], 0.0, moved)
+        squares, n_buckets = (moved * moved).sum(axis=1), buckets[groups].astype(float)
+        columns = {"value": values, "rest": rests, "gap": gap, "squares": squares, "n": n_buckets}
+        error = pl.when(pl.col("squares").is_not_null(), pl.col("n") >= 2).then(
+            standard_error(pl.col("n"), pl.col("squares"))
+        )
+        table = pl.DataFrame(columns, nan_to_null=True).select("value", "rest", "gap", error.alias("se"))
+        return Contrast(table, moved, is_right)
+
+    def _rows_a_cell(self, own: Grid) -> int:
+        return 2 * max(max((a.shape[1] * a.shape[2] for a in sums.values()), default=1) for sums in own.sums)
+
+    def _of_some(self, own: Grid, whole: Grid, groups: Numbers) -> tuple[Numbers, ...]:
+        """The gaps without each bucket and of all, the values, the rests, and where they are right."""
+        import numpy as np
+
+        inside, all_of = own.without(), whole.without()
+        rest = all_of.of(groups) - inside
+        is_right = ~(_has_lost(own, inside) | _has_lost_all(rest, all_of.of(groups)))
+        both = [
+            {name: np.concatenate([mine[name], other[name]]) for name in mine}
+            for mine, other in zip(inside.sums, rest.sums, strict=True)
+        ]
+        times = next(iter(inside.sums[0].values())).shape[1]
+        values = self._values(Grid(both), times)
+        value, other = values[: len(groups)], values[len(groups) :]
+        gaps = self._sign * (other - value)
+        return np.where(np.isfinite(gaps), gaps, np.nan), value[:, -1], other[:, -1], is_right
+
+    def _values(self, grid: Grid, times: int) -> Numbers:
+        """The metric of sums: cells x times."""
+        import numpy as np
+
+        tables = {}
+        for (kind, units), sums in zip(self._units.items(), grid.sums, strict=True):
+            n, _, n_units = next(iter(sums.values())).shape
+            keys = {
+                CELL: np.repeat(np.arange(n), times * n_units),
+                WITHOUT: np.tile(np.repeat(np.arange(times), n_units), n),
+            }
+            frame = pl.DataFrame({**keys, **{name: array.reshape(-1) for name, array in sums.items()}})
+            if kind.units:
+                at = pl.Series(np.tile(np.arange(n_units), n * times))
+                frame = frame.hstack([units[name].gather(at) for name in kind.units])
+            tables[kind] = frame.lazy()
+        by = [CELL, WITHOUT]
+        plan = self._plan.again(Told(tables, by, self._plan.schema), by)
+        found = plan.groups().select(*by, self._plan.value(self._metric).cast(pl.Float64).alias("value")).collect()
+        if len(tables) > 1 or any(kind.units or kind.grain == "sample" for kind in tables):
+            found = found.sort(by)
+        values: Numbers = found["value"].to_numpy().reshape(-1, times)
+        return values
+
+
+def _has_lost(own: Grid, inside: Grid) -> Numbers:
+    """Where what is left of a cell without a bucket is a difference of rounding."""
+    import numpy as np
+
+    lost = [np.zeros(len(next(iter(own.sums[0].values()))), dtype=bool)]
+    for mine, left in zip(own.sums, inside.sums, strict=True):
+        for name in _floats(mine):
+            whole = np.abs(left[name][:, -1:])
+            is_small = (np.abs(left[name][:, :-1]) <= LOST * whole) & (whole != 0) & (mine[name] != 0)
+            lost.append((is_small | ~np.isfinite(whole)).any(axis=(1, 2)))
+    has_lost: Numbers = np.logical_or.reduce(lost)
+    return has_lost
+
+
+def _has_lost_all(rest: Grid, whole: Grid) -> Numbers:
+    """Where what is left of a group without a cell is one."""
+    import numpy as np
+
+    lost = [np.zeros(len(next(iter(rest.sums[0].values()))), dtype=bool)]
+    for left, every in zip(rest.sums, whole.sums, strict=True):
+        for name in _floats(left):
+            is_small = (np.abs(left[name]) <= LOST * np.abs(every[name])) & (every[name] != 0) & (left[name] != 0)
+            lost.append(is_small.any(axis=(1, 2)))
+    has_lost: Numbers = np.logical_or.reduce(lost)
+    return has_lost
+
+
+def _floats(sums: Mapping[str, Numbers]) -> Iterator[str]:
+    return (name for name, array in sums.items() if array.dtype.kind == "f")

@@ -1,0 +1,104 @@
+"""Contrasts of what cannot be taken off a whole: the lowest, the highest, deviations. The others are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+import polars as pl
+
+from polars_mlmetrics.analysis.bounds import standard_error
+from polars_mlmetrics.analysis.coded import GROUP, Coded
+from polars_mlmetrics.analysis.contrasts import CELL, UNIT, Kind, Told
+from polars_mlmetrics.analysis.interval import unless_noise
+from polars_mlmetrics.engine.partials import Given, Partial
+from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
+
+VALUE, REST, OF_ALL, SIZE, NAMED = (f"{INTERNAL}{name}" for name in ("value", "rest", "of_all", "size", "named"))
+
+OTHERS = -1
+"""The cell of the rows that are in no slice that is looked at."""
+
+
+class Merged:
+    """The differences between cells and the rest of their groups. `sign` is 1 where low values are bad."""
+
+    def __init__(self, coded: Coded, sign: int) -> None:
+        self._coded = coded
+        self._sign = sign
+
+    def of(self, frames: Mapping[Kind, pl.DataFrame], kept: pl.DataFrame) -> pl.DataFrame:
+        """`value`, `rest`, `gap` and `se` of the kept cells of rows that have a GROUP, a CELL and a WITHOUT."""
+        values = self._values(frames, kept).filter(pl.col(CELL) != OTHERS)
+        gap, size = self._sign * (pl.col(REST) - pl.col(VALUE)), pl.col(VALUE).abs() + pl.col(REST).abs()
+        values = values.with_columns(gap.alias("gap"), size.alias(SIZE))
+        is_whole = pl.col(WITHOUT).is_null()
+        whole = values.filter(is_whole).drop(WITHOUT)
+        whole = whole.with_columns(unless_noise(pl.col("gap"), pl.col(SIZE)).alias("gap"))
+        without = values.filter(~is_whole).select(GROUP, CELL, pl.col("gap").alias(OF_ALL))
+        errors = whole.join(without, on=[GROUP, CELL]).group_by(GROUP, CELL).agg(_error().alias("se"))
+        said = [GROUP, CELL, pl.col(VALUE).alias("value"), pl.col(REST).alias("rest"), "gap"]
+        return kept.join(whole.select(said), on=[GROUP, CELL]).join(errors, on=[GROUP, CELL])
+
+    def of_groups(self) -> pl.Series:
+        """The values of whole groups, in no order."""
+        by = [GROUP, CELL, WITHOUT]
+        tables = {
+            kind: self._folded(kind, told.frame.with_columns(pl.lit(None, dtype=pl.Int64).alias(NAMED)))
+            for kind, told in self._coded.told.items()
+        }
+        plan = self._coded.plan.again(Whole(tables, by, self._coded.plan.schema), [GROUP])
+        return plan.groups().select(plan.value(self._coded.metric).cast(pl.Float64)).collect().to_series()
+
+    def _values(self, frames: Mapping[Kind, pl.DataFrame], kept: pl.DataFrame) -> pl.DataFrame:
+        """The values of each cell and of the rest of its group: of all buckets, and without each."""
+        named = kept.select(GROUP, CELL, pl.col(CELL).alias(NAMED))
+        tables = {
+            kind: self._folded(kind, frame.join(named, on=[GROUP, CELL], how="left"))
+            for kind, frame in frames.items()
+        }  # fmt: skip
+        by, schema = [GROUP, CELL, WITHOUT], self._coded.plan.schema
+        source = Told(tables, by, schema)
+        plan, metric = self._coded.plan.again(source, [GROUP, CELL]), self._coded.metric
+        value = plan.value(metric).cast(pl.Float64)
+        without = Replicates(source, [GROUP])
+        # The rest is what is left of a group without the cell: a replicate of replicates.
+        rest = plan.again(Replicates(without, [GROUP, WITHOUT], CELL), by).groups().select(*by, value.alias(REST))
+        own = plan.again(without, by).groups().select(*by, value.alias(VALUE))
+        values, rests = pl.collect_all([own, rest])
+        return values.join(rests, on=by, nulls_equal=True)
+
+    def _folded(self, kind: Kind, frame: pl.DataFrame) -> pl.LazyFrame:
+        """A table at its cells, those that are not named as one."""
+        told = self._coded.told[kind]
+        rows = frame.with_columns(pl.col(NAMED).fill_null(OTHERS).alias(CELL), pl.col(WITHOUT).cast(pl.Int64))
+        if kind.units:
+            rows = rows.join(told.units.with_columns(pl.col(UNIT).cast(pl.Int32)), on=UNIT, how="left")
+        by = [GROUP, CELL, WITHOUT, *kind.units]
+        rows = rows.select(*by, *(each.name for each in told.statistics))
+        if told.is_of_sums:
+            return rows.lazy().group_by(by).agg(pl.col(each.name).sum() for each in told.statistics)
+        [partial] = [each for each in self._coded.plan.asked if Kind.of(each, self._coded.plan.by) == kind]
+        return partial.at(by[:3]).merged(rows.lazy())
+
+
+class Whole(Told):
+    """The same of whole groups."""
+
+    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+        return [(each.merged(self.tables[Kind.of(each, self.by)]), by) for each in asked]
+
+
+def _error() -> pl.Expr:
+    """The standard error of the gap, from the gaps without each bucket."""
+    moved = unless_noise(pl.col(OF_ALL) - pl.col("gap"), pl.col(SIZE))
+    is_known = pl.col(OF_ALL).is_finite().fill_null(False).all() & (pl.len() >= 2)
+    return pl.when(is_known).then(standard_error(pl.len().cast(pl.Float64), (moved * moved).sum()))
+
+
+def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
+    """A difference in standard errors. One that does not vary is as sure as can be."""
+    endless = pl.when(gap > 0).then(inf).when(gap < 0).then(-inf).otherwise(0.0)
+    return pl.when(error > 0).then(ratio(gap, error)).when(error == 0).then(endless)

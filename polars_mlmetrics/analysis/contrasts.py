@@ -191,7 +191,7 @@ class Contrasts:
             tables[kind] = frame.lazy()
         by = [CELL, WITHOUT]
         plan = self._plan.again(Told(tables, by, self._plan.schema), by)
-        found = plan.groups().select(*by, self._plan.value(self._metric).cast(pl.Float64).alias("value")).collect()
+        found = plan.groups().select(*by, plan.value(self._metric).cast(pl.Float64).alias("value")).collect()
         if len(tables) > 1 or any(kind.units or kind.grain == "sample" for kind in tables):
             found = found.sort(by)
         values: Numbers = found["value"].to_numpy().reshape(-1, times)

@@ -1,0 +1,31 @@
+"""Every slice that a search looks at, as a table: for the tests that count them by other means."""
+
+from typing import Any
+
+import polars as pl
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis.asked_slices import query_of
+from polars_mlmetrics.analysis.lattice import PLACE, Lattice
+from polars_mlmetrics.analysis.merged import Merged
+from polars_mlmetrics.analysis.search import Part, Score, Search
+from polars_mlmetrics.analysis.searched import groups_of, read_log
+
+
+def searched(
+    rows: pl.DataFrame, metric: mlm.Metric, features: list[str], depth: int, least: int, score: Score = "gap"
+) -> list[dict[str, Any]]:
+    """What the search knows of each slice of all rows, high values being bad and 0 best; with its `conditions`."""
+    query, _ = query_of(rows, metric, None, 0.05, None, {}, reads_now=True)
+    coded = read_log(query, features, 10, 5, None, 64, (None, None, False))
+    lattice = Lattice(coded, range(len(coded.features)), depth, 64)
+    part = Part.of(coded, list(range(64)), are_half=False)
+    _, wanted = groups_of(coded, least)
+    search = Search(lattice, part, coded.contrasts(-1), Merged(coded, -1), wanted, score, 0.0)
+    found = []
+    for row in search.scores.iter_rows(named=True):
+        _, codes = lattice.codes_of(row[PLACE])
+        asked = [coded.features[place].conditions[code] for place, code in codes.items()]
+        conditions = {condition.feature: condition for condition in asked}
+        found.append({**row, "conditions": conditions})
+    return found

@@ -1,0 +1,284 @@
+"""What may be asked of `find_slices` beside the search itself: scores, confirmation, clusters, states, lists."""
+
+import random
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+
+FEATURES = ["country", "device"]
+
+COLUMNS = [
+    "rank", "slice", "conditions", "depth", "n_samples", "n_rows", "share", "value", "rest", "gap", "low", "high", "p",
+    "p_adjusted", "share_of_harm", "t_search", "parent", "parent_value", "hidden_by", "overlap", "n_clusters",
+    "ci_flag", "n_tested", "plan",
+]  # fmt: skip
+
+
+def log(seed: int = 1, n: int = 3000) -> pl.DataFrame:
+    """Rows whose score is a guess for the Germans on a phone; four samples a user."""
+    draw = random.Random(seed)
+    columns: dict[str, list[Any]] = {
+        "sample": list(range(n)),
+        "country": draw.choices(["DE", "FR", "US", None], k=n),
+        "device": draw.choices(["phone", "tablet", "desk"], k=n),
+        "day": [date(2025, 1, 1) + timedelta(days=draw.randrange(300)) for _ in range(n)],
+        "truth": draw.choices([0, 1], k=n),
+        "noise": [draw.random() for _ in range(n)],
+    }
+    rows = pl.DataFrame(columns).with_columns(
+        user=pl.col("sample") * 7919 % 750, good=pl.col("truth") * 0.4 + pl.col("noise") * 0.6
+    )
+    is_bad = (pl.col("country") == "DE").fill_null(False) & (pl.col("device") == "phone")
+    return rows.with_columns(score=pl.when(is_bad).then("noise").otherwise("good"))
+
+
+def test_the_columns() -> None:
+    table = mlm.find_slices(log(), mlm.f1(), FEATURES, by=pl.lit("all").alias("group"))
+    assert table.columns == ["group", *COLUMNS]
+    said = "3 combinations of features; searched in 32 of 64 buckets, measured in the others"
+    assert table["plan"].unique().to_list() == [f"rows as they are; {said}"]
+
+
+def test_what_is_said_beside_the_gap() -> None:
+    rows = log()
+    table = mlm.find_slices(rows, mlm.accuracy(), FEATURES)
+    first = table.row(0, named=True)
+    assert (first["slice"], first["parent"], first["overlap"]) == ("country=DE, device=phone", "country=DE", 0)
+    half = rows.filter(pl.col("sample").is_in(confirmed(rows)))
+    [parent] = mlm.evaluate(half.filter(country="DE"), mlm.accuracy()).row(0)
+    assert first["parent_value"] == pytest.approx(parent)
+    share, own, rest = first["share"], 1 - first["value"], 1 - first["rest"]
+    assert first["share_of_harm"] == pytest.approx(share * (own - rest) / (share * own + (1 - share) * rest))
+    assert first["n_clusters"] == half.filter(mlm.slice_filter(first)).height
+    second = table.filter(slice="device=phone").row(0, named=True)
+    assert second["hidden_by"] == first["slice"]
+    searched = rows.filter(~pl.col("sample").is_in(confirmed(rows)), device="phone")
+    assert second["overlap"] == pytest.approx(searched.filter(mlm.slice_filter(first)).height / searched.height)
+
+
+def both_values(rows: pl.DataFrame, row: dict[str, Any]) -> tuple[float, float]:
+    """The Brier score of a slice and of the rest."""
+    is_in = mlm.slice_filter(row)
+    value, rest = (mlm.evaluate(rows.filter(some), mlm.brier_score()).item() for some in (is_in, ~is_in))
+    return value, rest
+
+
+def confirmed(rows: pl.DataFrame, by: str = "sample") -> list[Any]:
+    """The samples (or clusters) in odd buckets."""
+    state = mlm.state(rows, mlm.n_rows(), by=pl.col(by).alias("id"), sample=by)
+    return state.filter(pl.col("bucket") % 2 == 1)["id"].to_list()
+
+
+def test_a_slice_that_knows_the_truth_is_flagged() -> None:
+    rows = log().with_columns(is_wrong=pl.col("noise") < 0.1, truth=pl.col("truth").cast(pl.Float64))
+    rows = rows.with_columns(score=pl.when("is_wrong").then(1 - pl.col("truth") * 0.9).otherwise("truth"))
+    table = mlm.find_slices(rows, mlm.mae(), ["is_wrong", "device"])
+    assert table.filter(slice="is_wrong=true").select("ci_flag", "share_of_harm").row(0) == ("leak?", 1.0)
+    assert table.filter(slice="is_wrong=true")["share_of_harm"].to_list() == [1.0]
+
+
+def test_score_is_the_search_or_the_role() -> None:
+    rows = log()
+    plain = mlm.find_slices(rows, mlm.brier_score(), FEATURES)
+    assert_frame_equal(mlm.find_slices(rows, mlm.brier_score(), FEATURES, score="gap"), plain)
+    named = rows.rename({"score": "p"})
+    for given in ("p", pl.col("p")):
+        assert_frame_equal(mlm.find_slices(named, mlm.brier_score(), FEATURES, score=given), plain)
+    bound = mlm.find_slices(named, mlm.brier_score().on(score="p"), FEATURES, score="sliceline", min_samples=20)
+    assert_frame_equal(mlm.find_slices(rows, mlm.brier_score(), FEATURES, score="sliceline", min_samples=20), bound)
+
+
+def test_sliceline_orders_by_its_score() -> None:
+    is_german, is_phone = (pl.col("country") == "DE").fill_null(False), pl.col("device") == "phone"
+    error = pl.when(is_german).then(20.0).otherwise(1.0) * pl.when(is_phone).then(20.0).otherwise(1.0)
+    rows = log().with_columns(truth=0.0, score=error)
+    table = mlm.find_slices(rows, mlm.mae(), FEATURES, score="sliceline", confirm="all", min_samples=20)
+    error, size, n = pl.col("value"), pl.col("n_samples"), rows.height
+    scores = table.select(0.6 * (error / rows["score"].mean() - 1) - 0.4 * (n / size - 1)).to_series()
+    assert scores.len() >= 3
+    assert scores.to_list() == sorted(scores, reverse=True)
+    assert scores.min() > 0  # type: ignore[operator]
+
+
+def test_all_samples_may_confirm() -> None:
+    rows = log()
+    table = mlm.find_slices(rows, mlm.brier_score(), FEATURES, confirm="all")
+    first = table.row(0, named=True)
+    value, rest = both_values(rows, first)
+    assert (first["value"], first["rest"]) == pytest.approx((value, rest))
+    # The surest of all has no other to be compared with: one in a thousand is the least that 999 flips can say.
+    assert first["p_adjusted"] == pytest.approx(0.001)
+    assert table.select("low", "high", "p").null_count().row(0) == (table.height,) * 3
+    assert table["plan"][0].endswith("searched in 64 of 64 buckets, measured in the same")
+
+
+def test_where_nothing_is_bad_sign_flips_say_so() -> None:
+    found = [mlm.find_slices(log(seed), mlm.brier_score(), FEATURES, score="good", confirm="all") for seed in range(5)]
+    assert sum((table["p_adjusted"] <= 0.05).any() for table in found) <= 1
+
+
+def test_clusters_are_what_is_parted() -> None:
+    rows = log()
+    table = mlm.find_slices(rows, mlm.brier_score(), FEATURES, cluster="user")
+    first = table.row(0, named=True)
+    half = rows.filter(pl.col("user").is_in(confirmed(rows, "user")))
+    inside = half.filter(mlm.slice_filter(first))
+    assert first["n_clusters"] == inside["user"].n_unique()
+    assert first["value"] == pytest.approx(mlm.evaluate(inside, mlm.brier_score()).item())
+
+
+@pytest.mark.parametrize("metric", [mlm.f1(), mlm.f1(average="macro"), mlm.roc_auc(bins=10)], ids=str)
+def test_a_state_gives_what_its_log_gives(metric: mlm.Metric) -> None:
+    rows = log().with_columns(model=pl.col("sample") % 2, label=pl.col("user") % 3)
+    state = mlm.state(rows, metric, mlm.n_samples(), mlm.n_rows(), by=["model", *FEATURES])
+    right = mlm.find_slices(rows, metric, FEATURES, by="model").drop("plan")
+    assert_frame_equal(mlm.find_slices(state, metric, FEATURES, by="model").drop("plan"), right, rel_tol=1e-9)
+
+
+def test_a_state_may_not_know_its_rows() -> None:
+    rows = log().with_columns(sample=pl.col("sample") % 1500, label=pl.col("user"))
+    rows = rows.with_columns(pl.col(FEATURES).first().over("sample"))
+    metric = mlm.label_ranking_average_precision()
+    state = mlm.state(rows, metric, mlm.n_samples(), by=FEATURES)
+    found, right = (mlm.find_slices(frame, metric, ["device"], k=3) for frame in (state, rows))
+    assert found["n_rows"].null_count() == found.height
+    others = ["n_rows", "overlap", "plan"]
+    assert_frame_equal(found.drop(others), right.drop(others), rel_tol=1e-9)
+
+
+def tagged() -> pl.DataFrame:
+    tags = {"phone": ["mobile", "small", "mobile"], "tablet": ["mobile"], "desk": []}
+    lists = pl.DataFrame(
+        {"device": list(tags), "tags": list(tags.values())}, schema_overrides={"tags": pl.List(pl.String)}
+    )
+    rows = log().join(lists, on="device", maintain_order="left")
+    return rows.with_columns(tags=pl.when(pl.col("sample") % 9 > 0).then("tags"))
+
+
+def test_of_lists_each_value_is_a_slice() -> None:
+    rows = tagged()
+    table = mlm.find_slices(rows, mlm.brier_score(), ["tags", "country"])
+    first = table.row(0, named=True)
+    assert (first["slice"], first["hidden_by"]) == ("tags has small, country=DE", None)
+    assert table.filter(slice="tags has mobile, country=DE").height == 1
+    half = rows.filter(pl.col("sample").is_in(confirmed(rows)))
+    for row in table.iter_rows(named=True):
+        assert rows.filter(mlm.slice_filter(row)).height == row["n_rows"]
+        assert (row["value"], row["rest"]) == pytest.approx(both_values(half, row))
+
+
+def test_lists_may_be_empty_or_lacking() -> None:
+    rows = tagged().with_columns(score=pl.when(pl.col("tags").list.len() == 0).then("noise").otherwise("good"))
+    table = mlm.find_slices(rows, mlm.brier_score(), ["tags"], k=1)
+    assert table["slice"][0] == "tags=[]"
+    assert rows.filter(mlm.slice_filter(table[:1]))["tags"].list.len().unique().to_list() == [0]
+    rows = rows.with_columns(score=pl.when(pl.col("tags").is_null()).then("noise").otherwise("good"))
+    table = mlm.find_slices(rows, mlm.brier_score(), ["tags"], k=1)
+    assert (table["slice"][0], rows.filter(mlm.slice_filter(table[:1]))["tags"].null_count()) == ("tags=null", 334)
+
+
+def test_dates_are_ranges() -> None:
+    rows = log().with_columns(score=pl.when(pl.col("day") >= date(2025, 9, 1)).then("noise").otherwise("good"))
+    row = mlm.find_slices(rows, mlm.brier_score(), ["day"], k=1).row(0, named=True)
+    assert row["slice"] == "day >= 2025-09-01"
+    assert rows.filter(mlm.slice_filter(row))["day"].min() == date(2025, 9, 1)
+
+
+def test_where_a_new_model_is_worse_than_an_old_one() -> None:
+    pairs = pl.concat(
+        [log().with_columns(model=pl.lit("new")), log().with_columns(model=pl.lit("old"), score=pl.col("good"))]
+    )
+    new, old = (mlm.f1().filter(pl.col("model") == name) for name in ("new", "old"))
+    first = mlm.find_slices(pairs, (new - old).alias("change"), FEATURES, worse="low").row(0, named=True)
+    assert (first["slice"], first["n_samples"], first["n_rows"]) == ("country=DE, device=phone", 247, 494)
+
+
+@pytest.mark.parametrize("metric", [mlm.f1(), mlm.label_ranking_average_precision(), mlm.pearson()], ids=str)
+def test_passes_change_nothing(metric: mlm.Metric, tmp_path: Path) -> None:
+    rows = log(2, 1500).join(pl.DataFrame({"label": ["a", "b"]}), how="cross")
+    is_b = pl.col("label") == "b"
+    turned = (pl.when(is_b).then(1 - pl.col(name)).otherwise(name).alias(name) for name in ("score", "truth"))
+    rows = rows.with_columns(turned)
+    rows.write_parquet(tmp_path / "log.parquet")
+    at_once = mlm.find_slices(rows, metric, FEATURES).drop("plan")
+    scan = pl.scan_parquet(tmp_path / "log.parquet")
+    in_parts = mlm.find_slices(scan, metric, FEATURES, passes=3, progress=False)
+    assert in_parts["plan"].str.contains("in passes").all()
+    assert at_once.height
+    assert_frame_equal(in_parts.drop("plan"), at_once, rel_tol=1e-9)
+
+
+def test_a_feature_without_large_values_is_left_out() -> None:
+    rows = log().with_columns(pl.col("sample").cast(pl.String).alias("id"))
+    with pytest.warns(UserWarning, match="have no value with enough samples, and are left out: id"):
+        table = mlm.find_slices(rows, mlm.brier_score(), ["device", "id"], top=100_000)
+    assert_frame_equal(table.drop("plan"), mlm.find_slices(rows, mlm.brier_score(), ["device"]).drop("plan"))
+
+
+def find(metric: Any = None, features: Any = "device", rows: Any = None, **asked: Any) -> object:
+    return mlm.find_slices(
+        log(1, 300) if rows is None else rows, mlm.f1() if metric is None else metric, features, **asked
+    )
+
+
+def one_user_has_most() -> pl.DataFrame:
+    return log().with_columns(user=pl.when(pl.col("sample") % 2 == 0).then("sample").otherwise(-1))
+
+
+CALLS: dict[str, Callable[[], object]] = {
+    "score='gap' may be the column 'gap' or what slices are searched by": lambda: find(
+        rows=log(1, 300).rename({"score": "gap"}), score="gap"
+    ),
+    "score column 'slicelin' is not in the table": lambda: find(score="slicelin"),
+    "confirm is 'half' or 'all', not 'none'": lambda: find(confirm="none"),
+    "(dominant_cluster): sign flips would be wrong": lambda: find(
+        mlm.brier_score(), rows=one_user_has_most(), confirm="all", cluster="user"
+    ),
+    "pearson is made of what cannot be taken off a whole": lambda: find(mlm.pearson(), confirm="all"),
+    "put mlm.n_samples() among its metrics": lambda: find(rows=mlm.state(log(), mlm.f1(), by="device")),
+    "needs 32 buckets, and this state has 16": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device", buckets=16)
+    ),
+    "this state has no buckets": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device", buckets=0)
+    ),
+    "'device' is not a by column of the state": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="country")
+    ),
+    "samples lie in several values of 'device': a slice of this state": lambda: find(
+        rows=mlm.state(log().with_columns(pl.col("sample") // 2), mlm.f1(), mlm.n_samples(), by="device")
+    ),
+    "sample= cannot be given for a state": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), sample="user"
+    ),
+    "passes= is for a log": lambda: find(rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), passes=2),
+    "pass worse='low' or worse='high'": lambda: find(mlm.f1() - mlm.accuracy()),
+    "memory= works only with passes='auto'": lambda: find(memory="1 GB"),
+    "cluster column 'usr' is not in the table": lambda: find(cluster="usr"),
+    "feature 'deep' is List(List(Int64))": lambda: find(
+        features="deep", rows=log(1, 300).with_columns(deep=pl.lit([[1]]))
+    ),
+    "which is too many: look at fewer features, or pass a smaller depth=": lambda: find(
+        mlm.f1(average="macro"), ["a", "b"], many_labels()
+    ),
+}  # fmt: skip
+
+
+def many_labels() -> pl.DataFrame:
+    ids = pl.int_range(pl.len())
+    rows = log(1, 40_000).with_columns(label=ids * 7919 % 5000)
+    return rows.with_columns(a=(ids * 31 % 97 % 10).cast(pl.String), b=(ids * 17 % 89 % 10).cast(pl.String))
+
+
+@pytest.mark.parametrize("message", CALLS)
+def test_what_is_wrong_is_said(message: str) -> None:
+    with pytest.raises(mlm.MetricError, match=re.escape(message)):
+        CALLS[message]()

@@ -1,0 +1,143 @@
+"""The search of `find_slices` knows of every slice what others find: SQL, SliceLine, DivExplorer's definition."""
+
+import random
+from itertools import combinations, product
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from sliceline.slicefinder import Slicefinder
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.engine.state_table import bucket_of
+from tests.searched_slices import searched
+
+
+def table(seed: int) -> tuple[pl.DataFrame, list[str]]:
+    """A small log of two to four features with few values, null among them."""
+    draw = random.Random(seed)
+    n, names = draw.randrange(150, 500), [f"f{i}" for i in range(draw.randrange(2, 5))]
+    values: dict[str, list[Any]] = {name: draw.choices([*"abcd"[: draw.randrange(2, 5)], None], k=n) for name in names}
+    rows = pl.DataFrame({"sample": range(n), **values, "truth": draw.choices([0, 1], k=n)})
+    return rows.with_columns(score=pl.Series([draw.random() for _ in range(n)])), names
+
+
+def mostly_proofs(count: int, stay: int) -> list[Any]:
+    """Seeds, of which some stay in `make test`."""
+    return [seed if seed < stay else pytest.param(seed, marks=pytest.mark.proof) for seed in range(count)]
+
+
+Slices = dict[frozenset[Any], tuple[int, float, float]]
+
+
+def by_cube(rows: pl.DataFrame, names: list[str], depth: int, least: int) -> Slices:
+    """By SQL: how many samples each slice has, its mean loss and that of the rest, where both are large enough."""
+    log = rows.with_columns(
+        bucket_of(["sample"], rows.schema, 64)[0].alias("bucket"), loss=(pl.col("score") - pl.col("truth")).abs()
+    )
+    columns = ", ".join(names)
+    flags = ", ".join(f"grouping({name})" for name in names)
+    query = f"select {columns}, {flags}, count(*), sum(loss), count(distinct bucket) from log group by cube ({columns})"
+    found = duckdb.sql(query).fetchall()
+    k = len(names)
+    [(n, total)] = [row[2 * k : 2 * k + 2] for row in found if all(row[k : 2 * k])]
+    assert log.height == n
+    slices = {}
+    for row in found:
+        size, loss, buckets = row[2 * k :]
+        told = frozenset((name, row[i]) for i, name in enumerate(names) if not row[k + i])
+        if 1 <= len(told) <= depth and min(size, n - size) >= least and buckets >= 10:
+            slices[told] = (size, loss / size, (total - loss) / (n - size))
+    return slices
+
+
+def told(row: dict[str, Any]) -> frozenset[Any]:
+    return frozenset((name, each.values[0] if each.kind == "is" else None) for name, each in row["conditions"].items())
+
+
+@pytest.mark.parametrize("seed", mostly_proofs(200, 8))
+def test_every_slice_is_what_sql_says(seed: int) -> None:
+    rows, names = table(seed)
+    depth, least = 1 + seed % 3, 10 + seed % 7
+    found = {told(row): row for row in searched(rows, mlm.mae(), names, depth, least)}
+    right = by_cube(rows, names, depth, least)
+    assert found.keys() == right.keys()
+    for key, (size, value, rest) in right.items():
+        assert found[key]["n_samples"] == size
+        # Sums in another order.
+        assert (found[key]["value"], found[key]["rest"]) == pytest.approx((value, rest), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", mostly_proofs(50, 3))
+def test_scores_are_those_of_sliceline(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    n, n_features = int(draw.integers(300, 2000)), int(draw.integers(2, 6))
+    codes = np.column_stack([draw.integers(0, draw.integers(2, 8), n) for _ in range(n_features)])
+    is_bad = (codes[:, 0] == 1) & (codes[:, 1] == 0)
+    errors = draw.exponential(size=n) * np.where(is_bad, 40.0, 1.0) * np.where(codes[:, -1] == 1, 10.0, 1.0)
+    least, depth, k = int(draw.integers(5, 40)), int(draw.integers(1, 4)), int(draw.integers(1, 20))
+    finder = Slicefinder(alpha=0.6, k=k, max_l=depth, min_sup=least, verbose=False).fit(codes, errors)
+    theirs = sorted((each["slice_score"] for each in finder.top_slices_statistics_), reverse=True)[:k]
+    names = [f"f{i}" for i in range(n_features)]
+    rows = pl.DataFrame(dict(zip(names, codes.T, strict=True))).with_columns(truth=0.0, score=pl.Series(errors))
+    found = searched(rows.with_row_index("sample"), mlm.mae(), names, depth, least, "sliceline")
+    ours = sorted((row["score"] for row in found if row["score"] > 0), reverse=True)[:k]
+    assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_support_and_divergence_are_those_of_the_definition(seed: int) -> None:
+    """DivExplorer's: the share of the rows, and the value less that of all rows."""
+    rows, names = table(1000 + seed)
+    correct = (rows["score"] > 0.5).to_numpy() == rows["truth"].to_numpy().astype(bool)
+    found = {told(row): row for row in searched(rows, mlm.accuracy(), names, 2, 20)}
+    assert found
+    values = {name: rows[name].to_list() for name in names}
+    seen = 0
+    for some in [each for size in (1, 2) for each in combinations(names, size)]:
+        for items in product(*(dict.fromkeys(values[name]) for name in some)):
+            asked = list(zip(some, items, strict=True))
+            is_in = np.array([all(values[name][i] == value for name, value in asked) for i in range(rows.height)])
+            row = found.get(frozenset(asked))
+            if row is not None:
+                seen += 1
+                assert row["n_samples"] / rows.height == pytest.approx(is_in.mean(), abs=1e-9)
+                divergence = correct[is_in].mean() - correct.mean()
+                assert row["value"] - correct.mean() == pytest.approx(divergence, abs=1e-9)
+    assert seen == len(found)
+
+
+def log(seed: int, n: int) -> pl.DataFrame:
+    draw = np.random.default_rng(seed)
+    columns = {"a": draw.choice([*"xyz"], n), "b": draw.choice([*"pqrs"], n), "c": draw.normal(size=n)}
+    rows = pl.DataFrame({"sample": range(n), **columns, "truth": draw.integers(0, 2, n), "noise": draw.random(n)})
+    return rows.with_columns(score=pl.col("truth") * 0.4 + pl.col("noise") * 0.6)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("metric", [mlm.log_loss(), mlm.f1()], ids=str)
+def test_where_nothing_is_bad_few_runs_report_any(metric: mlm.Metric) -> None:
+    found = [mlm.find_slices(log(seed, 1500), metric, ["a", "b", "c"]) for seed in range(300)]
+    assert sum((table["p_adjusted"] <= 0.05).any() for table in found) <= 15
+
+
+@pytest.mark.proof
+def test_planted_slices_stand_first() -> None:
+    """Three of them, of 3,000 samples."""
+    planted = [{"a": "x", "b": "p"}, {"a": "y", "b": "q"}, {"a": "z", "b": "r"}]
+    runs = []
+    for seed in range(40):
+        rows = log(seed, 3000)
+        is_bad = pl.any_horizontal((pl.col("a") == each["a"]) & (pl.col("b") == each["b"]) for each in planted)
+        rows = rows.with_columns(score=pl.when(is_bad).then("noise").otherwise("score"))
+        found = mlm.find_slices(rows, mlm.f1(), ["a", "b", "c"]).filter(pl.col("hidden_by").is_null())
+        first = {
+            tuple(sorted(row))
+            for row in (
+                [(c["feature"], c["values"][0]) for c in cs if c["values"]] for cs in found["conditions"].head(3)
+            )
+        }
+        runs.append(first == {tuple(sorted(each.items())) for each in planted})
+    assert sum(runs) >= 0.85 * len(runs)

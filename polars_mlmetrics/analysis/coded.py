@@ -75,8 +75,6 @@ class Coded:
     metric: Node
     said: str
     """How it was read, in words."""
-    has_rows: bool = True
-    """Whether rows are counted: of a state it may be samples alone."""
 
     @property
     def codes(self) -> list[str]:

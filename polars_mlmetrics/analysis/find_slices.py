@@ -267,7 +267,7 @@ class Table:
             pl.int_range(1, pl.len() + 1).over(GROUP).alias("rank"),
             ratio(pl.col("n_samples"), pl.col(WHOLE)).alias("share"),
             pl.col("t_of_search").alias("t_search"),
-            (pl.col(N_ROWS) if self._coded.has_rows else pl.lit(None)).alias("n_rows"),
+            pl.col(N_ROWS).alias("n_rows"),
             pl.col(N_TESTED).alias("n_tested"),
             pl.lit(self._found.said).alias("plan"),
         )

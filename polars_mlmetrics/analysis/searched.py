@@ -54,8 +54,7 @@ def read_state(query: Query, source: StateRows, names: Sequence[str], top: int, 
     by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
     keys = [*by, *columns, WITHOUT]
     (metric,) = query.metrics
-    counts, has_rows = _counts_of_state(query, source, by, keys)
-    counts = counts.rename(columns)
+    counts = _counts_of_state(query, source, by, keys).rename(columns)
     plan = Plan(source, keys, query.readings)
     plan.value(metric)
     asked = {Kind.of(each, keys): each for each in plan.asked}
@@ -66,10 +65,10 @@ def read_state(query: Query, source: StateRows, names: Sequence[str], top: int, 
     named = [*(table.rename(columns) for table in tables), counts]
     coded = [in_groups(table.with_columns(codes).drop(names), groups, by) for table in named]
     told = {kind: told_of(kind, each, table) for (kind, each), table in zip(asked.items(), coded, strict=False)}
-    return Coded(groups, features, told, coded[-1], None, plan, metric, "a state", has_rows)
+    return Coded(groups, features, told, coded[-1], None, plan, metric, "a state")
 
 
-def _counts_of_state(query: Query, source: StateRows, by: list[str], keys: list[str]) -> tuple[pl.DataFrame, bool]:
+def _counts_of_state(query: Query, source: StateRows, by: list[str], keys: list[str]) -> pl.DataFrame:
     """How many rows and samples a state has at its keys. Samples must be whole in every group, so in every slice."""
     (metric,) = query.metrics
     samples, rows = (each.tree.on_the_rest(query.bound) for each in (n_samples(), n_rows()))
@@ -81,10 +80,8 @@ def _counts_of_state(query: Query, source: StateRows, by: list[str], keys: list[
         if why is not None:
             raise StateError(f"{why}: a slice of this state may hold a part of a sample. Use find_slices on the log.")
     plan = Plan(source, keys, query.readings)
-    n_of = plan.value(samples)
-    can_count = all(plan.can_answer(measure) for measure in rows.measures())
-    sizes = [n_of.alias(N_SAMPLES), (plan.value(rows) if can_count else n_of).alias(N_ROWS)]
-    return plan.groups().select(*keys, *sizes).collect(), can_count
+    sizes = [plan.value(samples).alias(N_SAMPLES), plan.value(rows).alias(N_ROWS)]
+    return plan.groups().select(*keys, *sizes).collect()
 
 
 def groups_of(coded: Coded, least: int | None) -> tuple[pl.Series, pl.Series]:

@@ -154,6 +154,17 @@ def test_a_state_gives_what_its_log_gives_of_metrics_of_samples() -> None:
     assert_frame_equal(found, right, rel_tol=1e-9)
 
 
+def test_groups_of_metrics_of_samples_are_searched_by_themselves() -> None:
+    rows = log().with_columns(sample=pl.col("sample") % 1500, label=pl.col("user"))
+    rows = rows.with_columns(pl.col(FEATURES).first().over("sample"), model=pl.lit("old"))
+    newer = rows.with_columns(model=pl.lit("new"), score=pl.col("noise"))
+    metric = mlm.label_ranking_average_precision()
+    alone = mlm.find_slices(rows, metric, ["device"]).drop("plan")
+    both = mlm.find_slices(pl.concat([rows, newer]), metric, ["device"], by="model").drop("plan")
+    assert alone.height
+    assert_frame_equal(both.filter(model="old").drop("model"), alone, rel_tol=1e-9)
+
+
 def tagged() -> pl.DataFrame:
     tags = {"phone": ["mobile", "small", "mobile"], "tablet": ["mobile"], "desk": []}
     lists = pl.DataFrame(

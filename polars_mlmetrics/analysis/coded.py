@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.analysis import contrasts
 from polars_mlmetrics.analysis.contrasts import UNIT, Contrasts, Kind
 from polars_mlmetrics.analysis.features import Feature
 from polars_mlmetrics.data.frames import Names, column_names
@@ -142,7 +143,8 @@ class Reader:
         """The log, read now."""
         source, (metric,) = source_of(self._query, self._passes), self._query.metrics
         as_rows = not self._passes and self._n_rows() < SHRINKS * self._packs.cells
-        plan = Plan(source, self._keys, self._query.readings)
+        # Of no source yet: rows would have one number for several keys, which are needed here.
+        plan = Plan(contrasts.Told({}, self._keys, self._query.schema), self._keys, self._query.readings)
         plan.value(metric)
         asked = {Kind.of(each, self._keys): each for each in plan.asked}
         tables = [self._table(source, each, as_rows=as_rows) for each in asked.values()]

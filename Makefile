@@ -12,6 +12,7 @@ PACKAGE := .venv/package.stamp
 DEV := .venv/dev.stamp
 DOCS := .venv/docs.stamp
 BENCH := .venv/bench.stamp
+SPARK := .venv/spark.stamp
 SETUP := pyproject.toml constraints.txt .ci/install
 
 .DEFAULT_GOAL := help
@@ -28,7 +29,7 @@ demo: $(PACKAGE) ## show what the library does, on a log of its own
 test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to pytest)
 	@POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not proof" $(ARGS)
 
-proofs: $(DEV) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
+proofs: $(DEV) $(SPARK) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
 	@$(BIN)/python -m pytest -n 2 -m proof $(ARGS)
 
 check: $(DEV) ## lint, formatting, types
@@ -61,6 +62,11 @@ $(PACKAGE): $(SETUP)
 $(DEV): $(SETUP)
 	@echo "Setting up .venv for development ..."
 	@.ci/install --group dev
+	@touch $@ $(PACKAGE)
+
+$(SPARK): $(SETUP)
+	@echo "Setting up .venv for Spark ..."
+	@.ci/install --group spark
 	@touch $@ $(PACKAGE)
 
 $(DOCS): $(SETUP)

@@ -43,7 +43,9 @@ from polars_mlmetrics.metrics import *
 from polars_mlmetrics.metrics.targets import average_score, flattened
 from polars_mlmetrics.query.groupings import cube, rollup
 from polars_mlmetrics.states.files import scan_states, write_state
+from polars_mlmetrics.states.fold import Fold
 from polars_mlmetrics.states.folder import update_states
+from polars_mlmetrics.states.partial import partial
 from polars_mlmetrics.states.state import compact, state
 from polars_mlmetrics.version import VERSION
 
@@ -54,6 +56,7 @@ __all__ = [
     "Average",
     "ColumnError",
     "FileError",
+    "Fold",
     "Metric",
     "MetricError",
     "NameCollisionError",
@@ -85,6 +88,7 @@ __all__ = [
     "gate",
     "listed_type",
     "metric",
+    "partial",
     "profile",
     "raise_for",
     "ratio",

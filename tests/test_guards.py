@@ -200,10 +200,15 @@ def forbidden(tree: ast.AST) -> list[tuple[int, str]]:
     return modules + [call for call in called(tree) if call[1] in FORBIDDEN]
 
 
+READ_PLANS = ("written.py", "fold.py", "spark.py")
+"""The last two read plans that the same call has made, in the process that it has sent them to: `test_partial.py` says
+that there is no Python in one."""
+
+
 @every_file
 def test_nothing_calls_back_into_python_or_runs_what_it_reads(file: Path) -> None:
     found = [name for _, name in forbidden(ast.parse(file.read_text()))]
-    assert found == (["deserialize"] if file.name == "written.py" else [])
+    assert found == (["deserialize"] if file.name in READ_PLANS else [])
 
 
 def test_only_plain_expressions_are_read_from_a_state() -> None:

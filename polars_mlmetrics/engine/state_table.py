@@ -125,6 +125,12 @@ class StateTable(Asked):
         return next(iter(self._labels), None)
 
     @property
+    def samples(self) -> list[tuple[str, ...]]:
+        """The columns of the samples that must be whole in the rows, of every metric that looks into one."""
+        of_rows = [recorder for recorder, _ in self._of_rows if recorder.is_of_whole_samples]
+        return list(dict.fromkeys(recorder.measure.table.sample for recorder in (*of_rows, *self._of_samples)))
+
+    @property
     def has_bins(self) -> bool:
         """Whether there are statistics of bins."""
         return any(recorder.run_rows for recorder, _ in self._of_rows)

@@ -130,16 +130,7 @@ class StateOf:
 
     def table(self, passes: Passes | None) -> pl.LazyFrame:
         """The state."""
-        query, names = self.query, self._key_names()
-        cluster = self.buckets["cluster"] if self.buckets else ()
-        plan = StateTable(source_of(query, passes), names, query.readings, cluster)
-        for metric in query.metrics:
-            plan.value(metric)
-        if self.between is not None:
-            plan.value(count_of_samples(query))
-        # Samples are counted where they are folded anyway, which all metrics together decide.
-        for metric in query.metrics:
-            ask_counts(metric, plan)
+        plan, names = self.planned(passes), self._key_names()
         contents = self._contents(plan)
         _check_names(contents)
         table = plan.table()
@@ -147,6 +138,20 @@ class StateOf:
         names = names | {BIN: "bin"} | ({} if contents.label is None else {contents.label: "label"})
         named = table.rename({column: name for column, name in names.items() if column in there})
         return _in_order(with_sources(named, self.sources), contents)
+
+    def planned(self, passes: Passes | None) -> StateTable:
+        """The partials of the state, with all that its metrics need."""
+        query = self.query
+        cluster = self.buckets["cluster"] if self.buckets else ()
+        plan = StateTable(source_of(query, passes), self._key_names(), query.readings, cluster)
+        for metric in query.metrics:
+            plan.value(metric)
+        if self.between is not None:
+            plan.value(count_of_samples(query))
+        # Samples are counted where they are folded anyway, which all metrics together decide.
+        for metric in query.metrics:
+            ask_counts(metric, plan)
+        return plan
 
     def _key_names(self) -> dict[str, str]:
         """The names that the by columns and the bucket have in the state."""

@@ -1,0 +1,359 @@
+"""Spark: states of the partitions of a DataFrame, or of parquet files, joined here.
+
+What is sent out is the plan of a state as bytes, and code that needs Polars and pyarrow and not this package. What
+comes back is one cell of bytes for each partition.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Unpack
+
+import polars as pl
+
+from polars_mlmetrics.analysis.confidence import Level
+from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.analysis.question import confidence_of
+from polars_mlmetrics.data.files import found_files
+from polars_mlmetrics.data.frames import Names
+from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError
+from polars_mlmetrics.formula.targets import OverTargets
+from polars_mlmetrics.metrics.decisions import n_samples
+from polars_mlmetrics.query.buckets import BUCKETS
+from polars_mlmetrics.query.groupings import stacked
+from polars_mlmetrics.query.query import Keys, Query, listed
+from polars_mlmetrics.query.results import names_of
+from polars_mlmetrics.states.fold import ROWS, Fold, runner
+from polars_mlmetrics.states.joined import joined
+from polars_mlmetrics.states.partial import partial, whole_in
+from polars_mlmetrics.states.state import state as state_of
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import functions as sf
+    from pyspark.sql.pandas.types import to_arrow_type
+except ImportError as error:
+    raise ImportError(f"{error}: pip install 'polars-mlmetrics[spark]'") from error
+
+CELLS = "place string, number int, problem string, state binary"
+"""What comes back: of which partition, of which fold, what went wrong there, and the state."""
+
+REMOTE = "Read it with Spark: mlm.spark.evaluate(spark.read.parquet(url), ...)."
+
+
+def state(
+    log: Any,
+    *metrics: pl.Expr | Sequence[pl.Expr],
+    by: Keys | None = None,
+    buckets: int = BUCKETS,
+    cluster: Names = None,
+    whole_samples: bool = False,
+    **roles: Unpack[Roles],
+) -> pl.DataFrame:
+    """Fold a log in Spark into a state, as `polars_mlmetrics.state` does here.
+
+    Parameters
+    ----------
+    log
+        A Spark DataFrame (classic or Connect). Or parquet files that every executor has under the same path: a path, a
+        folder, a pattern or a list of them; Polars then reads them there.
+    *metrics, by, buckets, cluster, **roles
+        As in `state`. A timestamp is in UTC, whatever the time zone of the session.
+    whole_samples
+        Whether all rows of a sample are in one partition, or one file, already. If not, and a metric looks into
+        samples, the rows of a DataFrame are moved so that it is so; files are refused.
+    """
+    source = _source_of(log)
+    [found] = source.states([Asked(metrics, by, buckets, cluster, roles)], whole=whole_samples)
+    return found
+
+
+def evaluate(
+    log: Any,
+    *metrics: pl.Expr | Sequence[pl.Expr],
+    by: Keys | None = None,
+    slices: Sequence[Keys] | None = None,
+    min_samples: int | None = None,
+    tidy: bool = False,
+    ci: Level | None = None,
+    cluster: Names = None,
+    whole_samples: bool = False,
+    **roles: Unpack[Roles],
+) -> pl.DataFrame:
+    """Work out metrics of a log in Spark, as `polars_mlmetrics.evaluate` does here.
+
+    What needs all rows of a group at once (exact curves, medians, plain expressions) is refused, as in `state`. A tidy
+    table has `n_samples` if a metric looks into samples, and no `n_split`.
+
+    Parameters
+    ----------
+    log, whole_samples
+        As in `state`.
+    *metrics, by, slices, min_samples, tidy, ci, cluster, **roles
+        As in `polars_mlmetrics.evaluate`.
+    """
+    source = _source_of(log)
+    empty = pl.LazyFrame(schema=source.schema)
+    query = Query.read(empty, metrics, by, slices, roles)
+    confidence_of(empty, ci, cluster, roles)
+    columns = names_of(query.order, tidy=tidy, ci=ci is not None)
+    query.check_names(columns)
+    # One state for each grouping: a sample that lies in several slices is a unit of its own in each.
+    groupings = [[], *(listed(keys) for keys in slices or () if listed(keys))]
+    keys_of = [_as_keys([*listed(by), *keys]) for keys in groupings]
+    asked = metrics if min_samples is None else [*metrics, n_samples().alias("samples of a group")]
+    buckets, targets = 0 if ci is None else BUCKETS, _targets(query)
+    states = source.states(
+        [Asked(asked, [*keys, *targets], buckets, cluster, roles) for keys in keys_of], whole=whole_samples
+    )
+    found = {tuple(key.column for key in keys): place for place, keys in enumerate(query.groupings)}
+
+    def of_grouping(by: list[str]) -> pl.LazyFrame:
+        place = found[tuple(by[len(query.by) :])]
+        names = [key.meta.output_name() for key in keys_of[place]]
+        table = finish(states[place], *metrics, by=names, min_samples=min_samples, tidy=tidy, ci=ci)
+        return table.lazy().rename(dict(zip(names, by, strict=True)))
+
+    return stacked(query, of_grouping, columns, in_order=True).collect()
+
+
+def _as_keys(keys: Sequence[str | pl.Expr]) -> list[pl.Expr]:
+    """Keys under names that a state can have, whatever their own."""
+    columns = [pl.col(key) if isinstance(key, str) else key for key in keys]
+    return [column.alias(f"key {place}") for place, column in enumerate(columns)]
+
+
+def _targets(query: Query) -> list[str]:
+    """The columns of targets, which a state must have as keys; of labels it has them anyway."""
+    means = [mean for metric in query.metrics for mean in metric.walk() if isinstance(mean, OverTargets)]
+    named = [mean for mean in means if any(m.table.label != mean.column for m in mean.measures())]
+    return list(dict.fromkeys(mean.column for mean in named))
+
+
+class Asked(NamedTuple):
+    """A state that is asked for."""
+
+    metrics: Sequence[Any]
+    by: Keys | None
+    buckets: int
+    cluster: Names
+    roles: Mapping[str, Any]
+
+    def fold(self, schema: pl.Schema) -> Fold:
+        """It as a fold."""
+        return partial(schema, *self.metrics, by=self.by, buckets=self.buckets, cluster=self.cluster, **self.roles)
+
+    def plan(self, log: pl.LazyFrame) -> bytes:
+        """It as the plan of a log."""
+        found = state_of(log, *self.metrics, by=self.by, buckets=self.buckets, cluster=self.cluster, **self.roles)
+        return found.serialize()
+
+
+def _source_of(log: Any) -> _Rows | _Files:
+    if isinstance(log, DataFrame):
+        return _Rows(log)
+    if isinstance(log, str | os.PathLike | list | tuple):
+        return _Files([file.path.absolute().as_posix() for file in found_files(log, instead=REMOTE)])
+    raise ParameterError(
+        f"mlm.spark takes a Spark DataFrame or paths, not a {type(log).__name__}: for a Polars frame use mlm.evaluate."
+    )
+
+
+# -- a DataFrame -------------------------------------------------------------------------------------------------------
+
+
+class _Rows:
+    """The rows of a Spark DataFrame."""
+
+    def __init__(self, log: DataFrame) -> None:
+        self._log = log
+        self._types = _arrow_types(log)
+        # A type that Arrow lacks is not one to ask for; other columns can be read.
+        readable = pa.schema([(name, dtype) for name, dtype in self._types.items() if dtype is not None])
+        known = pl.DataFrame(readable.empty_table()).schema
+        self.schema = pl.Schema({name: known.get(name, pl.Object()) for name in self._types})
+
+    def states(self, asked: Sequence[Asked], *, whole: bool) -> list[pl.DataFrame]:
+        folds = [each.fold(self.schema) for each in asked]
+        rows, columns = self._rows(folds, whole=whole)
+        target = pa.schema([(name, self._types[name]) for name in columns])
+        run = _on_rows([(fold.plan, fold.place) for fold in folds], target, ROWS)
+        cells = _cells(rows.mapInArrow(_checked(run, pl.__version__), CELLS))
+        return [joined(cells.get(number, []), fold.empty) for number, fold in enumerate(folds)]
+
+    def _rows(self, folds: Sequence[Fold], *, whole: bool) -> tuple[DataFrame, list[str]]:
+        """The columns that are read, and the samples whole in partitions where that is needed."""
+        names = list(self._types)
+        read = list(dict.fromkeys(name for fold in folds for name in fold.columns))
+        # By place: Spark takes a dot in a name for a path, and capitals for small letters.
+        numbered = {name: f"c{place}" for place, name in enumerate(names)}
+        rows = self._log.toDF(*numbered.values()).select(*(numbered[name] for name in read))
+        split = whole_in([fold.whole for fold in folds if fold.whole])
+        if not split or whole:
+            return rows, read
+        sample = [sf.col(numbered[name]) for name in split]
+        known = sf.lit(True)
+        for column in sample:
+            known = known & column.isNotNull()
+        # Rows without a sample are of none: together they would be one partition. A hash is the same at a second try.
+        anywhere = sf.xxhash64(*(numbered[name] for name in read if self._can_hash(name)))
+        return rows.repartition(sf.when(known, sf.xxhash64(*sample)).otherwise(anywhere)), read
+
+    def _can_hash(self, name: str) -> bool:
+        return not pa.types.is_map(self._types[name])
+
+
+def _arrow_types(log: DataFrame) -> dict[str, pa.DataType | None]:
+    """The types in which the columns of a DataFrame come; None where Arrow has none."""
+    types: dict[str, pa.DataType | None] = {}
+    for column in log.schema.fields:
+        if column.name in types:
+            raise ColumnError(f"two columns of this DataFrame have the name {column.name!r}: rename one of them.")
+        try:
+            types[column.name] = to_arrow_type(column.dataType, timezone="UTC")
+        except Exception:  # noqa: BLE001 - pyspark has one class for this in each of its parts
+            types[column.name] = None
+    return types
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+class _Files:
+    """The rows of parquet files that every executor can read."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self._paths = paths
+        self.schema = pl.scan_parquet(paths, glob=False).collect_schema()
+
+    def states(self, asked: Sequence[Asked], *, whole: bool) -> list[pl.DataFrame]:
+        session = SparkSession.active()
+        folds = [each.fold(self.schema) for each in asked]
+        split = whole_in([fold.whole for fold in folds if fold.whole])
+        if split and not whole:
+            raise StateError(
+                f"these metrics look into samples, and the rows of one {'+'.join(split)} may be in several files: pass "
+                "whole_samples=True if they are not, or the DataFrame: spark.read.parquet(...)."
+            )
+        self._check_times({name for fold in folds for name in fold.columns})
+        # A plan for each task, of its files.
+        count = min(len(self._paths), int(str(session.conf.get("spark.sql.shuffle.partitions"))))
+        parts = [self._paths[place::count] for place in range(count)]
+        plans = [[each.plan(pl.scan_parquet(part, glob=False)) for each in asked] for part in parts]
+        rows = session.range(0, count, 1, count)
+        cells = _cells(rows.mapInArrow(_checked(_on_files(plans), pl.__version__), CELLS))
+        return [joined(cells.get(number, []), fold.empty) for number, fold in enumerate(folds)]
+
+    def _check_times(self, read: set[str]) -> None:
+        for path in self._paths:
+            schema = pq.ParquetFile(path).schema
+            for place in range(len(schema)):
+                column = schema.column(place)
+                if column.path in read and column.physical_type == "INT96":
+                    raise FileError(
+                        f"{path} has {column.path!r} as INT96, which says nothing of its time zone. Pass the "
+                        "DataFrame, spark.read.parquet(...), or write the files again with "
+                        "spark.sql.parquet.outputTimestampType set to TIMESTAMP_MICROS."
+                    )
+
+
+# -- what runs in an executor ------------------------------------------------------------------------------------------
+
+Run = Callable[[Iterator[Any]], Iterator[tuple[int, bytes]]]
+"""The batches of a partition in; the number of each fold and its state out."""
+
+
+def _checked(run: Run, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What Spark calls with the batches of a partition. It and what it calls are pickled as code."""
+
+    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+        import os
+        import socket
+
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        # Polars reads it when it is imported: a task has the cores that Spark gives it.
+        if "OMP_NUM_THREADS" in os.environ:
+            os.environ.setdefault("POLARS_MAX_THREADS", os.environ["OMP_NUM_THREADS"])
+        context = TaskContext.get()
+        place = f"partition {context.partitionId() if context else '?'} on {socket.gethostname()}"
+
+        def cell(number: int, problem: str | None, state: bytes | None) -> pa.RecordBatch:
+            types = [("place", pa.string()), ("number", pa.int32()), ("problem", pa.string()), ("state", pa.binary())]
+            values = [[place], [number], [problem], [state]]
+            return pa.RecordBatch.from_arrays(
+                [pa.array(v, type=t) for v, (_, t) in zip(values, types, strict=True)], schema=pa.schema(types)
+            )
+
+        try:
+            import polars as pl
+        except ImportError:
+            yield cell(0, f"polars is not installed there; polars=={version} is needed.", None)
+            return
+        if pl.__version__ != version:
+            yield cell(0, f"polars {pl.__version__} there, {version} on the driver: install the same.", None)
+            return
+        # Spark tries again what the machine has failed at. What Polars refuses, it refuses again.
+        try:
+            for number, state in run(batches):
+                yield cell(number, None, state)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            yield cell(0, f"{type(error).__name__}: {error}", None)
+
+    return of_partition
+
+
+def _on_rows(plans: list[tuple[bytes, str]], schema: pa.Schema, name: str) -> Run:
+    """Runs plans on the rows of a partition, which it puts into a file first: so their number takes no memory."""
+    run = runner(plans)
+
+    def of_batches(batches: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
+        import os
+        import tempfile
+
+        import pyarrow as pa
+
+        with tempfile.TemporaryDirectory(prefix="mlm_") as folder:
+            rows = 0
+            with pa.ipc.new_file(os.path.join(folder, name), schema) as file:  # noqa: PTH118
+                for batch in batches:
+                    columns = [column.cast(kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
+                    file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+                    rows += batch.num_rows
+            if rows:
+                yield from enumerate(run(folder))
+
+    return of_batches
+
+
+def _on_files(plans: list[list[bytes]]) -> Run:
+    """Runs the plans of a task, whose number is its only row."""
+
+    def of_batches(batches: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
+        from io import BytesIO
+
+        import polars as pl
+
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                for number, plan in enumerate(plans[task]):
+                    cell = BytesIO()
+                    pl.LazyFrame.deserialize(BytesIO(plan)).collect().write_ipc(cell, compression="zstd")
+                    yield number, cell.getvalue()
+
+    return of_batches
+
+
+def _cells(table: DataFrame) -> dict[int, list[bytes]]:
+    """The states that have come back, by the number of their fold."""
+    found: dict[int, list[bytes]] = {}
+    for row in table.collect():
+        if row["problem"] is not None:
+            raise MetricError(f"{row['place']}: {row['problem']}")
+        found.setdefault(row["number"], []).append(bytes(row["state"]))
+    return found

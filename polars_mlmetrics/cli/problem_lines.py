@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.cli.text_tables import COLOURS, visible
+from polars_mlmetrics.cli.text_tables import COLOURS
+from polars_mlmetrics.data.visible import visible
 
 SIZES = "info"
 

@@ -18,6 +18,7 @@ from polars_mlmetrics.cli.catalogue import explained, metrics_table
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.forms import Form, check_place
 from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, StateError, TableError
 from polars_mlmetrics.version import VERSION
 
@@ -111,7 +112,8 @@ def _of_system(error: OSError) -> str:
 
 
 def _said(text: str, code: int) -> int:
-    line = " ".join(text.split())
-    shown = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in line)
+    # A message shows names as Python writes them, so a backslash is one already.
+    shown = " ".join(text.split())
+    shown = "".join(letter if letter.isprintable() else visible(letter) for letter in shown)
     sys.stderr.write(f"mlm: {shown}\n")
     return code

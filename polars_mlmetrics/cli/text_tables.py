@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.gate import COUNTS
+from polars_mlmetrics.data.visible import visible
 
 NULL, GAP, NARROW = "-", "  ", 24
 GOOD, BAD, UNCERTAIN = "\x1b[32m", "\x1b[31m", "\x1b[33m"
@@ -22,15 +23,6 @@ COLOURS = {
 }  # fmt: skip
 VERDICTS = ("status", "verdict", "severity")
 MARKS = {mark: f"\\{mark}" for mark in "|`*["} | {"<": "&lt;", "&": "&amp;"}
-
-
-def visible(text: str) -> str:
-    """A text in which what does not print is written out; no two texts become one."""
-    return "".join(letter if letter.isprintable() and letter != "\\" else _escaped(letter) for letter in text)
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
 
 
 def cell(value: Any, digits: int) -> str:

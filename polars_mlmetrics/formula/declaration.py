@@ -103,12 +103,16 @@ class Declaration:
 
     def shown(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the given parameters that are not the defaults, as they are written."""
+        defaults = {name: parameter.default for name, parameter in self.__signature__.parameters.items()}
+        return {name: value for name, value in self.all_of(given).items() if not _same(value, defaults[name])}
+
+    def all_of(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The given parameters by the names of its factory, in their order there."""
         given = dict(given)
         decision = given.get("threshold")
         if isinstance(decision, Decision):
             given.update(threshold=decision.threshold, inclusive=decision.inclusive)
-        defaults = {name: parameter.default for name, parameter in self.__signature__.parameters.items()}
-        return {name: value for name, value in given.items() if name in defaults and not _same(value, defaults[name])}
+        return {name: given[name] for name in self.__signature__.parameters if name in given}
 
     def __reduce__(self) -> Any:
         return declared, (self.formula.__module__, self.name)

@@ -16,6 +16,7 @@ from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.comparison import Comparison
 from polars_mlmetrics.formula.inline import inline
 from polars_mlmetrics.formula.measure import Node
+from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.formula.parameters import as_number
 from polars_mlmetrics.formula.tree import Applied, Derived, Named, without_name
 
@@ -79,6 +80,20 @@ class Metric(pl.Expr):
     def key(self) -> tuple[Any, ...]:
         """What makes two metrics the same one."""
         return self.tree.key
+
+    @property
+    def signature(self) -> str:
+        """One line with all that decides its number: parameters, also those left at their default, and the version.
+
+        `cluster` is what intervals take as one: the sample, unless a verb is given `cluster=`.
+
+        Examples
+        --------
+        >>> import polars_mlmetrics as mlm
+        >>> print(mlm.f1(average="macro").signature)
+        f1|threshold:0.5|average:macro|inclusive:False|labels:None|undefined:None|weight:None|cluster:sample|version:0.1.0
+        """
+        return signature_of(self.tree)
 
     def alias(self, name: str) -> Metric:
         """The same metric under another name."""

@@ -1,0 +1,14 @@
+"""Texts of a table, made safe to show: in a terminal, a chart, a page."""
+
+
+def visible(text: str) -> str:
+    """A text in which what does not print is written out; no two texts become one.
+
+    Control characters, marks of direction, lone surrogates and what Unicode has not assigned are written as Python
+    writes them. A backslash is doubled, so that a text which holds such a code by itself stays another text.
+    """
+    return "".join(letter if letter.isprintable() and letter != "\\" else _escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,35 @@
+"""One line with all that decides a number, so that it can be worked out again."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from polars_mlmetrics.data.expressions import text_of
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.tree import without_name
+from polars_mlmetrics.version import VERSION
+
+
+def signature_of(metric: Node) -> str:
+    """The line of a metric: that of its measure, or of each where it is made of several."""
+    written = "; ".join(dict.fromkeys(map(_of_measure, metric.measures())))
+    core = without_name(metric)
+    return visible(written if isinstance(core, Measure) else f"{core!r}: {written}")
+
+
+def _of_measure(measure: Measure) -> str:
+    given = {**measure.parameters, "labels": measure.labels, "undefined": measure.undefined}
+    facts = measure.declaration.all_of(given)
+    facts["weight"] = measure.table.weight
+    facts["cluster"] = "+".join(measure.table.sample)
+    if measure.predicates:
+        facts["filter"] = " & ".join(map(text_of, measure.predicates))
+    facts["version"] = VERSION
+    return "|".join([measure.declaration.name, *(f"{name}:{_shown(value)}" for name, value in facts.items())])
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, pl.Expr):
+        return value.meta.output_name() if value.meta.is_column() else text_of(value)
+    return str(value)

@@ -1,0 +1,58 @@
+"""What is shown of a text: nothing that does not print, and of no two texts the same."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polars_mlmetrics.data.visible import visible
+
+ANY = st.text(st.characters(exclude_categories=[]))
+"""Texts with every code point, surrogates too."""
+
+CODES = st.lists(st.sampled_from(["\\", "x", "u", "U", "0", "1", "b", "n", "\n", "\x1b", "\u202e", "\ud800"])).map(
+    "".join
+)
+"""Texts that look like what is written for others."""
+
+
+def read(shown: str) -> str:
+    """What a shown text stands for: the codes of Python's own grammar, read one by one."""
+    text, place = "", 0
+    while place < len(shown):
+        if shown[place] != "\\":
+            text, place = text + shown[place], place + 1
+            continue
+        kind = shown[place + 1]
+        length = {"x": 2, "u": 4, "U": 8}.get(kind, 0)
+        code = shown[place + 2 : place + 2 + length]
+        text += chr(int(code, 16)) if length else {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}[kind]
+        place += 2 + length
+    return text
+
+
+@given(st.one_of(ANY, CODES))
+def test_the_text_can_be_read_back(text: str) -> None:
+    assert read(visible(text)) == text
+
+
+@given(st.one_of(ANY, CODES))
+def test_nothing_is_left_that_does_not_print(text: str) -> None:
+    hidden = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    assert not hidden & {unicodedata.category(letter) for letter in visible(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("country=JP, 日本", "country=JP, 日本"),
+        ("\x00\x02\x1b[31m", r"\x00\x02\x1b[31m"),
+        ("a\u202eb\u2066c", r"a\u202eb\u2066c"),
+        ("\ufffe\ud800", r"\ufffe\ud800"),
+        ("two\nlines", r"two\nlines"),
+        (r"two\nlines", r"two\\nlines"),
+    ],
+)
+def test_what_is_shown(text: str, shown: str) -> None:
+    assert visible(text) == shown

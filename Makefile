@@ -30,6 +30,7 @@ test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to py
 	@POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not proof" $(ARGS)
 
 proofs: $(DEV) $(SPARK) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
+	@.ci/browser || true # without one its tests fail, and say so
 	@$(BIN)/python -m pytest -n 2 -m proof $(ARGS)
 
 check: $(DEV) ## lint, formatting, types

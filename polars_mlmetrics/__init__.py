@@ -42,6 +42,9 @@ from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.metrics import *
 from polars_mlmetrics.metrics.targets import average_score, flattened
 from polars_mlmetrics.query.groupings import cube, rollup
+from polars_mlmetrics.reporting.plots import plot
+from polars_mlmetrics.reporting.report import Report, report
+from polars_mlmetrics.reporting.tables import table
 from polars_mlmetrics.states.files import scan_states, write_state
 from polars_mlmetrics.states.fold import Fold
 from polars_mlmetrics.states.folder import update_states
@@ -61,6 +64,7 @@ __all__ = [
     "MetricError",
     "NameCollisionError",
     "ParameterError",
+    "Report",
     "Roles",
     "StateError",
     "TableError",
@@ -89,14 +93,17 @@ __all__ = [
     "listed_type",
     "metric",
     "partial",
+    "plot",
     "profile",
     "raise_for",
     "ratio",
+    "report",
     "rollup",
     "scan",
     "scan_states",
     "slice_filter",
     "state",
+    "table",
     "update_states",
     "warn",
     "with_truths",

@@ -31,6 +31,9 @@ from polars_mlmetrics.errors import unknown
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.reporting.plots import plot
+from polars_mlmetrics.reporting.report import report
+from polars_mlmetrics.reporting.tables import table
 from polars_mlmetrics.states.files import write_state
 from polars_mlmetrics.states.state import compact, state
 
@@ -115,9 +118,12 @@ class FrameNamespace:
     flips = _verb(flips)
     gap = _verb(gap)
     gate = _verb(gate)
+    plot = _verb(plot)
     profile = _verb(profile)
     raise_for = _verb(raise_for)
+    report = _verb(report)
     state = _verb(state)
+    table = _verb(table)
     with_truths = _verb(with_truths)
     worst = _verb(worst)
     write_state = _verb(write_state)

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.gate import COUNTS
-from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.data.visible import marked, visible
 
 NULL, GAP, NARROW = "-", "  ", 24
 GOOD, BAD, UNCERTAIN = "\x1b[32m", "\x1b[31m", "\x1b[33m"
@@ -22,7 +22,6 @@ COLOURS = {
     "warn": UNCERTAIN, "warning": UNCERTAIN, "insufficient": UNCERTAIN, "unclear": UNCERTAIN,
 }  # fmt: skip
 VERDICTS = ("status", "verdict", "severity")
-MARKS = {mark: f"\\{mark}" for mark in "|`*["} | {"<": "&lt;", "&": "&amp;"}
 
 
 def cell(value: Any, digits: int) -> str:
@@ -78,7 +77,7 @@ class TextTable:
     def markdown(self) -> str:
         """A table of Markdown."""
         lines = [self.names, ["---:" if number else "---" for number in self.is_number], *self.rows]
-        return "".join(f"| {' | '.join(_marked(row, plain=row is lines[1]))} |\n" for row in lines)
+        return "".join(f"| {' | '.join(row if row is lines[1] else map(marked, row))} |\n" for row in lines)
 
     def text(self, width: int, *, colour: bool) -> str:
         """A table for a terminal: in several blocks, each with the keys, where it is too wide for one."""
@@ -132,7 +131,3 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 def _coloured(text: str) -> str:
     return f"{COLOURS[text]}{text}\x1b[0m" if text in COLOURS else text
-
-
-def _marked(row: Sequence[str], *, plain: bool) -> list[str]:
-    return [text if plain else "".join(MARKS.get(letter, letter) for letter in text) for text in row]

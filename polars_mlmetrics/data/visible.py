@@ -1,4 +1,6 @@
-"""Texts of a table, made safe to show: in a terminal, a chart, a page."""
+"""Texts of a table, made safe to show: in a terminal, a chart, a page, Markdown."""
+
+MARKS = {mark: f"\\{mark}" for mark in "|`*["} | {"<": "&lt;", "&": "&amp;"}
 
 
 def visible(text: str) -> str:
@@ -12,3 +14,8 @@ def visible(text: str) -> str:
 
 def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
+
+
+def marked(text: str) -> str:
+    """A text that prints, as a cell of a table of Markdown."""
+    return "".join(MARKS.get(letter, letter) for letter in text)

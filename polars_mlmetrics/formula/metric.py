@@ -16,8 +16,8 @@ from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.comparison import Comparison
 from polars_mlmetrics.formula.inline import inline
 from polars_mlmetrics.formula.measure import Node
-from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.formula.parameters import as_number
+from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.formula.tree import Applied, Derived, Named, without_name
 
 P = ParamSpec("P")

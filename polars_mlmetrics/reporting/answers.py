@@ -1,0 +1,188 @@
+"""The answers that a report is made of: each verb is called once for what only it can say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.analysis.compare import compare
+from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.find_slices import find_slices
+from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.data.bare_scan import scan_node
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
+from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.reporting.asked import Asked, name_of
+from polars_mlmetrics.reporting.chosen import metrics_for, problems_of
+from polars_mlmetrics.reporting.curve_tables import curves_of
+from polars_mlmetrics.reporting.wording import text_column
+
+MODEL = f"{INTERNAL}model"
+WHOLE = ""
+ALL = "all rows"
+"""What the one model is called where no column tells models apart."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the verbs answered."""
+
+    asked: Asked
+    problems: pl.DataFrame | None
+    values: pl.DataFrame
+    """Tidy: every metric of the whole, and the headline by slice and date."""
+    differences: pl.DataFrame | None
+    labels: pl.DataFrame | None
+    """Wide: values by model and label, and by one slicing."""
+    sliced_labels: str
+    """The slicing of `labels`; "" where there is none."""
+    curves: dict[str, pl.DataFrame]
+    found: pl.DataFrame | None
+
+    @property
+    def models(self) -> list[str]:
+        """The models: the baseline first, then from the best in the headline to the worst."""
+        return models_of(self.asked, self.values)
+
+
+def answered(asked: Asked) -> Answers:
+    """Ask all that the report says."""
+    given, asked = asked.frame, asked.held()
+    # How ids are written in its files, only a scan can say.
+    problems = problems_of(asked, given if scan_node(given) is not None else asked.frame)
+    asked = asked.with_metrics(metrics_for(asked, problems))
+    values = _values(asked)
+    models = models_of(asked, values)
+    sliced = _slicing_of_labels(asked, values)
+    return Answers(
+        asked=asked,
+        problems=problems,
+        values=values,
+        differences=_differences(asked) if asked.has_baseline else None,
+        labels=_labels(asked, sliced),
+        sliced_labels=sliced,
+        curves={kind: _with_model(table, asked) for kind, table in curves_of(asked).items()},
+        found=_found(asked, models),
+    )
+
+
+def models_of(asked: Asked, values: pl.DataFrame) -> list[str]:
+    """The models: the baseline first, then from the best in the headline to the worst."""
+    whole = values.filter(pl.col("slice") == WHOLE, pl.col("metric") == asked.headline.output_name)
+    descending = asked.headline.best == "max"
+    ordered: list[str] = whole.sort("value", descending=descending, nulls_last=True, maintain_order=True)[
+        MODEL
+    ].to_list()
+    baseline = asked.baseline_text
+    return ordered if baseline is None else [baseline, *(model for model in ordered if model != baseline)]
+
+
+def _values(asked: Asked) -> pl.DataFrame:
+    """The headline by slice, the other metrics of the whole."""
+    headline = _evaluated(asked, [asked.headline], asked.all_slices, tidy=True)
+    rest = asked.metrics[1:]
+    return pl.concat([headline, *([_evaluated(asked, rest, [], tidy=True)] if rest else [])], how="diagonal")
+
+
+def _evaluated(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
+    """The values of metrics, of a log or of a state."""
+    given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, **more}
+    given |= {} if asked.ci is None or "per" in more else {"ci": asked.ci}
+    if asked.contents is None:
+        table = evaluate(asked.frame, list(metrics), **given, **asked.roles)
+    else:
+        table = finish(asked.frame, list(metrics), **given)
+    return _with_model(table.collect(), asked)
+
+
+def _with_model(table: pl.DataFrame, asked: Asked) -> pl.DataFrame:
+    """A table with the columns of models and slices under fixed names."""
+    if asked.between is None:
+        table = table.with_columns(pl.lit(ALL).alias(MODEL))
+    else:
+        name = name_of(asked.between)
+        table = table.with_columns(text_column(name).alias(MODEL)).drop(name)
+    whole = [pl.lit(WHOLE).alias(name) for name in ("sliced_by", "slice") if name not in table.columns]
+    return table.with_columns(whole)
+
+
+def _differences(asked: Asked) -> pl.DataFrame:
+    """The models against the baseline: in the headline by slice, in the other metrics of the whole."""
+    parts = [_compared(asked, [asked.headline], asked.slices)]
+    parts += [_compared(asked, asked.metrics[1:], [])] if asked.metrics[1:] else []
+    return pl.concat(parts, how="diagonal")
+
+
+def _compared(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
+    assert asked.between is not None
+    assert asked.ci is not None
+    given: dict[str, Any] = {"between": asked.between, "baseline": asked.baseline, "ci": asked.ci}
+    table = compare(asked.frame, list(metrics), slices=list(slices) or None, **given, **asked.roles)
+    return _with_model(table.collect(), asked)
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+FEWEST_COLUMNS, MOST_COLUMNS = 2, 40
+"""How many slices a heat map may have."""
+
+
+def _slicing_of_labels(asked: Asked, values: pl.DataFrame) -> str:
+    """The first slicing by one column that fits a heat map."""
+    sizes = dict(values.filter(pl.col("slice") != WHOLE).group_by("sliced_by").agg(pl.col("slice").n_unique()).rows())
+    single = [name_of(keys[0]) for keys in asked.slices if len(keys) == 1]
+    return next((name for name in single if FEWEST_COLUMNS <= sizes.get(name, 0) <= MOST_COLUMNS), "")
+
+
+def _labels(asked: Asked, sliced: str) -> pl.DataFrame | None:
+    if asked.label is None:
+        return None
+    metrics = _metrics_of_labels(asked)
+    slices = [keys for keys in asked.slices if len(keys) == 1 and name_of(keys[0]) == sliced]
+    if not metrics or name_of(asked.between or "") == asked.label or sliced == asked.label:
+        return None
+    return _evaluated(asked, metrics, slices, per="label")
+
+
+def _metrics_of_labels(asked: Asked) -> list[Metric]:
+    """What is said of each label: the headline where it has a value there; of a log also f1, its parts and support."""
+    of_label = [metric for metric in asked.metrics if _has_labels(metric)]
+    if asked.contents is not None:
+        return [metric for metric in of_label if all(m.grain == "label" for m in metric.tree.measures())]
+    is_class = any(m.probe.looks_into for metric in of_label for m in metric.tree.measures())
+    threshold: Any = "argmax" if is_class else 0.5
+    named = [make(threshold=threshold, average="macro") for make in (f1, precision, recall)]
+    metrics = {_name_per_label(metric): metric for metric in [*of_label[:1], *named, support(average="macro")]}
+    return list(metrics.values())
+
+
+def _has_labels(metric: Metric) -> bool:
+    return all(measure.has_units("label") for measure in metric.tree.measures())
+
+
+def _name_per_label(metric: Metric) -> str:
+    return metric.tree.each(lambda measure: measure.unsettled("label")).output_name
+
+
+# -- slices that are searched for --------------------------------------------------------------------------------------
+
+
+def _found(asked: Asked, models: Sequence[str]) -> pl.DataFrame | None:
+    """Where the model in question is worse than elsewhere."""
+    if not asked.features:
+        return None
+    rows = asked.frame
+    if asked.between is not None:
+        key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
+        rows = rows.filter(key.cast(pl.String).fill_null("null") == candidate_of(asked, models))
+    return find_slices(rows, asked.headline, asked.features, **asked.roles)
+
+
+def candidate_of(asked: Asked, models: Sequence[str]) -> str:
+    """The model that the report is about: the best one that is not the baseline."""
+    return next(model for model in models if model != asked.baseline_text)

@@ -1,0 +1,181 @@
+"""What a report is asked: read and checked before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.analysis.confidence import check_number
+from polars_mlmetrics.data.bare_scan import is_at_hand
+from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.frames import Frame, check_frame, column_names
+from polars_mlmetrics.data.roles import Table, checked_roles
+from polars_mlmetrics.engine.state import Contents, is_state
+from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.query.query import Key, Keys, check_is_metric, listed
+
+KEYWORDS = ("metrics", "between", "baseline", "by", "slices", "features", "ci", "title", "static")
+MODEL = "model"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A log or a state, and what a report says of it."""
+
+    frame: pl.LazyFrame
+    contents: Contents | None
+    """What the frame holds, where it is a state."""
+    metrics: list[Metric]
+    """The first is the headline; none where they are still to be chosen."""
+    between: Key | None
+    baseline: Any
+    slices: list[list[Key]]
+    dates: list[Key]
+    features: list[str]
+    ci: float | None
+    """None where a state has no buckets, and so no intervals."""
+    roles: Mapping[str, Any]
+
+    @classmethod
+    def read(
+        cls,
+        frame: Any,
+        metrics: Any,
+        between: Key | None,
+        baseline: Any,
+        by: Keys | None,
+        slices: Sequence[Keys] | None,
+        features: Any,
+        ci: float,
+        roles: Mapping[str, Any],
+    ) -> Asked:
+        """Understand what was given, or say what is wrong with it."""
+        check_frame(frame)
+        check_number("report", ci)
+        schema = frame.lazy().collect_schema()
+        contents = Contents.of(schema) if is_state(schema) else None
+        _check_of_state(contents, roles)
+        known = schema if contents is None else pl.Schema({name: schema[name] for name in contents.by})
+        if between is None and MODEL in known:
+            between = MODEL
+        if between is None and baseline is not None:
+            raise ParameterError(f"baseline={baseline!r} needs the column of the models: pass between=.")
+        keys = [listed(key) for key in slices or ()]
+        groups = listed(by)
+        for key in [*groups, *(key for each in keys for key in each), *listed(between)]:
+            check_columns([key] if isinstance(key, str) else key.meta.root_names(), known)
+        times = [key for key in [*groups, *(each[0] for each in keys if len(each) == 1)] if _is_time(frame, key)]
+        rest = [[key] for key in groups if not _is_time(frame, key)]
+        asked = cls(
+            frame=frame.lazy(),
+            contents=contents,
+            metrics=_checked_metrics(metrics),
+            between=between,
+            baseline=baseline,
+            slices=[*rest, *keys],
+            dates=[_by_day(frame, key) for key in times],
+            features=column_names("features", features),
+            ci=None if contents is not None and contents.buckets is None else ci,
+            roles=checked_roles(roles, others=KEYWORDS),
+        )
+        asked.check_baseline()
+        return asked
+
+    def with_metrics(self, metrics: Sequence[Metric]) -> Asked:
+        """The same of these metrics."""
+        return replace(self, metrics=list(metrics))
+
+    @property
+    def headline(self) -> Metric:
+        """The metric that the summary and the slices are about."""
+        return self.metrics[0]
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether models are compared."""
+        return self.baseline is not None and self.ci is not None
+
+    @cached_property
+    def baseline_text(self) -> str | None:
+        """The baseline as the text that tables of models have for it."""
+        if self.between is None or not self.has_baseline:
+            return None
+        value = pl.Series([self.baseline], dtype=_type_of(self.frame, self.between), strict=False)
+        text: str | None = value.cast(pl.String).to_list()[0]
+        return text
+
+    @cached_property
+    def table(self) -> Table:
+        """The roles, settled."""
+        return checked_roles(self.roles if self.contents is None else self.contents.roles).table
+
+    @cached_property
+    def label(self) -> str | None:
+        """The column of the labels, where there is one."""
+        if self.contents is not None:
+            return self.contents.label
+        return self.table.label if self.table.label in self.frame.collect_schema() else None
+
+    @property
+    def all_slices(self) -> list[list[Key]]:
+        """The slicings, and those by a date alone for what is shown over time."""
+        more = [[date] for date in self.dates if [name_of(date)] not in [list(map(name_of, s)) for s in self.slices]]
+        return [*self.slices, *more]
+
+    def held(self) -> Asked:
+        """The same of rows that are quick to read: what is more than a scan is run once, and its columns are held."""
+        if self.contents is not None or is_at_hand(self.frame):
+            return self
+        keys = [*listed(self.between), *(key for each in self.all_slices for key in each)]
+        columns = {name for key in keys for name in ([key] if isinstance(key, str) else key.meta.root_names())}
+        measures = [measure for metric in self.metrics for measure in metric.tree.on_the_rest(self.roles).measures()]
+        columns |= {name for measure in measures for name in measure.columns_read}
+        columns |= {*self.features, *self.table.sample, self.table.label, "listed"}
+        columns |= {name for role in self.table.values().values() for name in role.meta.root_names()}
+        here = self.frame.collect_schema()
+        rows = self.frame.select(name for name in here if name in columns).collect()
+        return replace(self, frame=rows.lazy())
+
+    def check_baseline(self) -> None:
+        """Refuse a baseline that is no text or number, before anything is read."""
+        if isinstance(self.baseline, pl.Expr | list | dict):
+            raise ParameterError(f"baseline is one value of the column of the models, not {self.baseline!r}.")
+
+
+def name_of(key: Key) -> str:
+    """The name of a key's column in a result."""
+    return key if isinstance(key, str) else key.meta.output_name()
+
+
+def _checked_metrics(metrics: Any) -> list[Metric]:
+    given: list[Metric] = [] if metrics is None else [metrics] if isinstance(metrics, Metric) else list(metrics)
+    for metric in given:
+        check_is_metric("report", metric)
+    return given
+
+
+def _check_of_state(contents: Contents | None, roles: Mapping[str, Any]) -> None:
+    if contents is not None and roles:
+        raise ParameterError(f"{next(iter(roles))}= cannot be given for a state: it has what it was made with.")
+
+
+def _type_of(frame: Frame, key: Key) -> pl.DataType:
+    (dtype,) = frame.lazy().select(key).collect_schema().dtypes()
+    return dtype
+
+
+def _is_time(frame: Frame, key: Key) -> bool:
+    return isinstance(_type_of(frame, key), pl.Date | pl.Datetime)
+
+
+def _by_day(frame: Frame, key: Key) -> Key:
+    """A date, or the day of a time: a line of seconds shows nothing."""
+    if isinstance(_type_of(frame, key), pl.Date):
+        return key
+    column = pl.col(key) if isinstance(key, str) else key
+    return column.dt.date().alias(name_of(key))

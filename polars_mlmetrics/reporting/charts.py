@@ -1,0 +1,228 @@
+"""The charts, of rows whose columns have fixed names: no name of a table is a field or in an expression of Vega."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polars_mlmetrics.reporting.libraries import altair
+from polars_mlmetrics.reporting.looks import DASHES, FONT, Look
+
+Rows = Sequence[Mapping[str, Any]]
+"""What a chart is made of: numbers, and texts that are safe to show."""
+
+UNIT = (0.0, 1.0)
+
+
+class Charts:
+    """Charts in one look, of these series."""
+
+    def __init__(self, look: Look, series: Sequence[str]) -> None:
+        self._alt = altair("a plot")
+        self._look = look
+        self._series = list(series)
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+
+    # -- what all have -------------------------------------------------------------------------------------------------
+
+    def finished(self, chart: Any) -> dict[str, Any]:
+        """A chart as what Vega-Lite reads."""
+        specification: dict[str, Any] = self._styled(chart).to_dict(validate=False)
+        return {**specification, "datasets": self._taken()}
+
+    def configured(self, chart: Any) -> Any:
+        """A chart that a notebook shows."""
+        return self._styled(chart).properties(datasets=self._taken())
+
+    def _styled(self, chart: Any) -> Any:
+        """A chart with the fonts and colours of the look."""
+        look = self._look
+        soft = {"labelColor": look.soft, "titleColor": look.soft}
+        lines = {"gridColor": look.rule, "domainColor": look.rule, "tickColor": look.rule}
+        sizes = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "labelLimit": 260}
+        return chart.configure(
+            font=FONT,
+            background="transparent" if look.for_page else "white",
+            padding=4,
+            view={"stroke": None},
+            title={"color": look.ink, "fontSize": 12, "anchor": "middle"},
+            legend={"labelColor": look.ink, "titleColor": look.soft, "labelLimit": 300, "orient": "top"},
+            axis={"aria": False, **soft, **lines, **sizes},
+        )
+
+    def _of(self, rows: Rows) -> Any:
+        """A chart of rows, which it has by name: Altair copies what is inside a chart at every step."""
+        name = f"rows{len(self._rows)}"
+        self._rows[name] = [dict(row) for row in rows]
+        return self._alt.Chart(self._alt.NamedData(name=name))
+
+    def _taken(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows of the charts that were made since the last time."""
+        rows, self._rows = self._rows, {}
+        return rows
+
+    def _colour(self, *, dashed: bool = False) -> dict[str, Any]:
+        """The channels that tell series apart."""
+        alt, is_plain = self._alt, self._look.for_page or len(self._series) < 2
+        legend = None if is_plain else alt.Legend(title=None)
+        colours = alt.Scale(domain=self._series, range=list(self._look.series[: len(self._series)]))
+        channels = {"color": alt.Color("series:N", scale=colours, legend=legend)}
+        if dashed:
+            dashes = alt.Scale(domain=self._series, range=[list(dash) for dash in DASHES[: len(self._series)]])
+            channels["strokeDash"] = alt.StrokeDash("series:N", scale=dashes, legend=legend)
+        return channels
+
+    def _described(self) -> dict[str, Any]:
+        """What is said of a mark: the page shows it at the mark, a notebook as a tooltip."""
+        alt = self._alt
+        if self._look.for_page:
+            return {"description": alt.Description("text:N")}
+        return {"tooltip": [alt.Tooltip("text:N", title=" ")]}
+
+    def _spoken(self) -> dict[str, Any]:
+        """Marks describe themselves in the page alone: what Vega says by itself is an expression that holds titles."""
+        return {"opacity": 1, "aria": self._look.for_page}
+
+    def _rule(self, rows: Rows, **encoding: Any) -> Any:
+        """A line to compare with."""
+        return self._of(rows).mark_rule(aria=False, color=self._look.soft, strokeDash=[2, 3]).encode(**encoding)
+
+    def _x(self, title: str, domain: tuple[float, float] | None = None, **more: Any) -> Any:
+        scale = self._alt.Scale(domain=list(domain), nice=False) if domain else self._alt.Scale(zero=False)
+        return self._alt.X("x:Q", title=title, scale=scale, axis=self._alt.Axis(tickCount=5, **more))
+
+    def _y(self, title: str, domain: tuple[float, float] | None = None, **more: Any) -> Any:
+        scale = self._alt.Scale(domain=list(domain), nice=False) if domain else self._alt.Scale(zero=False)
+        return self._alt.Y("y:Q", title=title, scale=scale, axis=self._alt.Axis(tickCount=5, **more))
+
+    def _names(self, field: str, names: Sequence[str], channel: Any, **axis: Any) -> Any:
+        """Names along an axis, in their order. As a domain, for `sort` would put them into an expression of Vega."""
+        alt = self._alt
+        axis = {"ticks": False, "domain": False, **axis}
+        return channel(f"{field}:N", title=None, scale=alt.Scale(domain=list(names)), axis=alt.Axis(**axis))
+
+    # -- curves --------------------------------------------------------------------------------------------------------
+
+    def curve(
+        self,
+        rows: Rows,
+        titles: tuple[str, str],
+        *,
+        size: tuple[int, int] = (280, 280),
+        domains: tuple[tuple[float, float] | None, tuple[float, float] | None] = (UNIT, UNIT),
+        dots: Rows = (),
+        diagonal: bool = False,
+        level: float | None = None,
+        at: float | None = None,
+        ticks: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Lines of x and y, in the order of the rows; dots on them say what is there."""
+        alt = self._alt
+        x, y = self._x(titles[0], domains[0], **ticks or {}), self._y(titles[1], domains[1], **ticks or {})
+        layers = []
+        if diagonal:
+            layers.append(self._diagonal())
+        if level is not None:
+            layers.append(self._rule([{"y": level}], y="y:Q"))
+        if at is not None:
+            layers.append(self._rule([{"x": at}], x="x:Q"))
+        if any(row.get("low") is not None for row in rows):
+            band = self._of(rows).mark_area(aria=False, opacity=0.16, clip=False)
+            layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour()))
+        line = self._of(rows).mark_line(aria=False, strokeWidth=1.8)
+        layers.append(line.encode(x=x, y=y, order="order:Q", **self._colour(dashed=True)))
+        if dots:
+            layers.append(self._dots(dots, x, y))
+        return alt.layer(*layers).properties(width=size[0], height=size[1])
+
+    def _diagonal(self) -> Any:
+        ends = [{"x": end, "y": end} for end in UNIT]
+        line = self._of(ends).mark_line(aria=False, color=self._look.soft, strokeDash=[2, 3], strokeWidth=1)
+        return line.encode(x="x:Q", y="y:Q")
+
+    def _dots(self, rows: Rows, x: Any, y: Any) -> Any:
+        dots = self._of(rows).mark_point(filled=True, size=34, **self._spoken())
+        return dots.encode(x=x, y=y, **self._colour(), **self._described())
+
+    def calibration(self, rows: Rows, name: str, most: int, *, size: tuple[int, int] = (230, 230)) -> Any:
+        """How often scores are right, bin by bin, above the numbers of rows, which share a scale with other panels."""
+        alt = self._alt
+        x = alt.X("x:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
+        y = alt.Y("y:Q", title="share that is true", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
+        rules = self._of(rows).mark_rule(aria=False).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
+        line = self._of(rows).mark_line(aria=False, strokeWidth=1.2).encode(x=x, y=y, **self._colour())
+        above = alt.layer(self._diagonal(), rules, line, self._dots(rows, x, y))
+        counts = alt.Y("n:Q", title="rows", scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=2, format="~s"))
+        sides = {"x": alt.X("left:Q", title="score", scale=alt.Scale(domain=[0, 1])), "x2": "right:Q"}
+        bars = self._of(rows).mark_rect(aria=False, opacity=0.75)
+        bars = bars.encode(**sides, y=counts, y2=alt.datum(0), **self._colour())
+        above = above.properties(width=size[0], height=size[1], title=name)
+        return alt.vconcat(above, bars.properties(width=size[0], height=46), spacing=6)
+
+    # -- values with intervals -----------------------------------------------------------------------------------------
+
+    def values(
+        self, rows: Rows, names: Sequence[str], title: str, wholes: Rows = (), *, width: int = 560, step: int = 34
+    ) -> Any:
+        """A line for each name: the values of the series and their intervals; wholes are vertical lines."""
+        alt = self._alt
+        y = self._names("name", names, alt.Y, grid=True)
+        # By place, not by name: the order of an offset becomes an expression of Vega.
+        places = {name: str(place) for place, name in enumerate(self._series)}
+        rows = [{**row, "place": places[row["series"]]} for row in rows]
+        offset = alt.YOffset(
+            "place:N", sort="ascending", scale=alt.Scale(domain=list(places.values()), paddingOuter=0.6)
+        )
+        x = self._x(title)
+        several = {"yOffset": offset} if len(self._series) > 1 else {}
+        layers = []
+        if wholes:
+            lines = self._of(wholes).mark_rule(aria=False, strokeWidth=1.2)
+            layers.append(lines.encode(x=x, **self._colour(dashed=True)))
+        rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6)
+        layers.append(rules.encode(y=y, x=alt.X("low:Q"), x2="high:Q", **several, **self._colour()))
+        shapes = ["square", *(["circle"] * len(self._series))][: max(len(self._series), 1)]
+        if len(self._series) == 1:
+            shapes = ["circle"]
+        shape = alt.Shape("series:N", scale=alt.Scale(domain=self._series, range=shapes), legend=None)
+        dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
+        layers.append(dots.encode(y=y, x=x, shape=shape, **several, **self._colour(), **self._described()))
+        return alt.layer(*layers).properties(width=width, height=step * max(len(names), 1))
+
+    def differences(self, rows: Rows, names: Sequence[str], title: str, *, width: int = 560) -> Any:
+        """A line for each name: a difference and its interval, coloured by the verdict."""
+        alt, look = self._alt, self._look
+        y = self._names("name", names, alt.Y, grid=True)
+        words = {"better": look.better, "worse": look.worse, "no verdict": look.soft}
+        scale = alt.Scale(domain=list(words), range=list(words.values()))
+        colour = alt.Color("verdict:N", scale=scale, legend=None if look.for_page else alt.Legend(title=None))
+        zero = self._rule([{"x": 0}], x=self._x(title))
+        rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6)
+        rules = rules.encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q", color=colour)
+        dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
+        dots = dots.encode(y=y, x=self._x(title), color=colour, **self._described())
+        return alt.layer(zero, rules, dots).properties(width=width, height=alt.Step(22))
+
+    def over_time(self, rows: Rows, title: str, *, width: int = 760) -> Any:
+        """Lines over dates, with bands."""
+        alt = self._alt
+        x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
+        y = self._y(title)
+        band = self._of(rows).mark_area(aria=False, opacity=0.16).encode(
+            x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour()
+        )  # fmt: skip
+        line = self._of(rows).mark_line(aria=False, strokeWidth=1.8).encode(x=x, y=y, **self._colour(dashed=True))
+        layers = [band, line, self._dots(rows, x, y)]
+        return alt.layer(*layers).properties(width=width, height=220)
+
+    def heat(self, rows: Rows, across: Sequence[str], down: Sequence[str]) -> Any:
+        """A cell for each pair of names, in one of seven fixed steps."""
+        alt = self._alt
+        places = [str(place) for place in range(len(self._look.steps))]
+        colour = alt.Color("step:N", scale=alt.Scale(domain=places, range=list(self._look.steps)), legend=None)
+        x = self._names("column", across, alt.X, labelAngle=-60)
+        y = self._names("row", down, alt.Y)
+        cells = (
+            self._of(rows).mark_rect(stroke=None, **self._spoken()).encode(x=x, y=y, color=colour, **self._described())
+        )
+        return cells.properties(width=alt.Step(20), height=alt.Step(20))

@@ -1,0 +1,93 @@
+"""The report as Markdown for a pull request: what changed, a row each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.visible import marked, visible
+from polars_mlmetrics.reporting.answers import MODEL
+from polars_mlmetrics.reporting.judged import SHOWN
+from polars_mlmetrics.reporting.summary import Told, cards, sizes_of, title_of
+from polars_mlmetrics.reporting.wording import interval, many, number, signed
+
+MOST_SLICES = 10
+CHANGED = ("better", "worse")
+
+
+def comment_of(told: Told, title: str | None, link: str | None) -> str:
+    """The comment."""
+    overall, where, _ = cards(told)
+    lines = [f"### {marked(title_of(told, title))}", "", f"{overall.sign} **{marked(overall.heading)}.**"]
+    if not told.slices.is_empty():
+        lines[-1] += f" {where.sign} {marked(where.heading)}."
+    lines += ["", *(_changes(told) if told.baseline is not None else _values(told)), ""]
+    lines += [f"[The whole report]({link})", ""] if link else []
+    lines.append(f"<sub>{marked(' · '.join(sizes_of(told, [])))} · {marked(_signatures(told))}</sub>")
+    return "\n".join(lines) + "\n"
+
+
+def _signatures(told: Told) -> str:
+    asked = told.answers.asked
+    return asked.headline.on(**asked.roles).signature
+
+
+def _changes(told: Told) -> list[str]:
+    """The headline, and what is better or worse."""
+    metrics = told.models.filter(pl.col(MODEL) != told.baseline)
+    is_headline = (pl.col("metric") == told.answers.asked.headline.output_name) & (pl.col(MODEL) == told.candidate)
+    changed = metrics.filter(is_headline | pl.col("verdict").is_in(CHANGED))
+    theirs = {row["metric"]: row["value"] for row in told.models.filter(pl.col(MODEL) == told.baseline).to_dicts()}
+    several = [] if len(told.names) <= 2 else ["model"]
+    rows = [["verdict", *several, "metric", "where", "value [interval]", "baseline", "difference [interval]"]]
+    for row in changed.iter_rows(named=True):
+        model = [marked(visible(row[MODEL]))] if several else []
+        rows.append([_word(row), *model, marked(visible(row["metric"])), "all", *_numbers(row, theirs[row["metric"]])])
+    slices = told.judged.filter(~pl.col("repeats"), pl.col("verdict").is_in(CHANGED))
+    for row in slices.head(MOST_SLICES).iter_rows(named=True):
+        model = [marked(visible(told.candidate))] if several else []
+        rows.append([_word(row), *model, marked(told.metric), marked(row[SHOWN]), *_numbers_of_slice(row)])
+    table = _table(rows)
+    left = slices.height - MOST_SLICES
+    table += ["", f"And {many(left, 'slice', 'slices')} more that changed, with less harm."] if left > 0 else []
+    same = metrics.height - changed.height
+    table += ["", f"{many(same, 'other difference', 'other differences')} of metrics: unclear."] if same else []
+    return table
+
+
+def _word(row: dict[str, Any]) -> str:
+    return row["verdict"] or "unclear"
+
+
+def _numbers(row: dict[str, Any], baseline: float | None) -> list[str]:
+    return [
+        _with_ends(number(row["value"]), interval(row["low"], row["high"])),
+        number(baseline),
+        _with_ends(signed(row["difference"]), interval(row["d_low"], row["d_high"], of_difference=True)),
+    ]
+
+
+def _numbers_of_slice(row: dict[str, Any]) -> list[str]:
+    ends = interval(row["low"], row["high"], of_difference=True)
+    return [number(row["model_value"]), number(row["baseline_value"]), _with_ends(signed(row["value"]), ends)]
+
+
+def _with_ends(value: str, ends: str) -> str:
+    return f"{value} [{ends}]" if ends else value
+
+
+def _values(told: Told) -> list[str]:
+    """The values of the models, where nothing is compared."""
+    rows = [["metric", *(marked(visible(name)) for name in told.names)]]
+    for metric in told.answers.asked.metrics:
+        found = [told.of(name, metric.output_name) for name in told.names]
+        cells = [_with_ends(number(row["value"]), interval(row["low"], row["high"])) for row in found]
+        rows.append([marked(visible(metric.output_name)), *cells])
+    return _table(rows)
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    head, *rest = rows
+    lines = [head, ["---"] * len(head), *rest]
+    return [f"| {' | '.join(row)} |" for row in lines]

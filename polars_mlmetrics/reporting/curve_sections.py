@@ -1,0 +1,192 @@
+"""The sections of curves, calibration and time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.reporting.answers import MODEL
+from polars_mlmetrics.reporting.asked import name_of
+from polars_mlmetrics.reporting.charts import UNIT, Charts
+from polars_mlmetrics.reporting.curve_tables import threshold_of
+from polars_mlmetrics.reporting.looks import MOST_SERIES, PAGE
+from polars_mlmetrics.reporting.points import (
+    AXES,
+    SERIES,
+    TITLES,
+    calibration_points,
+    curve_dots,
+    curve_points,
+    time_points,
+)
+from polars_mlmetrics.reporting.summary import Told
+from polars_mlmetrics.reporting.wording import direction, number
+
+Drawn = tuple[dict[str, Any], str]
+"""A chart and its caption."""
+
+CAPTIONS = {
+    "roc": "ROC: recall against the false positive rate. The area is behind the name; dots at every 0.1 of the score.",
+    "pr": "Precision and recall. The dotted line is the share of true rows.",
+}
+
+
+def shown_models(told: Told) -> list[str]:
+    """The models that charts show."""
+    return told.names[:MOST_SERIES]
+
+
+def _lines(told: Told, frame: pl.DataFrame) -> pl.DataFrame:
+    names = {name: visible(name) for name in shown_models(told)}
+    rows = frame.filter(pl.col(MODEL).is_in(list(names)))
+    return rows.with_columns(pl.col(MODEL).replace_strict(names, return_dtype=pl.String).alias(SERIES))
+
+
+def _charts(told: Told) -> Charts:
+    return Charts(PAGE, [visible(name) for name in shown_models(told)])
+
+
+def curve_plots(told: Told) -> list[tuple[dict[str, Any], str, list[str]]]:
+    """The curves, each with its caption and what its legend says of each model."""
+    found = []
+    for kind in ("roc", "pr"):
+        if kind not in told.answers.curves:
+            continue
+        lines = _lines(told, told.answers.curves[kind])
+        x, y = AXES[kind]
+        charts = _charts(told)
+        chart = charts.curve(
+            curve_points(lines, x, y),
+            TITLES[kind],
+            dots=curve_dots(lines, x, y, TITLES[kind]),
+            diagonal=kind == "roc",
+            level=_prevalence(told) if kind == "pr" else None,
+        )
+        found.append((charts.finished(chart), CAPTIONS[kind], _areas(told, kind, lines)))
+    found += [_threshold_plot(told)] if "threshold" in told.answers.curves else []
+    return found
+
+
+def _areas(told: Told, kind: str, lines: pl.DataFrame) -> list[str]:
+    """The area under the curve of each model: the metric, or that of the points where it is not asked for."""
+    metric = {"roc": "roc_auc", "pr": "average_precision"}[kind]
+    known = dict(told.models.filter(pl.col("metric") == metric).select(MODEL, "value").rows())
+    x, y = (pl.col(axis) for axis in AXES[kind])
+    width, middle = (x - x.shift()).abs(), 0.5 * (y + y.shift())
+    areas = dict(lines.group_by(MODEL).agg((width * middle).sum()).rows())
+    return [number(known.get(name, areas.get(name))) for name in shown_models(told)]
+
+
+def _prevalence(told: Told) -> float | None:
+    """The share of true rows of the model in question."""
+    curve = told.answers.curves["pr"].filter(pl.col(MODEL) == told.candidate)
+    share = curve.select(ratio(pl.col("positives"), pl.col("positives") + pl.col("negatives")))
+    return next(iter(share.to_series().to_list()), None)
+
+
+def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
+    table = told.answers.curves["threshold"]
+    name = table["metric"].to_list()[0] if table.height else ""
+    lines, best = _lines(told, table), best_thresholds(told)
+    dots = [
+        {
+            "x": row["threshold"],
+            "y": row["value"],
+            "series": visible(row[MODEL]),
+            "text": f"{visible(row[MODEL])}: best {visible(name)} {number(row['value'])} at {number(row['threshold'])}",
+        }
+        for row in best.filter(pl.col(MODEL).is_in(shown_models(told))).iter_rows(named=True)
+    ]
+    used = threshold_in_use(told)
+    charts = _charts(told)
+    chart = charts.curve(
+        curve_points(lines, "threshold", "value"),
+        ("threshold", visible(name)),
+        domains=(UNIT, None),
+        dots=dots,
+        at=used,
+    )
+    at = dict(best.select(MODEL, "threshold").rows())
+    line = "" if used is None else ", the dotted line the one in use"
+    caption = f"{visible(name)} at each threshold. The dot is the best threshold, behind the name{line}."
+    return charts.finished(chart), caption, [number(at.get(each)) for each in shown_models(told)]
+
+
+def best_thresholds(told: Told) -> pl.DataFrame:
+    """The best point of each model; of equal ones the one with the highest threshold."""
+    table = told.answers.curves["threshold"].filter(pl.col("value").is_finite())
+    ordered = table.sort("value", "threshold", descending=[_best_of_threshold(told) != "min", True])
+    return ordered.group_by(MODEL, maintain_order=True).first()
+
+
+def _best_of_threshold(told: Told) -> str | None:
+    name = told.answers.curves["threshold"]["metric"].to_list()[:1]
+    return next((m.best for m in told.answers.asked.metrics if [m.output_name] == name), "max")
+
+
+def threshold_in_use(told: Told) -> float | None:
+    """The threshold of the first metric that has one number as its threshold."""
+    used = map(threshold_of, told.answers.asked.metrics)
+    return next((threshold for threshold in used if threshold is not None), None)
+
+
+def curve_lead(told: Told) -> str:
+    """What another threshold would give."""
+    used = threshold_in_use(told)
+    if "threshold" not in told.answers.curves or used is None:
+        return ""
+    table = told.answers.curves["threshold"].filter(pl.col(MODEL) == told.candidate, pl.col("value").is_finite())
+    best = best_thresholds(told).filter(pl.col(MODEL) == told.candidate)
+    if table.is_empty() or best.is_empty():
+        return ""
+    near = table.sort((pl.col("threshold") - used).abs()).row(0, named=True)
+    top = best.row(0, named=True)
+    return (
+        f"At the threshold in use, {used:g}, {visible(near['metric'])} of {visible(told.candidate)} is "
+        f"{number(near['value'])}; at {number(top['threshold'])} it would be {number(top['value'])} "
+        "(chosen on these rows, so a little too good)."
+    )
+
+
+def calibration_plots(told: Told) -> list[dict[str, Any]]:
+    """A panel for each model, their counts on one scale."""
+    if "calibration" not in told.answers.curves:
+        return []
+    points = calibration_points(_lines(told, told.answers.curves["calibration"]))
+    most = max((point["n"] for point in points), default=1)
+    charts = _charts(told)
+    panels = []
+    for name in map(visible, shown_models(told)):
+        own = [point for point in points if point["series"] == name]
+        panels += [charts.finished(charts.calibration(own, name, most))] if own else []
+    return panels
+
+
+def time_plots(told: Told) -> list[Drawn]:
+    """The headline over each date."""
+    asked, drawn = told.answers.asked, []
+    for date in dict.fromkeys(map(name_of, asked.dates)):
+        values = told.answers.values.filter(
+            pl.col("sliced_by") == date, pl.col("metric") == asked.headline.output_name, pl.col(date).is_not_null()
+        )
+        points = time_points(_lines(told, values), date)
+        if not points:
+            continue
+        charts = _charts(told)
+        chart = charts.over_time(points, f"{told.metric} ({direction(asked.headline.best)})")
+        drawn.append((charts.finished(chart), f"{told.metric} by {visible(date)}, with its intervals."))
+    return drawn
+
+
+def dates_of(told: Told) -> list[str]:
+    """From when to when the rows are, as the title says it."""
+    asked = told.answers.asked
+    for date in map(name_of, asked.dates[:1]):
+        known = told.answers.values.filter(pl.col("sliced_by") == date)[date].drop_nulls()
+        if not known.is_empty():
+            first, last = (str(end)[:10] for end in (known.min(), known.max()))
+            return [first if first == last else f"{first} to {last}"]
+    return []

@@ -1,0 +1,121 @@
+"""What is said of models and slices: verdicts where there is one, and the reason where there is none."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import polars as pl
+
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.reporting.answers import MODEL, WHOLE, Answers
+from polars_mlmetrics.reporting.asked import name_of
+from polars_mlmetrics.reporting.wording import as_shown
+
+FEWEST = 30
+"""So many samples a slice needs to be judged."""
+
+WORDS = {
+    "no_state": "no interval: pass bins=",
+    "totals": "no interval: a total",
+    "extremes": "no interval: one label decides",
+    "undefined_replicates": "no interval: too few positives",
+    "degenerate": "no interval: nothing varies",
+    "few_buckets": "not judged: too few samples",
+    "biased": "not judged: a biased metric",
+}
+"""Why a difference has no verdict, by its flag."""
+
+SHOWN = "shown"
+
+
+def _why_not_judged(value: pl.Expr, sizes: bool) -> pl.Expr:
+    flag = pl.col("ci_flag")
+    cases = [
+        (value.is_null() | value.is_nan(), pl.lit("no value")),
+        (pl.col("n") < FEWEST, pl.lit(f"fewer than {FEWEST} samples")) if sizes else (pl.lit(False), pl.lit("")),
+        *((flag == name, pl.lit(words)) for name, words in WORDS.items()),
+        (pl.col("low").is_null(), pl.lit("no interval")),
+    ]
+    return first_that_holds(cases, pl.lit(None, dtype=pl.String))
+
+
+def judged_models(answers: Answers) -> pl.DataFrame:
+    """Of every model and metric: value, interval, and the difference from the baseline with its verdict."""
+    values = answers.values.filter(pl.col("slice") == WHOLE)
+    values = values.select(MODEL, "metric", "value", "low", "high", "n_samples", "n_rows", "n_excluded", "reason")
+    if answers.differences is None:
+        nothing = {"difference": pl.Float64, "d_low": pl.Float64, "d_high": pl.Float64}
+        texts = {"verdict": pl.String, "why": pl.String}
+        return values.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in {**nothing, **texts}.items())
+    whole = answers.differences.filter(pl.col("slice") == WHOLE).with_columns(n=pl.col("n_pairs"))
+    whole = whole.with_columns(why=_why_not_judged(pl.col("difference"), sizes=True))
+    told = whole.select(
+        MODEL,
+        "metric",
+        "difference",
+        pl.col("low").alias("d_low"),
+        pl.col("high").alias("d_high"),
+        pl.when(pl.col("why").is_null()).then("verdict").alias("verdict"),
+        "why",
+    )
+    return values.join(told, on=[MODEL, "metric"], how="left", maintain_order="left")
+
+
+def judged_slices(answers: Answers, candidate: str) -> pl.DataFrame:
+    """The slices of the headline, the most harm first; those that cannot be judged last.
+
+    `value`, `low`, `high` are what the table shows: differences from the baseline, or values where there is none.
+    """
+    asked = answers.asked
+    own = answers.values.filter(pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == candidate)
+    sizes = own.select("slice", "sliced_by", size=pl.coalesce("n_samples", "n_clusters", "n_rows"))
+    if answers.differences is None:
+        table = own.with_columns(
+            model_value=pl.col("value"), baseline_value=pl.lit(None, pl.Float64), n_pairs="n_samples"
+        )  # fmt: skip
+        middle = own.filter(pl.col("slice") == WHOLE)["value"].to_list()[0]
+    else:
+        table = answers.differences.filter(
+            pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == candidate
+        ).rename({"value": "model_value", "difference": "value"})
+        middle = 0.0
+    wanted = [", ".join(map(name_of, keys)) for keys in asked.slices]
+    table = table.filter(pl.col("sliced_by").is_in([WHOLE, *wanted]))
+    table = table.join(sizes, on=["sliced_by", "slice"], how="left", maintain_order="left")
+    table = table.with_columns(n=pl.coalesce("n_pairs", "size"))
+    table = table.with_columns(share=ratio(pl.col("n"), pl.col("n").filter(pl.col("slice") == WHOLE).first()))
+    table = table.with_columns(why=_why_not_judged(pl.col("value"), sizes=True))
+    verdict = pl.col("verdict") if "verdict" in table.columns else pl.lit(None, pl.String)
+    table = table.with_columns(verdict=pl.when(pl.col("why").is_null()).then(verdict))
+    table = _with_harm(table, asked.headline.best, middle or 0.0)
+    table = _with_repeats(table, [list(map(name_of, keys)) for keys in asked.slices])
+    order = [pl.col("why").is_not_null(), pl.col("harm"), pl.col("n")]
+    table = table.filter(pl.col("slice") != WHOLE)
+    table = table.sort(order, descending=[False, True, True], nulls_last=True, maintain_order=True)
+    return as_shown(table.with_columns(pl.col("slice").alias(SHOWN)), SHOWN)
+
+
+def _with_harm(table: pl.DataFrame, best: str | None, middle: float) -> pl.DataFrame:
+    """How bad a slice is at least, and for how many: the near end of its interval times its share of the samples."""
+    near = pl.col("low") - middle if best == "min" else middle - pl.col("high")
+    return table.with_columns(harm=near * pl.col("share"))
+
+
+def _with_repeats(table: pl.DataFrame, slicings: list[list[str]]) -> pl.DataFrame:
+    """Which slices only repeat a larger one: its difference is in their interval, and no verdict says otherwise."""
+    repeats = []
+    for larger, smaller in combinations(sorted(slicings, key=len), 2):
+        if not set(larger) < set(smaller):
+            continue
+        names = [", ".join(keys) for keys in (larger, smaller)]
+        above, below = (table.filter(pl.col("sliced_by") == name, pl.col("verdict").is_not_null()) for name in names)
+        pairs = below.join(above, on=larger, nulls_equal=True, suffix="_above")
+        is_same = pl.col("verdict").is_in(["unclear", "no change"]) | (pl.col("verdict") == pl.col("verdict_above"))
+        same = pairs.filter(is_same, pl.col("value_above").is_between(pl.col("low"), pl.col("high")))
+        repeats.append(same.select("sliced_by", "slice"))
+    if not repeats:
+        return table.with_columns(repeats=pl.lit(False))
+    found = pl.concat(repeats).unique().with_columns(repeats=pl.lit(True))
+    table = table.join(found, on=["sliced_by", "slice"], how="left", maintain_order="left")
+    return table.with_columns(pl.col("repeats").fill_null(False))

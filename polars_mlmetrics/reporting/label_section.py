@@ -1,0 +1,147 @@
+"""The section of labels: the weakest first, and where in a slicing they changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.reporting.answers import MODEL, WHOLE, Answers
+from polars_mlmetrics.reporting.charts import Charts
+from polars_mlmetrics.reporting.looks import PAGE
+from polars_mlmetrics.reporting.summary import Told
+from polars_mlmetrics.reporting.wording import as_shown, count, number, signed, text_column
+
+MOST_LABELS, MOST_ROWS_OF_HEAT = 200, 30
+FEWEST = 100
+"""So many samples a slice needs to be a column of the heat map."""
+
+STEPS = (0.02, 0.05, 0.15)
+"""Where the colours of the heat map change, in parts of the value of all."""
+
+LABEL = "label_text"
+RANKED, PARTS = "f1", ("precision", "recall")
+
+
+def label_section(told: Told) -> dict[str, Any]:
+    """The table of labels."""
+    asked, labels = told.answers.asked, told.answers.labels
+    if labels is None:
+        return {"absent": _why_absent(told.answers)}
+    assert asked.label is not None
+    whole = labels.filter(pl.col("slice") == WHOLE)
+    metrics = [name for name in _metrics_in(whole, asked.label) if name != "support"]
+    first = RANKED if RANKED in metrics else metrics[0]
+    ours = _named(whole.filter(pl.col(MODEL) == told.candidate), asked.label)
+    best = "max" if first == RANKED else asked.headline.best
+    ours = ours.sort(first, descending=best == "min", nulls_last=True, maintain_order=True)
+    theirs = {
+        name: dict(_named(whole.filter(pl.col(MODEL) == name), asked.label).select(LABEL, first).rows())
+        for name in told.names
+        if name != told.candidate
+    }
+    more = [name for name in metrics if name != first and (first != RANKED or name in PARTS)]
+    rows = [
+        {
+            "name": row[LABEL],
+            "support": _whole(row.get("support")),
+            "values": [
+                (number(row[first] if name == told.candidate else theirs[name].get(row[LABEL])), name == told.candidate)
+                for name in told.names
+            ],
+            "more": [number(row[name]) for name in more],
+        }
+        for row in ours.head(MOST_LABELS).iter_rows(named=True)
+    ]
+    return {
+        "rows": rows,
+        "first": visible(first),
+        "more": [visible(name) for name in more],
+        "models": [visible(name) for name in told.names],
+        "candidate": visible(told.candidate),
+        "has_support": "support" in whole.columns,
+        "left": ours.height - len(rows),
+        "weakest": ", ".join(f"{row[LABEL]} ({number(row[first])})" for row in ours.head(2).iter_rows(named=True)),
+    }
+
+
+def _whole(support: float | None) -> str:
+    """How many true rows there are, where truths are true or false."""
+    return count(None if support is None or support != support else round(support))
+
+
+def _why_absent(answers: Answers) -> str:
+    if answers.asked.label is None:
+        return "There is no column of labels."
+    if answers.asked.contents is not None:
+        return "Not in the state: made from the log."
+    return "No metric of this report has a value for each label."
+
+
+def _metrics_in(table: pl.DataFrame, label: str) -> list[str]:
+    place = table.columns.index(label)
+    return [name for name in table.columns[place + 1 :] if name not in (MODEL, "sliced_by", "slice")]
+
+
+def _named(table: pl.DataFrame, label: str) -> pl.DataFrame:
+    return as_shown(table.with_columns(text_column(label).alias(LABEL)), LABEL)
+
+
+def label_plot(told: Told) -> tuple[dict[str, Any], str] | None:
+    """The heat map of the headline by label and slice, and its caption."""
+    answers, headline = told.answers, told.answers.asked.headline
+    if answers.labels is None or not answers.sliced_labels or headline.best is None:
+        return None
+    assert answers.asked.label is not None
+    name = _metrics_in(answers.labels, answers.asked.label)[0]
+    cells = _cells(told, _named(answers.labels, answers.asked.label), name)
+    whole = told.of(told.candidate)["value"]
+    if cells.is_empty() or not whole:
+        return None
+    cells = as_shown(cells, "slice")
+    down, across = _most(cells, LABEL, "weight", MOST_ROWS_OF_HEAT), _most(cells, "slice", "n", MOST_ROWS_OF_HEAT)
+    cells = cells.filter(pl.col(LABEL).is_in(down), pl.col("slice").is_in(across))
+    rows = [
+        {
+            "row": row[LABEL],
+            "column": row["slice"],
+            "step": str(_step(row["change"], abs(whole), 1 if headline.best == "min" else -1)),
+            "text": f"{row[LABEL]}, {row['slice']}: {signed(row['change'])}",
+        }
+        for row in cells.iter_rows(named=True)
+    ]
+    less = f"that of {visible(told.baseline)}" if told.baseline is not None else "that of the label in all samples"
+    caption = (
+        f"{visible(name)} of {visible(told.candidate)} less {less}, by label and {visible(answers.sliced_labels)}: "
+        f"slices of at least {FEWEST} samples. Colours change at 2, 5 and 15 % of {number(whole)}, the value of all."
+    )
+    charts = Charts(PAGE, [])
+    return charts.finished(charts.heat(rows, across, down)), caption
+
+
+def _cells(told: Told, labels: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The changes by label and slice, of slices that are large enough."""
+    cells = labels.filter(pl.col("slice") != WHOLE)
+    ours = cells.filter(pl.col(MODEL) == told.candidate)
+    if told.baseline is not None:
+        before, keys = cells.filter(pl.col(MODEL) == told.baseline), [LABEL, "slice"]
+    else:
+        before, keys = labels.filter(pl.col("slice") == WHOLE, pl.col(MODEL) == told.candidate), [LABEL]
+    before = before.select(*keys, pl.col(name).alias("before"))
+    sizes = told.slices.filter(pl.col("n") >= FEWEST).select("slice", "n")
+    weight = pl.col("support").fill_null(0) if "support" in ours.columns else pl.lit(0.0)
+    joined = ours.join(before, on=keys).join(sizes, on="slice", maintain_order="left")
+    joined = joined.with_columns(change=pl.col(name) - pl.col("before"), weight=weight)
+    return joined.filter(pl.col("change").is_finite()).select(LABEL, "slice", "change", "n", "weight")
+
+
+def _most(cells: pl.DataFrame, column: str, weight: str, most: int) -> list[str]:
+    sizes = cells.group_by(column, maintain_order=True).agg(pl.col(weight).sum().alias("of_all"))
+    return sizes.sort("of_all", descending=True, maintain_order=True).head(most)[column].to_list()
+
+
+def _step(change: float, whole: float, worse: int) -> int:
+    """Which of the seven colours a change has: 0 is much better, 6 much worse."""
+    size = sum(abs(change) > cut * whole for cut in STEPS)
+    return 3 + (size if change * worse > 0 else -size)

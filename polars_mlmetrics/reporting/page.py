@@ -1,0 +1,303 @@
+"""The page: its sections as what the template reads, and its charts drawn together."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.expressions import text_of
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.reporting.answers import MODEL
+from polars_mlmetrics.reporting.asked import Asked, name_of
+from polars_mlmetrics.reporting.curve_sections import (
+    calibration_plots,
+    curve_lead,
+    curve_plots,
+    dates_of,
+    shown_models,
+    time_plots,
+)
+from polars_mlmetrics.reporting.drawing import drawn
+from polars_mlmetrics.reporting.judged import FEWEST
+from polars_mlmetrics.reporting.label_section import label_plot, label_section
+from polars_mlmetrics.reporting.libraries import library
+from polars_mlmetrics.reporting.slice_section import MOST_ROWS, found_section, slice_plot, slice_section
+from polars_mlmetrics.reporting.summary import Strong, Told, cards, sizes_of, title_of
+from polars_mlmetrics.reporting.wording import count, direction, interval, level_of, number, percent, signed
+from polars_mlmetrics.version import VERSION
+
+SECTIONS = [
+    ("summary", "Summary"),
+    ("models", "Models"),
+    ("slices", "Slices"),
+    ("labels", "Labels"),
+    ("curves", "Curves"),
+    ("calibration", "Calibration"),
+    ("time", "Time"),
+    ("data", "Data"),
+    ("made", "How this was made"),
+]
+NOT_HELD = "Not in the state: made from the log."
+Section = dict[str, Any]
+
+
+def page_of(told: Told, title: str | None, *, static: bool) -> str:
+    """The page as HTML."""
+    jinja2, markup = library("jinja2", "jinja2", "a report"), library("markupsafe", "jinja2", "a report").Markup
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.tests["strong"] = lambda part: isinstance(part, Strong)
+    template = files(__package__).joinpath("template")
+    css, js, html = (template.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
+    digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
+    context = _sections(told)
+    _draw(context, markup, static=static)
+    return str(
+        environment.from_string(html).render(
+            **context,
+            title=title_of(told, title),
+            sizes=sizes_of(told, dates_of(told)),
+            sections=SECTIONS,
+            cards=cards(told),
+            fewest=FEWEST,
+            level=level_of(told.answers.asked.ci or 0),
+            static=static,
+            script_src=markup("'none'" if static else f"'sha256-{digest}'"),
+            css=markup(css),
+            js=markup(js),
+        )
+    )
+
+
+def _sections(told: Told) -> dict[str, Any]:
+    sections = {
+        "slices": _slices(told),
+        "labels": {**label_section(told), "plot": label_plot(told)},
+        "curves": _curves(told),
+        "calibration": _calibration(told),
+        "time": _time(told),
+        "data": _data(told),
+    }
+    sections = {name: {"absent": "", **section} for name, section in sections.items()}
+    return {"models": _models(told), "found": found_section(told), "made": _made(told), **sections}
+
+
+def _draw(context: dict[str, Any], markup: Any, *, static: bool) -> None:
+    """Put SVG in the place of every chart of the sections, all drawn at once."""
+    charts: list[dict[str, Any]] = []
+    places = [(section, key) for section in context.values() if isinstance(section, dict) for key in ("plot", "plots")]
+    places = [(section, key) for section, key in places if section.get(key)]
+    for section, key in places:
+        charts += _charts_in(section[key])
+    svgs = iter([markup(svg) for svg in drawn(charts, static=static)])
+    for section, key in places:
+        section[key] = _with_svgs(section[key], svgs)
+
+
+def _charts_in(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, dict):
+        return [value]
+    return [chart for each in value for chart in _charts_in(each)] if isinstance(value, list | tuple) else []
+
+
+def _with_svgs(value: Any, svgs: Any) -> Any:
+    if isinstance(value, dict):
+        return next(svgs)
+    return [_with_svgs(each, svgs) for each in value] if isinstance(value, list | tuple) else value
+
+
+# -- sections ----------------------------------------------------------------------------------------------------------
+
+
+def _models(told: Told) -> Section:
+    asked, level = told.answers.asked, level_of(told.answers.asked.ci or 0)
+    rows = []
+    for metric in asked.metrics:
+        found = [told.of(name, metric.output_name) for name in told.names]
+        values = [row["value"] for row in found if row["value"] is not None and row["value"] == row["value"]]
+        top = {"max": max, "min": min}[metric.best](values) if metric.best and len(values) > 1 else None
+        cells = [_cell(row, is_best=top is not None and row["value"] == top) for row in found]
+        rows.append({"metric": visible(metric.output_name), "direction": direction(metric.best), "cells": cells})
+    notes = [f"Small figures are {level} intervals."] if asked.ci is not None else []
+    notes += ["Bold is the best of a row."] if len(told.names) > 1 else []
+    if told.baseline is not None:
+        notes.append(
+            "A difference is taken on the samples that both models scored; it is called better or worse where chance "
+            f"alone would seldom give it ({level})."
+        )
+    return {
+        "names": [visible(name) for name in told.names],
+        "has_baseline": told.baseline is not None,
+        "rows": rows,
+        "note": " ".join(notes),
+    }
+
+
+def _cell(row: dict[str, Any], *, is_best: bool) -> dict[str, Any]:
+    return {
+        "value": number(row["value"]),
+        "ends": interval(row["low"], row["high"]),
+        "reason": visible(row["reason"]) if row["reason"] else "",
+        "is_best": is_best,
+        "difference": signed(row["difference"]),
+        "difference_ends": interval(row["d_low"], row["d_high"], of_difference=True),
+        "verdict": row["verdict"] or "",
+        "why": row["why"] or "",
+    }
+
+
+def _slices(told: Told) -> Section:
+    section = slice_section(told)
+    if "absent" in section:
+        return section
+    ours, theirs = visible(told.candidate), visible(told.baseline or "")
+    if told.baseline is not None:
+        columns = [("slice", ""), ("samples", ""), ("difference", ""), (_bar_head(told), "bar"), ("verdict", "text")]
+        columns += [(ours, ""), (theirs, "")]
+    else:
+        columns = [("slice", ""), ("samples", ""), (told.metric, ""), ("", "bar"), ("note", "text")]
+    for row in section["rows"]:
+        row["css"] = " ".join(
+            name
+            for name, is_so in (("part", row["repeats"]), ("small", row["is_small"]), ("late", row["not_printed"]))
+            if is_so
+        )
+        row["hidden"] = row["repeats"] or row["is_small"]
+        row["stays"] = not row["css"]
+    names = shown_models(told) if told.baseline is None else [told.baseline, told.candidate]
+    names = [told.candidate] if told.baseline is None else names
+    return {
+        **section,
+        "columns": columns,
+        "names": [visible(name) for name in names],
+        "plot": slice_plot(told),
+        "note": _slice_note(told, section),
+    }
+
+
+def _bar_head(told: Told) -> str:
+    best = told.answers.asked.headline.best
+    return {"min": "better ◂ 0 ▸ worse", "max": "worse ◂ 0 ▸ better"}.get(best or "", "0")
+
+
+def _slice_note(told: Told, section: Section) -> str:
+    level = level_of(told.answers.asked.ci or 0)
+    words = [
+        "Most harm first: the near end of the interval times the share of the samples.",
+        f"Intervals are of {level}, each for itself.",
+    ]
+    if told.baseline is not None:
+        words.append("Verdicts hold for all slices together (Benjamini and Hochberg).")
+    if section["more"]:
+        words.append(f"The first {MOST_ROWS:,} are here; {section['more']:,} more with less harm are not on this page.")
+    return " ".join(words)
+
+
+def _curves(told: Told) -> Section:
+    plots = curve_plots(told)
+    if not plots:
+        return {"absent": _no_curves(told)}
+    return {"plots": plots, "lead": curve_lead(told), "names": [visible(name) for name in shown_models(told)]}
+
+
+def _no_curves(told: Told) -> str:
+    return NOT_HELD if told.answers.asked.contents is not None else "The scores give no curve."
+
+
+def _calibration(told: Told) -> Section:
+    plots = calibration_plots(told)
+    absent = NOT_HELD if told.answers.asked.contents is not None else "The scores are not probabilities."
+    return {"plots": plots} if plots else {"absent": absent}
+
+
+def _time(told: Told) -> Section:
+    plots = time_plots(told)
+    if not plots:
+        return {"absent": "No key is a date: pass by= with one, such as by='day'."}
+    return {"plots": plots, "names": [visible(name) for name in shown_models(told)]}
+
+
+def _data(told: Told) -> Section:
+    problems = told.answers.problems
+    if problems is None:
+        return {"absent": NOT_HELD}
+    found = problems.filter(pl.col("severity").is_in(["error", "warning"]), pl.col("count") > 0)
+    if found.is_empty():
+        return {"absent": "check found no problem."}
+    return {
+        "rows": [
+            {
+                "severity": row["severity"],
+                "problem": row["problem"],
+                "count": count(row["count"]),
+                "of": row["of"],
+                "share": percent(row["share"]),
+                "meaning": visible(row["meaning"]),
+                "fix": visible(row["fix"]),
+            }
+            for row in found.iter_rows(named=True)
+        ]
+    }
+
+
+def _made(told: Told) -> list[tuple[str, str, bool]]:
+    asked = told.answers.asked
+    whole = told.models.filter(pl.col("metric") == asked.headline.output_name)
+    left = ", ".join(f"{visible(row[MODEL])} {count(row['n_excluded'])}" for row in whole.iter_rows(named=True))
+    table = asked.table
+    roles = {"sample": ", ".join(table.sample), "label": asked.label, **table.values()}
+    shown = [f"{role}={_role(column)}" for role, column in roles.items() if column is not None]
+    shown += [] if "weight" in roles else ["no weight"]
+    return [
+        ("call", visible_lines(call_of(asked)), True),
+        ("read", "a state: no rows" if asked.contents is not None else "a log; this page holds no row of it", False),
+        ("roles", visible(", ".join(shown)), False),
+        ("left out", f"rows without a score or a truth: {left}", False),
+        ("intervals", _intervals(asked), False),
+        ("metrics", "\n".join(_signature(metric, asked) for metric in asked.metrics), True),
+        ("versions", f"polars_mlmetrics {VERSION}, polars {pl.__version__}, Python {sys.version.split()[0]}", False),
+        ("made", f"{datetime.now(UTC):%Y-%m-%d, %H:%M} UTC", False),
+    ]
+
+
+def _signature(metric: Metric, asked: Asked) -> str:
+    return Metric(metric.tree.on_the_rest(asked.roles)).signature
+
+
+def _role(column: Any) -> str:
+    if isinstance(column, pl.Expr):
+        return column.meta.output_name() if column.meta.is_column() else text_of(column)
+    return str(column)
+
+
+def _intervals(asked: Asked) -> str:
+    if asked.ci is None:
+        return "none: the state has no buckets"
+    return f"{level_of(asked.ci)}, by the jackknife over parts of the samples"
+
+
+def visible_lines(text: str) -> str:
+    """A text of several lines, each of them safe to show."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def call_of(asked: Asked) -> str:
+    """The call that makes the page."""
+    given: dict[str, str] = {"metrics": f"[{', '.join(f'mlm.{metric!r}' for metric in asked.metrics)}]"}
+    given |= {"between": repr(name_of(asked.between))} if asked.between is not None else {}
+    given |= {"baseline": repr(asked.baseline)} if asked.baseline is not None else {}
+    dates = [name_of(date) for date in asked.dates]
+    given |= {"by": repr(dates)} if dates else {}
+    slices = [list(map(name_of, keys)) for keys in asked.slices]
+    given |= {"slices": repr(slices)} if slices else {}
+    given |= {"features": repr(asked.features)} if asked.features else {}
+    given |= {"ci": repr(asked.ci)} if asked.ci not in (None, 0.95) else {}
+    given |= {role: repr(_role(column)) for role, column in asked.roles.items()}
+    lines = "".join(f"    {name}={text},\n" for name, text in given.items())
+    return f"mlm.report(\n    log,\n{lines})"

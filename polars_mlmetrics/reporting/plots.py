@@ -1,0 +1,273 @@
+"""`plot`: a result of a verb as a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import NormalDist
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.frames import Frame, schema_of
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.reporting.charts import UNIT, Charts
+from polars_mlmetrics.reporting.libraries import altair
+from polars_mlmetrics.reporting.looks import LIGHT, MOST_SERIES
+from polars_mlmetrics.reporting.points import (
+    AXES,
+    RATES,
+    SERIES,
+    TITLES,
+    calibration_points,
+    curve_dots,
+    curve_points,
+    difference_points,
+    series_of,
+    tidied,
+    time_points,
+    value_points,
+    with_series,
+)
+from polars_mlmetrics.reporting.wording import as_shown, number
+
+MOST_NAMES = 100
+NAME = "name"
+
+
+def plot(frame: Frame) -> Any:
+    """Show the table that a verb gave as a chart: its columns say of what.
+
+    It takes the tables of `curve` (every kind), `evaluate` and `finish` (wide or tidy, with `slices=`, with a date
+    among the keys, or with labels and slices together), `compare` and `find_slices`. It needs the extra `report`.
+
+    Parameters
+    ----------
+    frame
+        The table; a LazyFrame is collected.
+
+    Returns
+    -------
+    A chart of Altair: a notebook shows it, `.save("chart.svg")` writes it, and its methods change it. Every value is
+    safe to show: what does not print is written out.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"country": ["DE", "DE", "FR", "FR"], "score": [0.9, 0.2, 0.4, 0.8], "truth": [1, 0, 1, 0]})
+    >>> chart = mlm.plot(mlm.evaluate(log, mlm.accuracy(), slices=["country"]))
+    >>> type(chart).__name__
+    'LayerChart'
+    """
+    columns = set(schema_of(frame, "plot"))
+    altair("mlm.plot")
+    draw = next((draw for needed, draw in KINDS if needed <= columns), None)
+    table = frame.lazy().collect()
+    if draw is None:
+        draw = _values
+    return draw(table)
+
+
+def _curve(kind: str) -> Callable[[pl.DataFrame], Any]:
+    def draw(table: pl.DataFrame) -> Any:
+        x, y = AXES[kind]
+        lines = with_series(table, _keys_before(table, "threshold"))
+        charts = _charts(lines)
+        dots = curve_dots(lines, x, y, TITLES[kind])
+        points = curve_points(lines, x, y)
+        return charts.configured(charts.curve(points, TITLES[kind], dots=dots, diagonal=kind in ("roc", "gain")))
+
+    return draw
+
+
+def _det(table: pl.DataFrame) -> Any:
+    """The axes of a det curve are those of a normal distribution."""
+    place = {rate: NormalDist().inv_cdf(rate) for rate in RATES}
+    named = " : ".join(f"datum.value == {at:.6f} ? '{rate:g}'" for rate, at in place.items())
+    ticks = {"values": [round(at, 6) for at in place.values()], "labelExpr": f"{named} : ''"}
+    lines = with_series(table, _keys_before(table, "threshold"))
+    inner = lines.filter(pl.col("fpr").is_between(0, 1, closed="none"), pl.col("fnr").is_between(0, 1, closed="none"))
+    charts = _charts(lines)
+    dots = [
+        {**dot, "x": NormalDist().inv_cdf(dot["x"]), "y": NormalDist().inv_cdf(dot["y"])}
+        for dot in curve_dots(inner, "fpr", "fnr", TITLES["det"])
+    ]
+    points = [
+        {**point, "x": NormalDist().inv_cdf(point["x"]), "y": NormalDist().inv_cdf(point["y"])}
+        for point in curve_points(inner, "fpr", "fnr")
+    ]
+    return charts.configured(charts.curve(points, TITLES["det"], dots=dots, domains=(None, None), ticks=ticks))
+
+
+def _thresholds(table: pl.DataFrame) -> Any:
+    lines = with_series(table, _keys_before(table, "threshold"))
+    charts = _charts(lines)
+
+    def of_metric(part: pl.DataFrame, name: str) -> Any:
+        return charts.curve(curve_points(part, "threshold", "value"), ("threshold", name), domains=(UNIT, None))
+
+    return _beside(charts, lines, of_metric)
+
+
+def _calibration(table: pl.DataFrame) -> Any:
+    bins = with_series(table, _keys_before(table, "bin"))
+    charts, points = _charts(bins), calibration_points(bins)
+    most = max((point["n"] for point in points), default=1)
+    panels = [
+        charts.calibration([point for point in points if point["series"] == name], name, most)
+        for name in series_of(bins)
+    ]
+    return charts.configured(altair("mlm.plot").hconcat(*panels))
+
+
+def _differences(table: pl.DataFrame) -> Any:
+    """One line for each slice, or for each group where there are no slices."""
+    keys = _keys_before(table, "metric")
+    model = keys[-1]
+    lines = with_series(table, [key for key in keys if key not in ("sliced_by", *_slice_keys(table, keys))])
+    lines = _named(lines)
+    charts = Charts(LIGHT, [])
+
+    def of_metric(part: pl.DataFrame, name: str) -> Any:
+        names = part[NAME].unique(maintain_order=True).to_list()
+        return charts.differences(difference_points(part, NAME), names, f"difference in {name}, by {visible(model)}")
+
+    return _beside(charts, lines, of_metric)
+
+
+def _slice_keys(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    """The columns of slices, which come after `slice` and, in a comparison, before the model."""
+    return list(keys[keys.index("slice") : -1]) if "slice" in keys else []
+
+
+def _named(lines: pl.DataFrame) -> pl.DataFrame:
+    if "slice" not in lines.columns:
+        return lines.with_columns(pl.col(SERIES).alias(NAME))
+    whole = pl.when(pl.col("slice") == "").then(pl.lit("all")).otherwise("slice").alias(NAME)
+    lines = as_shown(lines.with_columns(whole), NAME)
+    several = lines[SERIES].n_unique() > 1
+    return lines.with_columns(pl.concat_str(NAME, SERIES, separator=", ").alias(NAME)) if several else lines
+
+
+def _found(table: pl.DataFrame) -> Any:
+    lines = as_shown(table.with_columns(pl.col("slice").alias(NAME)), NAME)
+    lines = lines.with_columns(difference="gap", verdict=pl.when(pl.col("low") > 0).then(pl.lit("worse")))
+    _check_names(lines[NAME].n_unique())
+    charts = Charts(LIGHT, [])
+    names = lines[NAME].unique(maintain_order=True).to_list()
+    chart = charts.differences(difference_points(lines, NAME), names, "gap to the rest (above 0 is worse)")
+    return charts.configured(chart)
+
+
+def _values(table: pl.DataFrame) -> Any:
+    """Values with intervals: of slices, over time, of labels and slices, or of groups."""
+    keys = _keys_of_values(table)
+    lines = tidied(table, keys)
+    if lines.is_empty():
+        raise ParameterError("plot takes the table of a verb, with at least one value, and this one has none.")
+    dates = [key for key in keys if lines.schema[key] in (pl.Date, pl.Datetime)]
+    if "label" in keys and "slice" in keys:
+        return _heat(lines)
+    if dates:
+        return _over_time(lines, dates[0], keys)
+    groups = keys[: keys.index("sliced_by")] if "slice" in keys else []
+    lines = with_series(lines, groups)
+    if "slice" in keys:
+        whole = pl.when(pl.col("slice") == "").then(pl.lit("all")).otherwise("slice").alias(NAME)
+        lines = as_shown(lines.with_columns(whole), NAME)
+    else:
+        lines = lines.with_columns(with_series(lines, keys)[SERIES].alias(NAME))
+    charts = _charts(lines)
+
+    def of_metric(part: pl.DataFrame, name: str) -> Any:
+        names = part[NAME].unique(maintain_order=True).to_list()
+        _check_names(len(names))
+        return charts.values(value_points(part, NAME), names, name)
+
+    return _beside(charts, lines, of_metric)
+
+
+def _over_time(lines: pl.DataFrame, date: str, keys: Sequence[str]) -> Any:
+    """Lines of the groups; of slices those by the date alone."""
+    if "slice" in keys:
+        lines = lines.filter(pl.col("sliced_by") == date)
+        keys = [*keys[: keys.index("sliced_by")], date]
+    lines = with_series(lines, [key for key in keys if key != date])
+    charts = _charts(lines)
+    return _beside(charts, lines, lambda part, name: charts.over_time(time_points(part, date), name))
+
+
+def _heat(lines: pl.DataFrame) -> Any:
+    """The values by label and slice, in seven steps between the lowest and the highest of a metric."""
+    lines = lines.filter(pl.col("slice") != "", pl.col("value").is_finite())
+    lines = as_shown(as_shown(lines.with_columns(pl.col("label").cast(pl.String)), "label"), "slice")
+    charts, steps = Charts(LIGHT, []), len(LIGHT.steps)
+
+    def of_metric(part: pl.DataFrame, name: str) -> Any:
+        place = (pl.col("value").rank("max") * steps - 1).cast(pl.Int64)
+        ranked = part.with_columns(place.alias("place"), pl.len().alias("of"))
+        rows = [
+            {
+                "row": row["label"],
+                "column": row["slice"],
+                "step": str(sum(row["place"] >= cut * row["of"] for cut in range(1, steps))),
+                "text": f"{row['label']}, {row['slice']}: {number(row['value'])}",
+            }
+            for row in ranked.iter_rows(named=True)
+        ]
+        across, down = (part[column].unique(maintain_order=True).to_list() for column in ("slice", "label"))
+        _check_names(max(len(across), len(down)))
+        return charts.heat(rows, across, down).properties(title=name)
+
+    return _beside(charts, lines, of_metric)
+
+
+def _beside(charts: Charts, lines: pl.DataFrame, of_metric: Callable[[pl.DataFrame, str], Any]) -> Any:
+    """A chart for each metric, one under the other."""
+    parts = lines.partition_by("metric", maintain_order=True)
+    drawn = [of_metric(part, visible(part["metric"][0])) for part in parts]
+    return charts.configured(drawn[0] if len(drawn) == 1 else altair("mlm.plot").vconcat(*drawn))
+
+
+def _charts(lines: pl.DataFrame) -> Charts:
+    series = series_of(lines)
+    if len(series) > MOST_SERIES:
+        raise ParameterError(
+            f"a plot tells at most {MOST_SERIES} groups apart, and this table has {len(series)}: filter its rows first."
+        )
+    return Charts(LIGHT, series)
+
+
+def _check_names(number_of: int) -> None:
+    if number_of > MOST_NAMES:
+        raise ParameterError(
+            f"a plot names at most {MOST_NAMES} slices or groups, and this table has {number_of}: filter its rows "
+            "first, or sort them and take .head(20)."
+        )
+
+
+def _keys_before(table: pl.DataFrame, column: str) -> list[str]:
+    return table.columns[: table.columns.index(column)]
+
+
+def _keys_of_values(table: pl.DataFrame) -> list[str]:
+    """The keys of a table of values: all before `metric`, or before the first number that is no whole one."""
+    if {"metric", "value"} <= set(table.columns):
+        return _keys_before(table, "metric")
+    floats = [name for name, dtype in table.schema.items() if dtype.is_float()]
+    if not floats:
+        raise ParameterError("plot takes the table of a verb, such as evaluate, and this one holds no values.")
+    return _keys_before(table, floats[0])
+
+
+KINDS: Sequence[tuple[set[str], Callable[[pl.DataFrame], Any]]] = [
+    ({"threshold", "fpr", "tpr"}, _curve("roc")),
+    ({"threshold", "fpr", "fnr"}, _det),
+    ({"threshold", "share", "lift"}, _curve("gain")),
+    ({"threshold", "recall", "precision"}, _curve("pr")),
+    ({"threshold", "metric", "value"}, _thresholds),
+    ({"bin", "score", "truth", "bin_low"}, _calibration),
+    ({"difference", "baseline_value", "verdict"}, _differences),
+    ({"gap", "rest", "hidden_by"}, _found),
+]
+"""The columns by which a table is known. Any other is one of values."""

@@ -1,0 +1,150 @@
+"""`report`: a page that says which model is better, where it is worse, and what is not certain."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Unpack
+
+from polars_mlmetrics.data.frames import Frame
+from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.query.query import Key, Keys
+from polars_mlmetrics.reporting.answers import answered, candidate_of
+from polars_mlmetrics.reporting.asked import Asked
+from polars_mlmetrics.reporting.comments import comment_of
+from polars_mlmetrics.reporting.judged import judged_models, judged_slices
+from polars_mlmetrics.reporting.libraries import check_libraries
+from polars_mlmetrics.reporting.page import page_of
+from polars_mlmetrics.reporting.summary import Told
+from polars_mlmetrics.states.writing import check_writable, write_whole
+
+PAGES, COMMENTS = (".html", ".htm"), (".md",)
+
+
+class Report:
+    """A report: `.save("report.html")` writes the page, `.save("comment.md")` a comment for a pull request.
+
+    A notebook shows the page. It holds no rows of the log, only what was worked out of them.
+    """
+
+    def __init__(self, told: Told, title: str | None, static: bool) -> None:
+        self._told = told
+        self._title = title
+        self._static = static
+        self._page_file: Path | None = None
+
+    @cached_property
+    def html(self) -> str:
+        """The page."""
+        return page_of(self._told, self._title, static=self._static)
+
+    @property
+    def markdown(self) -> str:
+        """The comment: what changed, a row each."""
+        return comment_of(self._told, self._title, None)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the page (.html) or the comment (.md), whole or not at all.
+
+        A comment that is saved after the page links to it.
+        """
+        file = Path(path)
+        ending = file.suffix.lower()
+        if ending not in (*PAGES, *COMMENTS):
+            raise ParameterError(f"{file}: a report is saved as .html or, for a comment, as .md.")
+        check_writable(file, overwrite=overwrite)
+        if ending in PAGES:
+            text = self.html
+            self._page_file = file
+        else:
+            text = comment_of(self._told, self._title, self._link_from(file))
+        data = text.encode()
+
+        def write(draft: Path) -> None:
+            draft.write_bytes(data)
+
+        write_whole(file, write, overwrite=overwrite)
+
+    def _link_from(self, file: Path) -> str | None:
+        """The page as seen from the comment."""
+        if self._page_file is None:
+            return None
+        page, folder = self._page_file.resolve(), file.resolve().parent
+        return page.relative_to(folder).as_posix() if page.is_relative_to(folder) else page.name
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.html)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:46rem;border:0" sandbox="allow-scripts"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"Report of {visible(self._told.candidate)}: .save('report.html') writes it."
+
+
+def report(
+    frame: Frame,
+    metrics: Metric | Sequence[Metric] | None = None,
+    *,
+    between: Key | None = None,
+    baseline: Any = None,
+    by: Keys | None = None,
+    slices: Sequence[Keys] | None = None,
+    features: str | Sequence[str] | None = None,
+    ci: float = 0.95,
+    title: str | None = None,
+    static: bool = False,
+    **roles: Unpack[Roles],
+) -> Report:
+    """Make a page about a log or a state: which model is better, where it is worse, what is not certain.
+
+    It asks `check`, `evaluate`, `compare`, `curve` and, with `features=`, `find_slices`, now. The page is one file
+    without requests to anywhere, holds no rows, and works offline. It needs the extra `report`.
+
+    Parameters
+    ----------
+    frame
+        The long table, or a state.
+    metrics
+        Metrics; the first is the headline, which slices are about. None takes those that fit the log, by what `check`
+        finds, or those that the state was made for.
+    between
+        The column that tells the models apart. None is "model", if there is such a column.
+    baseline
+        The model that the others are compared with. None compares nothing.
+    by
+        Further keys: a date is shown over time, any other is a slicing.
+    slices
+        As in `evaluate`.
+    features
+        The columns that `find_slices` searches, for the best model that is not the baseline.
+    ci
+        The level of all intervals.
+    title
+        The heading of the page.
+    static
+        Whether the page has no script: no search, no sorting, no button for dark colours.
+    **roles
+        Which columns are the sample, label, score, truth and weight.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> rows = pl.DataFrame({"sample": range(200), "truth": [0, 1] * 100, "country": ["DE", "FR", "FR", "DE"] * 50})
+    >>> rows = rows.with_columns(old=0.4 + pl.col("sample") % 7 / 50, new=0.3 + pl.col("truth") * 0.4)
+    >>> index = ["sample", "truth", "country"]
+    >>> log = rows.unpivot(["old", "new"], index=index, variable_name="model", value_name="score")
+    >>> made = mlm.report(log, mlm.brier_score(), baseline="old", slices=["country"])
+    >>> print(made.markdown.splitlines()[2])
+    ✓ **new is better than old.** ✓ worse in no slice that can be judged.
+    """
+    asked = Asked.read(frame, metrics, between, baseline, by, slices, features, ci, roles)
+    check_libraries()
+    answers = answered(asked)
+    models = answers.models
+    candidate = candidate_of(answers.asked, models)
+    told = Told(answers, judged_models(answers), judged_slices(answers, candidate), models, candidate)
+    return Report(told, title, static)

@@ -1,0 +1,182 @@
+"""The section of slices: the plot of those with most harm, and the table of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.reporting.answers import MODEL, WHOLE
+from polars_mlmetrics.reporting.asked import name_of
+from polars_mlmetrics.reporting.charts import Charts
+from polars_mlmetrics.reporting.judged import SHOWN
+from polars_mlmetrics.reporting.looks import PAGE
+from polars_mlmetrics.reporting.points import SERIES, value_points
+from polars_mlmetrics.reporting.summary import Told
+from polars_mlmetrics.reporting.wording import NONE, count, direction, many, number, percent, signed
+
+MOST_ROWS, MOST_PRINTED = 1000, 100
+FEWEST_DOTS, MOST_DOTS = 6, 12
+ROOM = 1.05
+"""How much wider than the widest interval the scale of the bars is."""
+
+Section = dict[str, Any]
+
+
+def slice_section(told: Told) -> Section:
+    """The table of slices and its words; the plot is `slice_plot`."""
+    if told.slices.is_empty():
+        return {"absent": "No slices are asked for: pass slices=, such as slices=['country'] or mlm.cube('a', 'b')."}
+    rows = _rows(told)
+    kinds = _kinds(told)
+    return {
+        "rows": rows,
+        "kinds": [visible(kind) for kind in kinds],
+        "lead": _lead(told, kinds),
+        "more": told.slices.height - len(rows),
+        "total": told.slices.height,
+        "has_baseline": told.baseline is not None,
+        "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
+        "n_repeats": int(told.slices["repeats"].sum()),
+        "n_small": told.slices.height - told.judged.height,
+    }
+
+
+def _lead(told: Told, kinds: list[str]) -> str:
+    of = visible(told.candidate)
+    against = "" if told.baseline is None else f" against {visible(told.baseline)}"
+    words = [f"{told.metric} of {of}{against} in {many(told.slices.height, 'slice', 'slices')} by {_written(kinds)}."]
+    found = dict(told.judged.group_by("verdict").agg(pl.len()).rows())
+    if told.baseline is not None:
+        counts = [f"{found[word]:,} {word}" for word in ("worse", "better", "no change", "unclear") if found.get(word)]
+        small = told.slices.height - told.judged.height
+        counts += [f"{small:,} not judged"] if small else []
+        words.append(f"{', '.join(counts)}.")
+    return " ".join(words)
+
+
+def _kinds(told: Told) -> list[str]:
+    """What the slices are by, as it was asked."""
+    there = set(told.slices["sliced_by"].to_list())
+    asked = [", ".join(map(name_of, keys)) for keys in told.answers.asked.slices]
+    return [kind for kind in dict.fromkeys(asked) if kind in there]
+
+
+def _written(kinds: list[str]) -> str:
+    shown = [visible(kind) for kind in kinds[:6]]
+    return "; ".join(shown) + (f" and {len(kinds) - 6} more" if len(kinds) > 6 else "")
+
+
+def _rows(told: Told) -> list[dict[str, Any]]:
+    """The rows of the table, at most so many."""
+    table = told.slices.head(MOST_ROWS)
+    middle = 0.0 if told.baseline is not None else told.of(told.candidate)["value"] or 0.0
+    far = pl.max_horizontal((pl.col(end) - middle).abs() for end in ("low", "high"))
+    # Of the worst ends the few largest would flatten all others.
+    extent = far.filter(pl.col("why").is_null()).quantile(0.95, "higher") * ROOM
+    places = {name: _place(pl.col(name) - middle, extent) for name in ("low", "high", "value")}
+    own = (~pl.col("repeats") & pl.col("why").is_null()).cum_sum()
+    table = table.with_columns(**{f"at_{name}": place for name, place in places.items()}, own=own)
+    written = number if told.baseline is None else signed
+    place_of = {kind: place for place, kind in enumerate(_kinds(told))}
+    return [
+        {
+            "name": row[SHOWN],
+            "n": count(row["n"]),
+            "value": written(row["value"]),
+            "verdict": row["verdict"] or "",
+            "why": row["why"] or "",
+            "ours": number(row["model_value"]),
+            "theirs": NONE if row["baseline_value"] is None else number(row["baseline_value"]),
+            "left": _percents(row["at_low"]),
+            "width": _percents(None if row["at_low"] is None else row["at_high"] - row["at_low"]),
+            "dot": _percents(row["at_value"]),
+            "kind": place_of[row["sliced_by"]],
+            "repeats": row["repeats"],
+            "is_small": row["why"] is not None,
+            "not_printed": row["own"] > MOST_PRINTED,
+        }
+        for row in table.iter_rows(named=True)
+    ]
+
+
+def _place(distance: pl.Expr, extent: pl.Expr) -> pl.Expr:
+    """Where on the scale of the bars a number lies, in percent."""
+    return (50 + 50 * ratio(distance, extent)).clip(0, 100)
+
+
+def _percents(place: float | None) -> str:
+    return "0" if place is None or place != place else f"{place:.1f}"
+
+
+def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
+    """The slices with most harm as a chart, and its caption."""
+    chosen = _chosen(told)
+    if chosen.is_empty():
+        return None
+    metric, headline = told.metric, told.answers.asked.headline
+    names = [told.candidate] if told.baseline is None else [told.baseline, told.candidate]
+    charts = Charts(PAGE, [visible(name) for name in names])
+    values = told.answers.values.filter(pl.col("metric") == headline.output_name, pl.col(MODEL).is_in(names))
+    series = {name: visible(name) for name in names}
+    values = values.with_columns(pl.col(MODEL).replace_strict(series, return_dtype=pl.String).alias(SERIES))
+    labelled = chosen.select(
+        "sliced_by",
+        "slice",
+        pl.concat_str(SHOWN, pl.lit(" ("), pl.col("n").cast(pl.String), pl.lit(")")).alias("name"),
+    )
+    points = value_points(labelled.join(values, on=["sliced_by", "slice"], maintain_order="left"), "name")
+    wholes = [
+        {"x": row["value"], "series": row[SERIES]}
+        for row in values.filter(pl.col("slice") == WHOLE, pl.col("value").is_finite()).iter_rows(named=True)
+    ]
+    title = f"{metric} ({direction(headline.best)})"
+    shown = "One mark a slice"
+    if told.baseline is not None:
+        shown = f"{visible(told.candidate)} (round) and {visible(told.baseline)} (square)"
+    caption = (
+        f"{_what(told, chosen)}. {shown}, with intervals; the number of samples is behind the name. The vertical "
+        f"{'line is the value' if len(names) == 1 else 'lines are the values'} of all samples."
+    )
+    return charts.finished(charts.values(points, labelled["name"].to_list(), title, wholes, width=620)), caption
+
+
+def _what(told: Told, chosen: pl.DataFrame) -> str:
+    n_worse = chosen.filter(verdict="worse").height
+    if told.baseline is None or n_worse == chosen.height:
+        return "The slices with most harm"
+    return (
+        f"The {many(n_worse, 'slice that is', 'slices that are')} worse, then the next ones"
+        if n_worse
+        else "None is worse"
+    )
+
+
+def _chosen(told: Told) -> pl.DataFrame:
+    """Those with most harm: the worse ones that repeat no other, and the next ones where these are few."""
+    own = told.judged.filter(~pl.col("repeats"))
+    worse = own.filter((pl.col("verdict") == "worse") | pl.col("verdict").is_null()).head(MOST_DOTS)
+    return worse if worse.height >= FEWEST_DOTS else own.head(FEWEST_DOTS)
+
+
+def found_section(told: Told) -> Section | None:
+    """The slices that were searched for."""
+    found = told.answers.found
+    if found is None:
+        return None
+    rows = [
+        {
+            "name": visible(row["slice"]),
+            "n": count(row["n_samples"]),
+            "share": percent(row["share"]),
+            "value": number(row["value"]),
+            "rest": number(row["rest"]),
+            "gap": signed(row["gap"]),
+            "ends": f"{signed(row['low'])} to {signed(row['high'])}" if row["low"] is not None else "",
+        }
+        for row in found.filter(pl.col("hidden_by").is_null()).iter_rows(named=True)
+    ]
+    n_tested = sum(found["n_tested"].head(1).to_list())
+    return {"rows": rows, "n_tested": f"{n_tested:,}", "features": visible(", ".join(told.answers.asked.features))}

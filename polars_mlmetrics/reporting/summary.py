@@ -1,0 +1,325 @@
+"""The summary in words: is it better, where is it worse, what is not certain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.reporting.answers import MODEL, Answers
+from polars_mlmetrics.reporting.judged import FEWEST, SHOWN
+from polars_mlmetrics.reporting.wording import (
+    count,
+    direction,
+    interval,
+    level_of,
+    listed,
+    many,
+    number,
+    percent,
+    signed,
+)
+
+GOOD, BAD, OPEN = "good", "bad", "open"
+SIGNS = {GOOD: "✓", BAD: "✗", OPEN: "?"}
+MOST_MORE, MOST_PROBLEMS = 2, 3
+
+
+class Strong(str):
+    """A part of a sentence that catches the eye."""
+
+
+Sentence = list[str]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A heading and some sentences."""
+
+    tone: str
+    heading: str
+    sentences: list[Sentence] = field(default_factory=list)
+
+    @property
+    def sign(self) -> str:
+        """The tone as a sign, for those who do not see its colour."""
+        return SIGNS[self.tone]
+
+    def text(self) -> str:
+        """All it says, as plain text."""
+        return "\n".join([self.heading, *("".join(sentence) for sentence in self.sentences)])
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the report knows once all is judged."""
+
+    answers: Answers
+    models: pl.DataFrame
+    slices: pl.DataFrame
+    names: list[str]
+    """The models: the baseline first, if there is one, then the candidate."""
+    candidate: str
+
+    @property
+    def baseline(self) -> str | None:
+        """The model that the others are compared with."""
+        return self.names[0] if self.answers.differences is not None else None
+
+    @property
+    def others(self) -> list[str]:
+        """The models that are neither the baseline nor the candidate."""
+        return [name for name in self.names if name not in (self.baseline, self.candidate)]
+
+    @property
+    def metric(self) -> str:
+        """The headline's name, safe to show."""
+        return visible(self.answers.asked.headline.output_name)
+
+    def of(self, model: str, metric: str | None = None) -> dict[str, Any]:
+        """What is known of a model in a metric: the headline, if none is named."""
+        name = self.answers.asked.headline.output_name if metric is None else metric
+        return self.models.filter(pl.col(MODEL) == model, pl.col("metric") == name).row(0, named=True)
+
+    def verdicts(self, model: str) -> dict[str, int]:
+        """How often a model has each verdict."""
+        return dict(self.models.filter(pl.col(MODEL) == model).group_by("verdict").agg(pl.len()).rows())
+
+    @property
+    def judged(self) -> pl.DataFrame:
+        """The slices that can be judged."""
+        return self.slices.filter(pl.col("why").is_null())
+
+
+def cards(told: Told) -> list[Card]:
+    """The three cards."""
+    return [_overall(told), _where(told), _uncertain(told)]
+
+
+# -- better or worse ---------------------------------------------------------------------------------------------------
+
+
+def _overall(told: Told) -> Card:
+    if told.baseline is not None:
+        return _against_baseline(told, told.baseline)
+    return _without_baseline(told) if len(told.names) > 1 else _one_model(told)
+
+
+def _against_baseline(told: Told, baseline: str) -> Card:
+    ours, theirs, best = told.of(told.candidate), told.of(baseline), told.answers.asked.headline.best
+    name, other = visible(told.candidate), visible(baseline)
+    headings = {
+        "better": (GOOD, f"{name} is better than {other}"),
+        "worse": (BAD, f"{name} is worse than {other}"),
+        "no change": (GOOD, f"{name} is no different from {other}"),
+    }
+    tone, heading = headings.get(ours["verdict"], (OPEN, f"No clear difference between {name} and {other}"))
+    ends = interval(ours["d_low"], ours["d_high"], of_difference=True)
+    first = [
+        f"{told.metric} ",
+        Strong(number(ours["value"])),
+        f" against {number(theirs['value'])}: ",
+        Strong(signed(ours["difference"])),
+        f" ({ends or ours['why'] or 'no interval'}), {direction(best)}.",
+    ]
+    return Card(tone, heading, [first, [_agreement(told)]])
+
+
+def _agreement(told: Told) -> str:
+    """In how many metrics each model is better and worse."""
+    total = len(told.answers.asked.metrics)
+
+    def of(model: str) -> str:
+        found = told.verdicts(model)
+        better, worse = (found.get(word, 0) for word in ("better", "worse"))
+        return f"better in {better} of {many(total, 'metric', 'metrics')} and worse in {worse}"
+
+    return "; ".join([f"It is {of(told.candidate)}", *(f"{visible(m)} is {of(m)}" for m in told.others)]) + "."
+
+
+def _without_baseline(told: Told) -> Card:
+    rows = [told.of(name) for name in told.names]
+    best = rows[0]
+    heading = f"{visible(told.candidate)} has the best {told.metric} of {len(rows)} models"
+    if told.answers.asked.headline.best is None:
+        heading = f"{len(rows)} models, and {told.metric} is good at neither end"
+    rest = ", ".join(f"{visible(row[MODEL])} {number(row['value'])}" for row in rows[1:])
+    first = [f"{told.metric} ", Strong(number(best["value"])), f"{_within(best)}; {rest}."]
+    second = "No baseline is named, so no difference is judged: pass baseline= to see which are more than chance."
+    return Card(OPEN, heading, [first, [second]])
+
+
+def _one_model(told: Told) -> Card:
+    row = told.of(told.candidate)
+    first: Sentence = [f"{told.metric} ", Strong(number(row["value"])), f"{_within(row)}, "]
+    first.append(f"{direction(told.answers.asked.headline.best)}.")
+    others = [told.of(told.candidate, metric.output_name) for metric in told.answers.asked.metrics[1:]]
+    rest = "; ".join(f"{visible(each['metric'])} {number(each['value'])}" for each in others)
+    sentences = [first, [f"{rest}."]] if rest else [first]
+    return Card(OPEN, "One model, with nothing to compare it to", sentences)
+
+
+def _within(row: dict[str, Any]) -> str:
+    ends = interval(row["low"], row["high"])
+    return f" ({ends})" if ends else ""
+
+
+# -- where it is worse -------------------------------------------------------------------------------------------------
+
+
+def _where(told: Told) -> Card:
+    if told.slices.is_empty():
+        return Card(OPEN, "No slices are asked for", [["Pass slices= to see where a model is worse."]])
+    if told.judged.is_empty():
+        return Card(OPEN, "No slice can be judged", [[_size_of_slices(told)]])
+    return _weakest(told) if told.baseline is None else _worse_slices(told)
+
+
+def _worse_slices(told: Told) -> Card:
+    found = {word: told.judged.filter(pl.col("verdict") == word) for word in ("worse", "better")}
+    n_judged, n_worse, n_better = told.judged.height, found["worse"].height, found["better"].height
+    if not n_worse and not n_better:
+        words = f"Of {_judged(n_judged)}, none shows a clear difference."
+        return Card(OPEN, "Unclear in every slice", [[words], [_size_of_slices(told)]])
+    if not n_worse:
+        words = f"Of {_judged(n_judged)} it is better in {n_better:,} and unclear in {n_judged - n_better:,}."
+        return Card(GOOD, "worse in no slice that can be judged", [[words]])
+    first, *more = found["worse"].sort("repeats", maintain_order=True).head(1 + MOST_MORE).to_dicts()
+    is_better = told.of(told.candidate)["verdict"] == "better"
+    heading = f"{'but worse' if is_better else 'worse most'} where {first[SHOWN]}"
+    sentences: list[Sentence] = [
+        [
+            f"{percent(first['share'])} of the samples. {told.metric} ",
+            Strong(number(first["model_value"])),
+            f" against {number(first['baseline_value'])}: ",
+            Strong(signed(first["value"])),
+            f" ({interval(first['low'], first['high'], of_difference=True)}).",
+        ]
+    ]
+    also = "; ".join(f"{row[SHOWN]} ({percent(row['share'])}, {signed(row['value'])})" for row in more)
+    sentences += [[f"Also: {also}."]] if also else []
+    n_parts = found["worse"]["repeats"].sum()
+    parts = f", {n_parts:,} of them {'a part' if n_parts == 1 else 'parts'} of a larger one" if n_parts else ""
+    rest = n_judged - n_worse - n_better
+    counts = [f"Of {_judged(n_judged)} it is worse in ", Strong(f"{n_worse:,}"), parts]
+    sentences.append([*counts, f"; better in {n_better:,}, unclear in {rest:,}."])
+    return Card(BAD, heading, sentences)
+
+
+def _weakest(told: Told) -> Card:
+    """Of one model: the slice that is worst at least, which was chosen for that."""
+    row, whole = told.judged.row(0, named=True), told.of(told.candidate)
+    if told.answers.asked.headline.best is None:
+        return Card(OPEN, "No slice is called weak", [[f"{told.metric} is good at neither end."]])
+    if row["harm"] is None or row["harm"] <= 0:
+        words = f"The interval of every slice that can be judged reaches {number(whole['value'])}, the value of all."
+        return Card(GOOD, "No slice stands out", [[words]])
+    where = "" if len(told.names) == 1 else f"{visible(told.candidate)} is "
+    first = [
+        f"{percent(row['share'])} of the samples. {told.metric} ",
+        Strong(number(row["model_value"])),
+        f" ({interval(row['low'], row['high'])}) against {number(whole['value'])} of all.",
+    ]
+    second = f"It was chosen among {_judged(told.judged.height)}, so this is a little too bad."
+    return Card(BAD, f"{where}weakest where {row[SHOWN]}", [first, [second]])
+
+
+def _judged(number_of: int) -> str:
+    return "the 1 slice that can be judged" if number_of == 1 else f"the {number_of:,} slices that can be judged"
+
+
+def _size_of_slices(told: Told) -> str:
+    small = told.slices.height - told.judged.height
+    if not small:
+        return ""
+    total = many(told.slices.height, "slice", "slices")
+    few = told.slices.filter(pl.col("n") < FEWEST).height
+    rest = f"; {small - few:,} cannot be judged for another reason" if small > few else ""
+    return f"{few:,} of {total} {'has' if few == 1 else 'have'} fewer than {FEWEST} samples and are not judged{rest}."
+
+
+# -- what is not certain -----------------------------------------------------------------------------------------------
+
+IN_WORDS = {
+    "duplicate": "{count} {of} are copies: they count twice in every number here",
+    "truth_contradicted": "{count} rows of one sample and label have different truths: one of them is wrong",
+    "score_nan": "{count} scores are NaN: every metric that reads them is NaN",
+}
+"""What some problems mean for this page; of others `check` says it."""
+
+LEAVE_OUT = ("score_null", "truth_null", "weight_null")
+
+
+def _uncertain(told: Told) -> Card:
+    sentences: list[Sentence] = []
+    small = "" if told.slices.is_empty() else _size_of_slices(told)
+    sentences += [[small]] if small else []
+    if told.answers.asked.ci is None:
+        sentences.append(["The state has no buckets, so nothing here has an interval."])
+    sentences += _left_out(told)
+    sentences += _problems(told.answers.problems)
+    if told.answers.problems is None:
+        sentences.append(["Problems of the rows are not in the state: made from the log."])
+    if not sentences:
+        level = level_of(told.answers.asked.ci or 0)
+        return Card(
+            OPEN, "What is not certain", [[f"`check` found nothing; intervals of {level} are by chance alone."]]
+        )
+    return Card(OPEN, "What is not certain", sentences)
+
+
+def _left_out(told: Told) -> list[Sentence]:
+    """How many rows of the headline have no score or truth."""
+    whole = told.of(told.candidate)
+    if not whole["n_excluded"]:
+        return []
+    total = pl.DataFrame({"part": [whole["n_excluded"]], "rest": [whole["n_rows"]]})
+    share = total.select(ratio(pl.col("part"), pl.col("part") + pl.col("rest"))).item()
+    name = "" if len(told.names) == 1 else f" of {visible(told.candidate)}"
+    return [[Strong(percent(share)), f" of the rows{name} lack a score or a truth and are left out."]]
+
+
+def _problems(problems: pl.DataFrame | None) -> list[Sentence]:
+    if problems is None:
+        return []
+    found = problems.filter(
+        pl.col("severity").is_in(["error", "warning"]), ~pl.col("problem").is_in(LEAVE_OUT), pl.col("count") > 0
+    )
+    told = [_in_words(row) for row in found.head(MOST_PROBLEMS).iter_rows(named=True)]
+    more = found.height - len(told)
+    return [*told, *([[f"{many(more, 'more problem', 'more problems')} under Data."]] if more else [])]
+
+
+def _in_words(row: dict[str, Any]) -> Sentence:
+    number_of = count(row["count"])
+    if row["problem"] in IN_WORDS:
+        begins, rest = IN_WORDS[row["problem"]].split("{count}")
+        return [begins, Strong(number_of), f"{rest.format(of=row['of'])}."]
+    return [Strong(number_of), f" {row['of']}: {visible(row['meaning'])}"]
+
+
+def title_of(told: Told, given: str | None) -> str:
+    """What the page is called."""
+    if given is not None:
+        return visible(given)
+    if told.baseline is not None:
+        return f"{visible(told.candidate)} against {visible(told.baseline)}"
+    if told.answers.asked.between is None:
+        return f"{told.metric} and more" if len(told.answers.asked.metrics) > 1 else told.metric
+    return visible(told.names[0]) if len(told.names) == 1 else listed([visible(name) for name in told.names[:3]])
+
+
+def sizes_of(told: Told, dates: Sequence[str]) -> list[str]:
+    """What there is: samples, labels, rows, models, dates."""
+    problems, whole = told.answers.problems, told.of(told.candidate)
+    found: dict[str, int | None] = {"samples": whole["n_samples"], "labels": None, "rows": None}
+    if problems is not None:
+        sizes = problems.filter(pl.col("severity") == "info", pl.col("problem").is_in(list(found)))
+        found |= dict(sizes.select("problem", "count").rows())
+    parts = [many(size, name[:-1], name) for name, size in found.items() if size]
+    parts += [many(len(told.names), "model", "models")] if told.answers.asked.between is not None else []
+    return [*parts, *dates]

@@ -1,0 +1,71 @@
+"""`table`: a result of a verb as a table for a notebook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.frames import Frame, schema_of
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.reporting.libraries import library
+from polars_mlmetrics.reporting.looks import LIGHT
+from polars_mlmetrics.reporting.wording import NONE, as_shown, number, signed
+
+MOST_ROWS = 1000
+VERDICTS = {"better": LIGHT.better, "worse": LIGHT.worse}
+SIGNED = ("difference", "gap")
+
+
+def table(frame: Frame) -> Any:
+    """Show the table that a verb gave as one for a notebook: rounded, aligned, its verdicts coloured.
+
+    It needs the extra `report`. All numbers and texts are in the frame itself: this is for reading alone.
+
+    Parameters
+    ----------
+    frame
+        The table, of at most 1,000 rows; a LazyFrame is collected.
+
+    Returns
+    -------
+    A table of great_tables: a notebook shows it, and its methods change it. What does not print is written out.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"country": ["DE", "DE", "FR"], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
+    >>> type(mlm.table(mlm.evaluate(log, mlm.accuracy(), by="country"))).__name__
+    'GT'
+    """
+    schema_of(frame, "table")
+    tables = library("great_tables", "great-tables", "mlm.table")
+    rows = frame.lazy().collect()
+    if rows.height > MOST_ROWS:
+        raise ParameterError(f"table shows at most {MOST_ROWS:,} rows, and there are {rows.height:,}: take .head(20).")
+    numbers = [name for name, dtype in rows.schema.items() if dtype.is_numeric()]
+    shown = tables.GT(_as_texts(rows))
+    right = [visible(name) for name in numbers]
+    shown = shown.cols_align("right", right) if right else shown
+    for column in {"verdict"} & set(rows.columns):
+        for word, colour in VERDICTS.items():
+            cells = tables.loc.body(column, [place for place, said in enumerate(rows[column]) if said == word])
+            shown = shown.tab_style(tables.style.text(color=colour, weight="bold"), cells)
+    return shown
+
+
+def _as_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """A frame as it is read: every cell a text that is safe to show."""
+    columns = {visible(name): _texts(column) for name, column in zip(rows.columns, rows.iter_columns(), strict=True)}
+    return pl.DataFrame(columns)
+
+
+def _texts(column: pl.Series) -> pl.Series:
+    if column.dtype.is_float():
+        written = signed if column.name in SIGNED else number
+        return pl.Series([written(value) for value in column.to_list()], dtype=pl.String)
+    if column.dtype.is_nested():
+        column = pl.Series(column.name, [None if each is None else str(each) for each in column.to_list()], pl.String)
+    texts = column.cast(pl.String).fill_null(NONE).to_frame(column.name)
+    return as_shown(texts, column.name)[column.name]

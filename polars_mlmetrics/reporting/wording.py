@@ -1,0 +1,92 @@
+"""How numbers are written for people: three decimals, a true minus, intervals as "a to b"."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.visible import visible
+
+MINUS = "\u2212"
+NONE = "–"
+"""What stands for a number that is not there; the reason stands beside it."""
+
+
+def number(value: float | None) -> str:
+    """A number with three decimals; a small one with two digits."""
+    if value is None:
+        return NONE
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{MINUS if value < 0 else ''}∞"
+    size = abs(value)
+    if size >= 1000:
+        shown = f"{size:,.0f}" if size >= 100_000 else f"{size:,.1f}"
+    else:
+        shown = f"{size:.3f}" if size >= 0.001 or size == 0 else f"{size:.1e}".replace("e-0", "e-").replace("-", MINUS)
+    return f"{MINUS if value < 0 else ''}{shown}"
+
+
+def signed(value: float | None) -> str:
+    """A difference, with its sign."""
+    return f"+{number(value)}" if value is not None and value > 0 else number(value)
+
+
+def interval(low: float | None, high: float | None, *, of_difference: bool = False) -> str:
+    """The ends of an interval; nothing where there is none."""
+    if low is None or high is None:
+        return ""
+    written = signed if of_difference else number
+    return f"{written(low)} to {written(high)}"
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, as exact as it is of use."""
+    if share is None:
+        return NONE
+    percents = 100 * share
+    if 0 < percents < 0.1:
+        return "less than 0.1 %"
+    return f"{percents:.0f} %" if percents >= 10 or percents == 0 else f"{percents:.1f} %"
+
+
+def count(number_of: int | None) -> str:
+    """A whole number, in threes."""
+    return NONE if number_of is None else f"{number_of:,}"
+
+
+def many(number_of: int, one: str, more: str) -> str:
+    """A number of things, in words."""
+    return f"{number_of:,} {one if number_of == 1 else more}"
+
+
+def listed(texts: list[str]) -> str:
+    """Texts in a sentence."""
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def level_of(ci: float) -> str:
+    """The level of an interval."""
+    return f"{100 * ci:g} %"
+
+
+def text_column(column: str) -> pl.Expr:
+    """A key as text, a null too."""
+    return pl.col(column).cast(pl.String).fill_null("null")
+
+
+def shown_texts(texts: pl.Series) -> dict[str, str]:
+    """What is shown of each of some texts."""
+    return {text: visible(text) for text in texts.unique().to_list() if text is not None}
+
+
+def as_shown(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """A frame of which a column of texts is safe to show."""
+    shown = shown_texts(frame[column])
+    return frame.with_columns(pl.col(column).replace_strict(shown, return_dtype=pl.String)) if shown else frame
+
+
+def direction(best: Any) -> str:
+    """Which values of a metric are good."""
+    return {"max": "higher is better", "min": "lower is better"}.get(best, "neither end is better")

@@ -173,3 +173,11 @@ def test_python_objects_are_no_keys(log: Any) -> None:
         assert raised(mlm.ColumnError, mlm.evaluate, log, metric, sample="who") == no_key
     assert raised(mlm.ColumnError, mlm.evaluate, log, mlm.f1(average="macro"), label="who") == no_key
     assert raised(mlm.ColumnError, mlm.confusion, log, sample="who") == no_key
+
+
+def test_a_metric_of_constants_reads_no_row() -> None:
+    frame, metric = pl.DataFrame({"a": [1, 2, 3]}), mlm.n_rows().on(score=pl.lit(1.0), truth=pl.lit(True))
+    for count in (lambda: mlm.evaluate(frame, metric), lambda: frame.select(metric), lambda: mlm.state(frame, metric)):
+        with pytest.raises(mlm.MetricError, match="n_rows reads no column: its score and its truth are both constants"):
+            count()
+    assert frame.select(mlm.n_rows().on(score=pl.lit(1.0), truth="a")).item() == 3

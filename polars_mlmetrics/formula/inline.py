@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned, check_reads
 from polars_mlmetrics.formula.readings import GroupReading, SortedReading, WindowReading, unit_keys
 from polars_mlmetrics.formula.targets import OverTargets
 from polars_mlmetrics.formula.unit import Unit
@@ -26,6 +26,7 @@ def _of_planned(part: Planned) -> pl.Expr:
     if isinstance(part, OverTargets):
         return part.in_windows(_of_planned)
     assert isinstance(part, Measure)
+    check_reads(part)
     return _of_measure(part)
 
 

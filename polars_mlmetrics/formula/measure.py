@@ -13,6 +13,7 @@ import polars as pl
 from polars_mlmetrics.data.door import Door, Types
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.roles import Bound, Grain, Table
+from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.averages import Best, Settlement, grain_of
 from polars_mlmetrics.formula.declaration import Declaration, Interval
 from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
@@ -275,6 +276,15 @@ class Measure(Planned):
         if self.predicates:
             call += f".filter({', '.join(map(text_of, self.predicates))})"
         return call
+
+
+def check_reads(measure: Measure) -> None:
+    """Refuse a measure of constants: Polars would see one row, however many there are."""
+    if not measure.columns_read:
+        raise MetricError(
+            f"{measure.output_name} reads no column: its score and its truth are both constants. "
+            "Name a column as one of them, such as .on(truth='truth')."
+        )
 
 
 def on_shown(roles: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from polars_mlmetrics.data.door import check_columns, check_key_types, check_rol
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
-from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.measure import Measure, Node, check_reads
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
 
@@ -20,6 +20,7 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
 
     `keys` are the key columns of the groups.
     """
+    check_reads(measure)
     table, probe = measure.table, measure.probe
     guards = set(probe.door.guards)
     of_numbers = {"score", "probability", "logit"}, {"truth", "soft_truth", "gain", "real"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of
@@ -11,18 +13,21 @@ from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.version import VERSION
 
 
-def signature_of(metric: Node) -> str:
-    """The line of a metric: that of its measure, or of each where it is made of several."""
-    written = "; ".join(dict.fromkeys(map(_of_measure, metric.measures())))
+def signature_of(metric: Node, cluster: Sequence[str] = ()) -> str:
+    """The line of a metric: that of its measure, or of each where it is made of several.
+
+    `cluster` are the columns of clusters, where they are not those of the sample.
+    """
+    written = "; ".join(dict.fromkeys(_of_measure(measure, cluster) for measure in metric.measures()))
     core = without_name(metric)
     return visible(written if isinstance(core, Measure) else f"{core!r}: {written}")
 
 
-def _of_measure(measure: Measure) -> str:
+def _of_measure(measure: Measure, cluster: Sequence[str]) -> str:
     given = {**measure.parameters, "labels": measure.labels, "undefined": measure.undefined}
     facts = measure.declaration.all_of(given)
     facts["weight"] = measure.table.weight
-    facts["cluster"] = "+".join(measure.table.sample)
+    facts["cluster"] = "+".join(cluster or measure.table.sample)
     if measure.predicates:
         facts["filter"] = " & ".join(map(text_of, measure.predicates))
     facts["version"] = VERSION

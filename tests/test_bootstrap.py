@@ -80,7 +80,15 @@ def test_it_is_near_the_other_interval() -> None:
     assert (widths[0] / widths[1]).is_between(0.75, 1.25).all()
 
 
-@pytest.mark.parametrize("asked", [{"slices": ["country", "side"]}, {"by": "country"}, {"cluster": "user"}], ids=str)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param({"slices": ["country", "side"]}, marks=pytest.mark.proof),
+        pytest.param({"by": "country"}, marks=pytest.mark.proof),
+        {"cluster": "user"},
+    ],
+    ids=str,
+)
 def test_it_is_the_same_every_time(asked: dict[str, Any]) -> None:
     table = mlm.evaluate(users(), SUITE, ci="bootstrap", **asked)
     assert table.select(pl.col("^.*_low$").null_count()).sum_horizontal().item() == 0

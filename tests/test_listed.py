@@ -62,6 +62,7 @@ OF_CLASSES = {"classification_accuracy", "global_accuracy"}
 """Metrics of predicted classes: returned lists have scores, which they refuse."""
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", sorted(mlm.CATALOGUE.keys() - OF_CLASSES))
 def test_a_metric_is_declared_to_take_what_was_returned_if_and_only_if_the_other_negatives_change_nothing(
     name: str,

@@ -124,7 +124,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(15)
 @pytest.mark.parametrize(("road", "average", "named", "weight"), ASKED)
 def test_a_slice_is_what_its_rows_give_by_themselves(
     road: str, average: str, named: str, weight: str | None, monkeypatch: pytest.MonkeyPatch

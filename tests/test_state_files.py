@@ -221,6 +221,7 @@ def days(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_files_of_parts_give_what_the_rows_give(question: dict[str, Any], days: Path) -> None:
     finished = mlm.scan_states(days).mlm.finish(METRICS, **question).collect()

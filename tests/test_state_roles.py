@@ -42,6 +42,7 @@ def test_the_labels_may_be_of_any_name(name: str) -> None:
     check(LOG.rename({"label": name}), FEW, "model", roles={"label": name}, by="model")
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", ["bucket", "state", "bin"])
 @pytest.mark.parametrize("role", ["sample", "score", "truth", "weight"])
 def test_any_role_may_be_of_any_name(role: str, name: str) -> None:

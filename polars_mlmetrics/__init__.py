@@ -49,6 +49,7 @@ from polars_mlmetrics.states.files import scan_states, write_state
 from polars_mlmetrics.states.fold import Fold
 from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.partial import partial
+from polars_mlmetrics.states.plain import as_state, plain
 from polars_mlmetrics.states.state import compact, state
 from polars_mlmetrics.version import VERSION
 
@@ -70,6 +71,7 @@ __all__ = [
     "TableError",
     "Threshold",
     "Unit",
+    "as_state",
     "average_score",
     "best_threshold",
     "check",
@@ -93,6 +95,7 @@ __all__ = [
     "listed_type",
     "metric",
     "partial",
+    "plain",
     "plot",
     "profile",
     "raise_for",

@@ -35,6 +35,7 @@ from polars_mlmetrics.reporting.plots import plot
 from polars_mlmetrics.reporting.report import report
 from polars_mlmetrics.reporting.tables import table
 from polars_mlmetrics.states.files import write_state
+from polars_mlmetrics.states.plain import as_state, plain
 from polars_mlmetrics.states.state import compact, state
 
 
@@ -105,6 +106,7 @@ class FrameNamespace:
         frame = self._seen()
         return self._copy if frame is None else frame
 
+    as_state = _verb(as_state)
     best_threshold = _verb(best_threshold)
     check = _verb(check)
     compact = _verb(compact)
@@ -118,6 +120,7 @@ class FrameNamespace:
     flips = _verb(flips)
     gap = _verb(gap)
     gate = _verb(gate)
+    plain = _verb(plain)
     plot = _verb(plot)
     profile = _verb(profile)
     raise_for = _verb(raise_for)

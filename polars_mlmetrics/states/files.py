@@ -19,7 +19,7 @@ from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.engine import state_format_1
 from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, said_in, text_in
 from polars_mlmetrics.errors import StateError
-from polars_mlmetrics.query.written import shown
+from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources
 from polars_mlmetrics.states.writing import check_writable, write_whole
 from polars_mlmetrics.version import VERSION
@@ -148,9 +148,7 @@ def _bytes_of(path: Path) -> bytes:
 def _check_rows(state: pl.DataFrame, contents: Contents) -> None:
     if state.select(SOURCE, *contents.keys()).is_duplicated().any():
         raise StateError("several rows of this state have the same keys: merge them first, with `.mlm.compact()`.")
-    for statistic in contents.merged():
-        if statistic.is_count and (state[statistic.name] < 0).any():
-            raise StateError(f"the statistic {statistic.name!r} is a count, but is below 0 in this state.")
+    check_counts(state, contents)
 
 
 def _digest(data: bytes, at: int) -> str:
@@ -215,40 +213,3 @@ def _check_together(files: Sequence[StateFile]) -> None:
         if twin is not file and file.metadata["rows"]:
             raise StateError(f"{file.path} and {twin.path} are the same state, given twice.")
     check_once((source, f"{name_in(source)} of {file.path}") for file in files for source in file.sources)
-
-
-def check_alike(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema) -> None:
-    """Refuse two states that cannot be concatenated."""
-    contents, wanted = _text_of_any_polars(schema), _text_of_any_polars(expected)
-    if contents != wanted:
-        raise StateError(f"{path} and {first} cannot be merged: {difference(contents, wanted)}.")
-    for name in Contents.of(expected).names()[1:]:
-        if schema[name] != expected[name]:
-            raise StateError(
-                f"{path} and {first} cannot be merged: their {name!r} are {schema[name]} and {expected[name]}."
-            )
-
-
-def _text_of_any_polars(schema: pl.Schema) -> str:
-    return Contents.of(schema).of_any_polars().text()
-
-
-ORDER = ("by", "expressions", "metrics", "declared", "roles", "columns", "buckets", "between", "label", "statistics")
-
-
-def difference(one: str, other: str) -> str:
-    """The first thing in which the contents of two states differ, in words."""
-    left, right = parsed(one), parsed(other)
-    name = next(name for name in (*ORDER, *left) if left[name] != right[name])
-    if name not in ("expressions", "metrics", "declared", "statistics"):
-        return f"their {name} are {left[name]} and {right[name]}"
-    differing = sorted(key for key in {**left[name], **right[name]} if left[name].get(key) != right[name].get(key))
-    if name == "expressions":
-        ways = (said[name].get(differing[0], "a column of that name") for said in (left, right))
-        return f"their by column {differing[0]!r} is {' and '.join(ways)}"
-    if name == "declared":
-        return f"a metric was declared differently for each, in {', '.join(map(repr, differing))}"
-    changed = [key for key in differing if key in left[name] and key in right[name]]
-    if name == "metrics" and changed:
-        return f"their metric {changed[0]!r} is {' and '.join(shown(said[name][changed[0]]) for said in (left, right))}"
-    return f"their {name} differ: {', '.join(map(repr, differing))}"

@@ -21,7 +21,8 @@ from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.state import Contents, check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, shown_type
 from polars_mlmetrics.query.query import Keys
-from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, check_alike, store
+from polars_mlmetrics.states.alike import check_alike
+from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, store
 from polars_mlmetrics.states.state import StateOf
 from polars_mlmetrics.states.writing import drafts_of, writable
 

@@ -1,0 +1,228 @@
+"""Plain states: of types that table formats, databases and data frames have, so that a state can be kept in these."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, overload
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from polars_mlmetrics.adapters.scan import ArrowStream, scan
+from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
+from polars_mlmetrics.engine.state import SAYS_NOTHING, Contents, fits, said_in
+from polars_mlmetrics.errors import NameCollisionError, StateError
+from polars_mlmetrics.states.alike import check_alike, check_counts
+from polars_mlmetrics.states.state import check_sources
+
+TYPES = "types"
+"""What the text of a plain state says beside that of a state: the types that its columns had."""
+
+NANS = "state_nans"
+"""How many NaN a row has: some formats make them null, and a broken value would count as unknown."""
+
+
+class Kind(NamedTuple):
+    """How columns of one type are written in a plain state."""
+
+    written: Callable[[pl.Expr, Any], pl.Expr]
+    said: Callable[[Any], list[Any]] = lambda dtype: []
+    """What tells the type from others of its kind."""
+    of: Callable[..., pl.DataType] | None = None
+
+
+def _cast(dtype: pl.DataType) -> Callable[[pl.Expr, Any], pl.Expr]:
+    return lambda column, _: column.cast(dtype)
+
+
+def _digits(column: pl.Expr, _: Any) -> pl.Expr:
+    """The number that Polars holds for a time, as it is exact everywhere."""
+    return column.to_physical().cast(pl.Int64)
+
+
+def _moment(column: pl.Expr, dtype: Any) -> pl.Expr:
+    """A time as microseconds, which all have, and a zone as UTC; nanoseconds as a number."""
+    return (
+        _digits(column, dtype) if dtype.time_unit == "ns" else column.cast(pl.Datetime("us", dtype.time_zone and "UTC"))
+    )
+
+
+def _names(dtype: Any) -> list[str]:
+    return [] if dtype.categories.is_global() else [dtype.categories.name(), dtype.categories.namespace()]
+
+
+KINDS: dict[type[pl.DataType], Kind] = {
+    **dict.fromkeys((pl.Boolean, pl.Int64, pl.Float64, pl.String, pl.Date, pl.Binary), Kind(lambda column, _: column)),
+    **dict.fromkeys((pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32), Kind(_cast(pl.Int64()))),
+    **dict.fromkeys((pl.Float16, pl.Float32), Kind(_cast(pl.Float64()))),
+    **dict.fromkeys((pl.Int128, pl.UInt64, pl.UInt128, pl.Null), Kind(_cast(pl.String()))),
+    pl.Decimal: Kind(_cast(pl.String()), lambda dtype: [dtype.precision, dtype.scale], pl.Decimal),
+    pl.Enum: Kind(_cast(pl.String()), lambda dtype: dtype.categories.to_list(), lambda *texts: pl.Enum(texts)),
+    pl.Categorical: Kind(
+        _cast(pl.String()), _names, lambda *names: pl.Categorical(pl.Categories(*names) if names else None)
+    ),
+    pl.Time: Kind(_digits),
+    pl.Duration: Kind(_digits, lambda dtype: [dtype.time_unit], pl.Duration),
+    pl.Datetime: Kind(_moment, lambda dtype: [dtype.time_unit, dtype.time_zone], pl.Datetime),
+}
+BY_NAME = {dtype.__name__: (dtype, kind) for dtype, kind in KINDS.items()}
+
+
+def plain(state: AnyFrame) -> AnyFrame:
+    """Make a state plain: of types that Delta, Iceberg, SQL databases and pandas have.
+
+    `as_state` makes it a state again.
+
+    Texts, whole numbers, floats, Booleans, dates and times are left as they are, in their widest type. What has no such
+    type (a categorical, a duration) becomes a text or a number, and the text in the column `state` says what it was.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
+    >>> table = mlm.plain(mlm.state(log, mlm.accuracy()))
+    >>> table["state"].dtype
+    String
+    >>> mlm.as_state(table).mlm.finish(mlm.accuracy()).item()
+    0.6666666666666666
+    """
+    check_frame(state)
+    rows = state.lazy()
+    schema = rows.collect_schema()
+    contents = Contents.of(schema)
+    names = contents.names()[1:]
+    if NANS in names:
+        raise NameCollisionError(f"{NANS!r} is a column this function creates: use .alias(...) on the key.")
+    said = json.loads(contents.text()) | {TYPES: {name: _said(name, schema[name]) for name in names}}
+    columns = [KINDS[schema[name].base_type()].written(pl.col(name), schema[name]) for name in names]
+    text = pl.lit(json.dumps(said, sort_keys=True), pl.String).alias("state")
+    return as_given(state, rows.select(text, *columns, _n_nans(names, schema)))
+
+
+def _said(name: str, dtype: pl.DataType) -> list[Any]:
+    kind = KINDS.get(dtype.base_type())
+    if kind is None:
+        raise StateError(
+            f"the column {name!r} of this state is {dtype}, which has no plain type. Make by= of its parts."
+        )
+    return [dtype.base_type().__name__, *kind.said(dtype)]
+
+
+def _n_nans(names: list[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
+    nans = [pl.col(name).is_nan().fill_null(False).cast(pl.Int64) for name in names if schema[name].is_float()]
+    return pl.sum_horizontal([pl.lit(0, pl.Int64), *nans]).alias(NANS)
+
+
+@overload
+def as_state(frame: pl.LazyFrame) -> pl.LazyFrame: ...
+@overload
+def as_state(frame: pl.DataFrame | ArrowStream) -> pl.DataFrame: ...
+def as_state(frame: pl.LazyFrame | pl.DataFrame | ArrowStream) -> pl.LazyFrame | pl.DataFrame:
+    """Make a state of its rows in another table, such as those that `plain` made: of Delta, SQL, pandas or Arrow.
+
+    The rows are read, and checked as `scan_states` checks files: that they are rows of states, that all have the same
+    metrics, keys, roles and buckets, that no value was changed on the way, and that no file of the log is there twice.
+    A state that is one already is checked as well.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
+    >>> frame = mlm.state(log, mlm.accuracy(), buckets=0).mlm.plain().to_pandas()
+    >>> mlm.as_state(frame).mlm.finish(mlm.accuracy()).item()
+    0.6666666666666666
+    """
+    rows = scan(frame).collect()
+    texts = _texts(rows)
+    types = {text: _types(said_in(text)) for text in texts}
+    read = {text: Contents.read(_without_types(text)) for text in texts}
+    parts = [_typed(rows.filter(pl.col("state").cast(pl.String) == text), read[text], types[text]) for text in texts]
+    first, *others = parts
+    for part in others:
+        check_alike("rows of this table", part.schema, "other rows", first.schema)
+    contents = next(iter(read.values()))
+    column = (contents if len({each.text() for each in read.values()}) == 1 else contents.of_any_polars()).column()
+    state = pl.concat([part.with_columns(column) for part in parts])
+    check_sources(state)
+    check_counts(state, contents)
+    return state.lazy() if isinstance(frame, pl.LazyFrame) else state
+
+
+def _texts(rows: pl.DataFrame) -> list[str]:
+    """What rows of states say of themselves: more than one text where they are of several."""
+    dtype = rows.schema.get("state")
+    if dtype is None or not (dtype == pl.String or isinstance(dtype, pl.Enum | pl.Categorical)):
+        raise StateError("this is not a state: it lacks the column 'state', as `state` or `plain` makes it.")
+    texts = rows["state"].cast(pl.String).unique(maintain_order=True)
+    if texts.null_count():
+        raise StateError("this table has rows whose 'state' is null: they are of no state.")
+    if texts.is_empty() and isinstance(dtype, pl.Enum) and len(dtype.categories) == 1:
+        return dtype.categories.to_list()
+    if texts.is_empty():
+        raise StateError("this table has no rows, and so does not say which state it is.")
+    return texts.to_list()
+
+
+def _without_types(text: str) -> str:
+    return json.dumps({name: value for name, value in said_in(text).items() if name != TYPES}, sort_keys=True)
+
+
+def _types(said: Mapping[str, Any]) -> dict[str, pl.DataType]:
+    """The types that the columns of a plain state had; none of a state that is not plain."""
+    types = said.get(TYPES, {})
+    if not fits(types, {str: [object]}):
+        raise StateError(SAYS_NOTHING)
+    return {name: _type(spec) for name, spec in types.items()}
+
+
+def _type(spec: list[Any]) -> pl.DataType:
+    try:
+        name, *rest = spec
+        dtype, kind = BY_NAME[name]
+        read = (kind.of or dtype)(*rest)
+    except (KeyError, TypeError, ValueError, PolarsError):
+        raise StateError(SAYS_NOTHING) from None
+    return read
+
+
+def _typed(rows: pl.DataFrame, contents: Contents, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Rows of one state with the types that they had, if that changes no value."""
+    names = contents.names()[1:]
+    for name in names:
+        if name not in rows.columns:
+            raise StateError(f"this state lacks its column {name!r}: you can filter its rows, but keep all columns.")
+    if types and types.keys() != {*names}:
+        raise StateError(SAYS_NOTHING)
+    typed = rows.select(contents.column(), *(_read(rows[name], types.get(name)) for name in names))
+    Contents.of(typed.schema)
+    if types:
+        if NANS not in rows.columns:
+            raise StateError(f"this state lacks its column {NANS!r}: you can filter its rows, but keep all columns.")
+        found = typed.with_columns(_n_nans(names, typed.schema))[NANS]
+        if not found.eq_missing(rows[NANS].cast(pl.Int64)).all():
+            raise StateError(
+                "NaN has become null on the way, so that broken values would count as unknown. From pandas, use "
+                ".to_pandas(use_pyarrow_extension_array=True) when you make the table."
+            )
+    return typed
+
+
+def _read(column: pl.Series, dtype: pl.DataType | None) -> pl.Series:
+    """A column as the type that it had; an error where its values are others then."""
+    if dtype is None or column.dtype == dtype:
+        return column
+    try:
+        typed = column.cast(dtype)
+        written = typed.to_frame().select(KINDS[dtype.base_type()].written(pl.col(column.name), dtype)).to_series()
+        is_same = column.is_null().equals(typed.is_null()) and column.equals(written.cast(column.dtype))
+        if column.dtype.is_float() and dtype.is_integer():  # as pandas has whole numbers beside nulls
+            is_same = is_same and bool((column.abs() < 2**53).all())
+    except PolarsError:
+        is_same = False
+    if not is_same:
+        raise StateError(
+            f"the column {column.name!r} of this table is {column.dtype}, and was {dtype} in the state: some of its "
+            "values cannot be read as that type without a change."
+        )
+    return typed

@@ -14,7 +14,7 @@ LOG = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 
 STATE = mlm.state(LOG, mlm.accuracy())
 REFUSED = "is remote, and this function takes local paths only."
 URLS = {
-    "s3://bucket/a.parquet": "s3://bucket/a.parquet",
+    "s3a://bucket/a.parquet": "s3a://bucket/a.parquet",
     "https://x.org/*.csv?sig=secret": "https://x.org/*.csv?…",
     "http://user:secret@x.org/a.csv": "http://…@x.org/a.csv",
     "abfss://secret@x.org/a.parquet": "abfss://…@x.org/a.parquet",

@@ -161,7 +161,9 @@ def test_a_file_twice(tmp_path: Path) -> None:
 
 def test_a_plain_state_is_no_state() -> None:
     for verb in (mlm.finish, mlm.compact, mlm.plain, lambda state: mlm.write_state(state, "never.parquet")):
-        with pytest.raises(mlm.StateError, match=r"this is a plain state: make a state of it with `as_state`"):
+        with pytest.raises(
+            mlm.StateError, match=r"this is not a state, but a plain one: make a state of it with `as_state`"
+        ):
             verb(PLAIN)
 
 

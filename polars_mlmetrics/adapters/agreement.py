@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
@@ -11,6 +10,7 @@ import polars.selectors as cs
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.adapters.formats import Format, scanned
+from polars_mlmetrics.data.stores import Place, Store
 from polars_mlmetrics.errors import FileError
 
 Missing = Literal["raise", "null"]
@@ -20,12 +20,14 @@ TEXTS = ("csv", "ndjson")
 """The formats that do not hold types."""
 
 
-def schema_of(path: Path, kind: Format, wanted: pl.Schema | None) -> pl.Schema:
+def schema_of(path: Place, kind: Format, wanted: pl.Schema | None, store: Store | None = None) -> pl.Schema:
     """The columns of a file; for text files, with the wanted types."""
+    options = {} if store is None else store.for_polars()
     try:
-        found = scanned([path.as_posix()], kind).collect_schema()
-    except (OSError, PolarsError, PanicException) as error:
-        why = next(iter(str(error).splitlines()), type(error).__name__)
+        found = scanned([path.as_posix()], kind, **options).collect_schema()
+    except (OSError, ValueError, PolarsError, PanicException) as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        why = first if store is None else store.told(error)
         raise FileError(f"{path} cannot be read as {kind}: {why}") from None
     return pl.Schema({**found, **overrides(found, kind, wanted).get("schema_overrides", {})})
 
@@ -38,7 +40,7 @@ def overrides(found: pl.Schema, kind: Format, wanted: pl.Schema | None) -> dict[
 
 
 def common_schema(
-    schemas: Mapping[Path, pl.Schema], kind: Format, wanted: pl.Schema | None, missing: Missing
+    schemas: Mapping[Place, pl.Schema], kind: Format, wanted: pl.Schema | None, missing: Missing
 ) -> pl.Schema:
     """The schema with which all files are read, or an error that names the first file that does not fit."""
     (first, expected), *others = schemas.items()
@@ -66,7 +68,7 @@ def read_as(rows: pl.LazyFrame, found: pl.Schema, wanted: pl.Schema, keys: Seque
     return rows.select(*columns, cs.by_name(*keys))
 
 
-def _check_wanted(path: Path, schema: pl.Schema, wanted: pl.Schema, missing: Missing) -> None:
+def _check_wanted(path: Place, schema: pl.Schema, wanted: pl.Schema, missing: Missing) -> None:
     for name, dtype in wanted.items():
         if name not in schema:
             if missing == "raise":
@@ -93,10 +95,10 @@ def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
     return True
 
 
-def _union(schemas: Mapping[Path, pl.Schema], kind: Format) -> pl.Schema:
+def _union(schemas: Mapping[Place, pl.Schema], kind: Format) -> pl.Schema:
     """The columns of all files; files that share a column must agree on its type."""
     union: dict[str, pl.DataType] = {}
-    seen: dict[str, Path] = {}
+    seen: dict[str, Place] = {}
     for path, schema in schemas.items():
         for name, dtype in schema.items():
             if union.setdefault(name, dtype) != dtype:
@@ -105,7 +107,7 @@ def _union(schemas: Mapping[Path, pl.Schema], kind: Format) -> pl.Schema:
     return pl.Schema(union)
 
 
-def _check_same(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema, kind: Format) -> None:
+def _check_same(path: Place, schema: pl.Schema, first: Place, expected: pl.Schema, kind: Format) -> None:
     for name, dtype in expected.items():
         if name not in schema:
             raise FileError(f"{path} has no column {name!r} ({dtype} in {first}). {FILLED}")
@@ -122,6 +124,8 @@ def _check_same(path: Path, schema: pl.Schema, first: Path, expected: pl.Schema,
         )
 
 
-def _other_type(name: str, dtype: pl.DataType, path: Path, other: pl.DataType, first: Path, kind: Format) -> FileError:
+def _other_type(
+    name: str, dtype: pl.DataType, path: Place, other: pl.DataType, first: Place, kind: Format
+) -> FileError:
     guessed = f" Polars guesses the types of {kind} files." if kind in TEXTS else ""
     return FileError(f"column {name!r} is {dtype} in {path} and {other} in {first}.{guessed} {REMEDY}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from glob import escape
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import polars as pl
 
+from polars_mlmetrics.data.stores import Place
 from polars_mlmetrics.errors import FileError, unknown
 
 Format = Literal["parquet", "ipc", "csv", "ndjson"]
@@ -21,7 +21,7 @@ SUFFIXES: dict[str, Format] = {
 }  # fmt: skip
 
 
-def format_of(paths: Sequence[Path]) -> Format:
+def format_of(paths: Sequence[Place]) -> Format:
     """The format that the suffixes of all files say."""
     first, *others = paths
     kinds = [_format_of_one(path) for path in paths]
@@ -34,7 +34,7 @@ def format_of(paths: Sequence[Path]) -> Format:
     return kinds[0]
 
 
-def _format_of_one(path: Path) -> Format:
+def _format_of_one(path: Place) -> Format:
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
         known = unknown("suffix", path.suffix, SUFFIXES, of="one of a known format")

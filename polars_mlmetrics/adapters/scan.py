@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Protocol, get_args
 from urllib.parse import unquote
 
@@ -19,13 +18,16 @@ from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_
 from polars_mlmetrics.data.files import Found, Source, found_files
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
+from polars_mlmetrics.data.stores import FoundThere, Place, Provider, Store, files_of_store, is_there
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, unknown
 
 INSTEAD = "Use Polars to read it: pl.scan_parquet(url).mlm.evaluate(...). Every function takes a LazyFrame."
+OF_FILES = "format=, hive=, schema=, missing=, storage_options= and credential_provider="
 PATH = f"{INTERNAL}path"
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called where the key is null."""
 
+AnyFound = Found | FoundThere
 Partition = dict[str, str | None]
 """The keys and values that the folders of a file say."""
 
@@ -43,6 +45,8 @@ def scan(
     hive: bool | None = None,
     schema: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
     missing: Missing = "raise",
+    storage_options: Mapping[str, Any] | None = None,
+    credential_provider: Provider | None = None,
 ) -> pl.LazyFrame:
     """Read a prediction log from anywhere as a LazyFrame. Every file is checked before a row is read.
 
@@ -72,6 +76,9 @@ def scan(
     missing
         "raise" raises an error if a file lacks a column; "null" fills the column with nulls. Without `schema`, the
         result then has every column that any of the files has.
+    storage_options, credential_provider
+        What opens an object store, for paths that begin with "s3://", "gs://" or "az://": as in pl.scan_parquet. No
+        message shows them. It needs the extra `cloud`.
 
     Examples
     --------
@@ -104,29 +111,39 @@ def scan(
     0.5
     """  # noqa: E501
     _check_options(format, hive, schema, missing)
+    store = Store.read(storage_options, credential_provider)
     if not isinstance(source, str | os.PathLike | Sequence) or hasattr(source, "__arrow_c_stream__"):
-        if not (format is None and hive is None and schema is None and missing == "raise"):
-            raise ParameterError("format=, hive=, schema= and missing= apply to files only: this source is a table.")
+        if not (format is None and hive is None and schema is None and missing == "raise" and not store.is_given):
+            raise ParameterError(f"{OF_FILES} apply to files only: this source is a table.")
         return _table(source)
     suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if format is None else None
-    files = found_files(source, suffixes, instead=INSTEAD, deep=True)
+    there = store if is_there(source) else None
+    files = _files(source, suffixes, store)
     paths = [file.path for file in files]
+    options = {} if there is None else there.for_polars()
     kind = format_of(paths) if format is None else format
     partitions = _partitions(files, hive)
     types = _types_of(partitions, schema or {})
     wanted = None if schema is None else pl.Schema({name: schema[name] for name in schema if name not in types})
-    schemas = {path: schema_of(path, kind, wanted) for path in paths}
+    schemas = {path: schema_of(path, kind, wanted, there) for path in paths}
     _check_keys(types, schemas)
     if kind == "ndjson":
-        _check_misses([path for path in paths if LISTED in schemas[path]])
+        _check_misses([path for path in paths if LISTED in schemas[path]], options)
     common = common_schema(schemas, kind, wanted, missing)
     parts = []
     for _, group in groupby(zip(files, partitions, strict=True), lambda pair: _columns(schemas[pair[0].path], kind)):
         held = dict(group)
         found = schemas[next(iter(held)).path]
-        rows = _joined(held, kind, types, overrides(found, kind, wanted))
+        rows = _joined(held, kind, types, {**overrides(found, kind, wanted), **options})
         parts.append(rows if found == common else read_as(rows, found, common, list(types)))
     return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+
+def _files(source: Any, suffixes: Sequence[str] | None, store: Store) -> Sequence[AnyFound]:
+    if is_there(source):
+        return files_of_store(source, store, suffixes, deep=True)
+    store.check_unused()
+    return found_files(source, suffixes, instead=INSTEAD, deep=True)
 
 
 def _columns(schema: pl.Schema, kind: Format) -> object:
@@ -170,10 +187,12 @@ def _table(source: Any) -> pl.LazyFrame:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _check_misses(paths: Sequence[Path]) -> None:
+def _check_misses(paths: Sequence[Place], options: dict[str, Any]) -> None:
     """Refuse files in which what was not returned has lost its score of -inf."""
     for path in paths:
-        first = scanned([path.as_posix()], "ndjson").select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1)
+        first = (
+            scanned([path.as_posix()], "ndjson", **options).select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1)
+        )
         if not set(first.collect().to_series()).isdisjoint(WORDS):
             raise FileError(
                 f"{path} was made by with_truths, but NDJSON cannot store -inf: labels that were not returned have a "
@@ -184,7 +203,7 @@ def _check_misses(paths: Sequence[Path]) -> None:
 # -- folders that say what is in them ----------------------------------------------------------------------------------
 
 
-def _partitions(files: Sequence[Found], hive: bool | None) -> list[Partition]:
+def _partitions(files: Sequence[AnyFound], hive: bool | None) -> list[Partition]:
     """What the folders of each file say, where that is to be columns."""
     if hive is False:
         return [{} for _ in files]
@@ -201,7 +220,7 @@ def _partitions(files: Sequence[Found], hive: bool | None) -> list[Partition]:
     return partitions
 
 
-def _check_keys(keys: Iterable[str], schemas: Mapping[Path, pl.Schema]) -> None:
+def _check_keys(keys: Iterable[str], schemas: Mapping[Place, pl.Schema]) -> None:
     for path, schema in schemas.items():
         for key in keys:
             if key in schema:
@@ -215,12 +234,12 @@ def _listed(keys: Mapping[str, Any]) -> str:
     return ", ".join(keys) or "no key"
 
 
-def _folders(file: Found) -> list[str]:
+def _folders(file: AnyFound) -> list[str]:
     """The folders of a file that say a key and a value."""
-    return [part for part in file.path.relative_to(file.below).parts[:-1] if part.find("=") > 0]
+    return [part for part in file.within[:-1] if part.find("=") > 0]
 
 
-def _partition(file: Found) -> Partition:
+def _partition(file: AnyFound) -> Partition:
     partition: Partition = {}
     for folder in _folders(file):
         try:
@@ -234,21 +253,21 @@ def _partition(file: Found) -> Partition:
 
 
 def _joined(
-    files: Mapping[Found, Partition], kind: Format, types: Mapping[str, Any], options: dict[str, Any]
+    files: Mapping[AnyFound, Partition], kind: Format, types: Mapping[str, Any], options: dict[str, Any]
 ) -> pl.LazyFrame:
     """One scan of files of the same columns, with what their folders say."""
     paths = [file.path.as_posix() for file in files]  # as Polars says them, wherever it runs
     if not types:
         return scanned(paths, kind, **options)
     if kind in ("parquet", "ipc") and all(map(_is_plain, files)):  # then a filter spares whole files
-        return scanned(paths, kind, hive_partitioning=True, hive_schema=types)
+        return scanned(paths, kind, hive_partitioning=True, hive_schema=types, **options)
     said = {key: _read([partition[key] for partition in files.values()], dtype) for key, dtype in types.items()}
     # A join is native in the streaming engine, and `replace_strict` is not.
     rows = scanned(paths, kind, include_file_paths=PATH, **options)
     return rows.join(pl.LazyFrame({PATH: paths, **said}), on=PATH, how="left", maintain_order="left").drop(PATH)
 
 
-def _is_plain(file: Found) -> bool:
+def _is_plain(file: AnyFound) -> bool:
     """Whether Polars sees in a path what we see.
 
     It takes folders above the one given too, passes over those with a second "=" or a "*", and does not decode keys.

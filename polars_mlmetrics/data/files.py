@@ -26,6 +26,11 @@ class Found:
     path: Path
     below: Path
 
+    @property
+    def within(self) -> tuple[str, ...]:
+        """The file below that folder, in parts."""
+        return self.path.relative_to(self.below).parts
+
 
 def found_files(
     source: Source,

@@ -261,7 +261,7 @@ def text_in(schema: Mapping[str, pl.DataType]) -> str:
     """The text by which a state says what it holds; an error where there is none."""
     dtype = schema.get("state")
     if dtype == pl.String and SOURCE in schema:
-        raise StateError("this is a plain state: make a state of it with `as_state`.")
+        raise StateError("this is not a state, but a plain one: make a state of it with `as_state`.")
     if not isinstance(dtype, pl.Enum) or len(dtype.categories) != 1:
         raise StateError("this is not a state: it lacks the column 'state'. Make it with `state`.")
     return str(dtype.categories[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -16,9 +16,10 @@ import polars as pl
 from polars_mlmetrics.data.files import Source, found_files, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, check_frame
+from polars_mlmetrics.data.stores import Address, Place, Provider, Store, files_of_store, is_of_store, is_there
 from polars_mlmetrics.engine import state_format_1
 from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, said_in, text_in
-from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.errors import FileError, StateError
 from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources
 from polars_mlmetrics.states.writing import check_writable, write_whole
@@ -54,7 +55,7 @@ SHAPE = {
 class StateFile:
     """A state on disk, and what its file says of it."""
 
-    path: Path
+    path: Place
     digest: str
     metadata: dict[str, Any]
     schema: pl.Schema
@@ -67,7 +68,7 @@ class StateFile:
         return cls.of(path, _bytes_of(path))
 
     @classmethod
-    def of(cls, path: Path, data: bytes) -> StateFile:
+    def of(cls, path: Place, data: bytes) -> StateFile:
         """Read what a file says of itself, if its bytes are those that were written: others are not even parsed."""
         if len(data) < len(2 * MAGIC) or not (data.startswith(MAGIC) and data.endswith(MAGIC)):
             raise StateError(f"{path} is not a parquet file, or is cut off.")
@@ -99,8 +100,18 @@ class StateFile:
         return cls(path, digest, metadata, scan.collect_schema(), sources)
 
 
-def write_state(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def write_state(
+    frame: Frame,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+    credential_provider: Provider | None = None,
+) -> None:
     """Write a state to a parquet file. The file is written whole or not at all, and contains its own digest.
+
+    The path may be one of an object store ("s3://", "gs://", "az://"): `storage_options` and `credential_provider` open
+    it, as in pl.scan_parquet. No message shows them. It needs the extra `cloud`.
 
     Examples
     --------
@@ -110,13 +121,33 @@ def write_state(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool =
     >>> mlm.scan_states("monday.parquet").mlm.finish(mlm.accuracy()).collect().item()
     0.6666666666666666
     """
-    store(frame, place_of(path, instead=REMOTE_WRITE), overwrite=overwrite)
+    cloud = Store.read(storage_options, credential_provider)
+    if not is_of_store(path):
+        cloud.check_unused()
+        store(frame, place_of(path, instead=REMOTE_WRITE), overwrite=overwrite)
+        return
+    address = Address.of(str(path))
+    check_frame(frame)
+    Contents.of(frame.lazy().collect_schema())
+    if not overwrite and cloud.size_of(address) is not None:  # before anything is computed
+        raise FileError(f"{address} already exists: pass overwrite=True to replace it.")
+    cloud.put(address, _written(frame, None), overwrite=overwrite)
 
 
 def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] | None = None) -> None:
     """Write a state, with what there is to say of the file that it was made of."""
     check_frame(frame)
     check_writable(path, overwrite=overwrite)
+    data = _written(frame, source)
+
+    def write(draft: Path) -> None:
+        draft.write_bytes(data)
+
+    write_whole(path, write, overwrite=overwrite)
+
+
+def _written(frame: Frame, source: dict[str, Any] | None) -> bytes:
+    """The bytes of the file of a state."""
     contents = Contents.of(frame.lazy().collect_schema())
     state = frame.lazy().select(contents.names()).collect()
     check_sources(state)
@@ -130,14 +161,11 @@ def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] |
         # The last of all, where it is found again whatever else the file holds.
         "digest": BLANK.decode(),
     }
-
-    def write(draft: Path) -> None:
-        state.write_parquet(draft, metadata={METADATA: json.dumps(metadata)})
-        data = draft.read_bytes()
-        at = data.rfind(BLANK)
-        draft.write_bytes(data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :])
-
-    write_whole(path, write, overwrite=overwrite)
+    file = BytesIO()
+    state.write_parquet(file, metadata={METADATA: json.dumps(metadata)})
+    data = file.getvalue()
+    at = data.rfind(BLANK)
+    return data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :]
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -160,12 +188,19 @@ def _digest(data: bytes, at: int) -> str:
     return DIGEST.decode() + digest.hexdigest()
 
 
-def scan_states(source: Source) -> pl.LazyFrame:
+def scan_states(
+    source: Source,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    credential_provider: Provider | None = None,
+) -> pl.LazyFrame:
     """Read states from files and concatenate them: a path, a folder, a pattern or a list of them.
 
     Every file is checked first: that it is a state, is whole and unchanged, and has the same metrics, keys, roles and
     buckets as the others; and that no state and no file of the log is there twice. The bytes of the files stay in
     memory: if a file is replaced later, nothing changes.
+
+    Paths of object stores are opened as in `write_state`.
 
     Examples
     --------
@@ -176,9 +211,16 @@ def scan_states(source: Source) -> pl.LazyFrame:
     >>> mlm.scan_states("*.parquet").filter(pl.col("day") == "tue").mlm.finish(mlm.accuracy()).collect().item()
     0.5
     """
-    paths = [file.path for file in found_files(source, instead=REMOTE_READ, in_tables=True)]
+    cloud = Store.read(storage_options, credential_provider)
     # What was checked is what is read, whatever becomes of the files meanwhile.
-    held = {path: _bytes_of(path) for path in paths}
+    held: dict[Place, bytes]
+    if is_there(source):
+        there = files_of_store(source, cloud, (".parquet",), deep=False, in_tables=True)
+        held = {file.path: cloud.get(file.path) for file in there}
+    else:
+        cloud.check_unused()
+        here = found_files(source, instead=REMOTE_READ, in_tables=True)
+        held = {file.path: _bytes_of(file.path) for file in here}
     files = [StateFile.of(path, data) for path, data in held.items()]
     _check_together(files)
     contents = Contents.of(files[0].schema)

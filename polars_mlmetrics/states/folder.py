@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -99,11 +99,11 @@ def update_states(
     with writable(place):
         place.mkdir(parents=True, exist_ok=True)
     with _alone_in(place):
-        known = {file.path: file for file in map(StateFile.read, sorted(place.glob("*.parquet")))}
+        known = {path: StateFile.read(path) for path in sorted(place.glob("*.parquet"))}
         lost = _without_their_files(logs, known, gone)
         _clear(log.state for log in logs)
         todo = [log for log in logs if not log.is_in(known.get(log.state))]
-        _check_once(logs, [file for path, file in known.items() if not (file in lost and gone == "drop")])
+        _check_once(logs, [file for path, file in known.items() if not (path in lost and gone == "drop")])
         asked: dict[str, Any] = {
             "by": by,
             "buckets": buckets,
@@ -115,10 +115,10 @@ def update_states(
         _check_alike({log.path: _state_of(log, metrics, asked) for log in of_kinds}, list(known.values()))
         for log in tracked(todo, "file", show=progress):
             _fold(_state_of(log, metrics, asked), log)
-        for file in lost if gone == "drop" else []:
-            with writable(file.path):
-                file.path.unlink()
-    return _report(logs, {log.state for log in todo}, known, {file.path for file in lost}, gone)
+        for path in lost if gone == "drop" else []:
+            with writable(path):
+                path.unlink()
+    return _report(logs, {log.state for log in todo}, known, lost, gone)
 
 
 def _check_options(prepare: Any, gone: Any) -> None:
@@ -128,13 +128,13 @@ def _check_options(prepare: Any, gone: Any) -> None:
         raise ParameterError(f"prepare must be a function that takes a LazyFrame, not {prepare!r}.")
 
 
-def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], gone: Gone) -> list[StateFile]:
+def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], gone: Gone) -> dict[Path, StateFile]:
     """The states of files that are gone."""
     there = {log.state for log in logs}
-    lost = [file for path, file in known.items() if path not in there and _is_gone(file)]
+    lost = {path: file for path, file in known.items() if path not in there and _is_gone(file)}
     if lost and gone == "raise":
-        first = lost[0]
-        more = f" (and so are those of {len(lost) - 1} more)" if lost[1:] else ""
+        first = next(iter(lost.values()))
+        more = f" (and so are those of {len(lost) - 1} more)" if len(lost) > 1 else ""
         raise FileError(
             f"{first.metadata['source']['path']} is gone, but its state {first.path} is still there{more}. gone='drop' "
             "deletes such states; gone='keep' keeps them."
@@ -253,7 +253,7 @@ def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
 
 
 def _report(
-    logs: Sequence[_Log], folded: set[Path], known: Mapping[Path, StateFile], lost: set[Path], gone: Gone
+    logs: Sequence[_Log], folded: set[Path], known: Mapping[Path, StateFile], lost: Collection[Path], gone: Gone
 ) -> pl.DataFrame:
     def status(log: _Log) -> str:
         return "unchanged" if log.state not in folded else "refolded" if log.state in known else "folded"

@@ -1,0 +1,225 @@
+"""Logs and states in an object store: a server of S3 on this machine answers as Amazon's does."""
+
+import logging
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+from urllib.request import Request, urlopen
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from tests.folded_log import FEW, LOG
+
+pytestmark = pytest.mark.proof  # the server takes seconds to import
+
+KEY, SECRET = "AKIAIOSFODNNEXAMPLE", "wJalrXUtnFEMI/K7MDENG"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    moto = pytest.importorskip("moto.server")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    yield f"http://{host}:{port}"
+    running.stop()
+
+
+@pytest.fixture
+def options(server: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    urlopen(Request(f"{server}/moto-api/reset", method="POST")).close()
+    urlopen(Request(f"{server}/bucket", method="PUT")).close()
+    return {
+        "aws_access_key_id": KEY,
+        "aws_secret_access_key": SECRET,
+        "aws_region": "us-east-1",
+        "aws_endpoint_url": server,
+        "aws_allow_http": "true",
+        "max_retries": 1,
+    }
+
+
+def put(options: dict[str, Any], key: str, data: bytes | pl.DataFrame, kind: str = "parquet") -> None:
+    """Put a file into the bucket, without the library."""
+    if isinstance(data, pl.DataFrame):
+        file = BytesIO()
+        getattr(data, f"write_{kind}")(file)
+        data = file.getvalue()
+    plain = {"Content-Type": "application/octet-stream"}
+    urlopen(Request(f"{options['aws_endpoint_url']}/bucket/{key}", data=data, headers=plain, method="PUT")).close()
+
+
+def keys(options: dict[str, Any]) -> list[str]:
+    import obstore.store
+
+    bare = {name: value for name, value in options.items() if name not in ("aws_allow_http", "max_retries")}
+    store = obstore.store.from_url("s3://bucket", config=bare, client_options={"allow_http": "true"})
+    return sorted(meta["path"] for batch in store.list() for meta in batch)
+
+
+def put_days(options: dict[str, Any]) -> None:
+    for (day,), rows in LOG.partition_by("day", as_dict=True).items():
+        put(options, f"logs/day={day or '__HIVE_DEFAULT_PARTITION__'}/part.parquet", rows.drop("day"))
+
+
+# -- scan --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["s3://bucket/logs", "s3://bucket/logs/", "s3://bucket/logs/**/*.parquet"])
+@pytest.mark.parametrize("passes", [None, 2, "auto"])
+def test_scan(options: dict[str, Any], source: str, passes: Any) -> None:
+    put_days(options)
+    put(options, "logs/.temporary/half.parquet", b"no parquet")
+    log = mlm.scan(source, storage_options=options)
+    expected = LOG.mlm.evaluate(FEW, by=["model", "day"]).sort("model", "day")
+    found = log.mlm.evaluate(FEW, by=["model", "day"], passes=passes, progress=False).sort("model", "day")
+    assert_frame_equal(found.collect(), expected, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "ipc", "csv", "ndjson"])
+def test_formats(options: dict[str, Any], kind: str) -> None:
+    rows = pl.DataFrame({"sample": [1, 2], "score": [0.25, 0.5], "truth": [0, 1]})
+    for name in ("a", "b"):
+        put(options, f"x/{name}.{kind}", rows, kind)
+    log = mlm.scan([f"s3://bucket/x/{name}.{kind}" for name in ("a", "b")], storage_options=options)
+    assert_frame_equal(log.collect(), pl.concat([rows, rows]))
+
+
+@pytest.mark.parametrize("name", ["x%20y", "a%2520b", "s*r", "b%5B1%5D", "%C3%BC", "q%3Fx"])
+def test_odd_names(options: dict[str, Any], name: str) -> None:
+    put(options, f"odd/{name}.parquet", LOG)
+    assert mlm.scan("s3://bucket/odd", storage_options=options).collect().height == LOG.height
+
+
+def provider(options: dict[str, Any]) -> Any:
+    credentials = {name: options[name] for name in ("aws_access_key_id", "aws_secret_access_key")}
+    return lambda: (credentials, None)
+
+
+def test_a_credential_provider(options: dict[str, Any]) -> None:
+    bare = {name: value for name, value in options.items() if "key" not in name}
+    opened: dict[str, Any] = {"storage_options": bare, "credential_provider": provider(options)}
+    state = mlm.state(LOG, FEW, by="model")
+    state.mlm.write_state("s3://bucket/s.parquet", **opened)
+    assert_frame_equal(mlm.scan_states("s3://bucket/s.parquet", **opened).collect(), state)
+    put_days(options)
+    assert mlm.scan("s3://bucket/logs", **opened).collect().height == LOG.height
+
+
+@pytest.mark.parametrize(
+    ("files", "source", "said"),
+    [
+        ({}, "s3://bucket/logs", "there is no file s3://bucket/logs."),
+        ({}, "s3://bucket/*.parquet", "no file matches s3://bucket/"),
+        ({"logs/a.txt": b"x"}, "s3://bucket/logs", "in the folder s3://bucket/logs."),
+        ({"a.parquet": b""}, "s3://bucket/a.parquet", "s3://bucket/a.parquet is empty"),
+        ({"a.parquet": b"PAR1 and more"}, "s3://bucket/a.parquet", "s3://bucket/a.parquet cannot be read as parquet"),
+        ({"a.parquet": LOG}, ["s3://bucket/a.parquet"] * 2, "s3://bucket/a.parquet is given twice"),
+        ({"a.parquet": LOG}, ["s3://bucket/a.parquet", "b.parquet"], "b.parquet is not of an object store"),
+        (
+            {"l/a.parquet": LOG, "l/b.parquet": LOG.drop("truth")},
+            "s3://bucket/l",
+            "s3://bucket/l/b.parquet has no column",
+        ),
+        ({"t/a.parquet": LOG, "t/_delta_log/0.json": b"{}"}, "s3://bucket/t", "s3://bucket/t/ is a Delta table"),
+        ({"t/x/a.parquet": LOG, "t/_delta_log/0.json": b"{}"}, "s3://bucket/t/x/*.parquet", "is a Delta table"),
+        ({"t/data/a.parquet": LOG, "t/metadata/1.metadata.json": b"{}"}, "s3://bucket/t/data", "is an Iceberg table"),
+        ({}, "s3://nobody/a.parquet", "s3://nobody/a.parquet"),
+        ({}, "s3://user:secret@bucket/a.parquet", "credentials in storage_options="),
+    ],
+)
+def test_what_scan_refuses(options: dict[str, Any], files: dict[str, Any], source: Any, said: str) -> None:
+    for key, data in files.items():
+        put(options, key, data)
+    with pytest.raises(mlm.FileError) as caught:
+        mlm.scan(source, storage_options=options)
+    assert said in str(caught.value)
+    assert "user" not in str(caught.value)
+
+
+# -- states ------------------------------------------------------------------------------------------------------------
+
+
+def test_states(options: dict[str, Any]) -> None:
+    for (day,), rows in LOG.partition_by("day", as_dict=True).items():
+        rows.mlm.state(FEW, by=["model", "day"]).mlm.write_state(
+            f"s3://bucket/s/{day}.parquet", storage_options=options
+        )
+    found = mlm.scan_states("s3://bucket/s", storage_options=options).mlm.finish(FEW, by="model").collect()
+    assert_frame_equal(found.sort("model"), LOG.mlm.evaluate(FEW, by="model").sort("model"), rel_tol=1e-12)
+    held = mlm.scan_states("s3://bucket/s/*.parquet", storage_options=options)
+    LOG.mlm.state(mlm.recall()).mlm.write_state("s3://bucket/s/other.parquet", storage_options=options)
+    assert held.select(pl.len()).collect().item() > 0
+    with pytest.raises(mlm.StateError, match=r"s3://bucket/s/other\.parquet .* cannot be merged"):
+        mlm.scan_states("s3://bucket/s", storage_options=options)
+
+
+def test_a_name_that_is_taken(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = mlm.state(LOG, mlm.recall()), mlm.state(LOG, mlm.accuracy())
+    first.mlm.write_state("s3://bucket/s.parquet", storage_options=options)
+    # As if the other had written between the look and the writing: the store itself refuses.
+    for look in (None, lambda *_: None):
+        if look is not None:
+            monkeypatch.setattr("polars_mlmetrics.data.stores.Store.size_of", look)
+        with pytest.raises(mlm.FileError, match=r"^s3://bucket/s\.parquet already exists: pass overwrite=True"):
+            second.mlm.write_state("s3://bucket/s.parquet", storage_options=options)
+    monkeypatch.undo()
+    assert_frame_equal(mlm.scan_states("s3://bucket/s.parquet", storage_options=options).collect(), first)
+    second.mlm.write_state("s3://bucket/s.parquet", overwrite=True, storage_options=options)
+    assert_frame_equal(mlm.scan_states("s3://bucket/s.parquet", storage_options=options).collect(), second)
+    assert keys(options) == ["s.parquet"]
+
+
+def test_damaged_states(options: dict[str, Any]) -> None:
+    put(options, "log.parquet", LOG)
+    with pytest.raises(mlm.StateError, match=r"s3://bucket/log\.parquet is not a state"):
+        mlm.scan_states("s3://bucket/log.parquet", storage_options=options)
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+VERBS: dict[str, Any] = {
+    "scan": mlm.scan,
+    "scan_states": mlm.scan_states,
+    "write_state": lambda url, **opened: mlm.write_state(mlm.state(LOG, FEW), url, **opened),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"aws_endpoint_url": "http://127.0.0.1:9"},
+        {"no_such_option": SECRET},
+        {"aws_endpoint_url": f"http://{SECRET}@nowhere.invalid"},
+        {"aws_region": SECRET},
+    ],
+    ids=["no answer", "unknown option", "a secret in the address", "a secret in the wrong place"],
+)
+def test_no_message_shows_a_secret(options: dict[str, Any], verb: Any, change: dict[str, Any]) -> None:
+    import traceback
+
+    try:
+        verb("s3://nobody/a.parquet", storage_options={**options, **change})
+    except mlm.MetricError as error:
+        said = "".join(traceback.format_exception_only(error)) + str(
+            error.__context__ if not error.__suppress_context__ else ""
+        )
+        assert KEY not in said
+        assert SECRET not in said
+        assert "nowhere" not in said
+    else:
+        assert verb is VERBS["write_state"]
+        raise AssertionError("nothing was refused")
+
+
+def test_a_lazy_frame_shows_none(options: dict[str, Any]) -> None:
+    put_days(options)
+    log = mlm.scan("s3://bucket/logs", storage_options=options)
+    shown = repr(log) + log.explain() + log.mlm.evaluate(FEW).explain(optimized=False)
+    assert KEY not in shown
+    assert SECRET not in shown

@@ -12,7 +12,7 @@ from polars_mlmetrics.errors import without_secrets
 
 LOG = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
 STATE = mlm.state(LOG, mlm.accuracy())
-REFUSED = "is remote, and this function takes local paths only."
+REFUSED = "is a remote path that this function does not take."
 URLS = {
     "s3a://bucket/a.parquet": "s3a://bucket/a.parquet",
     "https://x.org/*.csv?sig=secret": "https://x.org/*.csv?…",

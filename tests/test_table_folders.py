@@ -142,6 +142,8 @@ def test_a_folder_of_a_table_is_refused_with_the_line_that_reads_it(
     states = tmp_path / "states"
     for source in sources(folder):
         for read in (mlm.scan, lambda it: mlm.update_states(it, states, mlm.accuracy())):
+            if read is mlm.scan and name == "delta" and source in (folder, str(folder)):
+                continue  # which is read as a table: test_delta.py
             with pytest.raises(mlm.FileError) as caught:
                 read(source)
             said = str(caught.value)
@@ -176,7 +178,7 @@ def test_a_table_that_is_reached_by_a_link_is_refused(tmp_path: Path) -> None:
     make_delta(tmp_path)
     tmp_path.joinpath("link").symlink_to("delta")
     tmp_path.joinpath("link.parquet").symlink_to(min(tmp_path.joinpath("delta").glob("*.parquet")))
-    for name in ("link", "link/*.parquet", "link.parquet"):
+    for name in ("link/*.parquet", "link.parquet"):
         with pytest.raises(mlm.FileError, match="delta is a Delta table"):
             mlm.scan(tmp_path / name)
 

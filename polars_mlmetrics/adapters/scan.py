@@ -14,6 +14,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.agreement import Missing, common_schema, overrides, read_as, schema_of
+from polars_mlmetrics.adapters.delta import Version, is_delta, scan_delta
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
 from polars_mlmetrics.data.files import Found, Source, found_files
 from polars_mlmetrics.data.flags import unflagged
@@ -22,7 +23,7 @@ from polars_mlmetrics.data.stores import FoundThere, Place, Provider, Store, fil
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, unknown
 
 INSTEAD = "Use Polars to read it: pl.scan_parquet(url).mlm.evaluate(...). Every function takes a LazyFrame."
-OF_FILES = "format=, hive=, schema=, missing=, storage_options= and credential_provider="
+OF_FILES = "format=, hive=, schema=, missing=, version=, storage_options= and credential_provider="
 PATH = f"{INTERNAL}path"
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called where the key is null."""
@@ -45,6 +46,7 @@ def scan(
     hive: bool | None = None,
     schema: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
     missing: Missing = "raise",
+    version: Version | None = None,
     storage_options: Mapping[str, Any] | None = None,
     credential_provider: Provider | None = None,
 ) -> pl.LazyFrame:
@@ -76,6 +78,9 @@ def scan(
     missing
         "raise" raises an error if a file lacks a column; "null" fills the column with nulls. Without `schema`, the
         result then has every column that any of the files has.
+    version
+        Of the folder of a Delta table, which is read as pl.scan_delta reads it: the number of a version, or a time. None
+        is the newest. It needs the extra `delta`.
     storage_options, credential_provider
         What opens an object store, for paths that begin with "s3://", "gs://" or "az://": as in pl.scan_parquet. No
         message shows them. It needs the extra `cloud`.
@@ -112,10 +117,17 @@ def scan(
     """  # noqa: E501
     _check_options(format, hive, schema, missing)
     store = Store.read(storage_options, credential_provider)
+    plain = format is None and hive is None and schema is None and missing == "raise"
     if not isinstance(source, str | os.PathLike | Sequence) or hasattr(source, "__arrow_c_stream__"):
-        if not (format is None and hive is None and schema is None and missing == "raise" and not store.is_given):
+        if not plain or version is not None or store.is_given:
             raise ParameterError(f"{OF_FILES} apply to files only: this source is a table.")
         return _table(source)
+    if is_delta(source, store):
+        if not plain:
+            raise ParameterError("format=, hive=, schema= and missing= apply to files only: this is a Delta table.")
+        return scan_delta(source, version, store)
+    if version is not None:
+        raise ParameterError("version= applies to the folder of a Delta table, and this is none.")
     suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if format is None else None
     there = store if is_there(source) else None
     files = _files(source, suffixes, store)

@@ -126,7 +126,8 @@ def _remote(text: str, instead: str) -> FileError:
     shown = without_secrets(text)
     if text.lower().startswith("file:"):
         return FileError(f"{shown} is a URL: pass the path alone, without file://.")
-    return FileError(f"{shown} is remote, and this function takes local paths only. {instead}")
+    slash = " A Path keeps one slash of two: pass the URL as a text." if re.match("[a-z0-9]+:/(?!/)", shown) else ""
+    return FileError(f"{shown} is a remote path that this function does not take. {instead}{slash}")
 
 
 def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list[Found]:

@@ -68,6 +68,11 @@ class Address:
         return f"{self.bucket}/{self.key}"
 
     @property
+    def has_magic(self) -> bool:
+        """Whether it looks like a pattern."""
+        return has_magic(self.key)
+
+    @property
     def path(self) -> PurePosixPath:
         return PurePosixPath(self.key)
 
@@ -270,7 +275,7 @@ def _expanded(
         size = store.size_of(address)
         if size is not None:  # also one whose name looks like a pattern
             return {address: size}, Address(address.bucket, address.key.rpartition("/")[0])
-    if has_magic(address.key):
+    if address.has_magic:
         below = Address(address.bucket, re.split(r"[*?[]", address.key)[0].rpartition("/")[0])
         segments = address.key.split("/")
         files = {

@@ -154,7 +154,7 @@ def _texts(rows: pl.DataFrame) -> list[str]:
     dtype = rows.schema.get("state")
     if dtype is None or not (dtype == pl.String or isinstance(dtype, pl.Enum | pl.Categorical)):
         raise StateError("this is not a state: it lacks the column 'state', as `state` or `plain` makes it.")
-    texts = rows["state"].cast(pl.String).unique(maintain_order=True)
+    texts = rows["state"].cast(pl.String).unique().sort()
     if texts.null_count():
         raise StateError("this table has rows whose 'state' is null: they are of no state.")
     if texts.is_empty() and isinstance(dtype, pl.Enum) and len(dtype.categories) == 1:

@@ -60,8 +60,6 @@ def partial(
     whole = whole_in(asked.planned(None).samples)
     empty = asked.table(None).collect()
     columns = {name: dtype for name, dtype in log.items() if name in seen}
-    if not columns:
-        raise ColumnError("these metrics read no column, so there is nothing to fold.")
     with tempfile.TemporaryDirectory(prefix="mlm_") as folder:
         place = place_of_rows(folder)
         known = {name: dtype for name, dtype in log.items() if dtype != pl.Object}

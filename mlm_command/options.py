@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
 
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
+from mlm_command.parser import Parser
 
 FORMS = ("table", "md", "csv", "json", "parquet")
 FORMATS = ("parquet", "ipc", "csv", "ndjson")
@@ -32,40 +30,6 @@ GIVEN = {"finish": "STATE...", "gate": "[LOG...]", "metrics": "[METRIC]"}
 """What the commands are given that are given no log."""
 
 METRIC_HELP = "metrics, such as f1 or f1:average=macro or name=f1:threshold=0.7 (`mlm metrics` lists all)"
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line each."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and what to type."""
-        if message.endswith("required: LOG"):
-            message = f"a log is missing: put files before the options, as in {self.prog} LOG -m f1."
-        elif message.endswith("required: STATE"):
-            message = f"a state is missing: put files before the options, as in {self.prog} STATE --by model."
-        else:
-            message = f"{_with_nearest(message, self)} Type: {self.prog} --help"
-        self.exit(2, f"mlm: {' '.join(message.split())}\n")
-
-    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Write help and errors; that of argparse is silent where the output is full or closed."""
-        (file or sys.stderr).write(message)
-
-
-def _with_nearest(message: str, parser: argparse.ArgumentParser) -> str:
-    """An error of argparse, with the nearest of what could have been typed."""
-    from difflib import get_close_matches
-
-    typed, known = "", list(parser._option_string_actions)
-    if "invalid choice: " in message:
-        typed = message.split("'")[1]
-        message = message.partition(" (choose from")[0]
-        message = message if typed in message else f"{message} {typed!r}"
-        known = [str(choice) for action in parser._actions for choice in action.choices or ()]
-    elif "unrecognized arguments: " in message:
-        typed = message.rpartition("arguments: ")[2].split()[0].partition("=")[0]
-    near = get_close_matches(typed, known, n=1)
-    return f"{message}: did you mean {near[0]}?" if near else f"{message}."
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
@@ -147,6 +111,22 @@ def _compare(command: Parser) -> None:
     _output(command)
 
 
+def _find_slices(command: Parser) -> None:
+    _log(command)
+    _metrics(command, "one metric, such as log_loss or f1:average=macro (`mlm metrics` lists all)")
+    _several(command, "--features", "COLUMN", "the columns to search: each value, range and combination of them")
+    _by(command)
+    command.add_argument("--depth", type=int, metavar="N", help="the most columns in one slice (3)")
+    command.add_argument("-k", type=int, metavar="N", help="the most slices to show, in each group (10)")
+    command.add_argument("--min-samples", type=int, metavar="N", help="the fewest samples of a slice (60, or 0.1 %%)")
+    command.add_argument("--alpha", type=float, metavar="NUMBER", help="1 - alpha is the level of intervals (0.05)")
+    command.add_argument("--worse", choices=("low", "high"), help="which values are bad, if the metric does not say")
+    command.add_argument("--top", type=int, metavar="N", help="the most values of a text to look at (10)")
+    command.add_argument("--bins", type=int, metavar="N", help="the ranges of a number (5)")
+    _roles(command)
+    _output(command)
+
+
 def _gate(command: Parser) -> None:
     _log(command, "*")
     command.add_argument(
@@ -178,6 +158,7 @@ def _state(command: Parser) -> None:
     _by(command)
     _buckets(command)
     _cluster(command)
+    _between(command)
     _roles(command)
     _passes(command)
     command.add_argument("-o", "--output", metavar="FILE", required=True, help="the parquet file to write")
@@ -192,6 +173,7 @@ def _update(command: Parser) -> None:
     _by(command)
     _buckets(command)
     _cluster(command)
+    _between(command)
     command.add_argument("--gone", choices=("keep", "drop", "raise"), help="the state of a file that is gone (keep)")
     _roles(command)
     _output(command)
@@ -218,6 +200,7 @@ COMMANDS = {
     "check": ("find what is wrong with a log", _check),
     "evaluate": ("compute metrics, by group and by slice", _evaluate),
     "compare": ("compare models with a baseline, on the samples that both have", _compare),
+    "slices": ("find where a metric is worse than elsewhere", _find_slices),
     "gate": ("fail (exit code 1) if a metric is not good enough, in the whole or in a slice", _gate),
     "state": ("fold a log into a small file that answers for metrics later", _state),
     "update": ("keep a folder of states up to date with the files of a log", _update),
@@ -289,6 +272,11 @@ def _passes(command: Parser) -> None:
 
 def _buckets(command: Parser) -> None:
     command.add_argument("--buckets", type=int, metavar="N", help="for intervals later; 0 is none (64)")
+
+
+def _between(command: Parser) -> None:
+    about = "the column of models, to compare them later: only samples that all have are kept"
+    command.add_argument("--between", dest="paired", metavar="COLUMN", help=about)
 
 
 def _fail_on(command: Parser) -> None:

@@ -53,14 +53,10 @@ old    country=DE     0.333     0.612
 old    country=FR     0.000     0.511
 """
 COMPARED = """\
-model  metric    value  baseline_value  difference     low   high      p
-new    log_loss  0.415           0.578      -0.163  -0.710  0.383  0.327
+metric    value  difference     low   high  verdict  n_pairs  ci_flag
+log_loss  0.415      -0.163  -0.710  0.383  unclear        3  few_buckets
 
-model  metric    p_adjusted  verdict  n_pairs  n_unpaired  n_undefined
-new    log_loss       0.327  unclear        3           0            0
-
-model  metric    n_undefined_baseline  ci_flag        mde
-new    log_loss                     0  few_buckets  0.681
+new against old
 """
 CHECKED = """\
 warning: score_null in 1 of the rows (8.3%)
@@ -285,15 +281,49 @@ def test_a_terminal_gets_a_table_with_colours(
     assert Path("table.txt").read_text() == "   f1\n0.600\n"
 
 
-def test_a_table_fits_in_80_columns_and_no_name_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_that_is_too_wide_has_a_row_for_each_metric(capsys: pytest.CaptureFixture[str]) -> None:
     metrics = "f1 log_loss roc_auc label_ranking_average_precision brier_score recall precision accuracy ndcg:k=5"
     assert run(f"evaluate log.parquet -m {metrics} --ci --by model -f table") == 0
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 80
-    heads = [name for block in out.split("\n\n") for name in block.splitlines()[0].split()]
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["model", "new", "old"]
+    assert max(map(len, rows)) <= 80
     table = mlm.evaluate(LOG, mlm.f1(), mlm.label_ranking_average_precision(), by="model", ci=0.95)
-    assert set(table.columns) <= set(heads)
-    assert heads.count("model") == len(out.split("\n\n"))
+    shown = {row.split()[0]: row.split()[1:] for row in rows}
+    assert len(shown) == 27
+    for name in table.columns[1:]:
+        assert shown[name] == [cell(value, 3) for value in table[name]]
+
+
+def test_a_table_of_many_groups_comes_in_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+    LOG.select(pl.all().repeat_by(20).explode()).with_row_index("user").write_parquet("users.parquet")
+    assert run("evaluate users.parquet -m f1 log_loss brier_score recall precision accuracy n_rows n_excluded "
+               "label_ranking_average_precision --by model user -f table") == 0  # fmt: skip
+    blocks = capsys.readouterr().out.split("\n\n")
+    assert [block.splitlines()[0].split()[:2] for block in blocks] == [["model", "user"]] * len(blocks)
+    assert len(blocks) > 1
+    assert {len(block.splitlines()) for block in blocks} == {241}
+    assert max(len(line) for block in blocks for line in block.splitlines()) <= 80
+
+
+def test_a_terminal_shows_a_part_of_many_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at_a_terminal(monkeypatch)
+    monkeypatch.setenv("NO_COLOR", "1")
+    LOG.select(pl.all().repeat_by(10).explode()).with_row_index("user").write_parquet("users.parquet")
+    assert run("evaluate users.parquet -m n_rows --slices user") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["(all)", "110"]
+    assert [line.split()[0] for line in (lines[10], lines[11], lines[12], lines[21])] == [
+        "user=8", "…", "user=110", "user=119",
+    ]  # fmt: skip
+    assert lines[22:] == ["", "121 slices, 20 shown (-f table shows all)"]
+    assert run("evaluate users.parquet -m n_rows --slices user -f table") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 122
+    assert run("gate users.parquet -m n_excluded --slices user --rule n_excluded<9") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:3] == ["n_excluded<9", "(all)", "fail"]
+    assert lines[2:] == ["", "120 pass, 1 fail (-f table shows all)"]
 
 
 HOSTILE = ["\x1b[31mred", "a|b", "two\nlines", "\u202egnp", "back\\slash", "日本", "<b>", "\x00"]

@@ -232,11 +232,32 @@ def test_the_low_end_of_an_interval(capsys: pytest.CaptureFixture[str]) -> None:
     assert "f1_low >= 0.5,fail,f1_low is 0." in capsys.readouterr().out
 
 
-def test_update_takes_whole_files(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("where.toml").write_text("prepare.where = ['country=DE']")
-    assert main(shlex.split("update log.parquet --into states -m f1 -c where.toml")) == 2
-    assert "update folds whole files" in capsys.readouterr().err
-    assert not Path("states").exists()
+def test_update_prepares_each_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """One file has an old name, another copies; rows of another day are left out, whatever the type of the column."""
+    Path("logs").mkdir()
+    LOG.with_columns(day=pl.lit("2026-11-20")).rename({"score": "p"}).write_parquet("logs/1.parquet")
+    second = LOG.with_columns(day=pl.lit(date(2026, 11, 20)), country=pl.lit("IT"))
+    other = second.with_columns(day=pl.lit(date(2026, 11, 21)))
+    pl.concat([second, second, other]).write_parquet("logs/2.parquet")
+    Path("prepare.toml").write_text("""
+[prepare]
+rename = { p = "score" }
+dedupe = { keep = "last", by = ["model", "day"] }
+where = ["day=2026-11-20"]
+""")
+    line = "update logs --into states -m f1 n_rows --by country -c prepare.toml --quiet"
+    assert main(shlex.split(line)) == 0
+    capsys.readouterr()
+    assert main(["finish", "states", "-m", "n_rows", "--by", "country"]) == 0
+    scored = LOG["score"].count()
+    by_country = dict(LOG.filter(pl.col("score").is_not_null())["country"].value_counts().rows())
+    expected = {**by_country, "IT": scored}
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert {row.partition(",")[0]: int(row.partition(",")[2]) for row in rows} == expected
+    assert main([*shlex.split(line), "--show-python"]) == 0
+    shown = capsys.readouterr().out
+    assert 'log.rename({"p": "score"}, strict=False)' in shown
+    assert 'pl.col("day") == "2026-11-20"' in shown
 
 
 def test_a_condition_keeps_no_null(capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,6 +149,8 @@ class Function(Node):
     """A function of one frame."""
 
     body: Callable[[Node], Node]
+    example: Callable[[], Any]
+    """Gives a frame that it may be given: how it is written depends on the types of its columns."""
 
     def run(self) -> Any:
         return lambda log: self.body(Named("log", log)).run()
@@ -160,7 +162,7 @@ class Function(Node):
         return [self._shown()]
 
     def _shown(self) -> Node:
-        return self.body(Named("log", None))
+        return self.body(Named("log", self.example()))
 
 
 def result_of(value: Any) -> Any:

@@ -11,11 +11,12 @@ from polars.exceptions import PolarsError
 
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.cli.calls import Call, Done, Named, Node
-from polars_mlmetrics.cli.logs import log_of, preparation, value_for, where
+from polars_mlmetrics.cli.logs import log_of, log_or_state, preparation, value_for, where
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.rules import rules_of
 from polars_mlmetrics.cli.settings import Settings
@@ -48,7 +49,7 @@ def _evaluate(settings: Settings) -> Node:
 
 
 def _compare(settings: Settings) -> Node:
-    log = log_of(settings)
+    log, own = log_or_state(settings)
     named = settings.given("between")
     between, baseline = named.get("between", "model"), settings.get("baseline")
     if baseline is None:
@@ -57,7 +58,7 @@ def _compare(settings: Settings) -> Node:
     schema = frame.collect_schema()
     check_columns([between], schema, what="column of models (--between)")
     named |= {"baseline": value_for(baseline, between, schema)} | _groups(settings, between) | settings.slices()
-    named |= settings.given("ci", "margin", "cluster") | settings.roles()
+    named |= settings.given("ci", "margin") | own.given("cluster") | own.roles()
     return Call(Named("mlm.compare", compare), [Done(log, frame), *_metrics(settings)], named).method("collect")
 
 
@@ -69,6 +70,17 @@ def _groups(settings: Settings, between: str) -> dict[str, Any]:
     by = [named["by"]] if isinstance(named["by"], str) else named["by"]
     groups = [name for name in by if name != between]
     return {"by": groups} if groups else {}
+
+
+def _slices(settings: Settings) -> Node:
+    log, own = log_or_state(settings)
+    metrics = _metrics(settings)
+    if len(metrics) > 1 and settings.options["metrics"]:
+        raise ParameterError(f"slices looks at one metric, and {len(metrics)} are given: run it once for each.")
+    if not settings.get("features"):
+        raise ParameterError("slices needs the columns to search: --features country device.")
+    named = settings.given("by", "depth", "k", "min_samples", "alpha", "worse", "top", "bins") | own.roles()
+    return Call(Named("mlm.find_slices", find_slices), [log, metrics[0], settings.get("features")], named)
 
 
 def _gate(settings: Settings) -> Node:
@@ -110,18 +122,24 @@ def _saved(path: str) -> Node:
 
 
 def _state(settings: Settings) -> Node:
-    named = settings.given("by", "buckets", "cluster") | settings.passes() | settings.roles()
+    named = settings.given("by", "buckets", "cluster") | _paired(settings) | settings.passes() | settings.roles()
     made = Call(Named("mlm.state", state), [log_of(settings), *_metrics(settings)], named)
     overwrite = settings.given("overwrite")
     return Call(Named("mlm.write_state", write_state), [made, settings.get("output")], overwrite)
+
+
+def _paired(settings: Settings) -> dict[str, Any]:
+    """The column of the models that a state is to compare."""
+    return {"between": settings.get("paired")} if settings.get("paired") else {}
 
 
 def _update(settings: Settings) -> Node:
     paths = settings.get("logs")
     if settings.get("log_format") not in (None, "parquet"):
         raise ParameterError("update folds parquet files only: leave out --log-format.")
-    named: dict[str, Any] = settings.given("by", "buckets", "cluster") | preparation(settings)
-    named |= settings.given("gone") | ({"progress": False} if settings.get("quiet") else {}) | settings.roles()
+    named: dict[str, Any] = settings.given("by", "buckets", "cluster") | _paired(settings)
+    named |= preparation(settings) | settings.given("gone") | settings.roles()
+    named |= {"progress": False} if settings.get("quiet") else {}
     source = paths[0] if len(paths) == 1 else paths
     given = [source, settings.get("into"), *_metrics(settings)]
     return Call(Named("mlm.update_states", update_states), given, named)
@@ -147,6 +165,7 @@ CALLS: dict[str, Callable[[Settings], Node]] = {
     "check": _check,
     "evaluate": _evaluate,
     "compare": _compare,
+    "slices": _slices,
     "gate": _gate,
     "state": _state,
     "update": _update,

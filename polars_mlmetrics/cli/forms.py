@@ -9,13 +9,15 @@ import sys
 from io import BytesIO
 from pathlib import Path
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.cli.problem_lines import problem_lines
 from polars_mlmetrics.cli.settings import Settings
-from polars_mlmetrics.cli.text_tables import TextTable, compact
+from polars_mlmetrics.cli.shown import Shown
+from polars_mlmetrics.cli.text_tables import TextTable
 from polars_mlmetrics.errors import FileError, ParameterError
 from polars_mlmetrics.states.writing import check_writable, write_whole
 
@@ -32,6 +34,7 @@ class Form(NamedTuple):
     file: Path | None
     digits: int
     width: int
+    is_cut: bool
     colour: bool
     for_spreadsheet: bool
     overwrite: bool
@@ -40,7 +43,8 @@ class Form(NamedTuple):
     def of(cls, settings: Settings) -> Form:
         """The form that is asked for; a place that cannot be written to is refused before anything is computed."""
         file = None if settings.get("output") is None else Path(settings.get("output"))
-        on_terminal = file is None and sys.stdout.isatty()
+        is_terminal = file is None and sys.stdout.isatty()
+        on_terminal = is_terminal or (file is None and bool(settings.get("as_on_terminal")))
         spreadsheet = bool(settings.get("for_spreadsheet"))
         kind = settings.get("form") or _of_file(file) or ("table" if on_terminal and not spreadsheet else "csv")
         if spreadsheet and kind != "csv":
@@ -53,9 +57,10 @@ class Form(NamedTuple):
         digits = settings.get("digits")
         if digits is not None and (isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 17):
             raise ParameterError(f"--digits is a whole number from 0 to 17, not {digits!r}.")
-        colour = on_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         width = get_terminal_size().columns
-        return cls(kind, file, DIGITS if digits is None else digits, width, colour, spreadsheet, overwrite)
+        is_cut = on_terminal and settings.get("form") is None
+        return cls(kind, file, DIGITS if digits is None else digits, width, is_cut, colour, spreadsheet, overwrite)
 
     def deliver(self, data: bytes) -> bytes:
         """Write a file; what is left is for the standard output."""
@@ -77,8 +82,24 @@ class Form(NamedTuple):
             return _json(table)
         if self.kind == "table" and settings.get("command") == "check":
             return problem_lines(table, self.width, colour=self.colour)
-        short = TextTable(compact(table, _told(settings)), self.digits)
-        return short.markdown() if self.kind == "md" else short.text(self.width, colour=self.colour)
+        shown = Shown.of(table, settings, is_cut=self.is_cut)
+        if self.kind == "md":
+            return TextTable(shown.table, self.digits, shown.gap).markdown()
+        footer = f"{fill(shown.footer, self.width)}\n" if shown.footer else ""
+        if footer and shown.table.is_empty():
+            return footer
+        footer = f"\n{footer}" if footer else ""
+        return self._fitted(shown).text(self.width, colour=self.colour) + footer
+
+    def _fitted(self, shown: Shown) -> TextTable:
+        """A table that fits in the width, if it can be had by leaving out what can be spared, or by turning it."""
+        short = TextTable(shown.table, self.digits, shown.gap)
+        for place in range(len(shown.spared)):
+            if short.fits(self.width):
+                return short
+            short = TextTable(shown.table.drop(shown.spared[: place + 1]), self.digits, shown.gap)
+        turned = short.turned() if shown.may_turn and not short.fits(self.width) else None
+        return turned if turned is not None and turned.fits(self.width) else short
 
 
 def check_place(file: Path, *, overwrite: bool) -> None:
@@ -98,26 +119,6 @@ def _of_file(file: Path | None) -> str | None:
     if file.suffix.lower() not in ENDINGS:
         raise ParameterError(f"{file}: the ending does not say the form ({', '.join(ENDINGS)}): add -f FORM.")
     return ENDINGS[file.suffix.lower()]
-
-
-OF_INTERVALS = ("se", "low", "high", "ci_method", "ci_flag", "n_buckets", "n_clusters")
-"""The columns of a tidy table that are null without intervals."""
-
-
-def _told(settings: Settings) -> list[str]:
-    """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
-    slices = [*_slice_columns(settings), "sliced_by"] if settings.slices() else []
-    no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
-    return [*slices, *no_interval]
-
-
-def _slice_columns(settings: Settings) -> list[str]:
-    """The columns that slices are made of, and no groups."""
-    by = settings.given("by").get("by", [])
-    groups = [by] if isinstance(by, str) else by
-    slices = settings.slices().get("slices", [])
-    names = [name for each in slices for name in ([each] if isinstance(each, str) else each)]
-    return [name for name in names if name not in groups]
 
 
 def _parquet(table: pl.DataFrame) -> bytes:

@@ -17,7 +17,11 @@ from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.files import found_files
+from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, unknown
+from polars_mlmetrics.states.files import scan_states
+from polars_mlmetrics.states.folder import REMOTE_LOG
 
 STDIN = "-"
 READERS = {"csv": pl.read_csv, "ndjson": pl.read_ndjson, "parquet": pl.read_parquet, "ipc": pl.read_ipc}
@@ -33,6 +37,21 @@ def log_of(settings: Settings) -> Node:
     log = prepared(source_of(settings), settings)
     conditions = [*settings.table("prepare").get("where", []), *(settings.get("where") or [])]
     return where(log, conditions)
+
+
+def log_or_state(settings: Settings) -> tuple[Node, Settings]:
+    """The log, or the states that were named, and the options that hold for it: of states none of those of the file."""
+    source = source_of(settings)
+    if not is_state(source.run().collect_schema()):
+        return log_of(settings), settings
+    typed = settings.typed()
+    return where(states_of(settings), settings.get("where") or []), typed
+
+
+def states_of(settings: Settings) -> Node:
+    """The states that were named."""
+    paths: list[str] = settings.get("logs")
+    return Call(Named("mlm.scan_states", scan_states), [paths[0] if len(paths) == 1 else paths])
 
 
 def source_of(settings: Settings) -> Node:
@@ -61,8 +80,11 @@ def _standard_input(paths: Sequence[str], kind: str) -> Node:
 # -- prepared ----------------------------------------------------------------------------------------------------------
 
 
-def prepared(log: Node, settings: Settings) -> Node:
-    """A log whose columns are renamed and cast, and whose copies are left out, as the configuration file says."""
+def prepared(log: Node, settings: Settings, *, may_lack: bool = False) -> Node:
+    """A log whose columns are renamed and cast, and whose copies are left out, as the configuration file says.
+
+    Of the files of a folder only those that have drifted may have the old name of a column.
+    """
     steps = settings.table("prepare")
     for step in ("rename", "cast"):
         if step in steps and not isinstance(steps[step], dict):
@@ -70,7 +92,7 @@ def prepared(log: Node, settings: Settings) -> Node:
     if steps.get("rename"):
         if not all(isinstance(name, str) for name in steps["rename"].values()):
             raise ParameterError("prepare: rename takes names of columns, as in rename = { p = 'score' }.")
-        log = log.method("rename", dict(steps["rename"]))
+        log = log.method("rename", dict(steps["rename"]), **({"strict": False} if may_lack else {}))
     if steps.get("cast"):
         log = log.method("cast", {column: _type(kind) for column, kind in steps["cast"].items()})
     return _without_copies(log, steps["dedupe"], settings) if "dedupe" in steps else log
@@ -79,11 +101,14 @@ def prepared(log: Node, settings: Settings) -> Node:
 def preparation(settings: Settings) -> dict[str, Any]:
     """The same as a function of one file."""
     steps = settings.table("prepare")
-    if "where" in steps:
-        raise ParameterError(
-            "update folds whole files: leave out `where` of [prepare], and use --where of `mlm finish`."
-        )
-    return {"prepare": Function(lambda log: prepared(log, settings))} if steps else {}
+
+    def body(log: Node) -> Node:
+        return where(prepared(log, settings, may_lack=True), steps.get("where", []))
+
+    def first() -> pl.LazyFrame:
+        return scan(found_files(settings.get("logs"), instead=REMOTE_LOG)[0].path)
+
+    return {"prepare": Function(body, first)} if steps else {}
 
 
 def _type(name: Any) -> Node:

@@ -13,13 +13,14 @@ from polars_mlmetrics.errors import FileError, ParameterError, unknown
 
 KEYS = (
     "metrics", "by", "slices", "baseline", "between", "ci", "margin", "min_samples", "tidy", "per", "cluster",
-    "ignore", "buckets", "passes", "memory", "digits", "roles", "prepare", "gate",
+    "ignore", "buckets", "passes", "memory", "digits",
+    "features", "depth", "k", "alpha", "worse", "top", "roles", "prepare", "gate",
 )  # fmt: skip
 """What a file may hold."""
 
 PREPARE = ("rename", "cast", "dedupe", "where")
 GATE = ("metric", "side", "op", "bound", "warn")
-LISTS = ("metrics", "slices", "ignore", "gate")
+LISTS = ("metrics", "slices", "features", "ignore", "gate")
 TABLES = ("roles", "prepare")
 
 
@@ -30,6 +31,10 @@ class Settings:
         self.options = vars(options)
         file = self.options.get("config")
         self.file = {} if file is None else _read(Path(file))
+
+    def typed(self) -> Settings:
+        """The options that are typed alone."""
+        return Settings(Namespace(**{**self.options, "config": None}))
 
     def get(self, name: str) -> Any:
         """An option; one that is not given is looked for in the file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
+from copy import copy
 from itertools import takewhile
 from textwrap import wrap
 from typing import Any
@@ -14,7 +15,9 @@ import polars as pl
 from polars_mlmetrics.analysis.gate import COUNTS
 from polars_mlmetrics.data.visible import marked, visible
 
-NULL, GAP, NARROW = "-", "  ", 24
+NULL, LEFT_OUT, GAP, NARROW = "-", "…", "  ", 20
+WORDS = "slice"
+"""The column of slices in words, which may be wrapped."""
 GOOD, BAD, UNCERTAIN = "\x1b[32m", "\x1b[31m", "\x1b[33m"
 COLOURS = {
     "pass": GOOD, "better": GOOD,
@@ -50,25 +53,19 @@ def wide(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in shown)
 
 
-def compact(table: pl.DataFrame, told: Sequence[str]) -> pl.DataFrame:
-    """A table without the columns that tell nothing more; the whole is named."""
-    is_sliced = {"sliced_by", "slice"} <= set(table.columns)
-    table = table.drop([name for name in told if name in table.columns])
-    if not is_sliced:
-        return table
-    return table.with_columns(slice=pl.when(pl.col("slice") == "").then(pl.lit("(all)")).otherwise("slice"))
-
-
 class TextTable:
-    """A table, its cells as text."""
+    """A table, its cells as text. After `gap` rows a line says that others are left out."""
 
-    def __init__(self, table: pl.DataFrame, digits: int) -> None:
+    def __init__(self, table: pl.DataFrame, digits: int, gap: int | None = None) -> None:
         self.names = [visible(name) for name in table.columns]
         self.is_number = [dtype.is_numeric() for dtype in table.dtypes]
         self.is_verdict = [name in VERDICTS for name in table.columns]
         self.rows = [[cell(value, digits) for value in row] for row in table.rows()]
+        if gap is not None:
+            self.rows.insert(gap, [LEFT_OUT] * len(self.names))
         is_key = list(takewhile(lambda item: not (item[1].is_float() or item[0] in COUNTS), table.schema.items()))
         self.n_keys = len(is_key)
+        self.words = self.names.index(WORDS) if WORDS in self.names else None
         columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.names)
         self.widths = [
             max(map(wide, [name, *cells])) for name, cells in zip(self.names, columns, strict=True)
@@ -80,13 +77,49 @@ class TextTable:
         return "".join(f"| {' | '.join(row if row is lines[1] else map(marked, row))} |\n" for row in lines)
 
     def text(self, width: int, *, colour: bool) -> str:
-        """A table for a terminal: in several blocks, each with the keys, where it is too wide for one."""
+        """A table for a terminal: its slices in words are wrapped, or it comes in blocks, where it is too wide."""
+        self._narrow_words(width)
         blocks = self._blocks(width)
         return "\n".join("".join(self._lines(block, width, colour=colour)) for block in blocks)
 
+    def fits(self, width: int) -> bool:
+        """Whether one block is enough."""
+        return self._width(self._every) - self._spare() <= width
+
+    def turned(self) -> TextTable | None:
+        """The same with a row for each metric and a column for each group, where all values are numbers."""
+        names = self.names[self.n_keys :]
+        if not names or not self.rows or not all(self.is_number[self.n_keys :]):
+            return None
+        turned = copy(self)
+        heads = [", ".join(row[: self.n_keys]) for row in self.rows] if self.n_keys else ["value"]
+        turned.names = [", ".join(self.names[: self.n_keys]) or "metric", *heads]
+        values = zip(*(row[self.n_keys :] for row in self.rows), strict=True)
+        turned.rows = [[name, *row] for name, row in zip(names, values, strict=True)]
+        turned.is_number = [False, *([True] * len(heads))]
+        turned.is_verdict = [False] * len(turned.names)
+        turned.n_keys, turned.words = 1, None
+        turned.widths = [max(map(wide, column)) for column in zip(turned.names, *turned.rows, strict=True)]
+        return turned
+
+    @property
+    def _every(self) -> list[int]:
+        return list(range(len(self.names)))
+
+    def _spare(self) -> int:
+        """How much narrower the slices in words may be; no word is broken."""
+        if self.words is None:
+            return 0
+        words = [word for row in self.rows for word in row[self.words].split()]
+        return max(0, self.widths[self.words] - max([NARROW, *map(wide, words)]))
+
+    def _narrow_words(self, width: int) -> None:
+        if self.words is not None and self.fits(width):
+            self.widths[self.words] -= max(0, self._width(self._every) - width)
+
     def _blocks(self, width: int) -> list[list[int]]:
         """The columns of each block."""
-        every = list(range(len(self.names)))
+        every = self._every
         keys = every[: self.n_keys]
         if self._width(every) <= width or len(keys) == len(every):
             return [every]
@@ -107,17 +140,19 @@ class TextTable:
         return head + [self._line(row, columns, width, colour=colour) for row in self.rows]
 
     def _line(self, cells: Sequence[str], columns: Sequence[int], width: int, *, colour: bool) -> str:
-        *first, last = columns
-        line = "".join(self._padded(cells[column], column, colour=colour) + GAP for column in first)
-        if self.is_number[last]:
-            return f"{line}{self._padded(cells[last], last, colour=colour)}\n"
-        # The last column is wrapped where it is long.
-        before = self._width(columns) - self.widths[last]
-        room = width - before
-        parts = [cells[last]] if wide(cells[last]) <= room or room < NARROW else _wrapped(cells[last], room)
-        parts[0] = _coloured(parts[0]) if colour and self.is_verdict[last] else parts[0]
-        begins = [line, *([" " * before] * (len(parts) - 1))]
-        return "".join(f"{begin}{part}\n" for begin, part in zip(begins, parts, strict=True))
+        """A row: of several lines where the slice in words, or the last column, is long."""
+        parts = {column: [cells[column]] for column in columns}
+        last = columns[-1]
+        if self.words is not None and self.words in columns and self.words != last:
+            parts[self.words] = _wrapped(cells[self.words], self.widths[self.words])
+        room = width - self._width(columns) + self.widths[last]
+        if not self.is_number[last] and room >= NARROW:
+            parts[last] = _wrapped(cells[last], room)
+        lines = []
+        for place in range(max(map(len, parts.values()))):
+            texts = [self._padded(_at(parts[column], place), column, colour=colour) for column in columns]
+            lines.append(GAP.join(texts).rstrip(" ") + "\n")
+        return "".join(lines)
 
     def _padded(self, text: str, column: int, *, colour: bool) -> str:
         space = " " * (self.widths[column] - wide(text))
@@ -126,7 +161,13 @@ class TextTable:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
+    if wide(text) <= room:
+        return [text]
     return wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _at(parts: Sequence[str], place: int) -> str:
+    return parts[place] if place < len(parts) else ""
 
 
 def _coloured(text: str) -> str:

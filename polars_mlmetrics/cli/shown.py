@@ -1,0 +1,128 @@
+"""What of a table people are shown: the columns that tell something, and as many rows as a terminal shows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.cli.text_tables import visible
+
+MOST, FIRST, LAST = 40, 10, 10
+"""Of more rows than `MOST`, a terminal shows the first and the last ones."""
+
+OF_INTERVALS = ("se", "low", "high", "ci_method", "ci_flag", "n_buckets", "n_clusters")
+"""The columns of a tidy table that are null without intervals."""
+
+OF_TESTS = {"n_unpaired": 0, "n_undefined": 0, "n_undefined_baseline": 0, "ci_flag": "ok"}
+"""The columns of a comparison that tell nothing where all their values are these."""
+
+SPARED = ("mde", "baseline_value", "n_undefined_baseline", "n_undefined", "n_unpaired", "n_pairs")
+"""The columns of a comparison that can be spared, in this order."""
+
+OF_SLICES = ("n_samples", "value", "rest", "gap", "low", "high", "p_adjusted")
+"""The columns of slices that were found; the others are in csv, json and parquet."""
+
+
+class Shown(NamedTuple):
+    """A part of a table, and what is to be said of the rest."""
+
+    table: pl.DataFrame
+    gap: int | None = None
+    """After so many rows others are left out."""
+    footer: str = ""
+    spared: Sequence[str] = ()
+    """The columns that are left out, one by one, until the table fits in the width."""
+    may_turn: bool = False
+    """Whether it may have a row for each metric and a column for each group."""
+
+    @classmethod
+    def of(cls, table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
+        """What is shown of the table of a command."""
+        command = settings.get("command")
+        if command == "slices":
+            return _of_slices_found(table, settings)
+        is_wide = command in ("evaluate", "finish") and not settings.get("tidy")
+        shown = cls(_named(table, _told(settings)), may_turn=is_wide)
+        if command == "compare":
+            shown = _of_comparison(shown.table, settings)
+        if not is_cut or table.height <= MOST:
+            return shown
+        return _of_rules(shown.table) if command == "gate" else _cut(shown)
+
+
+def _cut(shown: Shown, of: str = "") -> Shown:
+    """The first rows and the last ones."""
+    table = shown.table
+    what = "slices" if "slice" in table.columns else "rows"
+    counted = f"{of or f'{table.height:,} {what}'}, {FIRST + LAST} shown (-f table shows all)"
+    footer = f"{shown.footer}; {counted}" if shown.footer else counted
+    return shown._replace(table=pl.concat([table.head(FIRST), table.tail(LAST)]), gap=FIRST, footer=footer)
+
+
+def _of_rules(table: pl.DataFrame) -> Shown:
+    """What a gate did not let pass."""
+    counts = table["status"].cast(pl.String).value_counts(sort=True).rows()
+    told = ", ".join(f"{count:,} {status}" for status, count in counts)
+    stopped = table.filter(pl.col("status") != "pass")
+    if stopped.height > MOST:
+        return _cut(Shown(stopped), of=told)
+    return Shown(stopped if stopped.height else table.head(FIRST), None, f"{told} (-f table shows all)")
+
+
+def _of_comparison(table: pl.DataFrame, settings: Settings) -> Shown:
+    """A comparison: the verdict stands for its test; the smallest difference that shows is for what is unclear."""
+    nothing = [name for name, value in OF_TESTS.items() if (table[name] == value).all()]
+    sure = [] if table.filter(pl.col("verdict") == "unclear")["mde"].count() else ["mde"]
+    table = table.drop("p", "p_adjusted", *nothing, *sure)
+    between = settings.get("between") or "model"
+    if between in table.columns and table[between].n_unique() == 1:
+        against = f"{visible(str(table[between][0]))} against {visible(str(settings.get('baseline')))}"
+        return Shown(table.drop(between), None, against, spared=_there(table, SPARED))
+    return Shown(table, spared=_there(table, SPARED))
+
+
+def _of_slices_found(table: pl.DataFrame, settings: Settings) -> Shown:
+    """The slices of which none only repeats another."""
+    by = _groups(settings)
+    own = table.filter(pl.col("hidden_by").is_null())
+    n_hidden = table.height - own.height
+    searched = table.unique([*by, "n_tested"])["n_tested"].sum()
+    repeats = f"; {n_hidden:,} more only repeat one of these (-f csv has them)" if n_hidden else ""
+    footer = f"{searched:,} slices searched, {own.height:,} shown{repeats}"
+    shown = own.select("slice", *by, *OF_SLICES)
+    return Shown(shown, None, footer if table.height else "no slice is surely worse than the rest", ("rest", "high"))
+
+
+def _there(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name in table.columns]
+
+
+def _named(table: pl.DataFrame, told: Sequence[str]) -> pl.DataFrame:
+    """A table without the columns that tell nothing more; the whole is named."""
+    is_sliced = {"sliced_by", "slice"} <= set(table.columns)
+    table = table.drop([name for name in told if name in table.columns])
+    if not is_sliced:
+        return table
+    return table.with_columns(slice=pl.when(pl.col("slice") == "").then(pl.lit("(all)")).otherwise("slice"))
+
+
+def _told(settings: Settings) -> list[str]:
+    """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
+    slices = [*_slice_columns(settings), "sliced_by"] if settings.slices() else []
+    no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
+    return [*slices, *no_interval]
+
+
+def _slice_columns(settings: Settings) -> list[str]:
+    """The columns that slices are made of, and no groups."""
+    slices = settings.slices().get("slices", [])
+    names = [name for each in slices for name in ([each] if isinstance(each, str) else each)]
+    return [name for name in names if name not in _groups(settings)]
+
+
+def _groups(settings: Settings) -> list[str]:
+    by = settings.given("by").get("by", [])
+    return [by] if isinstance(by, str) else list(by)

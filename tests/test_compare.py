@@ -227,6 +227,15 @@ def test_equal_models_do_not_differ() -> None:
     assert mlm.compare(both, mlm.f1(), baseline="old", margin=0.01)["verdict"].item() == "no change"
 
 
+def test_a_difference_of_what_is_broken_is_no_zero() -> None:
+    broken = log().with_columns(score=pl.when((pl.col("model") == "new") & (pl.col("sample") == 40)).then(-0.1)
+                                .otherwise("score"))  # fmt: skip
+    table = mlm.compare(broken, mlm.log_loss(), baseline="old")
+    (difference,) = table.filter(pl.col("model") == "new")["difference"]
+    assert difference != difference
+    assert table.filter(pl.col("model") == "other")["difference"].is_finite().all()
+
+
 def test_few_clusters_are_told_though_pairs_are_many() -> None:
     rows = log().with_columns(user=pl.col("sample") // 6)
     asked: dict[str, Any] = {"baseline": "old", "slices": ["country"]}

@@ -18,8 +18,8 @@ NOISE = 1e-12
 
 
 def unless_noise(difference: pl.Expr, size: pl.Expr) -> pl.Expr:
-    """A difference of values of this size; 0 where rounding alone makes it."""
-    return pl.when(difference.abs() <= NOISE * size).then(0.0).otherwise(difference)
+    """A difference of values of this size; 0 where rounding alone makes it. Of a NaN it is NaN."""
+    return pl.when(difference.is_finite() & (difference.abs() <= NOISE * size)).then(0.0).otherwise(difference)
 
 
 class Limits(NamedTuple):

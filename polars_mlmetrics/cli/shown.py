@@ -90,7 +90,7 @@ def _of_slices_found(table: pl.DataFrame, settings: Settings) -> Shown:
     own = table.filter(pl.col("hidden_by").is_null())
     n_hidden = table.height - own.height
     searched = table.unique([*by, "n_tested"])["n_tested"].sum()
-    repeats = f"; {n_hidden:,} more only repeat one of these (-f csv has them)" if n_hidden else ""
+    repeats = f"; repeats of these left out: {n_hidden:,} (-f csv has them)" if n_hidden else ""
     footer = f"{searched:,} slices searched, {own.height:,} shown{repeats}"
     shown = own.select("slice", *by, *OF_SLICES)
     return Shown(shown, None, footer if table.height else "no slice is surely worse than the rest", ("rest", "high"))

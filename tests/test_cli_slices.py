@@ -1,0 +1,124 @@
+"""`mlm slices` and what commands do with states: each is the call of the library."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from mlm_command import main
+
+sample = pl.col("sample")
+IS_BAD = (pl.col("country") == "FR") & (pl.col("device") == "phone")
+GOOD = pl.col("truth") * 0.5 + sample * 7873 % 101 / 250
+ROWS = pl.DataFrame({"sample": range(1500)}).with_columns(
+    country=pl.when(sample % 5 < 3).then(pl.lit("DE")).otherwise(pl.lit("FR")),
+    device=pl.when(sample % 7 < 3).then(pl.lit("phone")).otherwise(pl.lit("desk")),
+    truth=(sample * 6151 % 97 < 40).cast(pl.Int8),
+)
+NEW = ROWS.with_columns(model=pl.lit("new"), score=pl.when(IS_BAD).then(0.5 - GOOD / 2).otherwise(GOOD))
+LOG = pl.concat([NEW, ROWS.with_columns(model=pl.lit("old"), score=GOOD)])
+FEATURES = "--features country device"
+
+
+@pytest.fixture(autouse=True)
+def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    LOG.write_parquet("log.parquet")
+
+
+def run(line: str) -> int:
+    return main(shlex.split(line))
+
+
+def table_of(line: str) -> pl.DataFrame:
+    assert run(f"{line} -o table.parquet --overwrite") == 0
+    return pl.read_parquet("table.parquet")
+
+
+CALLS: list[tuple[str, Any]] = [
+    ("", {}),
+    ("--by model -k 2 --depth 1 --min-samples 90 --alpha 0.1", {"by": "model", "k": 2, "depth": 1, "min_samples": 90,
+                                                                 "alpha": 0.1}),
+    ("--worse low --confirm all", {"worse": "low", "confirm": "all"}),
+    ("--search-by sliceline --cluster device", {"score": "sliceline", "cluster": "device"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "named"), CALLS, ids=[options for options, _ in CALLS])
+def test_slices_is_find_slices(options: str, named: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"slices log.parquet -m brier_score {FEATURES} {options} --where model=new -q"
+    rows = LOG.filter(pl.col("model") == "new")
+    expected = mlm.find_slices(rows, mlm.brier_score(), ["country", "device"], **named)
+    assert_frame_equal(table_of(line), expected)
+    assert run(f"{line} --show-python") == 0
+    names: dict[str, Any] = {}
+    exec(capsys.readouterr().out, names)
+    assert_frame_equal(names["table"], expected)
+
+
+def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"slices log.parquet -m brier_score {FEATURES} --by model"
+    found = table_of(line)
+    assert found.filter(pl.col("hidden_by").is_not_null()).height > 0
+    assert run(f"{line} -f table") == 0
+    head, *rows, empty, footer = capsys.readouterr().out.splitlines()
+    assert head.split() == ["slice", "model", "n_samples", "value", "gap", "low", "high", "p_adjusted"]
+    assert " ".join(row.split("  ")[0] for row in rows) == "country=FR, device=phone"
+    assert max(map(len, [head, *rows, footer])) <= 80
+    assert empty == ""
+    hidden = found["hidden_by"].count()
+    assert footer.endswith(f" slices searched, 1 shown; repeats of these left out: {hidden} (-f csv has them)")
+
+
+def test_no_slice_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(f"slices log.parquet -m brier_score {FEATURES} --where model=old -f table") == 0
+    assert capsys.readouterr().out == "no slice is surely worse than the rest\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("slices log.parquet -m f1", 2, "--features country device"),
+        ("slices log.parquet -m f1 log_loss --features country", 2, "one metric"),
+        ("slices log.parquet --features country", 2, "no metric is asked for"),
+        ("slices log.parquet -m f1 --features contry", 4, "Did you mean 'country'?"),
+        ("slices log.parquet -m f1 --features country --worse hi", 2, "--worse"),
+        ("slcies log.parquet", 2, "did you mean slices?"),
+    ],
+)
+def test_what_is_wrong_is_one_line(line: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(line) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert said in captured.err
+
+
+def test_a_file_of_options_serves_slices_too() -> None:
+    Path("mlm.toml").write_text(
+        "metrics = ['brier_score', 'f1']\nby = 'model'\nfeatures = ['country', 'device']\nk = 1"
+    )
+    found = table_of("slices log.parquet -c mlm.toml")
+    assert_frame_equal(found, mlm.find_slices(LOG, mlm.brier_score(), ["country", "device"], "model", k=1))
+
+
+def test_states_are_compared_and_searched() -> None:
+    line = "state log.parquet -m brier_score n_samples --by model country device"
+    assert run(f"{line} --between model -o state.parquet") == 0
+    Path("mlm.toml").write_text("roles.score = 'score'\ncluster = 'device'\nprepare.where = ['model=x']")
+    options = "-m brier_score --slices country -c mlm.toml"
+    of_state = table_of(f"compare state.parquet --baseline old {options}")
+    state = mlm.scan_states("state.parquet")
+    compared = mlm.compare(state, mlm.brier_score(), baseline="old", slices=["country"]).collect()
+    assert_frame_equal(of_state, compared)
+    assert of_state["n_pairs"].to_list() == [1500, 900, 600]
+    rows = table_of("compare log.parquet -m brier_score --baseline old --slices country")
+    assert_frame_equal(of_state.select("slice", "difference"), rows.select("slice", "difference"))
+    found = table_of(f"slices state.parquet -m brier_score {FEATURES} --where model=new")
+    assert found["slice"][0] == "country=FR, device=phone"

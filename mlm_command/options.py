@@ -143,6 +143,8 @@ def _gate(command: Parser) -> None:
     _several(command, "--rule", "RULE", "what must hold, such as 'f1 >= 0.8' or 'f1 >= f1_baseline - 0.01'")
     _several(command, "--warn", "RULE", "the same, but only a warning")
     command.add_argument("--against", metavar="FILE", help="a table (parquet) of an earlier run: its f1 is f1_baseline")
+    command.add_argument("--baseline", metavar="MODEL", help="the model of side = 'difference' in a [[gate]]")
+    command.add_argument("--between", metavar="COLUMN", help="the column that tells models apart (model)")
     undefined = ("fail", "pass", "skip")
     command.add_argument("--on-undefined", choices=undefined, help="what a metric without a value is (fail)")
     _fail_on(command)

@@ -216,7 +216,10 @@ def test_a_file_that_is_wrong(text: str, code: int, said: str, capsys: pytest.Ca
     ("text", "said"),
     [
         ("gate = [{metric = 'f1', op = '>='}]", "lacks 'bound'"),
-        ("gate = [{metric = 'f1', op = '>=', bound = 1, side = 'both'}]", "side is 'value', 'low' or 'high'"),
+        (
+            "gate = [{metric = 'f1', op = '>=', bound = 1, side = 'both'}]",
+            "side is 'value', 'low', 'high' or 'difference'",
+        ),
         ("gate = [{metric = 'f1', op = '=>', bound = 1}]", "is no rule"),
     ],
 )

@@ -149,20 +149,25 @@ class Function(Node):
     """A function of one frame."""
 
     body: Callable[[Node], Node]
+    name: str
+    """What the frame is called."""
     example: Callable[[], Any]
     """Gives a frame that it may be given: how it is written depends on the types of its columns."""
 
     def run(self) -> Any:
-        return lambda log: self.body(Named("log", log)).run()
+        return lambda log: self.body(Named(self.name, log)).run()
 
     def text(self) -> str:
-        return f"lambda log: {self._shown().text()}"
+        return f"lambda {self.name}: {self._shown().text()}"
 
     def parts(self) -> Sequence[Any]:
         return [self._shown()]
 
+    def lines(self, indent: str) -> str:
+        return f"lambda {self.name}: {self._shown().lines(indent)}"
+
     def _shown(self) -> Node:
-        return self.body(Named("log", self.example()))
+        return self.body(Named(self.name, self.example()))
 
 
 def result_of(value: Any) -> Any:
@@ -197,6 +202,9 @@ def _fitting(value: Any, indent: str, before: int = 0) -> str:
     text = text_of(value)
     if len(indent) + before + len(text) < WIDTH:
         return text
+    if isinstance(value, list):
+        deeper = f"{indent}    "
+        return "".join(["[\n", *(f"{deeper}{_fitting(each, deeper)},\n" for each in value), indent, "]"])
     if isinstance(value, dict):
         deeper = f"{indent}    "
         keys = [(f"{text_of(key)}: ", each) for key, each in value.items()]

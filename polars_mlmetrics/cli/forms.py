@@ -89,7 +89,20 @@ class Form(NamedTuple):
         if footer and shown.table.is_empty():
             return footer
         footer = f"\n{footer}" if footer else ""
+        if settings.get("command") == "gate":
+            return self._of_rules(shown) + footer
         return self._fitted(shown).text(self.width, colour=self.colour) + footer
+
+    def _of_rules(self, shown: Shown) -> str:
+        """What a gate says; where it is too wide, below each rule."""
+        short = TextTable(shown.table, self.digits, shown.gap)
+        if short.fits(self.width) or "rule" not in shown.table.columns:
+            return short.text(self.width, colour=self.colour)
+        rules = shown.table["rule"].to_list()
+        if shown.gap is not None:
+            rules.insert(shown.gap, rules[shown.gap])
+        rows = TextTable(shown.table.drop("rule"), self.digits, shown.gap)
+        return rows.under_headings(rules, self.width, colour=self.colour)
 
     def _fitted(self, shown: Shown) -> TextTable:
         """A table that fits in the width, if it can be had by leaving out what can be spared, or by turning it."""

@@ -108,7 +108,7 @@ def preparation(settings: Settings) -> dict[str, Any]:
     def first() -> pl.LazyFrame:
         return scan(found_files(settings.get("logs"), instead=REMOTE_LOG)[0].path)
 
-    return {"prepare": Function(body, first)} if steps else {}
+    return {"prepare": Function(body, "log", first)} if steps else {}
 
 
 def _type(name: Any) -> Node:

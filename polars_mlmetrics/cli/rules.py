@@ -3,43 +3,99 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.analysis.rules import warn
 from polars_mlmetrics.cli.calls import Call, Named, Node, Operation
 from polars_mlmetrics.cli.settings import Settings
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import ParameterError, unknown
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 COLUMN = r"[^\s<>=!+]+"
 RULE = rf"\s*({COLUMN})\s*(>=|<=|==|!=|>|<)\s*(?:({NUMBER})|({COLUMN})(?:\s+([+-])\s+({NUMBER}))?)\s*"
-SIDES = {"value": "", "low": "_low", "high": "_high"}
+SIDES = {"value": "", "low": "_low", "high": "_high", "difference": ""}
+EXAMPLES = {"sliced_by": "country", "slice": "country=DE"}
 COL = Named("pl.col", pl.col)
 
 
-def rules_of(settings: Settings) -> dict[str, Any]:
-    """The rules of a gate, each under how it is written: those of the command line, or else those of the file."""
-    typed = [(text, False) for text in settings.get("rule") or []] + [
-        (text, True) for text in settings.get("warn") or []
-    ]
-    written = typed or [_written(entry) for entry in settings.file.get("gate", [])]
+class Written(NamedTuple):
+    """A rule: how it is written, what it is, and which rows of the table it is about."""
+
+    text: str
+    node: Node
+    place: tuple[tuple[str, str], ...] = ()
+    """Columns and what they hold in these rows."""
+    is_difference: bool = False
+    """Whether it is about the difference of models, which is a table of its own."""
+
+
+def rules_of(settings: Settings) -> list[Written]:
+    """The rules of a gate: those of the command line, or else those of the file."""
+    typed = [Written(text, _rule(text, is_warning=False)) for text in settings.get("rule") or []]
+    typed += [Written(text, _rule(text, is_warning=True)) for text in settings.get("warn") or []]
+    has_table = bool(settings.get("against"))
+    written = typed or [_of_entry(entry, settings, of_table=has_table) for entry in settings.file.get("gate", [])]
     if not written:
         raise ParameterError("a gate needs a rule: --rule 'f1 >= 0.8', or [[gate]] in the file of -c.")
-    return {text: _rule(text, is_warning=is_warning) for text, is_warning in written}
+    return list({rule.text: rule for rule in written}.values())
 
 
-def _written(entry: Mapping[str, Any]) -> tuple[str, bool]:
-    """A rule of a file, and whether it only warns."""
+def _of_entry(entry: Mapping[str, Any], settings: Settings, *, of_table: bool) -> Written:
+    """A rule of a file."""
     missing = [key for key in ("metric", "op", "bound") if key not in entry]
     if missing:
         raise ParameterError(f"[[gate]] lacks {missing[0]!r}, as in metric = 'f1', op = '>=', bound = 0.8.")
-    side = entry.get("side", "value")
+    metric, side, end = entry["metric"], entry.get("side", "value"), f"{entry['op']} {entry['bound']}"
     if side not in SIDES:
-        raise ParameterError(f"[[gate]]: side is 'value', 'low' or 'high', not {side!r}.")
-    return f"{entry['metric']}{SIDES[side]} {entry['op']} {entry['bound']}", bool(entry.get("warn", False))
+        raise ParameterError(f"[[gate]]: side is 'value', 'low', 'high' or 'difference', not {side!r}.")
+    is_warning = bool(entry.get("warn", False))
+    place = _place_of(entry, settings)
+    words = _words_of(place)
+    if side != "difference":
+        text = f"{metric}{SIDES[side]} {end}"
+        return Written(text + words, _rule(text, is_warning=is_warning), place)
+    text = f"{metric} - baseline {end}"
+    if of_table:
+        return Written(text + words, _difference(entry, is_warning=is_warning), place)
+    of_metric = (*place, ("metric", metric))
+    return Written(text + words, _rule(f"difference {end}", is_warning=is_warning), of_metric, is_difference=True)
+
+
+def _difference(entry: Mapping[str, Any], *, is_warning: bool) -> Node:
+    """A rule on the difference of a column from that of an earlier table."""
+    checked = _rule(f"{entry['metric']} {entry['op']} {entry['bound']}", is_warning=False)
+    assert isinstance(checked, Operation)
+    less = Operation(checked.left, "-", Call(COL, [f"{entry['metric']}_baseline"]))
+    rule = Operation(less, checked.sign, checked.right)
+    return Call(Named("mlm.warn", warn), [rule]) if is_warning else rule
+
+
+def _place_of(entry: Mapping[str, Any], settings: Settings) -> tuple[tuple[str, str], ...]:
+    """The slicing or the slice that a rule is about."""
+    place = tuple((key, entry[key]) for key in ("sliced_by", "slice") if key in entry)
+    for key, value in place:
+        if not isinstance(value, str):
+            raise ParameterError(f"[[gate]]: {key} is a text such as {EXAMPLES[key]!r}, not {value!r}.")
+        if settings.get("table_file"):
+            continue
+        slicings = [_slicing(each) for each in settings.slices().get("slices", [])]
+        if not slicings:
+            raise ParameterError(f"[[gate]]: {key} = {value!r} needs slices, such as slices = ['country'].")
+        if key == "sliced_by" and value not in ("", *slicings):
+            raise ParameterError(f"[[gate]]: {unknown('sliced_by', value, slicings, of='a slicing')}")
+    return place
+
+
+def _slicing(columns: Any) -> str:
+    return columns if isinstance(columns, str) else ", ".join(map(str, columns))
+
+
+def _words_of(place: Sequence[tuple[str, str]]) -> str:
+    words = {"sliced_by": "by", "slice": "where"}
+    return "".join(f" {words[key]} {value or 'all'}" for key, value in place)
 
 
 def _rule(text: str, *, is_warning: bool) -> Node:

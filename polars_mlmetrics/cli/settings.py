@@ -19,7 +19,7 @@ KEYS = (
 """What a file may hold."""
 
 PREPARE = ("rename", "cast", "dedupe", "where")
-GATE = ("metric", "side", "op", "bound", "warn")
+GATE = ("metric", "sliced_by", "slice", "side", "op", "bound", "warn")
 LISTS = ("metrics", "slices", "features", "ignore", "gate")
 TABLES = ("roles", "prepare")
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from copy import copy
 from itertools import takewhile
-from textwrap import wrap
+from textwrap import indent, wrap
 from typing import Any
 
 import polars as pl
@@ -81,6 +81,16 @@ class TextTable:
         self._narrow_words(width)
         blocks = self._blocks(width)
         return "\n".join("".join(self._lines(block, width, colour=colour)) for block in blocks)
+
+    def under_headings(self, headings: Sequence[str], width: int, *, colour: bool) -> str:
+        """A table whose rows stand below headings."""
+        head, *lines = self._lines(self._every, width - len(GAP), colour=colour)
+        shown, last = [indent(head, GAP)], None
+        for heading, line in zip(headings, lines, strict=True):
+            shown += [] if heading == last else [f"{visible(heading)}\n"]
+            shown.append(indent(line, GAP))
+            last = heading
+        return "".join(shown)
 
     def fits(self, width: int) -> bool:
         """Whether one block is enough."""

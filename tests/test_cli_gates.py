@@ -1,0 +1,161 @@
+"""The rules of a gate in a file of options: of a slicing, of a slice, of the difference of models."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from mlm_command import main
+
+# accuracy: old is right in all of DE and half of FR; new in half of DE and all of FR.
+RIGHT = {("old", "DE"): 20, ("old", "FR"): 5, ("new", "DE"): 10, ("new", "FR"): 10}
+SIZES = {"DE": 20, "FR": 10}
+LOG = pl.DataFrame(
+    [
+        {"model": model, "country": country, "sample": f"{country}{place}", "score": 0.9 if place < right else 0.1,
+         "truth": 1}
+        for (model, country), right in RIGHT.items()
+        for place in range(SIZES[country])
+    ]
+)  # fmt: skip
+OPTIONS = """
+metrics = ["accuracy"]
+by = "model"
+slices = ["country"]
+baseline = "old"
+"""
+RULE = "\n[[gate]]\nmetric = 'accuracy'\n"
+
+
+@pytest.fixture(autouse=True)
+def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    LOG.write_parquet("log.parquet")
+
+
+def run(line: str, *rules: str, options: str = OPTIONS) -> int:
+    Path("mlm.toml").write_text(options + "".join(RULE + rule for rule in rules))
+    return main(shlex.split(f"{line} -c mlm.toml -q"))
+
+
+def statuses(rule: str, *, line: str = "gate log.parquet") -> dict[tuple[str, str], str]:
+    run(f"{line} -o found.parquet --overwrite", rule)
+    found = pl.read_parquet("found.parquet")
+    return {(model, each): status for model, each, status in found.select("model", "slice", "status").iter_rows()}
+
+
+def test_a_rule_of_a_slicing_says_nothing_of_the_whole() -> None:
+    assert statuses("sliced_by = 'country'\nop = '>='\nbound = 0.6") == {
+        ("old", "country=DE"): "pass", ("old", "country=FR"): "fail",
+        ("new", "country=DE"): "fail", ("new", "country=FR"): "pass",
+    }  # fmt: skip
+    assert statuses("sliced_by = ''\nop = '>='\nbound = 0.7") == {("old", ""): "pass", ("new", ""): "fail"}
+
+
+def test_a_rule_of_a_slice_is_about_one_row_of_each_model() -> None:
+    rule = "slice = 'country=DE'\nop = '>='\nbound = 0.6\nwarn = true"
+    assert statuses(rule) == {("old", "country=DE"): "pass", ("new", "country=DE"): "warn"}
+
+
+def test_a_slice_that_is_not_there_closes_the_gate() -> None:
+    assert run("gate log.parquet -o found.csv", "slice = 'country=IT'\nop = '>='\nbound = 0.6") == 1
+    assert pl.read_csv("found.csv")["status"].to_list() == ["missing"]
+
+
+def test_a_rule_of_a_difference() -> None:
+    rule = "side = 'difference'\nop = '>='\nbound = -0.1"
+    # in the whole 20 of 30 against 25 of 30, in DE 10 of 20 against 20, in FR 10 of 10 against 5
+    assert statuses(rule) == {("new", ""): "fail", ("new", "country=DE"): "fail", ("new", "country=FR"): "pass"}
+    assert statuses(rule, line="gate log.parquet --min-samples 15") == {
+        ("new", ""): "fail", ("new", "country=DE"): "fail", ("new", "country=FR"): "skip",
+    }  # fmt: skip
+
+
+def test_a_difference_of_what_is_broken_does_not_pass() -> None:
+    is_broken = (pl.col("model") == "new") & (pl.col("country") == "FR")
+    broken = LOG.with_columns(score=pl.when(is_broken).then(pl.lit(float("nan"))).otherwise("score"))
+    broken.write_parquet("log.parquet")
+    found = statuses("side = 'difference'\nop = '>='\nbound = -0.6")
+    assert found == {("new", ""): "fail", ("new", "country=DE"): "pass", ("new", "country=FR"): "fail"}
+
+
+def test_a_difference_from_an_earlier_table() -> None:
+    line = "evaluate log.parquet -m accuracy --slices country"
+    for model in ("old", "new"):
+        assert main(shlex.split(f"{line} --where model={model} -o {model}.parquet")) == 0
+    rule = "side = 'difference'\nslice = 'country=DE'\nop = '>='\nbound = -0.1"
+    assert run("gate --table new.parquet --against old.parquet -o found.csv", rule) == 1
+    found = pl.read_csv("found.csv")
+    assert found.select("rule", "slice", "status").rows() == [
+        ("accuracy - baseline >= -0.1 where country=DE", "country=DE", "fail")
+    ]
+
+
+SEVERAL = (
+    "op = '>='\nbound = 0.6",
+    "sliced_by = 'country'\nop = '>='\nbound = 0.6",
+    "side = 'low'\nop = '>='\nbound = 0.3\nslice = 'country=FR'",
+    "side = 'difference'\nop = '>='\nbound = -0.1",
+)
+
+
+def test_all_rules_of_a_file_are_one_table_and_one_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gate log.parquet --ci 0.9 -o found.parquet", *SEVERAL) == 1
+    found = pl.read_parquet("found.parquet")
+    assert found.columns == ["rule", "model", "sliced_by", "slice", "country", "status", "reason"]
+    assert found["rule"].unique(maintain_order=True).to_list() == [
+        "accuracy >= 0.6",
+        "accuracy >= 0.6 by country",
+        "accuracy_low >= 0.3 where country=FR",
+        "accuracy - baseline >= -0.1",
+    ]
+    assert found.group_by("rule", maintain_order=True).len()["len"].to_list() == [6, 4, 2, 3]
+    assert run("gate log.parquet --ci 0.9 --show-python", *SEVERAL) == 0
+    names: dict[str, Any] = {}
+    exec(capsys.readouterr().out, names)
+    assert_frame_equal(names["table"], found)
+
+
+SHOWN = """\
+  model  slice       status  reason
+accuracy >= 0.6
+  new    (all)       pass    -
+  new    country=DE  fail    accuracy is 0.5
+  new    country=FR  pass    -
+  old    (all)       pass    -
+  old    country=DE  pass    -
+  old    country=FR  fail    accuracy is 0.5
+accuracy - baseline >= -0.1 by country
+  new    country=DE  fail    difference is -0.5
+  new    country=FR  pass    -
+"""
+
+
+def test_rules_are_headings_where_a_table_is_too_wide(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("gate log.parquet -f table", SEVERAL[0], f"sliced_by = 'country'\n{SEVERAL[3]}") == 1
+    assert capsys.readouterr().out == SHOWN
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "said"),
+    [
+        ("slice = 3\nop = '>='\nbound = 1", OPTIONS, "slice is a text such as 'country=DE'"),
+        ("sliced_by = 'contry'\nop = '>='\nbound = 1", OPTIONS, "Did you mean 'country'?"),
+        ("slice = 'country=DE'\nop = '>='\nbound = 1", "metrics = ['accuracy']", "needs slices"),
+        ("side = 'difference'\nop = '>='\nbound = 1", "metrics = ['accuracy']", "--baseline MODEL"),
+        ("side = 'difference'\nop = '>='\nbound = 1", "metrics = ['f1']\nbaseline = 'old'", "'accuracy'"),
+        ("slices = 'country=DE'\nop = '>='\nbound = 1", OPTIONS, "Did you mean 'slice'?"),
+    ],
+)
+def test_what_is_wrong_is_one_line(rule: str, options: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gate log.parquet", rule, options=options) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert said in captured.err

@@ -13,6 +13,9 @@ from polars_mlmetrics.cli.text_tables import visible
 MOST, FIRST, LAST = 40, 10, 10
 """Of more rows than `MOST`, a terminal shows the first and the last ones."""
 
+LONG = r"(\d+\.\d{6})\d+"
+"""A number of more decimals than anyone reads; the last ones differ from run to run."""
+
 OF_INTERVALS = ("se", "low", "high", "ci_method", "ci_flag", "n_buckets", "n_clusters")
 """The columns of a tidy table that are null without intervals."""
 
@@ -46,6 +49,9 @@ class Shown(NamedTuple):
             return _of_slices_found(table, settings)
         is_wide = command in ("evaluate", "finish") and not settings.get("tidy")
         shown = cls(_named(table, _told(settings)), may_turn=is_wide)
+        if command == "gate":
+            short = pl.col("reason").str.replace_all(LONG, "$1")
+            shown = shown._replace(table=shown.table.with_columns(short))
         if command == "compare":
             shown = _of_comparison(shown.table, settings)
         if not is_cut or table.height <= MOST:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from mlm_command.parser import Parser
 
 FORMS = ("table", "md", "csv", "json", "parquet")
+KINDS = ("roc", "pr", "det", "gain", "threshold", "calibration")
 FORMATS = ("parquet", "ipc", "csv", "ndjson")
 
 ABOUT = "Machine-learning metrics of a prediction log, on every slice."
@@ -132,6 +133,19 @@ def _find_slices(command: Parser) -> None:
     _output(command)
 
 
+def _curve(command: Parser) -> None:
+    _log(command)
+    command.add_argument("--kind", choices=KINDS, help="which curve; threshold is that of the metrics of -m")
+    _metrics(command, "metrics with a threshold, such as f1, for --kind threshold")
+    _by(command)
+    _slices(command)
+    command.add_argument("--points", type=int, metavar="N", help="how many points are enough (200)")
+    command.add_argument("--bins", type=int, metavar="N", help="the bins of calibration (15), or cells of scores")
+    _ci(command)
+    _roles(command)
+    _output(command)
+
+
 def _gate(command: Parser) -> None:
     _log(command, "*")
     command.add_argument(
@@ -208,6 +222,7 @@ COMMANDS = {
     "evaluate": ("compute metrics, by group and by slice", _evaluate),
     "compare": ("compare models with a baseline, on the samples that both have", _compare),
     "slices": ("find where a metric is worse than elsewhere", _find_slices),
+    "curve": ("give the points of a curve, such as roc or calibration", _curve),
     "gate": ("fail (exit code 1) if a metric is not good enough, in the whole or in a slice", _gate),
     "state": ("fold a log into a small file that answers for metrics later", _state),
     "update": ("keep a folder of states up to date with the files of a log", _update),

@@ -1,4 +1,4 @@
-"""`mlm slices` and what commands do with states: each is the call of the library."""
+"""`mlm slices`, `mlm curve`, and what commands do with states: each is the call of the library."""
 
 import shlex
 from pathlib import Path
@@ -62,6 +62,47 @@ def test_slices_is_find_slices(options: str, named: Any, capsys: pytest.CaptureF
     assert_frame_equal(names["table"], expected)
 
 
+CURVES: list[tuple[str, Any]] = [
+    ("--kind roc --by model", lambda: mlm.curve(LOG, "roc", by="model")),
+    ("--kind pr --slices country --points 20", lambda: mlm.curve(LOG, "pr", slices=["country"], points=20)),
+    ("--kind gain --bins 64", lambda: mlm.curve(LOG, "gain", bins=64)),
+    ("--kind threshold -m f1 --ci 0.9", lambda: mlm.curve(LOG, "threshold", mlm.f1(), ci=0.9)),
+    ("--kind calibration --bins 5 --ci", lambda: mlm.curve(LOG, "calibration", bins=5, ci=0.95)),
+]
+
+
+@pytest.mark.parametrize(("options", "call"), CURVES, ids=[options for options, _ in CURVES])
+def test_curve_is_curve(options: str, call: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = call()
+    assert_frame_equal(table_of(f"curve log.parquet {options}"), expected)
+    assert run(f"curve log.parquet {options} --show-python") == 0
+    names: dict[str, Any] = {}
+    exec(capsys.readouterr().out, names)
+    assert_frame_equal(names["table"], expected)
+
+
+def test_a_terminal_shows_some_points_of_a_curve(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    points = mlm.curve(LOG.filter(pl.col("model") == "old"), "roc")
+    assert run("curve log.parquet --kind roc --where model=old") == 0
+    head, *rows, _, footer = capsys.readouterr().out.splitlines()
+    assert head.split() == ["threshold", "fpr", "tpr"]
+    assert len(rows) == 20
+    assert [rows[0].split()[1:], rows[-1].split()] == [["0.000", "0.000"], ["-inf", "1.000", "1.000"]]
+    assert footer == f"{points.height} points, 20 shown (-f table shows all)"
+
+
+def test_a_file_of_options_serves_curves_too() -> None:
+    Path("mlm.toml").write_text("metrics = ['f1']\nci = 0.9\npoints = 10\nby = 'model'")
+    assert_frame_equal(
+        table_of("curve log.parquet --kind roc -c mlm.toml"), mlm.curve(LOG, "roc", by="model", points=10)
+    )
+    expected = mlm.curve(LOG, "threshold", mlm.f1(), by="model", points=10, ci=0.9)
+    assert_frame_equal(table_of("curve log.parquet --kind threshold -c mlm.toml"), expected)
+
+
 def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} --by model"
     found = table_of(line)
@@ -89,6 +130,10 @@ def test_no_slice_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
         ("slices log.parquet --features country", 2, "no metric is asked for"),
         ("slices log.parquet -m f1 --features contry", 4, "Did you mean 'country'?"),
         ("slices log.parquet -m f1 --features country --worse hi", 2, "--worse"),
+        ("curve log.parquet", 2, "--kind roc"),
+        ("curve log.parquet --kind rocc", 2, "did you mean roc?"),
+        ("curve log.parquet --kind roc -m f1", 2, "takes no metrics"),
+        ("curve log.parquet --kind threshold", 2, "needs metrics"),
         ("slcies log.parquet", 2, "did you mean slices?"),
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polars_mlmetrics.analysis.compare import compare
+from polars_mlmetrics.analysis.curves import WITH_INTERVALS, curve
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
@@ -65,6 +66,18 @@ def _slices(settings: Settings) -> Node:
     return Call(Named("mlm.find_slices", find_slices), [log, metric, settings.get("features")], named)
 
 
+def _curve(settings: Settings) -> Node:
+    kind = settings.get("kind")
+    if kind is None:
+        raise ParameterError("curve needs its kind: --kind roc (or pr, det, gain, threshold, calibration).")
+    log, own = log_or_state(settings)
+    given = settings.get("metrics") if kind == "threshold" else settings.options["metrics"]
+    # A file that serves other commands has a level of intervals, which not every curve takes.
+    level = settings.given("ci") if settings.options["ci"] is not None or kind in WITH_INTERVALS else {}
+    named = settings.given("by") | settings.slices() | settings.given("points", "bins") | level | own.roles()
+    return Call(Named("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
+
+
 def _state(settings: Settings) -> Node:
     named = settings.given("by", "buckets", "cluster") | _paired(settings) | settings.passes() | settings.roles()
     made = Call(Named("mlm.state", state), [log_of(settings), *_metrics(settings)], named)
@@ -110,6 +123,7 @@ CALLS: dict[str, Callable[[Settings], Node]] = {
     "evaluate": _evaluate,
     "compare": _compare,
     "slices": _slices,
+    "curve": _curve,
     "gate": gate_of,
     "state": _state,
     "update": _update,

@@ -19,6 +19,9 @@ LONG = r"(\d+\.\d{6})\d+"
 OF_INTERVALS = ("se", "low", "high", "ci_method", "ci_flag", "n_buckets", "n_clusters")
 """The columns of a tidy table that are null without intervals."""
 
+COUNTED = ("tp", "fp", "positives", "negatives", "n_rows")
+"""The counts behind the points of a curve."""
+
 OF_TESTS = {"n_unpaired": 0, "n_undefined": 0, "n_undefined_baseline": 0, "ci_flag": "ok"}
 """The columns of a comparison that tell nothing where all their values are these."""
 
@@ -54,6 +57,8 @@ class Shown(NamedTuple):
             shown = shown._replace(table=shown.table.with_columns(short))
         if command == "compare":
             shown = _of_comparison(shown.table, settings)
+        if command == "curve":
+            return _of_points(shown.table, settings, is_cut=is_cut)
         if not is_cut or table.height <= MOST:
             return shown
         return _of_rules(shown.table) if command == "gate" else _cut(shown)
@@ -76,6 +81,17 @@ def _of_rules(table: pl.DataFrame) -> Shown:
     if stopped.height > MOST:
         return _cut(Shown(stopped), of=told)
     return Shown(stopped if stopped.height else table.head(FIRST), None, f"{told} (-f table shows all)")
+
+
+def _of_points(table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
+    """A curve: of many points some that are equally far from one another."""
+    if settings.get("kind") != "calibration":
+        table = table.drop(COUNTED, strict=False)
+    if not is_cut or table.height <= MOST:
+        return Shown(table)
+    places = pl.linear_space(0, table.height - 1, FIRST + LAST, eager=True).round().cast(pl.Int64)
+    footer = f"{table.height:,} points, {FIRST + LAST} shown (-f table shows all)"
+    return Shown(table[places.to_list()], None, footer)
 
 
 def _of_comparison(table: pl.DataFrame, settings: Settings) -> Shown:

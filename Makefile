@@ -22,8 +22,10 @@ SETUP := pyproject.toml constraints.txt .ci/install
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: $(PACKAGE) ## show what the library does, on a log of its own
-	@$(BIN)/python examples/demo.py
+demo: $(PACKAGE) ## show what `mlm` does, on logs that it leaves in .cache/demo
+	@rm -rf .cache/demo
+	@mkdir -p .cache
+	@$(BIN)/python -m mlm_command demo .cache/demo
 
 # Two workers fill two cores: a second thread of Polars in each would cost, and gain nothing.
 test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to pytest)

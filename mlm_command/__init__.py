@@ -58,7 +58,8 @@ def _run(argv: Sequence[str]) -> int:
         return end.code if isinstance(end.code, int) else 0
     from polars_mlmetrics.cli.run import run
 
-    return run(options)
+    # The demo types commands itself. They print as on a terminal, wherever that goes.
+    return run(options, lambda typed: run(parsed([*typed], as_on_terminal=True)))
 
 
 def _say(text: str) -> None:

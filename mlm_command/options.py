@@ -27,13 +27,13 @@ exit codes:
 
 `mlm COMMAND --help` shows the options of a command."""
 
-GIVEN = {"finish": "STATE...", "gate": "[LOG...]", "metrics": "[METRIC]"}
+GIVEN = {"demo": "[FOLDER]", "finish": "STATE...", "gate": "[LOG...]", "metrics": "[METRIC]"}
 """What the commands are given that are given no log."""
 
 METRIC_HELP = "metrics, such as f1 or f1:average=macro or name=f1:threshold=0.7 (`mlm metrics` lists all)"
 
 
-def parsed(argv: Sequence[str]) -> argparse.Namespace:
+def parsed(argv: Sequence[str], *, as_on_terminal: bool = False) -> argparse.Namespace:
     """The options of a command line; a wrong one ends with exit code 2."""
     parser, commands = _parser()
     options, rest = parser.parse_known_args(argv)
@@ -43,6 +43,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     if options.command is None:
         parser.print_help(sys.stdout)
         parser.exit(0)
+    options.as_on_terminal = as_on_terminal
     return options
 
 
@@ -211,6 +212,11 @@ def _finish(command: Parser) -> None:
     _output(command)
 
 
+def _demo(command: Parser) -> None:
+    command.add_argument("folder", nargs="?", metavar="FOLDER", help="a new folder (mlm-demo); it stays")
+    _running(command, is_call=False)
+
+
 def _list(command: Parser) -> None:
     command.add_argument("metric", nargs="?", metavar="METRIC", help="explain this one")
     _form(command)
@@ -218,6 +224,7 @@ def _list(command: Parser) -> None:
 
 
 COMMANDS = {
+    "demo": ("make a folder of logs, and show the other commands on it", _demo),
     "check": ("find what is wrong with a log", _check),
     "evaluate": ("compute metrics, by group and by slice", _evaluate),
     "compare": ("compare models with a baseline, on the samples that both have", _compare),

@@ -16,6 +16,7 @@ from polars_mlmetrics.checks.statuses import FAILURES
 from polars_mlmetrics.cli.calls import program
 from polars_mlmetrics.cli.catalogue import explained, metrics_table
 from polars_mlmetrics.cli.commands import call_of
+from polars_mlmetrics.cli.demo import Command, demo
 from polars_mlmetrics.cli.forms import Form, check_place
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.visible import visible
@@ -32,10 +33,13 @@ BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
 CLOSED = {"check": "the check found problems.", "gate": "the gate is closed."}
 
 
-def run(options: Namespace) -> int:
-    """Run a command, and return its exit code."""
+def run(options: Namespace, command: Command | None = None) -> int:
+    """Run a command, and return its exit code. The demo runs further ones."""
     try:
-        data, code = _made(Settings(options))
+        settings = Settings(options)
+        if command is not None and settings.get("command") == "demo":
+            return demo(settings, command)
+        data, code = _made(settings)
     except Exception as error:  # noqa: BLE001  (a traceback would end with the exit code of a gate that is closed)
         return _failed(error, debug=bool(options.__dict__.get("debug")))
     except PanicException as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -12,6 +13,9 @@ from polars_mlmetrics.cli.text_tables import visible
 
 MOST, FIRST, LAST = 40, 10, 10
 """Of more rows than `MOST`, a terminal shows the first and the last ones."""
+
+FEW = 10
+"""Of more files than these, a terminal shows those that have changed."""
 
 LONG = r"(\d+\.\d{6})\d+"
 """A number of more decimals than anyone reads; the last ones differ from run to run."""
@@ -25,7 +29,7 @@ COUNTED = ("tp", "fp", "positives", "negatives", "n_rows")
 OF_TESTS = {"n_unpaired": 0, "n_undefined": 0, "n_undefined_baseline": 0, "ci_flag": "ok"}
 """The columns of a comparison that tell nothing where all their values are these."""
 
-SPARED = ("mde", "baseline_value", "n_undefined_baseline", "n_undefined", "n_unpaired", "n_pairs")
+SPARED = ("mde", "baseline_value", "n_undefined_baseline", "n_undefined", "n_unpaired", "n_pairs", "ci_flag")
 """The columns of a comparison that can be spared, in this order."""
 
 OF_SLICES = ("n_samples", "value", "rest", "gap", "low", "high", "p_adjusted")
@@ -48,6 +52,8 @@ class Shown(NamedTuple):
     def of(cls, table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
         """What is shown of the table of a command."""
         command = settings.get("command")
+        if command == "update":
+            return _of_files(table, is_cut=is_cut)
         if command == "slices":
             return _of_slices_found(table, settings)
         is_wide = command in ("evaluate", "finish") and not settings.get("tidy")
@@ -76,7 +82,7 @@ def _cut(shown: Shown, of: str = "") -> Shown:
 def _of_rules(table: pl.DataFrame) -> Shown:
     """What a gate did not let pass."""
     counts = table["status"].cast(pl.String).value_counts(sort=True).rows()
-    told = ", ".join(f"{count:,} {status}" for status, count in counts)
+    told = _listed(counts)
     stopped = table.filter(pl.col("status") != "pass")
     if stopped.height > MOST:
         return _cut(Shown(stopped), of=told)
@@ -92,6 +98,22 @@ def _of_points(table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Show
     places = pl.linear_space(0, table.height - 1, FIRST + LAST, eager=True).round().cast(pl.Int64)
     footer = f"{table.height:,} points, {FIRST + LAST} shown (-f table shows all)"
     return Shown(table[places.to_list()], None, footer)
+
+
+def _of_files(table: pl.DataFrame, *, is_cut: bool) -> Shown:
+    """The files of a log, and how many there are of each status."""
+    counts = table["status"].value_counts(sort=True).rows()
+    here = f"{Path.cwd().as_posix()}/"
+    names = pl.when(pl.col("path").str.starts_with(here)).then(pl.col("path").str.strip_prefix(here)).otherwise("path")
+    shown = Shown(table.select(names.alias("path"), "rows", "status"), None, _listed(counts))
+    changed = shown.table.filter(pl.col("status") != "unchanged")
+    if not is_cut or shown.table.height <= FEW:
+        return shown
+    return _cut(shown) if changed.height > MOST else shown._replace(table=changed)
+
+
+def _listed(counts: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{count:,} {status}" for status, count in counts)
 
 
 def _of_comparison(table: pl.DataFrame, settings: Settings) -> Shown:

@@ -1,6 +1,6 @@
-"""The library in a minute: a prediction log, looked at as a whole, slice by slice, and inside an ordinary query.
+"""The Python of the library in a minute: a prediction log, looked at as a whole, slice by slice, and inside an ordinary query.
 
-Run it with `make demo`. It makes its own data and leaves nothing behind.
+Run it with `.venv/bin/python examples/tour.py`. It makes its own data and leaves nothing behind.
 """
 
 from pathlib import Path

@@ -1,0 +1,149 @@
+"""`mlm demo`: a folder of logs, and the commands that look at them, each with its real answer."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
+
+from polars_mlmetrics.cli.demo_log import write_day
+from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.errors import FileError
+from polars_mlmetrics.states.writing import writable
+
+FOLDER, DAYS, PHOTOS = "mlm-demo", 10, 400
+FOUND = 1
+"""The exit code of a check or a gate that found something, as they do here."""
+
+PAGE = ("altair", "jinja2", "vl_convert")
+
+Command = Callable[[Sequence[str]], int]
+"""Runs one command line as on a terminal, and gives its exit code."""
+
+OPTIONS = """\
+# What all commands of this folder share. What you type wins.
+by = "model"
+slices = ["country", "device"]
+metrics = ["log_loss", { name = "f1", average = "macro" }, "n_samples"]
+baseline = "old"
+features = ["country", "device"]
+min_samples = 100
+
+[prepare]
+dedupe = { keep = "last", by = "model" }
+
+[[gate]]
+metric = "log_loss"
+op = "<="
+bound = 0.45
+
+[[gate]] # in no country the new model may be worse than the old one
+metric = "log_loss"
+sliced_by = "country"
+side = "difference"
+op = "<="
+bound = 0.0
+"""
+
+README = """\
+# A folder to play with
+
+`logs/` has a file for each day: what two models, `old` and `new`, thought of photos, for 30 labels. `mlm.toml` holds
+the options of all commands here. `states/` holds what `mlm update` made of the logs. Type, in this folder:
+
+"""
+
+STEPS = (
+    ("What is wrong with the logs? A gateway sent some rows twice, and some truths are not known yet.",
+     "mlm check logs --by model"),
+    ("`mlm.toml` says that of copies the last one counts. So fold each day, without its copies, into a small state.",
+     "mlm update logs --into states -c mlm.toml --by model country device --between model"),
+    ("From now on the states answer, and no log is read.",
+     "mlm finish states -m log_loss f1:average=macro --by model"),
+    ("Is the new model better? The interval of the difference says so.",
+     "mlm compare states -c mlm.toml -m log_loss f1:average=macro --slices country"),
+    ("Better in all, but not in JP. Where exactly? Search every combination of country and device.",
+     "mlm slices logs -c mlm.toml --where model=new"),
+    ("Would a nightly job let it pass? The rules are in `mlm.toml`; a gate that is closed ends with exit code 1.",
+     "mlm gate logs -c mlm.toml"),
+)  # fmt: skip
+REPORT = ("All of it on one page, for people who type nothing.", "mlm report logs -c mlm.toml -o report.html")
+NEXT = (
+    ("Day 11 arrives. Its file alone is read: the other ten are unchanged.",
+     "mlm update logs --into states -c mlm.toml --by model country device --between model"),
+    ("And the answer holds it.", "mlm finish states -m log_loss f1:average=macro --by model"),
+)  # fmt: skip
+
+
+def demo(settings: Settings, command: Command, photos: int = PHOTOS) -> int:
+    """Make a folder of logs and show the commands on it."""
+    folder = Path(settings.get("folder") or FOLDER)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileError(f"{folder} is there already: name another folder, as in mlm demo {folder}-2.")
+    with writable(folder):
+        _make(folder, photos)
+    _say(f"Ten days of logs are in {folder}: two models, {photos} photos a day, 30 labels.\n\n$ cd {folder}")
+    with _inside(folder):
+        code = _shown((*STEPS, *([REPORT] if _has_page() else [])), command)
+        if not code:
+            with writable(Path("logs")):
+                write_day(Path("logs"), DAYS, photos)
+            code = _shown(NEXT, command)
+    if not code:
+        _say(_end(folder))
+    return code
+
+
+def _make(folder: Path, photos: int) -> None:
+    logs = folder / "logs"
+    logs.mkdir(parents=True)
+    for number in range(DAYS):
+        write_day(logs, number, photos)
+    (folder / "mlm.toml").write_text(OPTIONS)
+    lines = [line for _, line in (*STEPS, REPORT)]
+    (folder / "README.md").write_text(README + "".join(f"    {line}\n" for line in lines))
+
+
+def _has_page() -> bool:
+    """Whether the libraries of the page are installed."""
+    return all(find_spec(module) is not None for module in PAGE)
+
+
+def _shown(steps: Iterable[tuple[str, str]], command: Command) -> int:
+    """Commands with their answers, as a terminal shows them; the exit code of one that fails."""
+    for about, line in steps:
+        _say(f"\n{about}\n\n$ {line}")
+        _, *given = shlex.split(line)
+        code = command(given)
+        if code > FOUND:
+            return code
+    return 0
+
+
+def _end(folder: Path) -> str:
+    page = (folder / "report.html").resolve()
+    where = f"The page: {page}" if page.exists() else "A page of all this: pip install 'polars-mlmetrics[report]'"
+    return f"\n{where}\n\nThe folder is yours to play with: cd {folder}, and see README.md there."
+
+
+def _say(text: str) -> None:
+    width = get_terminal_size().columns
+    lines = [line if line.startswith("$ ") or "/" in line else fill(line, width) for line in text.split("\n")]
+    sys.stdout.write("\n".join([*lines, ""]))
+    sys.stdout.flush()
+
+
+@contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

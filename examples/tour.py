@@ -1,4 +1,4 @@
-"""The Python of the library in a minute: a prediction log, looked at as a whole, slice by slice, and inside an ordinary query.
+"""The library in Python, in a minute: a log, looked at as a whole, slice by slice, and inside an ordinary query.
 
 Run it with `.venv/bin/python examples/tour.py`. It makes its own data and leaves nothing behind.
 """

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
+from mlm_command.completion import complete, metric_names
 from mlm_command.parser import Parser
 
 FORMS = ("table", "md", "csv", "json", "parquet")
@@ -36,6 +38,8 @@ METRIC_HELP = "metrics, such as f1 or f1:average=macro or name=f1:threshold=0.7 
 def parsed(argv: Sequence[str], *, as_on_terminal: bool = False) -> argparse.Namespace:
     """The options of a command line; a wrong one ends with exit code 2."""
     parser, commands = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what can be typed next
+        complete(parser)
     options, rest = parser.parse_known_args(argv)
     if rest:
         command = commands[options.command] if options.command else parser
@@ -147,6 +151,24 @@ def _curve(command: Parser) -> None:
     _output(command)
 
 
+def _report(command: Parser) -> None:
+    _log(command)
+    _metrics(command, "metrics; the first is the headline; none: those that fit the log")
+    command.add_argument("--baseline", metavar="MODEL", help="the model that the others are compared with")
+    command.add_argument("--between", metavar="COLUMN", help="the column that tells models apart (model)")
+    _several(command, "--by", "COLUMN", "a date is shown over time, another column is a slicing")
+    _slices(command)
+    _several(command, "--features", "COLUMN", "the columns to search for bad slices")
+    _ci(command)
+    command.add_argument("--title", metavar="TEXT", help="the heading of the page")
+    _flag(command, "--static", "a page without any script")
+    _roles(command)
+    about = "the page (.html), or a comment for a pull request (.md), or both"
+    command.add_argument("-o", "--output", dest="outputs", nargs="+", metavar="FILE", help=about)
+    _flag(command, "--overwrite", "replace the files if they are there")
+    _running(command)
+
+
 def _gate(command: Parser) -> None:
     _log(command, "*")
     command.add_argument(
@@ -218,7 +240,9 @@ def _demo(command: Parser) -> None:
 
 
 def _list(command: Parser) -> None:
-    command.add_argument("metric", nargs="?", metavar="METRIC", help="explain this one")
+    action = command.add_argument("metric", nargs="?", metavar="METRIC", help="explain this one")
+    # argcomplete looks for it there.
+    action.completer = metric_names  # type: ignore[attr-defined]
     _form(command)
     _running(command, is_call=False)
 
@@ -230,6 +254,7 @@ COMMANDS = {
     "compare": ("compare models with a baseline, on the samples that both have", _compare),
     "slices": ("find where a metric is worse than elsewhere", _find_slices),
     "curve": ("give the points of a curve, such as roc or calibration", _curve),
+    "report": ("write a page about a log: which model is better, and where it is not", _report),
     "gate": ("fail (exit code 1) if a metric is not good enough, in the whole or in a slice", _gate),
     "state": ("fold a log into a small file that answers for metrics later", _state),
     "update": ("keep a folder of states up to date with the files of a log", _update),
@@ -261,7 +286,8 @@ def _where(command: Parser) -> None:
 
 
 def _metrics(command: Parser, about: str) -> None:
-    command.add_argument("-m", "--metrics", nargs="+", action="extend", metavar="METRIC", help=about)
+    action = command.add_argument("-m", "--metrics", nargs="+", action="extend", metavar="METRIC", help=about)
+    action.completer = metric_names  # type: ignore[attr-defined]
 
 
 def _by(command: Parser) -> None:

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.cli.places import check_place
 from polars_mlmetrics.cli.problem_lines import problem_lines
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.cli.shown import Shown
 from polars_mlmetrics.cli.text_tables import TextTable
-from polars_mlmetrics.errors import FileError, ParameterError
-from polars_mlmetrics.states.writing import check_writable, write_whole
+from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.states.writing import write_whole
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".txt": "table"}
 DIGITS = 3
@@ -113,13 +114,6 @@ class Form(NamedTuple):
             short = TextTable(shown.table.drop(shown.spared[: place + 1]), self.digits, shown.gap)
         turned = short.turned() if shown.may_turn and not short.fits(self.width) else None
         return turned if turned is not None and turned.fits(self.width) else short
-
-
-def check_place(file: Path, *, overwrite: bool) -> None:
-    """Refuse a file that is there, or a folder that cannot be written to."""
-    if file.is_file() and not overwrite:
-        raise FileError(f"{file} is there already: add --overwrite to replace it.")
-    check_writable(file, overwrite=overwrite)
 
 
 def _fill(draft: Path, data: bytes) -> None:

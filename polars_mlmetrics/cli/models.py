@@ -20,14 +20,14 @@ def against(log: Node, settings: Settings, command: str) -> tuple[Node, dict[str
     frame = log.run()
     schema = frame.collect_schema()
     check_columns([between], schema, what="column of models (--between)")
-    named |= {"baseline": value_for(baseline, between, schema)} | _groups(settings, between) | settings.slices()
+    named |= {"baseline": value_for(baseline, between, schema)} | groups_of(settings, between) | settings.slices()
     return Done(log, frame), named
 
 
-def _groups(settings: Settings, between: str) -> dict[str, Any]:
+def groups_of(settings: Settings, between: str) -> dict[str, Any]:
     """The groups of a comparison. A file that serves other commands too may have the models among its groups."""
     named = settings.given("by")
-    if settings.options["by"] is not None or not named:
+    if settings.options.get("by") is not None or not named:
         return named
     by = [named["by"]] if isinstance(named["by"], str) else named["by"]
     groups = [name for name in by if name != between]

@@ -17,7 +17,9 @@ from polars_mlmetrics.cli.calls import program
 from polars_mlmetrics.cli.catalogue import explained, metrics_table
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
-from polars_mlmetrics.cli.forms import Form, check_place
+from polars_mlmetrics.cli.forms import Form
+from polars_mlmetrics.cli.places import check_place
+from polars_mlmetrics.cli.reports import report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, StateError, TableError
@@ -60,6 +62,8 @@ def _made(settings: Settings) -> tuple[bytes, int]:
         return f"mlm {VERSION}\n".encode(), DONE
     if command == "metrics":
         return _catalogue(settings), DONE
+    if command == "report":
+        return (report_program(settings).encode() if settings.get("show_python") else write_reports(settings)), DONE
     if settings.get("show_python"):
         return program(call_of(settings), None if command == "state" else "table").encode(), DONE
     if command == "state":
@@ -101,6 +105,8 @@ def _failed(error: BaseException, *, debug: bool) -> int:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, FileError | OSError):
         return _said(_of_system(error) if isinstance(error, OSError) else str(error), NO_FILE)
+    if isinstance(error, ModuleNotFoundError):  # the libraries of an extra
+        return _said(str(error), NO_FILE)
     if isinstance(error, PolarsError):  # what follows the first line is the plan
         return _said(str(error).partition("\n")[0], NO_TABLE)
     if isinstance(error, StateError | TableError | ColumnError):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.cli.settings import Settings
-from polars_mlmetrics.cli.text_tables import visible
+from polars_mlmetrics.data.visible import visible
 
 MOST, FIRST, LAST = 40, 10, 10
 """Of more rows than `MOST`, a terminal shows the first and the last ones."""

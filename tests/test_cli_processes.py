@@ -1,0 +1,130 @@
+"""`mlm` as a process: interrupted, killed, without space, asked by a shell."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+
+ROOT = Path(mlm.__file__).parent.parent
+PROGRAM = [sys.executable, "-m", "mlm_command"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+
+
+@pytest.fixture(autouse=True)
+def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = pl.DataFrame({"sample": range(1000)}).with_columns(
+        score=pl.col("sample") % 7 / 7, truth=pl.col("sample") % 2, model=pl.lit("new")
+    )
+    log.write_parquet("log.parquet")
+
+
+def test_an_interrupt_is_one_line() -> None:
+    """A pipe takes no more than some kB: that all was written says that the command is at work."""
+    process = subprocess.Popen(
+        [*PROGRAM, "evaluate", "-", "-m", "f1"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(b"score,truth\n" + b"0.5,1\n" * 100_000)
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    process.stdin.close()
+    with process.stderr:
+        said = process.stderr.read().decode()
+    assert (process.wait(), said) == (130, "mlm: interrupted.\n")
+
+
+KILLED = """
+import os, signal, sys
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
+from mlm_command import main
+main(sys.argv[1:])
+"""
+WRITING = [
+    "evaluate log.parquet -m f1 -o written",
+    "state log.parquet -m f1 -o written",
+    "report log.parquet -m accuracy -o written",
+]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("line", WRITING, ids=[line.split()[0] for line in WRITING])
+@pytest.mark.parametrize("before", [None, "what was there"])
+def test_who_is_killed_while_writing_leaves_what_was_there(line: str, before: str | None) -> None:
+    """It is killed when all is written, and before the file has its name."""
+    file = Path({"evaluate": "t.csv", "state": "s.parquet", "report": "r.html"}[line.split()[0]])
+    given = line.replace("written", file.name).split()
+    if before is not None:
+        file.write_text(before)
+        given.append("--overwrite")
+    process = subprocess.run([sys.executable, "-c", KILLED, *given], env=ENVIRONMENT, check=False)
+    assert process.returncode == -signal.SIGKILL
+    assert (file.read_text() if file.exists() else None) == before
+    if before is None:
+        again = subprocess.run([*PROGRAM, *given], env=ENVIRONMENT, check=False)
+        assert again.returncode == 0
+
+
+@pytest.mark.proof
+def test_an_update_that_is_killed_goes_on_where_it_was() -> None:
+    Path("logs").mkdir()
+    for day in ("1", "2"):
+        rows = pl.read_parquet("log.parquet").with_columns(day=pl.lit(day))
+        rows.write_parquet(f"logs/{day}.parquet")
+    given = ["update", "logs", "--into", "states", "-m", "f1", "-q", "-o", "files.csv"]
+    process = subprocess.run([sys.executable, "-c", KILLED, *given], env=ENVIRONMENT, check=False)
+    assert process.returncode == -signal.SIGKILL
+    assert not list(Path("states").glob("*.parquet"))
+    assert subprocess.run([*PROGRAM, *given], env=ENVIRONMENT, check=False).returncode == 0
+    assert pl.read_csv("files.csv")["status"].to_list() == ["folded", "folded"]
+
+
+def without_space() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+@pytest.mark.parametrize(
+    "line", ["evaluate log.parquet -m f1 --by sample -o t.csv", "state log.parquet -m f1 -o s.parquet"]
+)
+def test_a_disk_without_space_is_one_line_and_leaves_no_file(line: str) -> None:
+    process = subprocess.run(
+        [*PROGRAM, *line.split()],
+        env=ENVIRONMENT,
+        check=False,
+        capture_output=True,
+        text=True,
+        preexec_fn=without_space,
+    )
+    assert process.returncode == 3
+    assert process.stdout == ""
+    assert process.stderr.startswith(f"mlm: {line.split()[-1]} cannot be written: ")
+    assert process.stderr.count("\n") == 1
+    assert [file.name for file in Path().iterdir()] == ["log.parquet"]
+
+
+COMPLETED: list[tuple[str, Callable[[set[str]], bool]]] = [
+    ("mlm com", lambda found: found == {"compare "}),
+    ("mlm evaluate log.parquet --sl", lambda found: found == {"--slices "}),
+    ("mlm curve log.parquet --kind c", lambda found: found == {"calibration "}),
+    ("mlm evaluate log.parquet -m log_", lambda found: found == {"log_loss "}),
+    ("mlm evaluate lo", lambda found: found == {"log.parquet "}),
+]
+
+
+@pytest.mark.parametrize(("line", "is_right"), COMPLETED, ids=[line for line, _ in COMPLETED])
+def test_a_shell_is_told_what_can_be_typed_next(line: str, is_right: Callable[[set[str]], bool]) -> None:
+    asked = {
+        "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line)),
+        "_ARGCOMPLETE_STDOUT_FILENAME": "found",
+    }  # fmt: skip
+    subprocess.run(PROGRAM, env={**ENVIRONMENT, **asked}, check=True, capture_output=True)
+    assert is_right(set(Path("found").read_text().split("\n")))

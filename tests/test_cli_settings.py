@@ -100,7 +100,9 @@ import polars_mlmetrics as mlm
 table = mlm.gate(
     mlm.evaluate(
         mlm.dedupe(
-            mlm.scan("log.parquet").rename({"score": "p"}).cast({"p": pl.Float64}),
+            mlm.scan("log.parquet").rename({"score": "p"}, strict=False).cast(
+                {"p": pl.Float64},
+            ),
             keep="last",
             by="model",
         ),

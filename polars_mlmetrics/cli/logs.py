@@ -80,11 +80,8 @@ def _standard_input(paths: Sequence[str], kind: str) -> Node:
 # -- prepared ----------------------------------------------------------------------------------------------------------
 
 
-def prepared(log: Node, settings: Settings, *, may_lack: bool = False) -> Node:
-    """A log whose columns are renamed and cast, and whose copies are left out, as the configuration file says.
-
-    Of the files of a folder only those that have drifted may have the old name of a column.
-    """
+def prepared(log: Node, settings: Settings) -> Node:
+    """A log whose columns are renamed and cast, and whose copies are left out, as the configuration file says."""
     steps = settings.table("prepare")
     for step in ("rename", "cast"):
         if step in steps and not isinstance(steps[step], dict):
@@ -92,7 +89,8 @@ def prepared(log: Node, settings: Settings, *, may_lack: bool = False) -> Node:
     if steps.get("rename"):
         if not all(isinstance(name, str) for name in steps["rename"].values()):
             raise ParameterError("prepare: rename takes names of columns, as in rename = { p = 'score' }.")
-        log = log.method("rename", dict(steps["rename"]), **({"strict": False} if may_lack else {}))
+        # Of the files of a folder only those that have drifted may have the old name.
+        log = log.method("rename", dict(steps["rename"]), strict=False)
     if steps.get("cast"):
         log = log.method("cast", {column: _type(kind) for column, kind in steps["cast"].items()})
     return _without_copies(log, steps["dedupe"], settings) if "dedupe" in steps else log
@@ -103,7 +101,7 @@ def preparation(settings: Settings) -> dict[str, Any]:
     steps = settings.table("prepare")
 
     def body(log: Node) -> Node:
-        return where(prepared(log, settings, may_lack=True), steps.get("where", []))
+        return where(prepared(log, settings), steps.get("where", []))
 
     def first() -> pl.LazyFrame:
         return scan(found_files(settings.get("logs"), instead=REMOTE_LOG)[0].path)

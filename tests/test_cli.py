@@ -1,9 +1,6 @@
 """What the commands of `mlm` print, write and refuse, and their exit codes."""
 
 import json
-import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -305,6 +302,14 @@ def test_a_table_of_many_groups_comes_in_blocks(capsys: pytest.CaptureFixture[st
     assert max(len(line) for block in blocks for line in block.splitlines()) <= 80
 
 
+def test_a_terminal_shows_all_metrics(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    at_a_terminal(monkeypatch)
+    assert run("metrics") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines if not line.startswith(" ")} == {"metric", *mlm.CATALOGUE}
+    assert max(map(len, lines)) <= 80
+
+
 def test_a_terminal_shows_a_part_of_many_rows(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -361,42 +366,6 @@ def test_no_spreadsheet_runs_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("evaluate odd.parquet -m f1 --by model --for-spreadsheet") == 0
     assert capsys.readouterr().out == "model,f1\n'=1+1,0.6\n"
     assert run("evaluate odd.parquet -m f1 --for-spreadsheet -f md") == 2
-
-
-# -- processes ---------------------------------------------------------------------------------------------------------
-
-
-def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-m", "mlm_command", *line.split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(program, env=environment, text=True, check=False, **options)  # type: ignore[call-overload]
-
-
-def test_help_imports_neither_polars_nor_numpy() -> None:
-    code = "import sys; from mlm_command import main; main(['evaluate', '--help']); print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert not {"polars", "numpy", "polars_mlmetrics"} & set(process.stdout.splitlines()[-1].split())
-
-
-def test_standard_input() -> None:
-    given = {"input": "score,truth,day\n0.9,1,mon\n0.2,1,tue\n", "capture_output": True}
-    process = command("evaluate - -m accuracy --where day=mon", **given)
-    assert (process.returncode, process.stdout, process.stderr) == (0, "accuracy\n1.0\n", "")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_and_a_closed_pipe() -> None:
-    with Path("/dev/full").open("w") as full:
-        process = command("metrics", stdout=full, stderr=subprocess.PIPE)
-    assert process.returncode == 3
-    assert process.stderr == "mlm: the output cannot be written: No space left on device.\n"
-    reader, writer = os.pipe()
-    os.close(reader)
-    process = command("--help", stdout=writer, stderr=subprocess.PIPE)
-    os.close(writer)
-    assert process.returncode == 3
-    assert process.stderr == "mlm: the output was closed before all of it was written.\n"
 
 
 def test_a_folder_that_cannot_be_written_to(

@@ -27,6 +27,37 @@ def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     log.write_parquet("log.parquet")
 
 
+def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
+    program = [*PROGRAM, *line.split()]
+    return subprocess.run(program, env=ENVIRONMENT, text=True, check=False, **options)  # type: ignore[call-overload]
+
+
+def test_help_imports_neither_polars_nor_numpy() -> None:
+    code = "import sys; from mlm_command import main; main(['evaluate', '--help']); print(*sys.modules)"
+    process = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert not {"polars", "numpy", "polars_mlmetrics"} & set(process.stdout.splitlines()[-1].split())
+
+
+def test_standard_input() -> None:
+    given = {"input": "score,truth,day\n0.9,1,mon\n0.2,1,tue\n", "capture_output": True}
+    process = command("evaluate - -m accuracy --where day=mon", **given)
+    assert (process.returncode, process.stdout, process.stderr) == (0, "accuracy\n1.0\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_and_a_closed_pipe() -> None:
+    with Path("/dev/full").open("w") as full:
+        process = command("metrics", stdout=full, stderr=subprocess.PIPE)
+    assert process.returncode == 3
+    assert process.stderr == "mlm: the output cannot be written: No space left on device.\n"
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = command("--help", stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert process.returncode == 3
+    assert process.stderr == "mlm: the output was closed before all of it was written.\n"
+
+
 def test_an_interrupt_is_one_line() -> None:
     """A pipe takes no more than some kB: that all was written says that the command is at work."""
     process = subprocess.Popen(

@@ -23,7 +23,7 @@ PACKAGE = Path(mlm.__file__).parent
 ROOT = PACKAGE.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FILES = sorted(PACKAGE.rglob("*.py"))
-NOT_RUN = {"console", "diff", "text", "toml", "yaml"}
+NOT_RUN = {"console", "diff", "sh", "text", "toml", "yaml"}
 # Indented ones too, as in a list; group 1 is the indentation, which is no part of the code.
 BLOCK = re.compile(r"^([ ]*)```([^\n]*)\n(.*?)^\1```[ ]*$", flags=re.MULTILINE | re.DOTALL)
 

@@ -101,13 +101,13 @@ def demo(settings: Settings, command: Command, photos: int = PHOTOS) -> int:
 
 
 def _make(folder: Path, photos: int) -> None:
-    logs = folder / "logs"
+    logs = folder.joinpath("logs")
     logs.mkdir(parents=True)
     for number in range(DAYS):
         write_day(logs, number, photos)
-    (folder / "mlm.toml").write_text(OPTIONS)
+    folder.joinpath("mlm.toml").write_text(OPTIONS)
     lines = [line for _, line in (*STEPS, REPORT)]
-    (folder / "README.md").write_text(README + "".join(f"    {line}\n" for line in lines))
+    folder.joinpath("README.md").write_text(README + "".join(f"    {line}\n" for line in lines))
 
 
 def _has_page() -> bool:
@@ -127,7 +127,7 @@ def _shown(steps: Iterable[tuple[str, str]], command: Command) -> int:
 
 
 def _end(folder: Path) -> str:
-    page = (folder / "report.html").resolve()
+    page = folder.joinpath("report.html").resolve()
     where = f"The page: {page}" if page.exists() else "A page of all this: pip install 'polars-mlmetrics[report]'"
     return f"\n{where}\n\nThe folder is yours to play with: cd {folder}, and see README.md there."
 

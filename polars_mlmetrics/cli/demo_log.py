@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from math import e
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ BAD_NOISE = 2.2
 def write_day(folder: Path, number: int, photos: int) -> Path:
     """Write the file of a day; its name is the day."""
     day = FIRST + timedelta(days=number)
-    file = folder / f"{day.isoformat()}.parquet"
+    file = folder.joinpath(f"{day.isoformat()}.parquet")
     _log_of(day, number, photos).write_parquet(file)
     return file
 
@@ -69,4 +68,5 @@ def _scored(shown: pl.DataFrame, model: str, blur: Any) -> pl.DataFrame:
 
 
 def _probability(log_odds: Any) -> Any:
-    return (1 + e ** (-log_odds)) ** -1
+    half = 0.5 * log_odds
+    return 0.5 + 0.5 * half.tanh()

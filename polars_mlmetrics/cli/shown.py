@@ -65,7 +65,7 @@ class Shown(NamedTuple):
             shown = _of_comparison(shown.table, settings)
         if command == "curve":
             return _of_points(shown.table, settings, is_cut=is_cut)
-        if not is_cut or table.height <= MOST:
+        if command == "metrics" or not is_cut or table.height <= MOST:
             return shown
         return _of_rules(shown.table) if command == "gate" else _cut(shown)
 

@@ -1,5 +1,6 @@
 """`mlm slices`, `mlm curve`, and what commands do with states: each is the call of the library."""
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,19 @@ def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(capsys: pyte
     assert empty == ""
     hidden = found["hidden_by"].count()
     assert footer.endswith(f" slices searched, 1 shown; repeats of these left out: {hidden} (-f csv has them)")
+
+
+def test_slices_as_csv_and_json_have_every_column(capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"slices log.parquet -m brier_score {FEATURES} --where model=new"
+    found = table_of(line)
+    assert run(line) == 0
+    read = pl.read_csv(capsys.readouterr().out.encode())
+    assert read.columns == found.columns
+    assert read["slice"].to_list() == found["slice"].to_list()
+    conditions = [json.loads(f"[{text.replace('; ', ',')}]") for text in read["conditions"]]
+    assert conditions == found["conditions"].to_list()
+    assert run(f"{line} -f json") == 0
+    assert [row["conditions"] for row in json.loads(capsys.readouterr().out)] == found["conditions"].to_list()
 
 
 def test_no_slice_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,8 +135,15 @@ def _parquet(table: pl.DataFrame) -> bytes:
 
 
 def _csv(table: pl.DataFrame) -> str:
-    lists = [name for name, dtype in table.schema.items() if isinstance(dtype, pl.List)]
-    return table.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join("; ") for name in lists).write_csv()
+    lists = {name: dtype.inner for name, dtype in table.schema.items() if isinstance(dtype, pl.List)}
+    return table.with_columns(_joined(name, inner).list.join("; ") for name, inner in lists.items()).write_csv()
+
+
+def _joined(name: str, inner: Any) -> pl.Expr:
+    """A column of lists as one of lists of text."""
+    if isinstance(inner, pl.Struct):
+        return pl.col(name).list.eval(pl.element().struct.json_encode())
+    return pl.col(name).cast(pl.List(pl.String))
 
 
 def _safe(table: pl.DataFrame) -> pl.DataFrame:

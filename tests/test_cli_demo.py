@@ -29,6 +29,7 @@ def as_typed(typed: Sequence[str]) -> int:
     return run(parsed([*typed], as_on_terminal=True))
 
 
+@pytest.mark.proof
 def test_the_demo_shows_commands_with_their_answers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

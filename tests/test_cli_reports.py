@@ -25,6 +25,7 @@ def run(line: str) -> int:
     return main(shlex.split(line))
 
 
+@pytest.mark.proof
 def test_the_comment_links_to_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("report log.parquet -c mlm.toml --title Tuesday -o comment.md page.html") == 0
     assert capsys.readouterr() == ("", "")

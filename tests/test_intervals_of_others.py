@@ -105,3 +105,12 @@ def test_a_range_has_ends_where_a_share_is_made_of_it() -> None:
     shares = {name for name, kind in kinds.items() if kind == "kg_wilson"}
     bounded = {name for name, metric in mlm.CATALOGUE.items() if all(map(isfinite, metric.range))}
     assert shares == bounded - {"calibration_error", "brier_reliability", "brier_resolution"}  # which are biased
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_an_interval_does_not_leave_the_range_by_rounding(share: int) -> None:
+    """Of a share of 0 or 1, for any number of samples."""
+    rows = [(n, sample) for n in range(2, 80) for sample in range(n)]
+    log = pl.DataFrame(rows, schema=["n", "sample"], orient="row").with_columns(truth=1, score=pl.lit(float(share)))
+    table = mlm.evaluate(log, mlm.recall(), by="n", ci=0.95)
+    assert table.select(pl.col("recall_low", "recall_high").is_between(0, 1).all()).row(0) == (True, True)

@@ -103,10 +103,10 @@ def units_in(occupied: pl.Expr, buckets: int) -> pl.Expr:
 
 
 def wilson(share: pl.Expr, units: pl.Expr, z: float) -> tuple[pl.Expr, pl.Expr]:
-    """The ends of Wilson's interval for a share of so many units."""
+    """The ends of Wilson's interval for a share of so many units; of a share of 0, rounding would put one below 0."""
     center = (share + z**2 / (2 * units)) / (1 + z**2 / units)
     half = z / (1 + z**2 / units) * (share * (1 - share) / units + z**2 / (4 * units**2)).sqrt()
-    return center - half, center + half
+    return (center - half).clip(0, 1), (center + half).clip(0, 1)
 
 
 def p_value(t: pl.Expr, df: pl.Expr, most: int) -> pl.Expr:

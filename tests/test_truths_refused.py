@@ -91,7 +91,10 @@ def test_a_parameter_it_cannot_take_is_refused(bad: Callable[[], object], messag
         (
             RETURNED,
             TRUTHS.with_columns(truth=pl.lit("yes")),
-            "truth is String: it must be Boolean or a number. Cast or map 'truth' first.",
+            (
+                "truth is String: it must be Boolean or a number. Cast or map 'truth' first. "
+                "pl.col('truth') == '...' says which text is true."
+            ),
         ),
         (
             RETURNED,

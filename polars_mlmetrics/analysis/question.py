@@ -94,7 +94,8 @@ def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
         lacking = next(column for column in sample if column not in schema)
         raise ColumnError(
             f"intervals need samples, and there is no sample column {lacking!r}: pass sample=, or cluster= for the "
-            "column that says which rows depend on one another."
+            "column that says which rows depend on one another. If each row is a sample of its own, add a column: "
+            ".with_row_index('sample')."
         )
     return buckets
 

@@ -160,9 +160,10 @@ def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: b
     check_columns(expression.meta.root_names(), schema, what=f"{role} column")
     dtype = pl.LazyFrame(schema=schema).select(expression.alias(role)).collect_schema()[role]
     if not (any_type or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
-        raise ColumnError(
-            f"{role} is {dtype}: it must be Boolean or a number. Cast or map {name_or_text(expression)!r} first."
-        )
+        name = name_or_text(expression)
+        is_text = role == "truth" and dtype == pl.String
+        asked = f" pl.col({name!r}) == '...' says which text is true." if is_text else ""
+        raise ColumnError(f"{role} is {dtype}: it must be Boolean or a number. Cast or map {name!r} first.{asked}")
     return dtype
 
 

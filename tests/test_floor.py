@@ -1,17 +1,13 @@
 """That the laws hold with the oldest versions that `pyproject.toml` allows, in an environment of their own."""
 
-import json
-import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
-ROOT = Path(__file__).parents[1]
+from tests.environments import ROOT, dependencies, empty_environment, pip, run
+
 # What is pinned for the newest versions, and may have no release for the oldest.
 UNPINNED = {"numpy", "polars", "polars-runtime-32", "scipy"}
 TOOLS = ["hypothesis", "pytest", "scikit-learn"]
@@ -23,41 +19,20 @@ FILES = [
 EVERY = 5  # cases of a test; no divisor of how laws are numbered, so that engines, readings and averages take turns
 
 
-def run(*command: str | Path) -> str:
-    """What a command prints; where it fails, the test does, and shows it."""
-    done = subprocess.run([*map(str, command)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.args}\n{done.stdout[-20_000:]}\n{done.stderr[-5_000:]}"
-    return done.stdout
-
-
-def oldest(requirement: Requirement) -> str:
-    """The oldest version that is allowed and has a wheel for this Python."""
-    index = run(sys.executable, "-m", "pip", "index", "versions", requirement.name, "--only-binary=:all:", "--json")
-    (version, *_) = sorted(requirement.specifier.filter(json.loads(index)["versions"]), key=Version)
-    return f"{requirement.name}=={version}"
-
-
-def floors() -> list[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [oldest(Requirement(text)) for text in project["dependencies"]]
-
-
 def environment(folder: Path, versions: list[str]) -> Path:
     """The Python of a new environment with these versions, and with tools as `constraints.txt` pins them."""
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     kept = [pin for pin in pins if canonicalize_name(pin.partition("==")[0]) not in UNPINNED]
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(kept), encoding="utf-8")
-    python = folder / "venv" / "bin" / "python"
-    run(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
-    pip = [sys.executable, "-m", "pip", "--python", python]
-    run(*pip, "install", "-qq", "--only-binary=:all:", "-c", constraints, *versions, *TOOLS)
+    python = empty_environment(folder / "venv")
+    pip(python, "install", "-qq", "--only-binary=:all:", "-c", constraints, *versions, *TOOLS)
     return python
 
 
 @pytest.mark.proof
 def test_laws_hold_with_the_oldest_versions(tmp_path: Path) -> None:
-    versions = floors()
+    versions = dependencies(sys.executable, 0)
     assert [version.partition("==")[0] for version in versions] == ["numpy", "polars"]
     python = environment(tmp_path, versions)
     assert run(python, "-c", "import numpy, polars; print(numpy.__version__, polars.__version__)").split() == [

@@ -7,13 +7,12 @@ import inspect
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.declaration import Declaration
-from polars_mlmetrics.formula.parameters import check_parameter
+from polars_mlmetrics.formula.description import BEST_SAYS, GRAIN_SAYS, INTERVAL_SAYS, required
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 
@@ -46,22 +45,6 @@ prices = pl.DataFrame({"score": [3.0, 5.0, 2.5, 7.0, 4.0], "truth": [2.5, 5.0, 4
 names = pl.DataFrame({"sample": [1, 1, 2, 2], "score": ["x", "y", "x", "z"], "truth": ["x", "z", "x", "z"]})
 """
 
-# What a required parameter is in the examples: the first of these that its annotation admits.
-PROPOSED = [2, 0.25, 1.5]
-GRAIN_SAYS = {
-    None: "takes averages",
-    "group": "of the whole group",
-    "label": "of a label; then the mean of the labels",
-    "sample": "of a sample; then the mean of the samples",
-}
-INTERVAL_SAYS = {
-    "kg_wilson": "kg_wilson, within the range",
-    "t": "t, symmetric",
-    "biased": "t, symmetric; the value is not right on average, and so is the interval",
-    "total": "none: a sum over rows",
-    "extreme": "none: one row decides the value",
-}
-
 
 def page() -> str:
     """The text of the page."""
@@ -89,7 +72,7 @@ def summary() -> Iterator[str]:
     yield "| metric | values | best | null when | returned labels only |"
     yield "|---|---|---|---|---|"
     for name, declaration in mlm.CATALOGUE.items():
-        cells = values(declaration), best(declaration), declaration.null_when, RETURNED[not declaration.needs_negatives]
+        cells = declaration.values, best(declaration), declaration.null_when, RETURNED[not declaration.needs_negatives]
         yield f"| [{name}](#{name}) | {' | '.join(cells)} |"
     yield ""
 
@@ -117,9 +100,9 @@ def entry(declaration: Declaration) -> Iterator[str]:
     yield ""
     yield f"`{call(declaration.name)}`"
     yield ""
-    yield inspect.getdoc(getattr(mlm, declaration.name))
+    yield declaration.says
     yield ""
-    yield f"* Values: {values(declaration)}; {BEST_SAYS[declaration.best]}."
+    yield f"* Values: {declaration.values}; {BEST_SAYS[declaration.best]}."
     yield f"* Null when: {declaration.null_when}."
     yield f"* Unit: {GRAIN_SAYS[declaration.grain]}."
     yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
@@ -133,18 +116,6 @@ def entry(declaration: Declaration) -> Iterator[str]:
 
 
 RETURNED = {True: "yes", False: ""}
-BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
-
-
-def values(declaration: Declaration) -> str:
-    low, high = declaration.range
-    return f"{shown(low)} to {shown(high)}"
-
-
-def shown(end: float) -> str:
-    if math.isinf(end):
-        return "∞" if end > 0 else "-∞"
-    return f"{end:g}"
 
 
 def best(declaration: Declaration) -> str:
@@ -186,23 +157,6 @@ def log_of(declaration: Declaration) -> tuple[str, str]:
     of_films = LOG_NAMES["films"].select(metric).item()
     is_broken = of_films is not None and math.isnan(of_films)  # by samples of several true labels
     return ("photos" if is_broken else "films"), ""
-
-
-def required(declaration: Declaration) -> dict[str, Any]:
-    """The parameters that an example must give, with values."""
-    parameters = inspect.signature(declaration).parameters
-    names = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
-    return {name: proposed(declaration, name) for name in names}
-
-
-def proposed(declaration: Declaration, name: str) -> Any:
-    """A value that the annotation of a parameter admits."""
-    annotation = declaration.annotations[name]
-    for value in PROPOSED:
-        with suppress(mlm.ParameterError):
-            check_parameter(declaration.name, name, value, annotation)
-            return value
-    raise ValueError(f"{declaration.name}: no value of {PROPOSED} is one of {name}.")
 
 
 LOG_NAMES: dict[str, Any] = {}

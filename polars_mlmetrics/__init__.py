@@ -114,3 +114,8 @@ __all__ = [
     "write_state",
 ]
 __all__ += list(CATALOGUE)
+
+
+def __dir__() -> list[str]:
+    """The public names alone, for `dir` and the tab key."""
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__", "__version__"]

@@ -1,8 +1,14 @@
 """The errors of the package. A message says what was given, what is known, what to do."""
 
+import inspect
 import re
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 INTERNAL = "__mlm_"
 """The prefix of columns that plans add."""
@@ -34,6 +40,29 @@ class TableError(MetricError):
 
 class NameCollisionError(MetricError):
     """Two different things would have one name."""
+
+
+def at_callers_line(function: Verb) -> Verb:
+    """A function whose errors are raised where it is called: the lines of the library say nothing to who called it."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # pytest leaves out this line too
+        try:
+            return function(*args, **kwargs)
+        except MetricError as error:
+            raise error.with_traceback(None) from error.__cause__
+
+    return cast(Verb, call)
+
+
+def warn_at_callers_line(message: str) -> None:
+    """A warning of the first line that is not the library's."""
+    package = __name__.partition(".")[0]
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 URL = r"([A-Za-z][A-Za-z0-9+.-]+:/{1,3})([^/?#\s'\"]*@)?([^?#\s'\"]*)([?#][^\s'\"]*)?"

@@ -69,7 +69,7 @@ def _method(declaration: Declaration) -> Callable[..., Metric]:
     method.__qualname__ = f"{ExprNamespace.__qualname__}.{declaration.name}"
     method.__doc__ = declaration.__doc__
     method.__signature__ = declaration.__signature__.replace(  # type: ignore[attr-defined]
-        parameters=[own, *declaration.__signature__.parameters.values(), *roles]
+        parameters=[own, *declaration.shown_parameters, *roles]
     )
     return method
 
@@ -81,6 +81,7 @@ for _declaration in CATALOGUE.values():
 def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # as of `at_callers_line`
         return function(self._frame, *args, **kwargs)
 
     signature = inspect.signature(function)

@@ -200,7 +200,7 @@ ROW = {
 
 
 def parameters(name: str) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(getattr(mlm, name)).parameters
+    return inspect.signature(mlm.CATALOGUE[name]).parameters
 
 
 def required(name: str) -> set[str]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.adapters.columns import distinct
 from polars_mlmetrics.data.frames import is_number, is_text
-from polars_mlmetrics.errors import ParameterError, unknown
+from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
+@at_callers_line
 def from_arrays(
     *,
     score: ArrayLike,

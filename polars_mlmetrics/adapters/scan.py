@@ -20,7 +20,7 @@ from polars_mlmetrics.data.files import Found, Source, found_files
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
 from polars_mlmetrics.data.stores import FoundThere, Place, Provider, Store, files_of_store, is_there
-from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, unknown
+from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown
 
 INSTEAD = "Use Polars to read it: pl.scan_parquet(url).mlm.evaluate(...). Every function takes a LazyFrame."
 OF_FILES = "format=, hive=, schema=, missing=, version=, storage_options= and credential_provider="
@@ -39,6 +39,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
+@at_callers_line
 def scan(
     source: Source | pl.LazyFrame | pl.DataFrame | ArrowStream,
     *,

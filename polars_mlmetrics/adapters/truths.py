@@ -14,7 +14,14 @@ from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Names, schema_of
 from polars_mlmetrics.data.returned import LISTED, check_n_labels
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
-from polars_mlmetrics.errors import ColumnError, MetricError, NameCollisionError, ParameterError, shown_value
+from polars_mlmetrics.errors import (
+    ColumnError,
+    MetricError,
+    NameCollisionError,
+    ParameterError,
+    at_callers_line,
+    shown_value,
+)
 
 Frame = pl.DataFrame | pl.LazyFrame
 Known = str | pl.Expr | Frame
@@ -68,6 +75,7 @@ def with_truths(
 ) -> pl.DataFrame | pl.LazyFrame: ...
 
 
+@at_callers_line
 def with_truths(
     returned: Frame,
     truths: Frame,

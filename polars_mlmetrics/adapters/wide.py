@@ -14,13 +14,14 @@ from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one,
 from polars_mlmetrics.adapters.lists import Lists
 from polars_mlmetrics.adapters.patterns import check_left, paired
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, is_text, schema_of
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line
 
 SAID, TRUE, CLASS = (f"{INTERNAL}{name}" for name in ("said", "true", "class"))
 
 # -- a column for each label -------------------------------------------------------------------------------------------
 
 
+@at_callers_line
 def from_wide(
     frame: AnyFrame,
     score: str = "score_{label}",
@@ -93,6 +94,7 @@ def from_wide(
 # -- lists -------------------------------------------------------------------------------------------------------------
 
 
+@at_callers_line
 def from_lists(
     frame: AnyFrame,
     score: str = "score",
@@ -193,6 +195,7 @@ def from_lists(
 # -- predicted classes -------------------------------------------------------------------------------------------------
 
 
+@at_callers_line
 def from_predictions(
     frame: AnyFrame,
     score: str = "score",

@@ -15,7 +15,7 @@ from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.engine.thinning import Thinning
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
 from polars_mlmetrics.formula.curve import Curve
 from polars_mlmetrics.formula.declaration import CATALOGUE
@@ -31,6 +31,7 @@ ALL_POINTS = 2**53
 ALL = f"{INTERNAL}all"
 
 
+@at_callers_line
 def best_threshold(
     frame: AnyFrame,
     metric: Metric,

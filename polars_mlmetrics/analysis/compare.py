@@ -14,10 +14,11 @@ from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.state import is_state
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.query.query import Key, Keys, listed
 
 
+@at_callers_line
 def compare(
     frame: AnyFrame,
     *metrics: pl.Expr | Sequence[pl.Expr],

@@ -21,7 +21,14 @@ from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows
-from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, TableError
+from polars_mlmetrics.errors import (
+    INTERNAL,
+    ColumnError,
+    NameCollisionError,
+    ParameterError,
+    TableError,
+    at_callers_line,
+)
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
@@ -70,6 +77,7 @@ CELLS = {
 SEVERAL = "confusion of classes needs one true class per sample. Otherwise pass threshold=, e.g. 0.5"
 
 
+@at_callers_line
 def confusion(
     frame: AnyFrame,
     by: Keys | None = None,

@@ -16,7 +16,7 @@ from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents, is_state
-from polars_mlmetrics.errors import ParameterError, StateError, unknown
+from polars_mlmetrics.errors import ParameterError, StateError, at_callers_line, unknown
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
 from polars_mlmetrics.query.groupings import stacked
@@ -29,6 +29,7 @@ WITH_INTERVALS = ("threshold", "calibration")
 Points = Annotated[int, Above(2)]
 
 
+@at_callers_line
 def curve(
     frame: AnyFrame,
     kind: Kind,

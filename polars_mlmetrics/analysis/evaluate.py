@@ -19,7 +19,7 @@ from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
-from polars_mlmetrics.errors import MetricError, ParameterError
+from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.signature import signature_of
@@ -32,6 +32,7 @@ from polars_mlmetrics.query.results import Result, names_of, of_plain, table_of
 from polars_mlmetrics.query.source import passes_of, slices_of, source_of
 
 
+@at_callers_line
 def evaluate(
     frame: AnyFrame,
     *metrics: pl.Expr | Sequence[pl.Expr],

@@ -31,7 +31,7 @@ from polars_mlmetrics.analysis.question import check_no_roles, of_state
 from polars_mlmetrics.analysis.searched import groups_of, read_log, read_state, without_small
 from polars_mlmetrics.data.frames import Frame, Names, check_frame
 from polars_mlmetrics.engine.state import is_state
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
@@ -84,6 +84,7 @@ class OtherRoles(TypedDict, total=False):
     weight: str | pl.Expr
 
 
+@at_callers_line
 def find_slices(
     frame: Frame,
     metric: Metric,

@@ -11,10 +11,11 @@ from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.analysis.question import of_state
 from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys
 
 
+@at_callers_line
 def finish(
     frame: AnyFrame,
     *metrics: pl.Expr | Sequence[pl.Expr],

@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.interval import NOISE
 from polars_mlmetrics.analysis.worst import check_ranked
 from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed, rows_of
@@ -24,6 +24,7 @@ SIZE = f"{INTERNAL}size"
 """How far a value has changed."""
 
 
+@at_callers_line
 def flips(
     frame: AnyFrame,
     metric: Metric,

@@ -17,7 +17,7 @@ from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
-from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
@@ -52,6 +52,7 @@ VALUE, HAS, SLICE, OTHER, TEXT, DIFFERENCE, SIZE, TELLS, OF_ALL, SIZE_OF_ALL, ER
 )  # fmt: skip
 
 
+@at_callers_line
 def gap(
     frame: AnyFrame,
     metric: Metric,

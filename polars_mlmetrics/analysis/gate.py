@@ -13,7 +13,14 @@ from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_te
 from polars_mlmetrics.data.door import check_columns, check_key_types
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import Frame, schema_of
-from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError, TableError
+from polars_mlmetrics.errors import (
+    INTERNAL,
+    ColumnError,
+    NameCollisionError,
+    ParameterError,
+    TableError,
+    at_callers_line,
+)
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.account import first_that_holds
 
@@ -26,6 +33,7 @@ ROW = f"{INTERNAL}row"
 """A key that all rows share, for tables that have no other."""
 
 
+@at_callers_line
 def gate(
     table: Frame,
     rules: Mapping[str, pl.Expr | Warn],

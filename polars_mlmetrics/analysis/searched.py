@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,7 +26,7 @@ from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import ParameterError, StateError
+from polars_mlmetrics.errors import ParameterError, StateError, warn_at_callers_line
 from polars_mlmetrics.formula.arithmetic import whole_times
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.query import Query
@@ -148,4 +147,4 @@ def _features(schema: Mapping[str, Any], counted: Mapping[str, pl.DataFrame], to
 
 def _warn(names: Sequence[str], what: str) -> None:
     if names:
-        warnings.warn(f"these features {what}: {', '.join(names)}.", UserWarning, stacklevel=5)
+        warn_at_callers_line(f"these features {what}: {', '.join(names)}.")

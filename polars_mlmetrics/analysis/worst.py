@@ -12,7 +12,7 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names
 from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Keys, Query, check_is_metric, check_names, rows_of
@@ -24,6 +24,7 @@ FLAG, SELECTED = "ci_flag", "selected"
 """What is to be known of the intervals of units that were chosen by their values."""
 
 
+@at_callers_line
 def worst(
     frame: AnyFrame,
     metric: Metric,

@@ -14,7 +14,7 @@ from polars_mlmetrics.checks.table import LogTable
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.data.spelled import NUMBER, Spelled
-from polars_mlmetrics.errors import ParameterError, TableError, unknown
+from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, columns_of, not_a_metric, rows_of
@@ -57,6 +57,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 """The table that `check` gives."""
 
 
+@at_callers_line
 def check(
     frame: Frame,
     by: Keys | None = None,
@@ -163,6 +164,7 @@ def check(
     return raise_for(table, "error") if strict else table
 
 
+@at_callers_line
 def raise_for(found: pl.DataFrame, severity: Literal["error", "warning", "fail", "warn"] = "error") -> pl.DataFrame:
     """Raise a `TableError` if `check` found a problem of this severity or worse; else return its table.
 

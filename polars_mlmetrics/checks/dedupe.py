@@ -12,7 +12,7 @@ from polars_mlmetrics.checks.table import in_words
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, Table, check_free, checked_roles
-from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, unknown
+from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, at_callers_line, unknown
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, rows_of
 
 Keep = Literal["first", "last", "error"]
@@ -20,6 +20,7 @@ Keep = Literal["first", "last", "error"]
 INDEX, ALONE = f"{INTERNAL}index", f"{INTERNAL}alone"
 
 
+@at_callers_line
 def dedupe(
     frame: AnyFrame,
     keep: Keep = "error",

@@ -14,7 +14,7 @@ from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.folds import fold
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.query.query import KeyReader, Keys, rows_of
 
@@ -30,6 +30,7 @@ Line = tuple[str, str, float | None, float | None]
 """What is counted, where, how much it is, and its share."""
 
 
+@at_callers_line
 def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.DataFrame:
     """Show what a table holds: its sizes, the rows per sample, its nulls, the distribution of its scores, its groups.
 

@@ -24,7 +24,19 @@ Interval = Literal["kg_wilson", "t", "biased", "total", "extreme"]
 """What kind of interval a metric has. "kg_wilson" keeps within a finite range; "t" is symmetric. "biased" is "t" of a
 metric that is not right on average. "total" (a sum over rows) and "extreme" (one row decides) have none."""
 
-CATALOGUE: dict[str, Declaration] = {}
+
+class Catalogue(dict[str, "Declaration"]):
+    """Metrics by their names; printed, a table of them."""
+
+    def __repr__(self) -> str:
+        head = ("metric", "values", "best", "what it is")
+        rows = [head, *((name, known.values, known.best or "", known.first_sentence) for name, known in self.items())]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = ["  ".join([*map(str.ljust, row, widths), row[3]]).rstrip() for row in rows]
+        return "\n".join(lines)
+
+
+CATALOGUE: Catalogue = Catalogue()
 """Every declared metric by its name."""
 
 
@@ -50,6 +62,23 @@ class Declaration:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.formula.__doc__)
+
+    @property
+    def values(self) -> str:
+        """Between which ends its values lie."""
+        low, high = map(_shown, self.range)
+        return f"{low} to {high}"
+
+    @property
+    def says(self) -> str:
+        """What its author says of it."""
+        return inspect.cleandoc(self.formula.__doc__ or "")
+
+    @property
+    def first_sentence(self) -> str:
+        """The first sentence of it."""
+        text = " ".join(self.says.partition("\n\n")[0].split())
+        return text.partition(". ")[0].removesuffix(".")
 
     @cached_property
     def name(self) -> str:
@@ -78,7 +107,7 @@ class Declaration:
     @cached_property
     def is_from_elsewhere(self) -> bool:
         """Whether it is declared outside the package."""
-        return self.formula.__module__.partition(".")[0] != PACKAGE
+        return (self.formula.__module__ or "").partition(".")[0] != PACKAGE  # None where `exec` made the formula
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
@@ -95,6 +124,11 @@ class Declaration:
         keyword = inspect.Parameter.KEYWORD_ONLY
         own += [inspect.Parameter(name, keyword, default=value) for name, value in added.items()]
         return inspect.Signature(own)
+
+    @property
+    def shown_parameters(self) -> list[inspect.Parameter]:
+        """Its parameters without annotations, which `help` would spell out: type checkers read those of the formula."""
+        return [each.replace(annotation=each.empty) for each in self.__signature__.parameters.values()]
 
     @cached_property
     def annotations(self) -> dict[str, Any]:
@@ -116,6 +150,12 @@ class Declaration:
 
     def __reduce__(self) -> Any:
         return declared, (self.formula.__module__, self.name)
+
+
+def _shown(end: float) -> str:
+    if math.isinf(end):
+        return "∞" if end > 0 else "-∞"
+    return f"{end:g}"
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
@@ -12,6 +13,7 @@ from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, unknown
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Interval
+from polars_mlmetrics.formula.description import described
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameters, thresholds_in
@@ -70,14 +72,20 @@ def metric(
         def factory(*args: P.args, **kwargs: P.kwargs) -> Metric:
             return make(declaration, args, kwargs)
 
-        factory.__signature__ = declaration.__signature__.replace(return_annotation=Metric)  # type: ignore[attr-defined]
+        factory.__doc__ = declaration.__doc__
+        shown = inspect.Signature(declaration.shown_parameters, return_annotation=Metric)
+        factory.__signature__ = shown  # type: ignore[attr-defined]
         return factory
 
     return declare
 
 
 class Factory(Declaration):
-    """A declaration that makes metrics."""
+    """A declaration that makes metrics, and is described by all that it says."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "__doc__", described(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Metric:
         return make(self, args, kwargs)

@@ -118,14 +118,18 @@ def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> Non
     if not any(_fits(value, member) for member in members):
         near = get_close_matches(str(value), [str(choice) for member in members for choice in _choices(member)], n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        allowed = " or ".join(map(_described, members))
-        raise ParameterError(f"{metric}: {name} must be {allowed}, not {value!r}.{hint}")
+        raise ParameterError(f"{metric}: {name} must be {admitted(annotation)}, not {value!r}.{hint}")
     if isinstance(value, pl.Expr) and not is_row_wise(value):
         raise ParameterError(f"{metric}: {name} must be computed row by row, and {value} is not.")
     if isinstance(value, Mapping):
         if not (value and all(map(_is_number, value.values()))):
             raise ParameterError(f"{metric}: {name} takes {{label: number}}, not {dict(value)!r}.")
         _check_of_one_kind(metric, value)
+
+
+def admitted(annotation: Any) -> str:
+    """What an annotation admits, in words."""
+    return " or ".join(map(_described, _members(annotation)))
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.libraries import altair
 from polars_mlmetrics.reporting.looks import LIGHT, MOST_SERIES
@@ -35,6 +35,7 @@ MOST_NAMES = 100
 NAME = "name"
 
 
+@at_callers_line
 def plot(frame: Frame) -> Any:
     """Show the table that a verb gave as a chart: its columns say of what.
 

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.query.query import Key, Keys
 from polars_mlmetrics.reporting.answers import answered, candidate_of
@@ -85,6 +85,7 @@ class Report:
         return f"Report of {visible(self._told.candidate)}: .save('report.html') writes it."
 
 
+@at_callers_line
 def report(
     frame: Frame,
     metrics: Metric | Sequence[Metric] | None = None,

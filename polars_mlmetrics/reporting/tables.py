@@ -8,7 +8,7 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.looks import LIGHT
 from polars_mlmetrics.reporting.wording import NONE, as_shown, number, signed
@@ -18,6 +18,7 @@ VERDICTS = {"better": LIGHT.better, "worse": LIGHT.worse}
 SIGNED = ("difference", "gap")
 
 
+@at_callers_line
 def table(frame: Frame) -> Any:
     """Show the table that a verb gave as one for a notebook: rounded, aligned, its verdicts coloured.
 

@@ -19,7 +19,7 @@ from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.data.stores import Address, Place, Provider, Store, files_of_store, is_of_store, is_there
 from polars_mlmetrics.engine import state_format_1
 from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, said_in, text_in
-from polars_mlmetrics.errors import FileError, StateError
+from polars_mlmetrics.errors import FileError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources
 from polars_mlmetrics.states.writing import check_writable, write_whole
@@ -100,6 +100,7 @@ class StateFile:
         return cls(path, digest, metadata, scan.collect_schema(), sources)
 
 
+@at_callers_line
 def write_state(
     frame: Frame,
     path: str | os.PathLike[str],
@@ -188,6 +189,7 @@ def _digest(data: bytes, at: int) -> str:
     return DIGEST.decode() + digest.hexdigest()
 
 
+@at_callers_line
 def scan_states(
     source: Source,
     *,

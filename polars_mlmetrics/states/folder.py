@@ -19,7 +19,15 @@ from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.state import Contents, check_once
-from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, shown_type
+from polars_mlmetrics.errors import (
+    ColumnError,
+    FileError,
+    MetricError,
+    ParameterError,
+    StateError,
+    at_callers_line,
+    shown_type,
+)
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.states.alike import check_alike
 from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, store
@@ -34,6 +42,7 @@ Gone = Literal["keep", "drop", "raise"]
 Prepare = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 
+@at_callers_line
 def update_states(
     source: Source,
     folder: str | os.PathLike[str],

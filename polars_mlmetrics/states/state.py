@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state import RESERVED, SOURCE, Contents, check_once, described
 from polars_mlmetrics.engine.state_table import StateTable
-from polars_mlmetrics.errors import NameCollisionError, StateError
+from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.query.account import ask_counts
 from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.query.pairs import count_of_samples, rows_of_pairs
@@ -29,6 +29,7 @@ OPTIONS = ("by", "buckets", "cluster", "between", "passes", "memory", "progress"
 """What `state` takes beside the roles."""
 
 
+@at_callers_line
 def state(
     frame: AnyFrame,
     *metrics: pl.Expr | Sequence[pl.Expr],
@@ -234,6 +235,7 @@ def _check_names(contents: Contents) -> None:
             raise NameCollisionError(f"{name!r} is the name of a statistic: use .alias(...) on the key.")
 
 
+@at_callers_line
 def compact(frame: AnyFrame) -> AnyFrame:
     """Merge the rows of a state that have equal keys: of many days, or of many passes.
 

@@ -1,0 +1,113 @@
+"""What is said of a metric: the docstring that `help` shows, written from its declaration."""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import suppress
+from textwrap import indent, wrap
+from typing import Any
+
+from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.formula.declaration import Declaration
+from polars_mlmetrics.formula.parameters import admitted, check_parameter
+
+WIDTH = 100
+PROPOSED = [2, 0.25, 1.5]
+"""What a required parameter is in an example: the first of these that it admits."""
+
+BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
+GRAIN_SAYS = {
+    None: "takes averages",
+    "group": "of the whole group",
+    "label": "of a label; then the mean of the labels",
+    "sample": "of a sample; then the mean of the samples",
+}
+INTERVAL_SAYS = {
+    "kg_wilson": "kg_wilson, within the range",
+    "t": "t, symmetric",
+    "biased": "t, symmetric; the value is not right on average, and so is the interval",
+    "total": "none: a sum over rows",
+    "extreme": "none: one row decides the value",
+}
+PARAMETER_SAYS = {
+    "threshold": "A row is predicted where its score is greater: a number, {label: number}, a table of labels and "
+    'thresholds, an expression, or "argmax" (the best label of each sample; m tied ones by 1/m each). '
+    "Ties: a score equal to the threshold is not predicted, unless `inclusive=True`.",
+    "inclusive": "Whether a score that is equal to the threshold is predicted too.",
+    "average": '"micro": all rows together. "macro", "weighted", "min", "max", {label: weight}: each label by itself, '
+    'then the mean (by support), the lowest, the highest. "samples": each sample by itself, then the mean.',
+    "labels": "The labels that count, as a list. Rows of other labels are left out.",
+    "undefined": "The value of a unit that is undefined (0/0), instead of null.",
+    "logits": "Whether the score is a logit, and its probability 1 / (1 + e^-score).",
+}
+
+
+def described(declaration: Declaration) -> str:
+    """The docstring of a metric: what its author says, its parameters, what is known of it, an example."""
+    parts = [declaration.says, "\n".join(_parameters(declaration)), "\n".join(_facts(declaration))]
+    return "\n\n".join([part for part in parts if part] + ["\n".join(_examples(declaration))])
+
+
+def required(declaration: Declaration) -> dict[str, Any]:
+    """The parameters that must be given, with values for an example."""
+    parameters = declaration.__signature__.parameters
+    names = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
+    return {name: _proposed(declaration, name) for name in names}
+
+
+def example_call(declaration: Declaration) -> str:
+    """How the metric is called, with no more than it needs."""
+    if declaration.is_from_elsewhere:
+        parameters = declaration.__signature__.parameters.items()
+        needed = [f"{name}=..." for name, parameter in parameters if parameter.default is parameter.empty]
+        return f"{declaration.name}({', '.join(needed)})"
+    return f"mlm.{declaration.name}({', '.join(map(repr, required(declaration).values()))})"
+
+
+def _parameters(declaration: Declaration) -> Iterator[str]:
+    yield "Parameters"
+    yield "----------"
+    for name, parameter in declaration.__signature__.parameters.items():
+        is_required = parameter.default is inspect.Parameter.empty
+        yield name
+        yield _indented(f"{_meaning(declaration, name)}{'' if is_required else f' Default: {parameter.default!r}.'}")
+
+
+def _meaning(declaration: Declaration, name: str) -> str:
+    if name in PARAMETER_SAYS:
+        return PARAMETER_SAYS[name]
+    if declaration.is_from_elsewhere:  # its annotations may name what is not there yet
+        return "See above."
+    allowed = admitted(declaration.annotations[name])
+    return f"{allowed[0].upper()}{allowed[1:]}."
+
+
+def _facts(declaration: Declaration) -> Iterator[str]:
+    yield "Notes"
+    yield "-----"
+    yield f"* Values: {declaration.values}; {BEST_SAYS[declaration.best]}."
+    yield f"* Null when: {declaration.null_when}."
+    yield f"* Unit: {GRAIN_SAYS[declaration.grain]}."
+    yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
+
+
+def _examples(declaration: Declaration) -> Iterator[str]:
+    call = example_call(declaration)
+    yield "Examples"
+    yield "--------"
+    yield "`log` is your table. `.on(score=..., truth=...)` names its columns."
+    yield ""
+    yield f'>>> mlm.evaluate(log, {call}, by="model", slices=["country"])  # in a plan'
+    yield f'>>> log.group_by("model").agg({call})  # as an expression'
+
+
+def _proposed(declaration: Declaration, name: str) -> Any:
+    annotation = declaration.annotations[name]
+    for value in PROPOSED:
+        with suppress(ParameterError):
+            check_parameter(declaration.name, name, value, annotation)
+            return value
+    raise ValueError(f"{declaration.name}: no value of {PROPOSED} is one of {name}.")
+
+
+def _indented(text: str) -> str:
+    return indent("\n".join(wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)), "    ")

@@ -1,16 +1,20 @@
 """The documentation is run: every block of code of README and docs, and every example of a docstring.
 
-A `python` block is run. A `pycon` block is a session, and what it prints must be what the page shows. The blocks of a
-page are run in order and share their names. A docstring starts from nothing: its example imports what it needs.
+A `python` block is run, and what it prints must be the `text` block after it. A `pycon` block is a session, and what it
+prints must be what the page shows. The blocks of a page are run in order and share their names. A docstring starts from
+nothing: its example imports what it needs.
 """
 
 import ast
 import doctest
+import io
 import re
 import runpy
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +70,15 @@ def blocks(text: str) -> list[Block]:
 def run_page(text: str, name: str) -> None:
     """Run the blocks of a page, in order, in one namespace."""
     names: dict[str, Any] = {}
-    for block in blocks(text):
+    for block, after in pairwise([*blocks(text), None]):
+        assert block is not None
         if block.language == "python":
             assert ">>>" not in block.code, f"{name}, line {block.line}: a session is a `pycon` block"
             # The line feeds give the code the line numbers of its page, which an error then names.
-            exec(compile("\n" * block.line + block.code, name, "exec"), names)
+            with redirect_stdout(io.StringIO()) as printed:
+                exec(compile("\n" * block.line + block.code, name, "exec"), names)
+            shown = after.code if after is not None and after.language == "text" else ""
+            assert printed.getvalue() in ("", shown), f"{name}, line {block.line} prints:\n{printed.getvalue()}"
         elif block.language == "pycon":
             run_session(block.code, name, block.line, names)
         else:
@@ -93,13 +101,18 @@ def test_a_page_shows_what_comes_out(page: Path) -> None:
 
 
 def test_there_is_something_to_run() -> None:
-    for page in (ROOT / "README.md", ROOT / "docs" / "table.md"):
-        assert {"python", "pycon"} <= {block.language for block in blocks(page.read_text())}
+    for page, languages in {"README.md": {"python", "text"}, "docs/table.md": {"python", "pycon"}}.items():
+        assert languages <= {block.language for block in blocks((ROOT / page).read_text())}
 
 
 GOOD = """
 ```python
 one = 1
+print("one")
+```
+
+```text
+one
 ```
 
 1. in a list
@@ -127,6 +140,8 @@ def test_blocks_share_their_names() -> None:
         ("    2\n", "    3\n", "Expected:"),
         ("1.0\n", "1.5\n", "Expected:"),
         ("1.0\n", "", "Expected nothing"),
+        ("\none\n", "\nuno\n", "prints:"),
+        ("```text", "```toml", "prints:"),
         ("one = 1", "one = 1 / 0", "division by zero"),
         ("one = 1", "uno = 1", "'one' is not defined"),
         ("```python", "```pycon", "without >>>"),
@@ -219,9 +234,15 @@ def test_the_page_of_metrics_is_what_the_catalogue_gives() -> None:
 
 
 def named_pages() -> set[str]:
-    """The pages that the navigation of the site names."""
+    """The pages that the navigation of the site names, in its groups."""
     nav = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
-    return {file for entry in nav for file in entry.values()}
+    entries = [
+        inner
+        for entry in nav
+        for (page,) in [entry.values()]
+        for inner in (page if isinstance(page, list) else [entry])
+    ]
+    return {file for entry in entries for file in entry.values()}
 
 
 def listed_tests() -> set[str]:

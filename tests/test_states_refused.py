@@ -219,6 +219,7 @@ def test_a_weight_that_the_state_does_not_know_is_an_error() -> None:
         mlm.finish(HELD, F1.on(weight="w"))
 
 
+PLAIN = "this is not a state, but a plain one: make a state of it with `as_state`."
 NO_STATE_AT_ALL = "this is not a state: it lacks the column 'state'. Make it with `state`."
 
 LOST = "this state lacks its column {!r}: you can filter the rows of a state, but keep all columns."
@@ -226,7 +227,7 @@ LOST = "this state lacks its column {!r}: you can filter the rows of a state, bu
 NO_STATES: list[tuple[pl.DataFrame, str]] = [
     (SMALL, NO_STATE_AT_ALL),
     (HELD.drop("state"), NO_STATE_AT_ALL),
-    (HELD.with_columns(pl.col("state").cast(pl.String)), NO_STATE_AT_ALL),
+    (HELD.with_columns(pl.col("state").cast(pl.String)), PLAIN),
     (HELD.with_columns(pl.lit("a", dtype=pl.Enum(["a", "b"])).alias("state")), NO_STATE_AT_ALL),
     *((HELD.drop(name), LOST.format(name)) for name in HELD.columns if name != "state"),
     (HELD.rename({"model": "m"}), LOST.format("model")),

@@ -23,7 +23,10 @@ def is_delta(source: Any, store: Store) -> bool:
         address = Address.of(source)
         log = Address(address.bucket, f"{address.key.rstrip('/')}/_delta_log".lstrip("/"))
         return not address.has_magic and bool(store.sizes_below(log, most=1))
-    return isinstance(source, str | Path) and Path(source).joinpath("_delta_log").is_dir()
+    try:
+        return isinstance(source, str | Path) and Path(source).joinpath("_delta_log").is_dir()
+    except OSError:  # it may not be entered, and is refused where it is read
+        return False
 
 
 def scan_delta(source: Any, version: Version | None, store: Store) -> pl.LazyFrame:

@@ -176,7 +176,7 @@ def brier_resolution(
     bin_of, rows, _, truth = _bins_of(u, bins, logits=logits)
     n, positives = u.runs(bin_of, rows, truth, cells=bins)
     # The mean of the squares less the square of the mean: a sum that reads another one is not native in an aggregation.
-    of_bins = ratio(ratio(positives * positives, n).sum(), n.sum())
+    of_bins = ratio((ratio(positives, n) * positives).sum(), n.sum())
     return (of_bins - ratio(positives.sum(), n.sum()) ** 2).clip(lower_bound=0)
 
 

@@ -71,7 +71,7 @@ def reference(
     se = sqrt((buckets - 1) / buckets * sum(move**2 for move in moved))
     t, z = stats.t.ppf((1 + LEVEL) / 2, buckets - 1), stats.norm.ppf((1 + LEVEL) / 2)
     least, most = measure.declaration.range
-    if not (isfinite(least) and isfinite(most)) or measure.declaration.name == "calibration_error":
+    if not (isfinite(least) and isfinite(most)) or measure.declaration.name in BIASED:
         ends = (max(value - t * se, least), min(value + t * se, most)) if se > 0 else (None, None)
         return Expected(buckets, se, *ends)
     p, s = min(max((value - least) / (most - least), 0.0), 1.0), se / (most - least)
@@ -83,6 +83,9 @@ def reference(
     half = spread * sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     return Expected(buckets, se, *(least + (most - least) * end for end in (center - half, center + half)))
 
+
+BIASED = {"calibration_error", "brier_reliability", "brier_resolution"}
+"""Bounded, and no shares: what is uneven in bins by chance alone moves them to one side."""
 
 HAVE_NONE = {"true_positives", "false_positives", "true_negatives", "false_negatives", "support", "max_error"}
 
@@ -104,8 +107,8 @@ def differing(table: pl.DataFrame, by: tuple[str, ...]) -> list[Any]:
     for row in table.iter_rows(named=True):
         group, name = tuple(row[key] for key in by), row["metric"]
         measure = next(METRICS[name].tree.measures())
-        value, there = row["value"], [bucket for bucket in range(BUCKETS) if (*group, bucket) in expected(by)]
-        without = [expected(by)[*group, bucket][name] for bucket in there]
+        value, there = row["value"], [bucket for bucket in range(BUCKETS) if (*group, bucket) in expected(by, 1)]
+        without = [expected(by, 1)[*group, bucket][name] for bucket in there]
         if is_what_rounding_left([value, *without]):
             continue
         if value is None or not isfinite(value) or not has_interval(measure):

@@ -389,5 +389,5 @@ def test_a_file_that_is_there_twice_is_refused(session: Any, files: Path, tmp_pa
 
 
 def test_a_path_of_another_machine_is_refused(session: Any) -> None:
-    message = "s3://bucket/log.parquet is remote, and this function takes local paths only. Read it with Spark: "
+    message = "s3://bucket/log.parquet is a remote path that this function does not take. Read it with Spark: "
     assert said(mlm.FileError, on_spark, "s3://bucket/log.parquet", mlm.f1()).startswith(message)

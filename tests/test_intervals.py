@@ -76,7 +76,7 @@ def reference(
         return Expected(buckets, se, *ends)
     p, s = min(max((value - least) / (most - least), 0.0), 1.0), se / (most - least)
     n = log(1 - min(buckets, BUCKETS - 0.5) / BUCKETS) / log(1 - 1 / BUCKETS) if samples is None else samples
-    if s > 0 and 0 < p < 1:
+    if s > 0 and NOTHING <= p <= 1 - NOTHING:
         n = p * (1 - p) / s**2
     n *= (z / t) ** 2
     center, spread = (p + z**2 / (2 * n)) / (1 + z**2 / n), z / (1 + z**2 / n)

@@ -93,8 +93,8 @@ class Interval(ABC):
         if self.method != "kg_wilson":
             return []
         share, error = self._in_range(self.column("value_of_all")), ratio(self.column("se"), pl.lit(self._width))
-        varies = (error > 0) & (share > 0) & (share < 1)
-        # Where nothing varies, there is what was counted to go by.
+        # Where nothing varies, there is what was counted to go by: at an end of the range, or next to it by rounding.
+        varies = (error > 0) & share.is_between(NOISE, 1 - NOISE)
         units = pl.when(varies).then(units_behind(share, error)).otherwise(self._counted)
         return [self._as("units", units * ratio(pl.lit(self._z), self.column("t")) ** 2)]
 

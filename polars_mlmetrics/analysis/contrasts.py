@@ -11,17 +11,13 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.interval import NOISE
-from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.folds import joined
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
-from polars_mlmetrics.engine.sources import units_of
-from polars_mlmetrics.engine.split_samples import Counts
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
-from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.measure import Node
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +46,7 @@ class Kind(NamedTuple):
         return cls(partial.grain, partial.values.run, partial.whole_samples, units)
 
 
-class Told:
+class Told(Source):
     """A source of tables that are folded already."""
 
     def __init__(self, tables: Mapping[Kind, pl.LazyFrame], by: Sequence[str], schema: pl.Schema) -> None:
@@ -58,32 +54,8 @@ class Told:
         self.by = list(by)
         self.schema = pl.Schema({**schema, **{key: pl.Int64() for key in by}})
 
-    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
-        return by
-
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
-        return True
-
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
-        return {}
-
-    def check_target(self, name: str, column: str) -> None:
-        pass
-
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
         return [(self.tables[Kind.of(each, self.by)], by) for each in asked]
-
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        return units_of(asked, [table for table, _ in self.partials(asked, by)])
-
-    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
-        return joined(tables, by)
-
-    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
-        return table
-
-    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
-        return None
 
 
 @dataclass

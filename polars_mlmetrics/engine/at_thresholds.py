@@ -7,20 +7,15 @@ counts for the intervals above it, and the second for those below. Nothing is ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.folds import joined
 from polars_mlmetrics.engine.packing import even
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.ranking import SAME_CODE, UNIT, code_of
-from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.sources import units_of
-from polars_mlmetrics.engine.split_samples import Counts
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.statistic import Statistic
 
 THRESHOLD = f"{INTERNAL}threshold"
@@ -30,7 +25,7 @@ _PLACE, _SCORE, _ALL = (f"{INTERNAL}at:{name}" for name in ("place", "score", "a
 _INFINITE = float("inf")
 
 
-class AtThresholds:
+class AtThresholds(Source):
     """Rows at each of the thresholds of their group, with scores that are compared with them.
 
     `by` are the columns of the groups, and `thresholds` a table of them and THRESHOLD.
@@ -71,32 +66,8 @@ class AtThresholds:
             check_sortedness=False,
         ).cache()
 
-    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
-        return by
-
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
-        return True
-
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
-        return {}
-
-    def check_target(self, name: str, column: str) -> None:
-        pass
-
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
         return [(self._cumulated(each, by), by) for each in asked]
-
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        return units_of(asked, [table for table, _ in self.partials(asked, by)])
-
-    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
-        return joined(tables, by)
-
-    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
-        return table
-
-    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
-        return None
 
     def _cumulated(self, partial: Partial, by: list[str]) -> pl.LazyFrame:
         """The statistics of each unit at each threshold of its group."""

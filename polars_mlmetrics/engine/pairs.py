@@ -9,15 +9,15 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.asked import Readings
-from polars_mlmetrics.engine.folds import fold, joined, matched
+from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.sources import Source, units_of
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Node, Planned
 
 PAIR = f"{INTERNAL}pair_of"
 """The key that says which candidate is compared with the baseline."""
@@ -26,7 +26,7 @@ IS_BASELINE = f"{INTERNAL}is_baseline"
 """The key that says which of the two a row is of."""
 
 
-class Pairs:
+class Pairs(Source):
     """A source by model as one by candidate, in which the rows of the baseline are beside those of each candidate.
 
     The model comes after the by columns among the keys of the source.
@@ -39,9 +39,6 @@ class Pairs:
         self._is_baseline = pl.col(model).eq_missing(pl.lit(baseline, dtype=candidates.dtype))
         self._candidates = pl.LazyFrame({PAIR: candidates})
         self.schema = pl.Schema({**source.schema, PAIR: candidates.dtype, IS_BASELINE: pl.Boolean()})
-
-    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
-        return by
 
     def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
         return self.source.can_answer(recorder, self._keys(by), roles)
@@ -57,20 +54,11 @@ class Pairs:
         given = self.source.partials([partial.at(keys) for partial in asked], keys)
         return [(self._paired(table), by) for table, _ in given]
 
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        return units_of(asked, [table for table, _ in self.partials(asked, by)])
-
-    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
-        return joined(tables, by)
-
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         # Why samples are not whole is told by group and model, as the state knows them.
         keys = self._keys(by)
         told = self.source.with_reasons(table.rename({PAIR: self._model}).select(keys).unique(), keys, counts)
         return matched(table, self._paired(told), by, how="left")
-
-    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
-        return None
 
     def _keys(self, by: Sequence[str]) -> list[str]:
         """The keys of the source for those of a plan."""

@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.folds import about_common_shifts, fold, joined, matched, merge
+from polars_mlmetrics.engine.folds import about_common_shifts, fold, matched, merge
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.sources import Source, units_of
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.statistic import Statistic, folded, merged
 
 WITHOUT = f"{INTERNAL}without"
@@ -29,7 +28,7 @@ LOST = 1e-4
 """A difference that is smaller than this share of the whole is not taken, but added up anew."""
 
 
-class Replicates:
+class Replicates(Source):
     """A source without each bucket of a group, and whole.
 
     In the source the key WITHOUT is the bucket of a row. `by` are the columns of the groups, whose buckets are
@@ -41,9 +40,6 @@ class Replicates:
         self.by = list(by)
         self.key = key
         self.schema = source.schema
-
-    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
-        return by
 
     def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
         return self.source.can_answer(recorder, by, roles)
@@ -58,17 +54,8 @@ class Replicates:
         given = zip(asked, self.source.partials(asked, by), strict=True)
         return [(self._replicated(partial, table), by) for partial, (table, _) in given]
 
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        return units_of(asked, [table for table, _ in self.partials(asked, by)])
-
-    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
-        return joined(tables, by)
-
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         return self.source.with_reasons(table, [key for key in by if key != self.key], counts)
-
-    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
-        return None
 
     def _replicated(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:
         """A partial by bucket, as it is without each: at all its keys, whether or not the bucket has them."""

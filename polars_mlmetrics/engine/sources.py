@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import Protocol
 
 import polars as pl
 
@@ -25,42 +25,49 @@ IDS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl
 """The types of ids that may be small whole numbers."""
 
 
-class Source(Protocol):
-    """What a plan is answered from."""
+class Source(ABC):
+    """What a plan is answered from. One that says no more of itself answers whatever it is asked."""
 
-    @property
-    def schema(self) -> pl.Schema:
-        """The columns that a metric can read, and the keys."""
+    schema: pl.Schema
+    """The columns that a metric can read, and the keys."""
 
-    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
-        """The columns that tell the groups of a measure from one another while its units are folded."""
-
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
-        """Whether it has what a formula needs."""
-
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
-        """Refuse what it cannot answer. What must be counted for samples to be whole in every group."""
-
-    def check_target(self, name: str, column: str) -> None:
-        """Refuse targets that it does not tell apart."""
-
+    @abstractmethod
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
         """What it gives of each partial, all parts put together."""
 
+    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
+        """The columns that tell the groups of a measure from one another while its units are folded."""
+        return by
+
+    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+        """Whether it has what a formula needs."""
+        return True
+
+    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+        """Refuse what it cannot answer. What must be counted for samples to be whole in every group."""
+        return {}
+
+    def check_target(self, name: str, column: str) -> None:  # noqa: B027  (most tell all targets apart)
+        """Refuse targets that it does not tell apart."""
+
     def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
         """One row a unit, with the values of all partials."""
+        return units_of(asked, [table for table, _ in self.partials(asked, by)])
 
     def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
         """Tables of groups side by side; those that are `coded` have one number for the by columns."""
+        return joined(tables, by)
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         """A table of groups, and why samples are not whole in one."""
+        return table
 
     def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
         """How many samples of a group lie in other slices too; None where that is not known."""
+        return None
 
 
-class Rows:
+class Rows(Source):
     """The rows of a log, all at once."""
 
     def __init__(self, rows: pl.LazyFrame, label: str, schema: pl.Schema) -> None:
@@ -72,15 +79,6 @@ class Rows:
         # One number stands for several by columns: a key less to match when millions of samples are folded.
         is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self._has_plain_keys(by)
         return [CODE] if is_coded else by
-
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
-        return True
-
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
-        return {}
-
-    def check_target(self, name: str, column: str) -> None:
-        pass
 
     def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
         shared = self._sharing(asked, by)
@@ -100,12 +98,6 @@ class Rows:
             return joined(tables, by)
         names = joined(tables, by) if tables else self.rows.select(by).unique()
         return named(names, coded, by)
-
-    def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
-        return table
-
-    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
-        return None
 
     def coded(self, keys: list[str], rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
         """Rows with the keys that they are folded by."""

@@ -9,10 +9,10 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.digests import digests_of
-from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted, joined, matched
+from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted, matched
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.sources import units_of
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts, counts_of, reasons
 from polars_mlmetrics.engine.values import sums_of
 from polars_mlmetrics.errors import StateError
@@ -21,7 +21,7 @@ from polars_mlmetrics.formula.statistic import Statistic
 
 
 @dataclass(frozen=True)
-class StateRows:
+class StateRows(Source):
     """The rows of a state, and what is known of them."""
 
     held: pl.LazyFrame
@@ -46,27 +46,15 @@ class StateRows:
     added: Sequence[pl.Expr] = field(default_factory=list)
     """Keys of the query, made of its by columns."""
 
-    def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
-        return by
-
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
         merged = self._merged(by, {name for partial in asked for name in _needed(partial)})
         return [(partial.merged(_as_parts(partial, merged, by)), by) for partial in asked]
-
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        return units_of(asked, [table for table, _ in self.partials(asked, by)])
-
-    def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
-        return joined(tables, by)
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         # Samples are counted by group, whatever labels they have.
         keys = [key for key in by if key not in self.finer]
         why = reasons(self.held, self._names(), self.added, keys, counts)
         return matched(table, why, keys, how="left")
-
-    def n_split(self, sample: Sequence[str]) -> pl.Expr | None:
-        return None
 
     def _merged(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
         """Some statistics at keys of the query, all grains in one table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.intervals import Intervals
+from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import matched
@@ -18,7 +18,6 @@ from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.query.query import Query
-from polars_mlmetrics.query.results import Result, wide_names
 
 DEFAULT_BINS = 15
 BIN, ALL = f"{INTERNAL}bin_of_score", f"{INTERNAL}all"
@@ -56,16 +55,9 @@ def curve_of_calibration(
     score, truth = (Measure(declaration, {}, roles=roles) for declaration in (MEAN_SCORE, SHARE))
     used = Measure(CATALOGUE["n_rows"], {}, roles=roles)
     columns = {"score": plan.value(score), "n_rows": plan.value(used)}
-    result = Result("truth", plan.value(truth))
-    if confidence is None:
-        cells = plan.groups()
-    else:
-        intervals = Intervals(plan, confidence)
-        result = intervals.with_ends(result, truth)
-        cells = intervals.table()
-    named = dict(zip(wide_names("truth", ci=confidence is not None), ["truth", *ENDS], strict=False))
+    cells, shares = told_with_ends(plan, "truth", truth, confidence)
     told = [value.alias(name) for name, value in columns.items()]
-    cells = cells.select(*by, pl.col(BIN).alias("bin"), *told, *result.wide()).rename(named)
+    cells = cells.select(*by, pl.col(BIN).alias("bin"), *told, *shares)
     cells = cells.filter(pl.col("bin").is_not_null(), pl.col("n_rows") > 0)
     table = _with_groups(query, source, by, cells)
     edges = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}

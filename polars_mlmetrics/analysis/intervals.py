@@ -175,6 +175,19 @@ class Intervals:
         return plan.units() if isinstance(plan, Plan) and self._unit_keys else plan.groups()
 
 
+def told_with_ends(
+    plan: Plan, name: str, metric: Node, confidence: Confidence | None
+) -> tuple[pl.LazyFrame, list[pl.Expr]]:
+    """The plan's table, and of it the value of a metric under a name, with `low` and `high` where these are wanted."""
+    value = plan.value(metric)
+    if confidence is None:
+        return plan.groups(), [value.alias(name)]
+    intervals = Intervals(plan, confidence)
+    ends = intervals.with_ends(Result(name, value), metric).ends
+    assert ends is not None
+    return intervals.table(), [value.alias(name), ends.low.alias("low"), ends.high.alias("high")]
+
+
 def _columns(asked: Sequence[T], step: Callable[[T], list[pl.Expr]]) -> list[pl.Expr]:
     return [column for each in asked for column in step(each)]
 

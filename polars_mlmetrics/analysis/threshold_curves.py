@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.intervals import Intervals
+from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.analysis.rank_curves import COUNTS, Cells, points_of
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.engine.asked import Readings
@@ -22,7 +22,6 @@ from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.query.query import Query
-from polars_mlmetrics.query.results import Result, wide_names
 
 COLUMNS = ["threshold", "metric", "value"]
 ENDS = ["low", "high"]
@@ -72,15 +71,8 @@ def values_at(
     thresholds = points.filter(pl.col("threshold").is_not_null()).select(*by, pl.col("threshold").alias(THRESHOLD))
     source = AtThresholds(query.rows, query.schema, thresholds, by, table.score, inclusive=decision.inclusive)
     plan = Plan(source, [*by, THRESHOLD], readings)
-    result = Result("value", plan.value(at))
-    if confidence is None:
-        groups = plan.groups()
-    else:
-        intervals = Intervals(plan, confidence)
-        result = intervals.with_ends(result, at)
-        groups = intervals.table()
-    columns = dict(zip(wide_names("value", ci=confidence is not None), ["value", *ENDS], strict=False))
-    values = groups.select(*by, pl.col(THRESHOLD).alias("threshold"), *result.wide()).rename(columns)
+    groups, told = told_with_ends(plan, "value", at, confidence)
+    values = groups.select(*by, pl.col(THRESHOLD).alias("threshold"), *told)
     keys = [*by, "threshold"]
     spine = points.select(*keys, "tp").unique(keys)
     found = spine.join(values, on=keys, how="left", nulls_equal=True)

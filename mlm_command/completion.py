@@ -16,7 +16,6 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 def metric_names(prefix: str, **_: object) -> list[str]:
     """The metrics whose names begin so."""
-    from polars_mlmetrics.formula.declaration import CATALOGUE
-    from polars_mlmetrics.metrics import decisions  # noqa: F401  (it fills the catalogue)
+    from polars_mlmetrics import CATALOGUE
 
     return sorted(name for name in CATALOGUE if name.startswith(prefix))

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from polars_mlmetrics.analysis.interval import NOISE
+
 if TYPE_CHECKING:
     from polars_mlmetrics.analysis.contrasts import Numbers
 
 
 FLIPS, SEED = 999, 0
-CHANCE = 1 / (1 + 999)
 """How often all signs are drawn anew, always the same ones."""
+
+CHANCE = (1 + FLIPS) ** -1
+"""The p of what none of the draws comes up to: no p is smaller."""
 
 AT_ONCE = 4096
 """How many slices are looked at together."""
@@ -44,7 +48,7 @@ def sign_flips(parts: Numbers, groups: Numbers, asked: Numbers, asked_groups: Nu
         for start in range(0, len(own), AT_ONCE):
             largest = np.maximum(largest, (own[start : start + AT_ONCE] @ signs).max(axis=0))
         mine = asked_groups == group
-        as_large = (largest[None, :] >= asked[mine].sum(axis=1)[:, None] * (1 - 1e-12)).sum(axis=1)
+        as_large = (largest[None, :] >= asked[mine].sum(axis=1)[:, None] * (1 - NOISE)).sum(axis=1)
         found[mine] = (1 + as_large) * CHANCE
     found[~np.isfinite(asked).all(axis=1)] = np.nan
     return pl.Series("p_adjusted", found, nan_to_null=True)

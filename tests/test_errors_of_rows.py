@@ -170,8 +170,10 @@ def test_python_objects_are_no_keys(log: Any) -> None:
     for keys in ({"by": "who"}, {"slices": ["who"]}, {"by": pl.col("who").is_null().alias("known")}):
         assert raised(mlm.ColumnError, mlm.evaluate, log, mlm.f1(), **keys) == no_key
     for metric in (mlm.one_error(), mlm.f1(threshold="argmax"), mlm.n_samples()):
-        assert raised(mlm.ColumnError, mlm.evaluate, log, metric, sample="who") == no_key
-    assert raised(mlm.ColumnError, mlm.evaluate, log, mlm.f1(average="macro"), label="who") == no_key
+        message = f"{metric.meta.output_name()} needs a sample: {no_key}"
+        assert raised(mlm.ColumnError, mlm.evaluate, log, metric, sample="who") == message
+    message = f"f1_macro needs a label: {no_key}"
+    assert raised(mlm.ColumnError, mlm.evaluate, log, mlm.f1(average="macro"), label="who") == message
     assert raised(mlm.ColumnError, mlm.confusion, log, sample="who") == no_key
 
 

@@ -81,7 +81,7 @@ def test_bins_and_a_prior_make_a_state_whatever_else_is_asked(weighted: bool) ->
     ids=repr,
 )
 def test_what_has_no_state_says_so(metric: mlm.Metric, hint: str) -> None:
-    name = list(metric.tree.measures())[-1].output_name
+    name = metric.tree.measures()[-1].output_name
     expected = f"{name} cannot be held in a state: it needs all rows of a group together. {hint}"
     assert said(mlm.StateError, mlm.state, LOG, metric, by="model") == expected
     assert said(mlm.StateError, mlm.state, LOG.lazy(), mlm.f1(), metric, by="model") == expected

@@ -99,9 +99,8 @@ def names_of(features: Any) -> list[str]:
 def check_features(query: Query, names: Sequence[str]) -> None:
     """Refuse columns that cannot be features."""
     check_columns(names, query.schema, what="feature")
-    measures = [measure for metric in query.metrics for measure in metric.measures()]
-    tables = [query.roles, *(measure.table for measure in measures)]
-    grains = {grain for measure in measures for grain in (measure.grain, *measure.probe.looks_into)}
+    tables = [query.roles, *(measure.table for measure in query.measures)]
+    grains = {grain for measure in query.measures for grain in (measure.grain, *measure.probe.looks_into)}
     taken = dict.fromkeys((*query.columns_of_keys, *(key.name for key in query.by)), "in by=")
     for table in tables:
         taken |= dict.fromkeys(table.score.meta.root_names(), "the score")

@@ -48,7 +48,7 @@ def curve_of_calibration(
     query: Query, source: Source, by: list[str], bins: int, confidence: Confidence | None
 ) -> pl.LazyFrame:
     """One row for each bin of a group that has rows; one without a bin where none can be told."""
-    roles = next(query.metrics[0].measures()).roles
+    roles = query.metrics[0].measures()[0].roles
     rows = query.rows.with_columns(bin_of(roles.table, bins).alias(BIN))
     schema = pl.Schema({**query.schema, BIN: pl.Int64()})
     plan = Plan(Rows(rows, query.roles.label, schema), [*by, BIN], Readings(schema, query.roles))
@@ -73,7 +73,7 @@ def bin_of(table: Table, bins: int) -> pl.Expr:
 
 def _with_groups(query: Query, source: Source, by: list[str], cells: pl.LazyFrame) -> pl.LazyFrame:
     """The bins of all groups, and a row for each group without one: null without rows, NaN where one is broken."""
-    roles = next(query.metrics[0].measures()).roles
+    roles = query.metrics[0].measures()[0].roles
     plan = Plan(source, by, query.readings)
     positives, _ = classes(1, "logit")
     state, used = f"{INTERNAL}state", f"{INTERNAL}used"

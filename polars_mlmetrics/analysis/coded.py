@@ -216,8 +216,7 @@ class Reader:
 
     def _check_whole(self, by_sample: pl.DataFrame) -> None:
         """Refuse features that part a sample, where the metric looks at whole samples."""
-        measures = [measure for metric in self._query.metrics for measure in metric.measures()]
-        looking = [m for m in measures if "sample" in (m.grain, *m.probe.looks_into)]
+        looking = [measure for measure in self._query.measures if measure.probe.looks_at_samples]
         if not looking:
             return
         known = by_sample.filter(pl.col(SAMPLE).is_not_null()).with_columns(self._packs.codes())

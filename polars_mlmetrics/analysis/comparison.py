@@ -184,7 +184,7 @@ class OfLog(Comparison):
     @cached_property
     def _table(self) -> Table:
         """The roles of all metrics: a pair is one for all of them."""
-        tables = [measure.table for metric in self._query.metrics for measure in metric.measures()]
+        tables = [measure.table for measure in self._query.measures]
         for other in tables[1:]:
             differing = [word for word in other.differences(tables[0]) if not word.startswith(("weight=", "label="))]
             if differing:

@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.question import confidence_of
 from polars_mlmetrics.data.classes import check_classes
-from polars_mlmetrics.data.door import Door, check_columns, check_key_types, check_role, types_of
+from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given
 from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles
@@ -242,15 +242,11 @@ def _cells(decisions: pl.LazyFrame, keys: Sequence[str], shares: Sequence[str]) 
 
 
 def _check(table: Table, schema: pl.Schema, *, is_hard: bool) -> None:
-    score = check_role("score", table.score, schema, any_type=is_hard)
-    truth = check_role("truth", table.truth, schema, any_type=is_hard)
-    if table.weight is not None:
-        check_role("weight", table.weight, schema, any_type=False)
+    score, truth = check_roles(table, schema, any_score=is_hard, any_truth=is_hard)
     if is_hard:
         check_classes("confusion", score, truth)
         return
-    check_columns(table.sample, schema, what="sample column")
-    check_key_types(table.sample, schema)
+    check_key_columns(table.sample, schema, what="sample column")
     if schema[table.label].is_nested() or schema[table.label] == pl.Object:
         raise ColumnError(f"label is {schema[table.label]}: a class must be a plain value.")
 

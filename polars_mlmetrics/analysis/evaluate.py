@@ -202,7 +202,7 @@ def unsettled(
         raise ParameterError("a single sample has no interval: use ci= with per='label', or without per=.")
     _check_units(query, per)
     metrics = _stopped(query.metrics, per)
-    keys = next(metrics[0].measures()).table.keys(per)
+    keys = metrics[0].measures()[0].table.keys(per)
     names = names_of([metric.output_name for metric in metrics], tidy=False, ci=confidence is not None)
     query.check_names([*keys, *names])
 
@@ -224,7 +224,7 @@ def unsettled(
 
 
 def _check_units(query: Query, per: Grain) -> None:
-    measures = [measure for metric in query.metrics for measure in metric.measures()]
+    measures = query.measures
     lacking = [measure.output_name for measure in measures if not measure.has_units(per)]
     if lacking:
         raise MetricError(f"these metrics have no value per {per}: {', '.join(dict.fromkeys(lacking))}.")

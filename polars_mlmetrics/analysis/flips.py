@@ -64,7 +64,7 @@ def flips(
     values = evaluate(rows, metric, by=[*listed(by), between], slices=slices, per="sample", **roles)
     *keys, name = values.collect_schema().names()
     model = between if isinstance(between, str) else between.meta.output_name()
-    units = next(metric.tree.on_the_rest(checked_roles(roles)).measures()).table.keys("sample")
+    units = metric.tree.on_the_rest(checked_roles(roles)).measures()[0].table.keys("sample")
     check_names([*keys, *COLUMNS])
     is_baseline = pl.col(model).eq_missing(pl.lit(baseline))
     if isinstance(frame, pl.DataFrame) and values.filter(is_baseline).limit(1).collect().is_empty():

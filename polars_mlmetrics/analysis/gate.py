@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.rules import BASELINE, Rule, Warn, read_rules
 from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_text
-from polars_mlmetrics.data.door import check_columns, check_key_types
+from polars_mlmetrics.data.door import check_columns, check_key_columns
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.errors import (
@@ -116,7 +116,7 @@ def _is_value(name: str, dtype: pl.DataType) -> bool:
 
 
 def _check_keys(keys: Sequence[str], schema: pl.Schema) -> None:
-    check_key_types(keys, schema)
+    check_key_columns(keys, schema)
     for name in keys:
         if name in (FIRST, *LAST):
             raise NameCollisionError(f"a key of the table is called {name!r}, as a column of the result: rename it.")

@@ -23,7 +23,7 @@ def core_of(metric: Node) -> tuple[Node, list[Applied]]:
 
 def range_of(core: Node) -> tuple[float, float]:
     """Where the values of a metric lie."""
-    return next(core.measures()).range if isinstance(core, Measure | OverTargets) else (-inf, inf)
+    return core.measures()[0].range if isinstance(core, Measure | OverTargets) else (-inf, inf)
 
 
 def is_mean_of_labels(metric: Node) -> bool:
@@ -34,7 +34,7 @@ def is_mean_of_labels(metric: Node) -> bool:
 def is_mean_of(metric: Node, cluster: Sequence[str]) -> bool:
     """Whether a metric is a mean over these clusters."""
     is_of_samples = isinstance(metric, Measure) and metric.grain == "sample" and metric.per is None
-    return is_of_samples and list(next(metric.measures()).table.sample) == list(cluster)
+    return is_of_samples and list(metric.measures()[0].table.sample) == list(cluster)
 
 
 def planned_in(metric: Node) -> Iterator[Planned]:

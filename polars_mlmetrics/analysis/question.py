@@ -102,8 +102,7 @@ def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
 
 def check_clusters(query: Query) -> None:
     """Refuse clusters that cut through samples into which a metric looks: a part of a sample has another value."""
-    measures = [measure for metric in query.metrics for measure in metric.measures()]
-    samples = {m.table.sample: m for m in measures if "sample" in (m.grain, *m.probe.looks_into)}
+    samples = {measure.table.sample: measure for measure in query.measures if measure.probe.looks_at_samples}
     for sample, measure in samples.items():
         keys, bucket = list(dict.fromkeys([*(key.column for key in query.by), *sample])), pl.col(WITHOUT)
         cut = query.rows.group_by(keys).agg(bucket.min() != bucket.max()).select(pl.col(WITHOUT).any())

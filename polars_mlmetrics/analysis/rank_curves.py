@@ -81,7 +81,7 @@ def names_of(kind: str) -> list[str]:
 
 def curve_of_kind(query: Query, source: Source, by: list[str], kind: str, cells: Cells, n: int) -> pl.LazyFrame:
     """The points of every group of a grouping, in the columns of a kind."""
-    like = next(query.metrics[0].measures())
+    like = query.metrics[0].measures()[0]
     table = points_of(query, source, by, like, cells, Thinning(n, is_stretched=kind == "det"))
     if kind == "pr":
         # Where nothing is predicted, there is no precision.

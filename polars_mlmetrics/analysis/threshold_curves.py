@@ -100,7 +100,7 @@ class OfCells(NamedTuple):
 
 def value_of_cells(readings: Readings, metric: Node) -> OfCells | None:
     """The value of a metric from what a point counts; None where it needs more, or of other rows."""
-    measures = list(metric.measures())
+    measures = metric.measures()
     columns: dict[str, pl.Expr] = {}
     like = rows_of(next(decided_in(metric)))
     for measure in measures:

@@ -70,13 +70,13 @@ def worst(
     check_columns(kept, rows.collect_schema(), what="column to keep")
     check_ranked("worst", metric)
     check_parameter("worst", "k", k, Count)
-    per: Grain = "label" if next(metric.tree.measures()).grain == "label" else "sample"
+    per: Grain = "label" if metric.tree.measures()[0].grain == "label" else "sample"
     if ci is not None and per == "sample":
         raise ParameterError(
             "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval."
         )
     values = evaluate(rows, metric, by=by, slices=slices, per=per, ci=ci, cluster=cluster, **roles)
-    measures = list(metric.tree.on_the_rest(checked_roles(roles)).measures())
+    measures = metric.tree.on_the_rest(checked_roles(roles)).measures()
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
     if len(named) == len(measures):

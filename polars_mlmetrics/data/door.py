@@ -88,9 +88,12 @@ class Door:
         known = self.types.get("score")
         return self.table.score if known is not None and known.is_float() else _number(self.table.score)
 
-    def score(self) -> pl.Expr:
+    def score_as_given(self) -> pl.Expr:
         self.guards["score"] = self.raw_score.is_nan()
-        return self.raw_score.cast(pl.Float64)
+        return self.raw_score
+
+    def score(self) -> pl.Expr:
+        return self.score_as_given().cast(pl.Float64)
 
     def probability(self) -> pl.Expr:
         self.guards["probability"] = ~self.raw_score.is_between(0, 1)
@@ -155,6 +158,17 @@ def _number(value: pl.Expr) -> pl.Expr:
     return value - 0.0
 
 
+def check_roles(
+    table: Table, schema: pl.Schema, *, any_score: bool, any_truth: bool
+) -> tuple[pl.DataType, pl.DataType]:
+    """The types of the score and the truth. These and the weight are refused as `check_role` says."""
+    score = check_role("score", table.score, schema, any_type=any_score)
+    truth = check_role("truth", table.truth, schema, any_type=any_truth)
+    if table.weight is not None:
+        check_role("weight", table.weight, schema, any_type=False)
+    return score, truth
+
+
 def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: bool) -> pl.DataType:
     """The type of a role; refused where the table lacks it, or it cannot be read as a number where one is needed."""
     check_columns(expression.meta.root_names(), schema, what=f"{role} column")
@@ -176,10 +190,11 @@ def check_columns(
             raise ColumnError(unknown(what, name, schema, of=of))
 
 
-def check_key_types(columns: Iterable[str], schema: Mapping[str, pl.DataType]) -> None:
-    """Refuse keys of Python objects, which Polars can neither sort nor match."""
-    for column in columns:
-        if schema[column] == pl.Object:
-            raise ColumnError(
-                f"{column!r} is of type Object, and Python objects cannot be keys. Cast the column first."
-            )
+def check_key_columns(
+    names: Sequence[str], schema: Mapping[str, Any], *, what: str = "column", of: str = "in the table"
+) -> None:
+    """Refuse keys that the table lacks, or that are Python objects, which Polars can neither sort nor match."""
+    check_columns(names, schema, what=what, of=of)
+    for name in names:
+        if schema[name] == pl.Object:
+            raise ColumnError(f"{name!r} is of type Object, and Python objects cannot be keys. Cast the column first.")

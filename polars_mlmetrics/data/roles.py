@@ -133,6 +133,10 @@ class Table:
         """The key columns of the units of this grain, inside a group."""
         return {"group": [], "label": [self.label], "sample": list(self.sample)}[grain]
 
+    def read_by(self, grains: Iterable[Grain]) -> list[pl.Expr]:
+        """What is read of a row that is part of units of these grains: score, truth and weight, and their keys."""
+        return [*self.values().values(), *(pl.col(key) for grain in grains for key in self.keys(grain))]
+
     def differences(self, other: Table) -> list[str]:
         """How this table's roles differ from another's, in words a reader of a plan understands."""
         if other is self:

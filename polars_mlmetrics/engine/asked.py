@@ -133,7 +133,7 @@ class Asked(ABC):
         """The partial that holds what a formula asks for."""
         measure = recorder.measure
         keys = measure.table.keys(measure.grain)
-        whole = recorder.is_of_whole_samples
+        whole = recorder.merges_by == "samples"
         name = (measure.grain, recorder.run_name, whole, *keys)
         if name not in self._partials:
             by = self.source.group_keys(measure, self.by)

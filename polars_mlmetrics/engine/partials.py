@@ -84,7 +84,7 @@ class Partial:
     @property
     def merges_over_keys(self) -> bool:
         """Whether what it tells of several groups can be put together: it looks into no sample."""
-        merge = all(recorder.merges for recorder, _ in self.values.measures)
+        merge = all(recorder.merges_by is not None for recorder, _ in self.values.measures)
         return self.grain != "sample" and merge and not self.windows
 
     def at(self, by: list[str]) -> Partial:

@@ -41,7 +41,7 @@ class Plan(Asked):
 
     def merges(self, metric: Node) -> bool:
         """Whether what parts of the rows tell of a metric can be put together."""
-        return all(self._recorder(measure).merges for measure in metric.measures())
+        return all(self._recorder(measure).merges_by is not None for measure in metric.measures())
 
     def size(self, metric: Node) -> pl.Expr:
         """What the rounding of a value is measured by."""

@@ -16,7 +16,6 @@ from polars_mlmetrics.engine.ranking import Order, standing, take_share
 from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.statistic import Share, Statistic
-from polars_mlmetrics.formula.unit import Unit
 
 
 class Ranked(NamedTuple):
@@ -69,8 +68,7 @@ class Recorder:
         self._shares: dict[str, Share] = {}
         self._standings: set[str] = set()
         """The columns of how rows stand that the formula was given."""
-        self._unit = Unit(measure.door(types), measure.grain, self)
-        self.answer = measure.read(self._unit)
+        self._unit, self.answer = measure.read(self, types)
 
     @classmethod
     def read(cls, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> Recorder:
@@ -113,7 +111,7 @@ class Recorder:
         if not self._is_told(grain):
             return self.within(name, value, grain)
         # The best order of labels that are true or not is any that has the true ones first.
-        column = standing("true_place" if name == "ideal_place" and self._unit.has_boolean_truth else name)
+        column = standing("true_place" if name == "ideal_place" and self._types["truth"] == pl.Boolean else name)
         self._standings.add(column.meta.output_name())
         return column
 
@@ -140,14 +138,18 @@ class Recorder:
         return self.measure.call + self.suffix
 
     @cached_property
-    def merges(self) -> bool:
-        """Whether what parts of the rows tell of it, each of whole samples, can be put together."""
+    def merges_by(self) -> Literal["rows", "samples"] | None:
+        """What parts of the rows may be if what they tell of it is put together: any rows, or whole samples."""
+        if not self.windows <= {"sample"}:
+            return None
         if self.measure.grain == "sample":
-            return self.windows <= {"sample"}
+            return "samples"
         looks_back = {value.meta.output_name() for value in self.looks_back}
         about = [s for s in self._reading(looks_back) if s.moment is None]
-        bounded = self.run_key is None or self.cells is not None
-        return bounded and self.windows <= {"sample"} and not about and not any(self.ranked)
+        is_bounded = self.run_key is None or self.cells is not None
+        if about or any(self.ranked) or not is_bounded:
+            return None
+        return "samples" if self.windows else "rows"
 
     @cached_property
     def folded(self) -> list[Statistic]:
@@ -168,11 +170,6 @@ class Recorder:
         if by_gain:
             found.append(Ranked(self._order_by_gain(), by_gain, {}, {}))
         return found
-
-    @cached_property
-    def is_of_whole_samples(self) -> bool:
-        """Whether it can be read, and must be, sample by sample."""
-        return self.merges and (self.measure.grain == "sample" or self.windows == {"sample"})
 
     @cached_property
     def stands_apart(self) -> bool:

@@ -78,7 +78,7 @@ class StateRows(Source):
     def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
         """Refuse a measure that cannot be answered by these keys, or that means something else than it did."""
         measure = recorder.measure
-        if not recorder.merges:
+        if recorder.merges_by is None:
             raise does_not_merge(measure)
         if self.label in by:
             check_label_as_target(recorder, measure.table.label)
@@ -102,7 +102,7 @@ class StateRows(Source):
 
     def _counts(self, recorder: Recorder, roles: Table) -> Counts:
         """What must be counted so that the samples into which a measure looks are whole in every group."""
-        if not recorder.is_of_whole_samples:
+        if recorder.merges_by != "samples":
             return {}
         return counts_of(self._names(), recorder.measure.table.sample, roles.sample, self.cluster or ())
 
@@ -156,7 +156,7 @@ def does_not_merge(measure: Measure) -> StateError:
 
 def check_label_as_target(recorder: Recorder, label: str) -> None:
     """Refuse a measure of each label as a target that looks into samples: it sees those of the label alone."""
-    if recorder.is_of_whole_samples:
+    if recorder.merges_by == "samples":
         raise StateError(
             f"{recorder.measure.output_name} needs whole samples, and with {label!r} as the target it has the rows of "
             "one label only: a state cannot hold that. Use `evaluate` for it."

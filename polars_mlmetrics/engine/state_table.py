@@ -69,16 +69,18 @@ class StateTable(Asked):
         return measure.grain != "sample" or bool(self._of_samples)
 
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
-        self._need(measure, columns, by_label=measure.grain == "label")
+        self._need(self._recorder(measure), columns)
 
-    def _need(self, measure: Measure, columns: Columns, *, by_label: bool) -> None:
-        recorder = self._recorder(measure)
-        if not recorder.merges:
+    def _need(self, recorder: Recorder, columns: Columns, *, of_label: bool = False) -> None:
+        """Have what a formula asks for. `of_label` says that each label is a target of its own."""
+        measure = recorder.measure
+        by_label = of_label or measure.grain == "label"
+        if recorder.merges_by is None:
             raise does_not_merge(measure)
         for name, digest in digests_of(measure, self.roles).items():
             if self.declared.setdefault(name, digest) != digest:
                 raise two_of_one_name(name)
-        if recorder.is_of_whole_samples:
+        if recorder.merges_by == "samples":
             self._count_several(measure.table.sample)
         if measure.grain == "sample":
             self._need_of_samples(recorder, columns)
@@ -109,8 +111,9 @@ class StateTable(Asked):
 
         def added(part: Planned) -> pl.Expr:
             if is_label and isinstance(part, Measure):
-                check_label_as_target(self._recorder(part), mean.column)
-                self._need(part, columns, by_label=True)
+                recorder = self._recorder(part)
+                check_label_as_target(recorder, mean.column)
+                self._need(recorder, columns, of_label=True)
             else:
                 self.add(part)
             return pl.col(columns.value)
@@ -127,7 +130,7 @@ class StateTable(Asked):
     @property
     def samples(self) -> list[tuple[str, ...]]:
         """The columns of the samples that must be whole in the rows, of every metric that looks into one."""
-        of_rows = [recorder for recorder, _ in self._of_rows if recorder.is_of_whole_samples]
+        of_rows = [recorder for recorder, _ in self._of_rows if recorder.merges_by == "samples"]
         return list(dict.fromkeys(recorder.measure.table.sample for recorder in (*of_rows, *self._of_samples)))
 
     @property
@@ -189,7 +192,7 @@ class StateTable(Asked):
         grain: Grain = "label" if label else "group"
         found: dict[bool, Partial] = {}
         for recorder, _ in self._of_rows:
-            whole = recorder.is_of_whole_samples
+            whole = recorder.merges_by == "samples"
             if whole not in found:
                 found[whole] = Partial(self.by, grain, label, whole_samples=whole)
             found[whole].take(recorder, recorder.folded)

@@ -21,7 +21,7 @@ def rows_used(u: Unit) -> pl.Expr:
 
 def rows_in_scope(u: Unit) -> pl.Expr:
     """How many rows are asked about, also those that are left out for a null in a role."""
-    return u.included_rows() + u.excluded_rows()
+    return u.rows_in_scope()
 
 
 def rows_unknown(u: Unit, *, measure: Measure) -> pl.Expr:

@@ -11,7 +11,6 @@ import polars as pl
 from polars_mlmetrics.formula.measure import Measure, Node, Planned, check_reads
 from polars_mlmetrics.formula.readings import GroupReading, SortedReading, WindowReading, unit_keys
 from polars_mlmetrics.formula.targets import OverTargets
-from polars_mlmetrics.formula.unit import Unit
 
 Units = tuple[pl.Expr, pl.Expr | None, pl.Expr | None]
 """The values, weights and unknown rows of the units of a group, one entry a unit."""
@@ -32,14 +31,14 @@ def _of_planned(part: Planned) -> pl.Expr:
 
 def _of_measure(measure: Measure) -> pl.Expr:
     if measure.grain == "group":
-        return measure.read(Unit(measure.door(), "group", GroupReading(measure.table))).value
-    value, weight, unknown = _sorted_units(measure) if measure.looks_across else _window_units(measure)
+        _, answer = measure.read(GroupReading(measure.table))
+        return answer.value
+    value, weight, unknown = _sorted_units(measure) if measure.probe.looks_into else _window_units(measure)
     return measure.settlement.value(value, weight, value.len().cast(pl.Int64), unknown)
 
 
 def _window_units(measure: Measure) -> Units:
-    unit = Unit(measure.door(), measure.grain, WindowReading(measure.table))
-    answer = measure.read(unit)
+    unit, answer = measure.read(WindowReading(measure.table))
     keys = unit_keys(unit)
     first = pl.struct(keys).is_first_distinct() & keys[0].is_not_null()
 
@@ -53,6 +52,5 @@ def _window_units(measure: Measure) -> Units:
 def _sorted_units(measure: Measure) -> Units:
     # A window of another grain cannot stand inside the unit's own window: Polars would compute it inside the outer
     # partition, which is silently wrong. So here the units are the runs of one sorted key at group level.
-    reading = SortedReading(measure.output_name, measure.door(), measure.grain)
-    answer = measure.read(Unit(measure.door(), measure.grain, reading))
+    _, answer = measure.read(SortedReading(measure.output_name, measure.door(), measure.grain))
     return answer.value, answer.weight, answer.unknown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.readings import ProbeReading
 from polars_mlmetrics.formula.shared import Decision
+from polars_mlmetrics.formula.statistic import Reading
 from polars_mlmetrics.formula.unit import Unit
 
 
@@ -62,20 +63,17 @@ class Node(ABC):
     @abstractmethod
     def __repr__(self) -> str: ...
 
-    def measures(self) -> Iterator[Measure]:
+    def measures(self) -> list[Measure]:
         """The measures it is made of, left to right."""
-        for part in self.parts:
-            yield from part.measures()
+        return [measure for part in self.parts for measure in part.measures()]
 
     def each(self, change: Callable[[Measure], Measure]) -> Node:
         """The same metric with each of its measures changed."""
         return self.with_parts([part.each(change) for part in self.parts])
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> list[Node]:
         """The metric itself, its parts, and theirs."""
-        yield self
-        for part in self.parts:
-            yield from part.walk()
+        return [self, *(node for part in self.parts for node in part.walk())]
 
     def on_the_rest(self, roles: Mapping[str, Any]) -> Node:
         """Bind the roles that are still free."""
@@ -153,7 +151,7 @@ class Measure(Planned):
     def probe(self) -> Unit:
         """A unit that the formula was read on once, to learn what it reads."""
         unit = Unit(Door(self.table, self.predicates, self.labels), self.grain, ProbeReading(self.table))
-        self.read(unit)
+        self._value_and_weight(unit)
         return unit
 
     @cached_property
@@ -171,11 +169,6 @@ class Measure(Planned):
     def interval_kind(self) -> Interval:
         return "extreme" if self.settlement.average in ("min", "max") else self.declaration.interval_kind
 
-    @property
-    def looks_across(self) -> bool:
-        """Whether it is of one unit and yet looks into others."""
-        return bool(self.probe.looks_into)
-
     @cached_property
     def is_from_elsewhere(self) -> bool:
         """Whether it, or a measure that is one of its parameters, was declared outside the package."""
@@ -186,12 +179,11 @@ class Measure(Planned):
     def columns_read(self) -> frozenset[str]:
         """The columns that any of it reads: its roles, the keys of its units, and all its expressions."""
         probe, table, decision = self.probe, self.table, self.parameters.get("threshold")
-        rows = [*table.values().values(), *self.predicates, *probe.numbers_read.values()]
+        rows = [*table.read_by((self.grain, *probe.reads)), *self.predicates, *probe.numbers_read.values()]
         rows += (
             [decision.threshold] if isinstance(decision, Decision) and isinstance(decision.threshold, pl.Expr) else []
         )
-        keys = [key for grain in (self.grain, *probe.reads) for key in table.keys(grain)]
-        keys += [] if self.labels is None else [table.label]
+        keys = [] if self.labels is None else [table.label]
         return frozenset([*keys, *probe.columns_read, *(name for row in rows for name in row.meta.root_names())])
 
     @property
@@ -211,22 +203,30 @@ class Measure(Planned):
             door.guard_column(name)
         return door
 
-    def read(self, unit: Unit) -> Answer:
-        """What the formula answers of one unit: null where undefined or unknown, NaN where a row is broken."""
-        value = self.declaration.formula(unit, **self.parameters)
-        weight = None if self.grain == "group" or self.per else self.settlement.weight(unit)
-        rows, unknown = unit.included_rows(), unit.unknown_rows()
-        if self.declaration.counts:
-            return Answer(value.cast(pl.Int64), weight, rows, unknown)
+    def read(self, reading: Reading, types: Types | None = None) -> tuple[Unit, Answer]:
+        """Read the formula on one unit, whose statistics become Polars in some way.
+
+        Its value is null where undefined or unknown, and NaN where a row is broken.
+        """
+        unit = Unit(self.door(types), self.grain, reading)
+        value, weight = self._value_and_weight(unit)
+        rows, unknown, broken = unit.row_counts(judged=not self.declaration.counts)
+        if broken is None:
+            return unit, Answer(value.cast(pl.Int64), weight, rows, unknown)
         if self.declaration.is_curve:
-            return Answer(pl.when(unit.broken_rows() == 0).then(value), weight, rows, unknown)
+            return unit, Answer(pl.when(broken == 0).then(value), weight, rows, unknown)
         value = pl.when(rows > 0).then(value.cast(pl.Float64))
         if self.undefined is not None:
             value = value.fill_null(self.undefined)
         if unknown is not None:
             value = pl.when((unknown == 0) | value.is_nan()).then(value)
-        value = pl.when(unit.broken_rows() > 0).then(float("nan")).otherwise(value)
-        return Answer(value, weight, rows, unknown)
+        value = pl.when(broken > 0).then(float("nan")).otherwise(value)
+        return unit, Answer(value, weight, rows, unknown)
+
+    def _value_and_weight(self, unit: Unit) -> tuple[pl.Expr, pl.Expr | None]:
+        """What the formula makes of one unit, whatever its rows, and the weight of the unit in the average."""
+        value = self.declaration.formula(unit, **self.parameters)
+        return value, None if self.grain == "group" or self.per else self.settlement.weight(unit)
 
     @property
     def best(self) -> Best | None:
@@ -248,8 +248,8 @@ class Measure(Planned):
         """The same measure, stopped at its units."""
         return replace(self, per=per)
 
-    def measures(self) -> Iterator[Measure]:
-        yield self
+    def measures(self) -> list[Measure]:
+        return [self]
 
     def each(self, change: Callable[[Measure], Measure]) -> Measure:
         return change(self)

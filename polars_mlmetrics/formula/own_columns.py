@@ -46,9 +46,7 @@ def own_columns(unit: Unit) -> OwnColumns:
 
 def _seen_to(unit: Unit) -> list[pl.Expr]:
     """What must be known anyway: roles, and the keys that are read as such."""
-    table = unit.door.table
-    keys = [key for grain in (unit.grain, *sorted(unit.reads)) for key in table.keys(grain)]
-    return [*table.values().values(), *map(pl.col, keys)]
+    return unit.door.table.read_by((unit.grain, *sorted(unit.reads)))
 
 
 def _left_to_us(row: pl.Expr, given: Sequence[pl.Expr], answers: Answers) -> set[str]:

@@ -15,8 +15,7 @@ class Row:
     @cached_property
     def raw_score(self) -> pl.Expr:
         """The score in its own float type, as a threshold is compared with it; NaN is broken."""
-        self.door.score()
-        return self.door.raw_score
+        return self.door.score_as_given()
 
     @cached_property
     def score(self) -> pl.Expr:

@@ -7,7 +7,7 @@ known keeps the mean from being known, and a broken one breaks it, whatever its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -148,9 +148,8 @@ class EachTarget(Node):
 
         return {name: metric.each(of(name)) for name, metric in self.metrics.items()}
 
-    def measures(self) -> Iterator[Measure]:
-        for metric in self.of_rows.values():
-            yield from metric.measures()
+    def measures(self) -> list[Measure]:
+        return [measure for metric in self.of_rows.values() for measure in metric.measures()]
 
     def combined(self, values: Values) -> pl.Expr:
         weighted = zip(self.of_rows.values(), self.weights, strict=True)

@@ -357,9 +357,23 @@ class Unit(Row, SharedStatistics):
         excluded = (self.door.in_scope() & ~self.included).cast(pl.Int8)
         return self._reading.fold(Statistic("n_excluded", excluded, "sum", is_count=True))
 
-    def broken_rows(self) -> pl.Expr:
+    @property
+    def looks_at_samples(self) -> bool:
+        """Whether it is a sample, or rows look into theirs: samples must be whole then."""
+        return "sample" in (self.grain, *self.looks_into)
+
+    def rows_in_scope(self) -> pl.Expr:
+        """How many rows are in scope, included or left out for a null."""
+        return self.included_rows() + self.excluded_rows()
+
+    def row_counts(self, *, judged: bool) -> tuple[pl.Expr, pl.Expr | None, pl.Expr | None]:
+        """How many rows are included, unknown, and broken: the last is None where rows are not judged."""
+        return self.included_rows(), self.unknown_rows(), self._broken_rows() if judged else None
+
+    def _broken_rows(self) -> pl.Expr:
         """How many included rows are broken for what was read."""
-        self.door.weight()  # acts when units are averaged, even where no statistic of theirs is weighted
+        if self.door.table.weight is not None:
+            self.door.weight()  # acts when units are averaged, even where no statistic of theirs is weighted
         counts = [self._broken(name, rows) for name, rows in self.door.guards.items() if rows is not None]
         return pl.sum_horizontal(counts) if counts else pl.lit(0, dtype=pl.Int64)
 

@@ -94,7 +94,7 @@ def _over_targets(metric: Node, weights: Mapping[Any, float] | None, target: str
             raise ParameterError(
                 f"{NAME}: {measure!r} is already an average over labels. Name the column of the targets."
             )
-    if isinstance(metric, Measure) and metric.undefined is None and not metric.looks_across:
+    if isinstance(metric, Measure) and metric.undefined is None and not metric.probe.looks_into:
         # The metric has that average itself. Its undefined= is for labels of which no row counts, too.
         average = {**metric.parameters, "average": weights or "macro"}
         return Named(replace(metric, parameters=average), NAME)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.door import check_columns, check_key_types
+from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.frames import Names, column_names
 from polars_mlmetrics.engine.state_table import bucket_of
 from polars_mlmetrics.errors import ParameterError
@@ -29,8 +29,7 @@ def buckets_of(schema: pl.Schema, sample: Sequence[str], cluster: Names, count: 
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise ParameterError(f"buckets is a number of 0 or more, not {count!r}.")
     named = column_names("cluster", cluster)
-    check_columns(named, schema, what="cluster column")
-    check_key_types(named, schema)
+    check_key_columns(named, schema, what="cluster column")
     if named and not count:
         raise ParameterError("cluster= says what buckets are made of, and buckets=0 asks for none.")
     columns = named or sample

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.bare_scan import is_at_hand
-from polars_mlmetrics.data.door import check_columns, check_key_types
+from polars_mlmetrics.data.door import check_columns, check_key_columns
 from polars_mlmetrics.data.expressions import is_pattern, is_row_wise, reserved
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Frame, check_frame
@@ -19,7 +19,7 @@ from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE
-from polars_mlmetrics.formula.measure import Node, on_shown
+from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
 from polars_mlmetrics.query.requirements import check_measure, check_targets, check_thresholds
 
@@ -88,6 +88,11 @@ class Query:
         return self.bound.table
 
     @cached_property
+    def measures(self) -> list[Measure]:
+        """The measures of all its metrics."""
+        return [measure for metric in self.metrics for measure in metric.measures()]
+
+    @cached_property
     def readings(self) -> Readings:
         """What the formulas of its metrics ask for: each is read once, however often the query is planned."""
         return Readings(self.schema, self.roles)
@@ -145,7 +150,7 @@ class Query:
             check_columns(expression.meta.root_names(), self.schema)
         for metric in self.metrics:
             check_targets(metric, self.schema, self.columns_of_keys)
-        for measure in (measure for metric in self.metrics for measure in metric.measures()):
+        for measure in self.measures:
             check_measure(measure, self.schema, self.columns_of_keys)
             if isinstance(frame, pl.DataFrame):
                 check_thresholds(measure, frame)
@@ -208,14 +213,12 @@ class KeyReader:
 
     def _column(self, key: Any) -> KeyColumn:
         if isinstance(key, str):
-            check_columns([key], self._known, of=self._of)
-            check_key_types([key], self._known)
+            check_key_columns([key], self._known, of=self._of)
             _check_key([key])
             return KeyColumn(key, key) if self._keeps_names else self._added(key, pl.col(key))
         if not isinstance(key, pl.Expr):
             raise ParameterError(f"a key is a column name or an expression, not {key!r}.")
-        check_columns(_one_output(key).meta.root_names(), self._known, of=self._of)
-        check_key_types(key.meta.root_names(), self._known)
+        check_key_columns(_one_output(key).meta.root_names(), self._known, of=self._of)
         name = key.meta.output_name()
         _check_key([name, *key.meta.root_names()])
         if key.meta.is_column() and self._keeps_names:

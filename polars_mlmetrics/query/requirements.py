@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.classes import check_classes
-from polars_mlmetrics.data.door import check_columns, check_key_types, check_role
+from polars_mlmetrics.data.door import check_columns, check_key_columns, check_role, check_roles
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
@@ -24,12 +24,10 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
     table, probe = measure.table, measure.probe
     guards = set(probe.door.guards)
     of_numbers = {"score", "probability", "logit"}, {"truth", "soft_truth", "gain", "real"}
-    score = check_role("score", table.score, schema, any_type=guards.isdisjoint(of_numbers[0]))
-    truth = check_role("truth", table.truth, schema, any_type=guards.isdisjoint(of_numbers[1]))
+    any_score, any_truth = (guards.isdisjoint(readings) for readings in of_numbers)
+    score, truth = check_roles(table, schema, any_score=any_score, any_truth=any_truth)
     if guards.issuperset({"prediction", "actual"}):
         check_classes(measure.output_name, score, truth)
-    if table.weight is not None:
-        check_role("weight", table.weight, schema, any_type=False)
     for predicate in measure.predicates:
         check_columns(predicate.meta.root_names(), schema)
     decision = measure.parameters.get("threshold")
@@ -40,7 +38,7 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
     if measure.labels is not None or "label" in (measure.grain, *probe.reads):
         check_unit_key(measure, "label", [table.label], schema)
         _check_vocabulary(measure, schema[table.label])
-    if "sample" in (measure.grain, *probe.looks_into):
+    if probe.looks_at_samples:
         check_unit_key(measure, "sample", table.sample, schema)
     check_columns(probe.columns_read, schema)
     check_listed(measure, schema, keys)
@@ -111,10 +109,9 @@ def _check_known(what: str, columns: Sequence[str], known: Collection[str]) -> N
 def check_unit_key(measure: Measure, role: str, columns: Sequence[str], schema: pl.Schema) -> None:
     """Refuse a measure that needs a label or a sample where there is none."""
     try:
-        check_columns(columns, schema, what=f"{role} column")
+        check_key_columns(columns, schema, what=f"{role} column")
     except ColumnError as error:
         raise ColumnError(f"{measure.output_name} needs a {role}: {error}") from None
-    check_key_types(columns, schema)
 
 
 def _check_vocabulary(measure: Measure, dtype: pl.DataType) -> None:

@@ -55,7 +55,7 @@ def _sizes(query: Query) -> dict[str, int] | None:
     """
     if not is_at_hand(query.frame):
         return None
-    labels = [measure.table.label for metric in query.metrics for measure in metric.measures()]
+    labels = [measure.table.label for measure in query.measures]
     keys = [key.column for key in (*query.by, *query.slice_keys)]
     columns = [name for name in dict.fromkeys([*keys, *labels]) if name in query.schema]
     columns = [name for name in columns if not query.schema[name].is_nested()]
@@ -90,8 +90,7 @@ def passes_over(
 
 def _sample(query: Query) -> tuple[str, ...]:
     """The columns that say which rows belong together."""
-    measures = [measure for metric in query.metrics for measure in metric.measures()]
-    needed = {m.table.sample: m for m in measures if "sample" in (m.grain, *m.probe.looks_into)}
+    needed = {measure.table.sample: measure for measure in query.measures if measure.probe.looks_at_samples}
     if len(needed) > 1:
         first, other = (f"{m.output_name} has {list(sample)}" for sample, m in list(needed.items())[:2])
         raise MetricError(f"passes need one sample column for all metrics, and {first}, {other}.")

@@ -171,7 +171,9 @@ class StateOf:
             between=self.between,
             roles=_told(query.roles),
             columns=_columns_read(query),
-            metrics={metric.output_name: written(metric, query.bound) for metric in query.metrics},
+            metrics={
+                name: written(metric, query.bound) for name, metric in zip(query.order, query.metrics, strict=True)
+            },
             listed=None if log is None else log.dtype.categories.to_list(),
             statistics=described(plan.statistics()),
             declared=plan.declared,
@@ -210,7 +212,7 @@ def _told(roles: Table) -> dict[str, Any]:
 def _columns_read(query: Query) -> dict[str, str]:
     """The kinds of the columns that the metrics read."""
     names: set[str] = set()
-    for measure in (measure for metric in query.metrics for measure in metric.measures()):
+    for measure in query.measures:
         table = measure.table
         columns = [*table.values().values(), *measure.predicates]
         read = {name for column in columns for name in column.meta.root_names()}

@@ -1,7 +1,13 @@
-"""How often the formula of a metric is read: once to learn what it reads, once for a plan, once more over runs."""
+"""How often the formula of a metric is read: once to learn what it reads, once for a plan, once more over runs.
 
+And how often a call goes from one file of the package to another, as a reader of the code must.
+"""
+
+import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import polars as pl
@@ -32,13 +38,13 @@ Readings = Counter[tuple[str, str, Any]]
 def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
     """How often each formula was read, by what tells one measure from another."""
     found: Readings = Counter()
-    read = Measure.read
+    read = Measure._value_and_weight
 
     def counted(self: Measure, unit: Unit) -> Any:
         found[repr(self.with_all_roles()), self.grain, self.declaration.formula] += 1
         return read(self, unit)
 
-    monkeypatch.setattr(Measure, "read", counted)
+    monkeypatch.setattr(Measure, "_value_and_weight", counted)
     return found
 
 
@@ -72,3 +78,41 @@ def test_no_metric_is_read_more_often(average: str, readings: Readings) -> None:
     metrics = [case.metric() for case in plain_cases(average)]
     mlm.evaluate(worlds().lazy(), metrics, by="world", slices=["fold"])
     assert max(readings.values()) <= 3
+
+
+PACKAGE = str(Path(mlm.__file__).parent)
+
+
+def entered(call: Callable[[], object]) -> Counter[str]:
+    """How often each file of the package was entered from another one."""
+    found: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        file, caller = frame.f_code.co_filename, frame.f_back
+        if event != "call" or not file.startswith(PACKAGE):
+            return
+        while caller is not None and not caller.f_code.co_filename.startswith(PACKAGE):
+            caller = caller.f_back
+        if caller is None or caller.f_code.co_filename != file:
+            found[file] += 1
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize(("verb", "most"), [("evaluate", 200), ("state", 300), ("finish", 300)])
+def test_a_reader_is_sent_to_few_other_files(verb: str, most: int) -> None:
+    metric = mlm.f1(average="macro")
+    frame = mlm.state(SMALL, metric) if verb == "finish" else SMALL
+
+    def call() -> Any:
+        return getattr(mlm, verb)(frame, metric)
+
+    call()  # what is imported at the first call is no part of the way
+    moves = entered(call)
+    assert 0 < moves.total() <= most
+    assert max(moves.values()) - 1 <= 20  # left, and entered again

@@ -7,7 +7,7 @@ a 0 / 1 truth, …), and the door hands out the values together with the rows th
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,10 +24,10 @@ Types = Mapping[str, pl.DataType]
 """The types of readings, by their names."""
 
 
-def types_of(rows: pl.LazyFrame, table: Table, columns: Iterable[str] = ()) -> Types:
-    """The types in which the score and the truth of a table come, and some of its columns."""
-    own = [pl.col(name).alias(own_reading(name)) for name in columns]
-    return rows.select(table.score.alias("score"), table.truth.alias("truth"), *own).collect_schema()
+def types_of(rows: pl.LazyFrame, table: Table) -> Types:
+    """The types in which the score and the truth of a table come, and its columns as they are."""
+    own = {own_reading(name): dtype for name, dtype in rows.collect_schema().items()}
+    return own | rows.select(table.score.alias("score"), table.truth.alias("truth")).collect_schema()
 
 
 def own_reading(column: str) -> str:

@@ -28,7 +28,7 @@ class Readings:
         self.roles = roles
         self._no_rows = pl.LazyFrame(schema=schema)
         self._measures: dict[tuple[object, ...], Measure] = {}
-        self._types: dict[object, Types] = {}
+        self._types: dict[Table, Types] = {}
         self._recorders: dict[tuple[object, ...], Recorder] = {}
 
     def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
@@ -42,10 +42,9 @@ class Readings:
         return self._recorders[name]
 
     def _types_of(self, measure: Measure) -> Types:
-        read = (measure.table, measure.own_columns)
-        if read not in self._types:
-            self._types[read] = types_of(self._no_rows, measure.table, measure.own_columns.names)
-        return self._types[read]
+        if measure.table not in self._types:
+            self._types[measure.table] = types_of(self._no_rows, measure.table)
+        return self._types[measure.table]
 
 
 class Asked(ABC):

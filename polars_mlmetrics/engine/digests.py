@@ -15,7 +15,6 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.recorder import suffix_of
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.readings import GroupReading
 from polars_mlmetrics.formula.unit import Unit
@@ -37,7 +36,7 @@ def digests_of(measure: Measure, roles: Table) -> dict[str, str]:
     asked: dict[str, set[str]] = {}
     unit = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure.table)), asked)
     value = measure.declaration.formula(cast(Unit, unit), **measure.parameters)
-    suffix = suffix_of(measure, roles)
+    suffix = measure.suffix(roles)
     if measure.grain == "sample":
         return {
             measure.call + suffix: _digest(text_of(value), *sorted(text for texts in asked.values() for text in texts))

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.door import Types
-from polars_mlmetrics.data.expressions import all_of, same_expression, text_of
+from polars_mlmetrics.data.expressions import all_of, same_expression
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.engine.ranking import Order, standing, take_share
 from polars_mlmetrics.errors import INTERNAL, MetricError
@@ -61,7 +61,7 @@ class Recorder:
         self.run_rows: list[Statistic] = []
         self.cells: int | None = None
         """How many runs there can be; None where that is not known."""
-        self.suffix = suffix_of(measure, roles)
+        self.suffix = measure.suffix(roles)
         self._in_runs = in_runs
         self._ranks = ranks
         self._types = types
@@ -230,19 +230,3 @@ class Recorder:
 IDEAL = {standing("ideal_place").meta.output_name()}
 GRADES = {"gain", "real", "soft_truth", "actual"}
 SMALL_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
-
-
-def suffix_of(measure: Measure, roles: Table) -> str:
-    """What tells the statistics of a measure from those that are named alike, of other columns or fewer rows."""
-    words = measure.table.differences(roles)
-    reads = measure.probe.reads - {"group"}
-    if reads:
-        # Of units that it reads in any case, a row without a key counts nowhere.
-        of_units = "" if measure.grain in {"group", *reads} else f", per {measure.grain}"
-        words.append(f"reads {' and '.join(sorted(reads))}{of_units}")
-    if measure.own_columns.to_be_known:
-        words.append(f"with {' and '.join(measure.own_columns.to_be_known)} known")
-    if measure.labels is not None:
-        words.append(f"labels={list(measure.labels)}")
-    words += [f"where {text_of(predicate)}" for predicate in measure.predicates]
-    return f"[{', '.join(words)}]" if words else ""

@@ -186,11 +186,6 @@ class Measure(Planned):
         keys = [] if self.labels is None else [table.label]
         return frozenset([*keys, *probe.columns_read, *(name for row in rows for name in row.meta.root_names())])
 
-    @property
-    def reads_label(self) -> bool:
-        """Whether any of it reads the label of a row."""
-        return self.table.label in self.columns_read
-
     def has_units(self, grain: Grain) -> bool:
         """Whether there is a value of it per label, or per sample."""
         return self.declaration.grain in (None, grain)
@@ -268,6 +263,21 @@ class Measure(Planned):
         given = {**self.parameters, "labels": self.labels, "undefined": self.undefined}
         shown = sorted(self.declaration.shown(given).items())
         return f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in shown)})"
+
+    def suffix(self, roles: Table) -> str:
+        """What tells its statistics from those that are named alike, of other columns or fewer rows."""
+        words = self.table.differences(roles)
+        reads = self.probe.reads - {"group"}
+        if reads:
+            # Of units that it reads in any case, a row without a key counts nowhere.
+            of_units = "" if self.grain in {"group", *reads} else f", per {self.grain}"
+            words.append(f"reads {' and '.join(sorted(reads))}{of_units}")
+        if self.own_columns.to_be_known:
+            words.append(f"with {' and '.join(self.own_columns.to_be_known)} known")
+        if self.labels is not None:
+            words.append(f"labels={list(self.labels)}")
+        words += [f"where {text_of(predicate)}" for predicate in self.predicates]
+        return f"[{', '.join(words)}]" if words else ""
 
     def __repr__(self) -> str:
         call = self.call

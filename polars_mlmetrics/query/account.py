@@ -10,7 +10,6 @@ import polars as pl
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.asked import Asked
-from polars_mlmetrics.engine.recorder import suffix_of
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -272,7 +271,7 @@ def names_of_parts(metric: Node, roles: Table) -> dict[tuple[Any, ...], str]:
         if alone:
             texts[key] = target if len(parts) > 1 else ""
         elif shown.count(texts[key]) > 1 and isinstance(part, Measure):
-            texts[key] = f"{target}{part.call}{suffix_of(part, roles)}: "
+            texts[key] = f"{target}{part.call}{part.suffix(roles)}: "
     return texts
 
 

@@ -62,7 +62,7 @@ def check_listed(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) 
     if log is None or measure.declaration.counts or any(map(_takes_returned, measure.predicates)):
         return
     needs_negatives = measure.declaration.needs_negatives
-    if needs_negatives and (measure.reads_label or not log.is_filled):
+    if needs_negatives and (measure.table.label in measure.columns_read or not log.is_filled):
         lacking = "negatives without a label" if log.is_filled else "only the returned labels"
         mend = "Give each label a row of its own" if log.is_filled else "Make it with with_truths(..., n_labels=...)"
         raise MetricError(

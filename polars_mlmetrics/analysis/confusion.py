@@ -164,7 +164,7 @@ def confusion(
     """
     table: Table = checked_roles(roles, others=("by", "threshold", "inclusive", "ci", "cluster")).table
     reader: KeyReader = KeyReader(rows_of(frame))
-    keys: list[KeyColumn] = [] if by is None else reader.read(by)
+    keys: list[KeyColumn] = reader.read(by)
     rows = reader.rows()
     confidence, buckets = confidence_of(rows, ci, cluster, roles)
     shares: list[str] = [] if confidence is None else SHARES

@@ -134,7 +134,7 @@ def check(
     given = rows_of(frame)
     bound = checked_roles(roles, others=KEYWORDS)
     reader = KeyReader(given)
-    keys = [] if by is None else reader.read(by)
+    keys = reader.read(by)
     of_slices = [] if slices is None else [key for each in checked_slices(slices) for key in reader.read(each)]
     rows = reader.rows()
     _check_ignored(ignore)

@@ -81,8 +81,8 @@ def dedupe(
         check_columns([table.label], schema, what="label column")
     pair = [*table.sample, *([table.label] if table.label in schema else [])]
     reader: KeyReader = KeyReader(given)
-    groups: list[KeyColumn] = [] if by is None else reader.read(by)
-    places: list[KeyColumn] = [] if order is None else reader.read(order)
+    groups: list[KeyColumn] = reader.read(by)
+    places: list[KeyColumn] = reader.read(order)
     names = {key.column: key.name for key in groups} | {name: name for name in pair}
     if keep == "error":
         _refuse_copies(reader.rows(), pair, names, redact=redact)

@@ -76,7 +76,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     given = rows_of(frame)
     bound = checked_roles(roles, others=("by",))
     reader = KeyReader(given)
-    keys = [] if by is None else reader.read(by)
+    keys = reader.read(by)
     rows = reader.rows()
     schema = rows.collect_schema()
     log = LogTable.of(schema, keys, bound)

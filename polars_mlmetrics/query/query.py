@@ -73,7 +73,7 @@ class Query:
         bound = checked_roles(roles, others=KEYWORDS)
         metrics, plain, order = _sorted_out(given, bound)
         reader = KeyReader(rows, added, keys)
-        by_columns = [] if by is None else reader.read(by)
+        by_columns = reader.read(by)
         sets = None if slices is None else [reader.read(key) for key in checked_slices(slices)]
         schema = reader.rows().collect_schema()
         if log is not None:
@@ -202,8 +202,10 @@ class KeyReader:
         self.added = list(added)
         self._read: list[tuple[pl.Expr, str]] = []
 
-    def read(self, keys: Keys) -> list[KeyColumn]:
-        """The columns of one grouping."""
+    def read(self, keys: Keys | None) -> list[KeyColumn]:
+        """The columns of one grouping: none for the whole."""
+        if keys is None:
+            return []
         several = isinstance(keys, Sequence) and not isinstance(keys, str)
         return [self._column(key) for key in (keys if several else [keys])]  # type: ignore[union-attr]
 

@@ -4,6 +4,7 @@ import inspect
 import runpy
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,24 +80,83 @@ def test_the_catalogue_prints_a_line_for_each_metric() -> None:
 
 
 LOG = pl.DataFrame({"scor": [0.1], "truth": [1]})
-CALLS: dict[str, tuple[Callable[[], Any], int]] = {
-    "evaluate": (lambda: mlm.evaluate(LOG, mlm.f1()), 1),
-    "the namespace": (lambda: LOG.mlm.evaluate(mlm.f1()), 2),  # type: ignore[attr-defined]
-    "compare": (lambda: mlm.compare(LOG, mlm.f1(), baseline="old"), 1),
-    "state": (lambda: mlm.state(LOG, mlm.f1()), 1),
-    "with_truths": (lambda: mlm.with_truths(LOG, LOG), 1),
-    "scan": (lambda: mlm.scan("not there"), 1),
+
+
+def another(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+    """A metric whose name is taken."""
+    return u.rows()
+
+
+another.__name__ = "f1"
+WRONG: dict[str, Callable[[], Any]] = {
+    "as_state": lambda: mlm.as_state(LOG),
+    "average_score": lambda: mlm.average_score(mlm.f1(), weights=[1]),
+    "best_threshold": lambda: mlm.best_threshold(LOG, mlm.f1()),
+    "check": lambda: mlm.check(LOG, by="model"),
+    "compact": lambda: mlm.compact(LOG),
+    "compare": lambda: mlm.compare(LOG, mlm.f1(), baseline="old"),
+    "confusion": lambda: mlm.confusion(LOG),
+    "cube": mlm.cube,
+    "curve": lambda: mlm.curve(LOG, "roc"),
+    "dedupe": lambda: mlm.dedupe(LOG),
+    "evaluate": lambda: mlm.evaluate(LOG, mlm.f1()),
+    "find_slices": lambda: mlm.find_slices(LOG, mlm.f1(), "country"),
+    "finish": lambda: mlm.finish(LOG, mlm.f1()),
+    "flattened": lambda: mlm.flattened(LOG),
+    "flips": lambda: mlm.flips(LOG, mlm.f1(), baseline="old"),
+    "from_arrays": lambda: mlm.from_arrays(score=[0.5], truth=[1, 0]),
+    "from_lists": lambda: mlm.from_lists(LOG),
+    "from_predictions": lambda: mlm.from_predictions(LOG),
+    "from_wide": lambda: mlm.from_wide(LOG, score="p_"),
+    "gap": lambda: mlm.gap(LOG, mlm.f1(), over="country"),
+    "gate": lambda: mlm.gate(LOG, {}),
+    "listed_type": lambda: mlm.listed_type(n_labels=0),
+    "metric": lambda: mlm.metric(range=(0, 1), best="max")(another),
+    "partial": lambda: mlm.partial(LOG, mlm.f1()),
+    "plain": lambda: mlm.plain(LOG),
+    "plot": lambda: mlm.plot("not a frame"),
+    "profile": lambda: mlm.profile(LOG, by="model"),
+    "raise_for": lambda: mlm.raise_for(LOG),
+    "report": lambda: mlm.report(LOG, mlm.f1(), baseline="old"),
+    "rollup": mlm.rollup,
+    "scan": lambda: mlm.scan("not there"),
+    "scan_states": lambda: mlm.scan_states("not there"),
+    "slice_filter": lambda: mlm.slice_filter(LOG),
+    "state": lambda: mlm.state(LOG, mlm.f1()),
+    "table": lambda: mlm.table("not a frame"),
+    "update_states": lambda: mlm.update_states("not there", "states", mlm.f1()),
+    "with_truths": lambda: mlm.with_truths(LOG, LOG),
+    "worst": lambda: mlm.worst(LOG, mlm.f1()),
+    "write_state": lambda: mlm.write_state(LOG, "state.parquet"),
+    **{name: partial(getattr(mlm, name), no_such=1) for name in mlm.CATALOGUE},
 }
+"""For each public function a call that it refuses."""
+
+REFUSE_NOTHING = {"ratio", "warn"}
+"""The public functions that only write an expression or a rule down."""
 
 
-@pytest.mark.parametrize(("call", "frames"), CALLS.values(), ids=CALLS)
-def test_an_error_points_at_the_line_of_the_caller(call: Callable[[], Any], frames: int) -> None:
+def lines_of_error(call: Callable[[], Any]) -> list[bool]:
+    """Of each line of an error's traceback, but those of the test, whether it is the library's."""
     with pytest.raises(mlm.MetricError) as caught:
         call()
     files = [Path(frame.filename) for frame in traceback.extract_tb(caught.value.__traceback__)]
-    package = Path(mlm.__file__).parent
-    assert [package in file.parents for file in files] == [False, False] + [True] * frames
     assert caught.value.__context__ is None or caught.value.__suppress_context__
+    return [Path(mlm.__file__).parent in file.parents for file in files if file != Path(__file__)]
+
+
+def test_every_public_function_has_a_call_that_it_refuses() -> None:
+    functions = {name for name in mlm.__all__ if inspect.isfunction(getattr(mlm, name))}
+    assert functions - REFUSE_NOTHING == WRONG.keys()
+
+
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_an_error_points_at_the_line_of_the_caller(call: Callable[[], Any]) -> None:
+    assert lines_of_error(call) == [True]
+
+
+def test_an_error_of_the_namespace_shows_one_line_more() -> None:
+    assert lines_of_error(lambda: LOG.mlm.evaluate(mlm.f1())) == [True, True]  # type: ignore[attr-defined]
 
 
 def test_pytest_leaves_the_library_out() -> None:

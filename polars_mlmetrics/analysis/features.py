@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import all_of, any_of
 from polars_mlmetrics.data.frames import is_text
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import cuts
 from polars_mlmetrics.query.account import first_that_holds
 
@@ -109,6 +109,7 @@ class Condition(NamedTuple):
         return pl.lit(text, dtype=pl.String)
 
 
+@at_callers_line
 def slice_filter(row: Mapping[str, Any] | pl.DataFrame) -> pl.Expr:
     """The rows of a slice that `find_slices` found, as an expression for `filter`.
 

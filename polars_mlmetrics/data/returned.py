@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import Names, column_names, is_text
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.errors import ColumnError, ParameterError
+from polars_mlmetrics.errors import ColumnError, ParameterError, at_callers_line
 
 LISTED = "listed"
 """The column that tells the rows that were returned from those that are added."""
@@ -59,6 +59,7 @@ class Listed:
         return cls(every_row, with_label, is_filled=FILLED in words)
 
 
+@at_callers_line
 def listed_type(
     *,
     by: Names = None,

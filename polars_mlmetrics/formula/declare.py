@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.errors import NameCollisionError, ParameterError, unknown
+from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Interval
 from polars_mlmetrics.formula.description import described
@@ -59,6 +59,7 @@ def metric(
     25.0
     """
 
+    @at_callers_line
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
         facts = (grain, range, best, undefined_when, counts, needs_negatives)
         declaration = Factory(formula, *facts, interval=interval, influence=influence)
@@ -68,6 +69,7 @@ def metric(
             raise NameCollisionError(f"a metric with the name {declaration.name!r} is already declared in {owner}.")
         CATALOGUE[declaration.name] = declaration
 
+        @at_callers_line
         @wraps(formula)
         def factory(*args: P.args, **kwargs: P.kwargs) -> Metric:
             return make(declaration, args, kwargs)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
@@ -13,6 +13,7 @@ from polars_mlmetrics.formula.targets import NAME, EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import Named
 
 
+@at_callers_line
 def average_score(
     metric: Metric | Mapping[Any, Metric],
     weights: Mapping[Any, float] | Sequence[float] | None = None,
@@ -60,6 +61,7 @@ def average_score(
     return Metric(_over_targets(given[0], weights, _target_of(given, target)))
 
 
+@at_callers_line
 def flattened(metric: Metric) -> Metric:
     """The metric of all targets pooled as one: its micro average.
 

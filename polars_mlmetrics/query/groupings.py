@@ -5,13 +5,14 @@ from itertools import combinations
 
 import polars as pl
 
-from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Key, KeyColumn, Query
 
 PLACE = f"{INTERNAL}place"
 
 
+@at_callers_line
 def cube(*columns: Key, depth: int | None = None) -> list[list[Key]]:
     """Every combination of some columns, as `slices=` takes them: SQL's CUBE, without the whole, which is always there.
 
@@ -34,6 +35,7 @@ def cube(*columns: Key, depth: int | None = None) -> list[list[Key]]:
     return [list(keys) for size in range(1, most + 1) for keys in combinations(columns, size)]
 
 
+@at_callers_line
 def rollup(*columns: Key) -> list[list[Key]]:
     """The first column, the first two, and so on, as `slices=` takes them: SQL's ROLLUP, without the whole.
 

@@ -12,7 +12,7 @@ from polars.exceptions import PolarsError
 from polars_mlmetrics.adapters.scan import ArrowStream, scan
 from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
 from polars_mlmetrics.engine.state import SAYS_NOTHING, Contents, fits, said_in
-from polars_mlmetrics.errors import NameCollisionError, StateError
+from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources
 
@@ -69,6 +69,7 @@ KINDS: dict[type[pl.DataType], Kind] = {
 BY_NAME = {dtype.__name__: (dtype, kind) for dtype, kind in KINDS.items()}
 
 
+@at_callers_line
 def plain(state: AnyFrame) -> AnyFrame:
     """Make a state plain: of types that Delta, Iceberg, SQL databases and pandas have.
 
@@ -118,6 +119,7 @@ def _n_nans(names: list[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
 def as_state(frame: pl.LazyFrame) -> pl.LazyFrame: ...
 @overload
 def as_state(frame: pl.DataFrame | ArrowStream) -> pl.DataFrame: ...
+@at_callers_line
 def as_state(frame: pl.LazyFrame | pl.DataFrame | ArrowStream) -> pl.LazyFrame | pl.DataFrame:
     """Make a state of its rows in another table, such as those that `plain` made: of Delta, SQL, pandas or Arrow.
 

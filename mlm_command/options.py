@@ -205,7 +205,7 @@ def _state(command: Parser) -> None:
     _between(command)
     _roles(command)
     _passes(command)
-    command.add_argument("-o", "--output", metavar="FILE", required=True, help="the parquet file to write")
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help="the parquet file to write, or its URL")
     _flag(command, "--overwrite", "replace the file if it is there")
     _running(command)
 
@@ -224,7 +224,7 @@ def _update(command: Parser) -> None:
 
 
 def _finish(command: Parser) -> None:
-    command.add_argument("logs", nargs="+", metavar="STATE", help="state files, folders or patterns")
+    command.add_argument("logs", nargs="+", metavar="STATE", help="state files, folders, patterns or URLs")
     _where(command)
     _metrics(command, f"{METRIC_HELP}; none: those that the state was made for")
     _by(command)
@@ -275,7 +275,8 @@ def _several(command: Parser, option: str, metavar: str, about: str) -> None:
 
 
 def _log(command: Parser, nargs: str = "+", *, where: bool = True) -> None:
-    command.add_argument("logs", nargs=nargs, metavar="LOG", help="files, folders or patterns; - is standard input")
+    about = "files, folders, patterns or URLs; - is standard input"
+    command.add_argument("logs", nargs=nargs, metavar="LOG", help=about)
     command.add_argument("--log-format", choices=FORMATS, help="the format of the files, if their names do not tell")
     if where:
         _where(command)

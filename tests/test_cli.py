@@ -203,7 +203,7 @@ WRONG = [
     ("evaluate log.parquet -m f1 -o log.parquet", 3, "--overwrite"),
     ("evaluate log.parquet -m f1 -o nowhere/t.csv", 3, "there is no folder nowhere"),
     ("gate --table t.csv --rule f1>1", 2, "-o FILE.parquet"),
-    ("gate --table no.parquet --rule f1>1", 3, "no.parquet cannot be read"),
+    ("gate --table no.parquet --rule f1>1", 3, "there is no file no.parquet."),
     ("evaluate log.parquet -m f1 --by modle", 4, "Did you mean 'model'?"),
     ("evaluate log.parquet -m f1 --where modle=new", 4, "Did you mean 'model'?"),
     ("evaluate log.parquet -m f1 --where score=high", 4, "'high' is no value"),

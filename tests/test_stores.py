@@ -1,13 +1,10 @@
 """Logs and states in an object store: a server of S3 on this machine answers as Amazon's does."""
 
-import logging
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import polars as pl
 import polars.selectors as cs
@@ -16,58 +13,20 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.folded_log import FEW, LOG
+from tests.s3_server import KEY, SECRET, keys, options_of, put, put_days, serving
 
 pytestmark = pytest.mark.proof  # the server takes seconds to import
-
-KEY, SECRET = "AKIAIOSFODNNEXAMPLE", "wJalrXUtnFEMI/K7MDENG"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    moto = pytest.importorskip("moto.server")
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    yield f"http://{host}:{port}"
-    running.stop()
+    with serving() as address:
+        yield address
 
 
 @pytest.fixture
-def options(server: str, request: pytest.FixtureRequest) -> dict[str, Any]:
-    urlopen(Request(f"{server}/moto-api/reset", method="POST")).close()
-    urlopen(Request(f"{server}/bucket", method="PUT")).close()
-    return {
-        "aws_access_key_id": KEY,
-        "aws_secret_access_key": SECRET,
-        "aws_region": "us-east-1",
-        "aws_endpoint_url": server,
-        "aws_allow_http": "true",
-        "max_retries": 1,
-    }
-
-
-def put(options: dict[str, Any], key: str, data: bytes | pl.DataFrame, kind: str = "parquet") -> None:
-    """Put a file into the bucket, without the library."""
-    if isinstance(data, pl.DataFrame):
-        file = BytesIO()
-        getattr(data, f"write_{kind}")(file)
-        data = file.getvalue()
-    plain = {"Content-Type": "application/octet-stream"}
-    urlopen(Request(f"{options['aws_endpoint_url']}/bucket/{key}", data=data, headers=plain, method="PUT")).close()
-
-
-def keys(options: dict[str, Any]) -> list[str]:
-    import obstore.store
-
-    bare = {name: value for name, value in options.items() if name not in ("aws_allow_http", "max_retries")}
-    store = obstore.store.from_url("s3://bucket", config=bare, client_options={"allow_http": "true"})
-    return sorted(meta["path"] for batch in store.list() for meta in batch)
-
-
-def put_days(options: dict[str, Any]) -> None:
-    for (day,), rows in LOG.partition_by("day", as_dict=True).items():
-        put(options, f"logs/day={day or '__HIVE_DEFAULT_PARTITION__'}/part.parquet", rows.drop("day"))
+def options(server: str) -> dict[str, Any]:
+    return options_of(server)
 
 
 # -- scan --------------------------------------------------------------------------------------------------------------
@@ -223,7 +182,7 @@ def test_update_states_refuses_stores_by_name(options: dict[str, Any], tmp_path:
 
 def test_without_the_client(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(mlm.ParameterError, match=r"pip install 'polars-mlmetrics\[cloud\]'"):
+    with pytest.raises(mlm.FileError, match=r"pip install 'polars-mlmetrics\[cloud\]'"):
         mlm.scan("s3://bucket/log.parquet", storage_options=options)
 
 

@@ -21,8 +21,7 @@ def is_delta(source: Any, store: Store) -> bool:
     """Whether a source is the folder of one Delta table; a folder or a file inside of one is not."""
     if is_of_store(source):
         address = Address.of(source)
-        log = Address(address.bucket, f"{address.key.rstrip('/')}/_delta_log".lstrip("/"))
-        return not address.has_magic and bool(store.sizes_below(log, most=1))
+        return not address.has_magic and bool(store.sizes_below(address, most=1, within="_delta_log"))
     try:
         return isinstance(source, str | Path) and Path(source).joinpath("_delta_log").is_dir()
     except OSError:  # it may not be entered, and is refused where it is read

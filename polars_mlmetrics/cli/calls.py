@@ -213,16 +213,23 @@ def _fitting(value: Any, indent: str, before: int = 0) -> str:
     return value.lines(indent) if isinstance(value, Node) else text
 
 
-IMPORTS = {"datetime": "import datetime", "pl": "import polars as pl", "mlm": "import polars_mlmetrics as mlm"}
+IMPORTS = {
+    "datetime": "import datetime",
+    "pathlib": "import pathlib",
+    "sys": "import sys",
+    "tomllib": "import tomllib",
+    "pl": "import polars as pl",
+    "mlm": "import polars_mlmetrics as mlm",
+}
+"""How what a call names is imported, in this order."""
 
 
 def program(call: Node, result: str | None) -> str:
     """A call as a program, which keeps what it gives under a name."""
     used = {name.partition(".")[0] for name in _names(call)}
-    system = ["import sys"] if "sys" in used else []
     before = f"{result} = " if result else ""
     imports = [line for name, line in IMPORTS.items() if name in used]
-    return "\n".join([*system, *imports, "", before + _fitting(call, "", len(before)), ""])
+    return "\n".join([*imports, "", before + _fitting(call, "", len(before)), ""])
 
 
 def _names(value: Any) -> set[str]:

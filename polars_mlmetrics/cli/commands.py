@@ -13,12 +13,13 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.cli.calls import Call, Named, Node
 from polars_mlmetrics.cli.gates import gate_of
-from polars_mlmetrics.cli.logs import log_of, log_or_state, preparation, where
+from polars_mlmetrics.cli.logs import log_of, log_or_state, preparation, states_of, where
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.models import against
+from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError
-from polars_mlmetrics.states.files import scan_states, write_state
+from polars_mlmetrics.states.files import write_state
 from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.state import state
 
@@ -81,8 +82,9 @@ def _curve(settings: Settings) -> Node:
 def _state(settings: Settings) -> Node:
     named = settings.given("by", "buckets", "cluster") | _paired(settings) | settings.passes() | settings.roles()
     made = Call(Named("mlm.state", state), [log_of(settings), *_metrics(settings)], named)
-    overwrite = settings.given("overwrite")
-    return Call(Named("mlm.write_state", write_state), [made, settings.get("output")], overwrite)
+    file = settings.get("output")
+    written = settings.given("overwrite") | opened(settings, file)
+    return Call(Named("mlm.write_state", write_state), [made, file], written)
 
 
 def _paired(settings: Settings) -> dict[str, Any]:
@@ -103,9 +105,7 @@ def _update(settings: Settings) -> Node:
 
 
 def _finish(settings: Settings) -> Node:
-    paths = settings.get("logs")
-    states: Node = Call(Named("mlm.scan_states", scan_states), [paths[0] if len(paths) == 1 else paths])
-    states = where(states, settings.get("where") or [])
+    states = where(states_of(settings), settings.get("where") or [])
     named = settings.given("by") | settings.slices() | settings.given("per", "min_samples", "tidy", "ci")
     metrics = metrics_of(settings.get("metrics") or [])
     return Call(Named("mlm.finish", finish), [states, *metrics], named).method("collect")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.cli.places import check_place
+from polars_mlmetrics.cli.places import check_place, place_here
 from polars_mlmetrics.cli.problem_lines import problem_lines
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.cli.shown import Shown
@@ -43,7 +43,7 @@ class Form(NamedTuple):
     @classmethod
     def of(cls, settings: Settings) -> Form:
         """The form that is asked for; a place that cannot be written to is refused before anything is computed."""
-        file = None if settings.get("output") is None else Path(settings.get("output"))
+        file = None if settings.get("output") is None else place_here(settings.get("output"))
         is_terminal = file is None and sys.stdout.isatty()
         on_terminal = is_terminal or (file is None and bool(settings.get("as_on_terminal")))
         spreadsheet = bool(settings.get("for_spreadsheet"))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from polars.exceptions import PolarsError
 
+from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.gate import gate
@@ -16,9 +16,10 @@ from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operat
 from polars_mlmetrics.cli.logs import log_of
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.models import against
+from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.rules import COL, Written, rules_of
 from polars_mlmetrics.cli.settings import Settings
-from polars_mlmetrics.errors import FileError, ParameterError, unknown
+from polars_mlmetrics.errors import ParameterError, unknown
 from polars_mlmetrics.metrics.decisions import n_samples
 
 Table = Callable[[], Node]
@@ -28,7 +29,7 @@ def gate_of(settings: Settings) -> Node:
     """The gates of all rules: one for each table, slicing and slice that rules are about."""
     rules = rules_of(settings)
     named = settings.given("on_undefined", "min_samples")
-    earlier = _saved(settings.get("against")) if settings.get("against") else None
+    earlier = _saved(settings.get("against"), settings) if settings.get("against") else None
     of_values = [rule for rule in rules if not rule.is_difference]
     of_differences = [rule for rule in rules if rule.is_difference]
     parts = []
@@ -91,7 +92,7 @@ def _table_of(settings: Settings) -> Node:
     if saved and settings.get("logs"):
         raise ParameterError("a gate tries its rules on a log or on a table (--table): give one of them.")
     if saved:
-        return _saved(saved)
+        return _saved(saved, settings)
     metrics = _metrics(settings)
     if settings.get("min_samples") is not None and "n_samples" not in [each.run().output_name for each in metrics]:
         metrics.insert(0, Call(Named("mlm.n_samples", n_samples)))
@@ -125,14 +126,9 @@ def _metrics(settings: Settings) -> list[Node]:
     return metrics
 
 
-def _saved(path: str) -> Node:
+def _saved(path: str, settings: Settings) -> Node:
     """A table that was saved. Other forms than parquet do not keep the types of keys, nor what is null and NaN."""
     if Path(path).suffix.lower() != ".parquet":
         raise ParameterError(f"{path}: a gate reads tables of parquet: write them with -o FILE.parquet.")
-    call = Call(Named("pl.read_parquet", pl.read_parquet), [path])
-    try:
-        return Done(call, call.run())
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or 'there is no such file'}.") from None
-    except PolarsError as error:
-        raise FileError(f"{path} cannot be read as parquet: {error}.") from None
+    call = Call(Named("mlm.scan", scan), [path], opened(settings, path)).method("collect")
+    return Done(call, call.run())

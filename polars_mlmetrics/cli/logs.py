@@ -15,6 +15,7 @@ from polars_mlmetrics.adapters.formats import FORMATS
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
+from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import found_files
@@ -51,7 +52,8 @@ def log_or_state(settings: Settings) -> tuple[Node, Settings]:
 def states_of(settings: Settings) -> Node:
     """The states that were named."""
     paths: list[str] = settings.get("logs")
-    return Call(Named("mlm.scan_states", scan_states), [paths[0] if len(paths) == 1 else paths])
+    given = [paths[0] if len(paths) == 1 else paths]
+    return Call(Named("mlm.scan_states", scan_states), given, opened(settings, *paths))
 
 
 def source_of(settings: Settings) -> Node:
@@ -60,7 +62,7 @@ def source_of(settings: Settings) -> Node:
     given = settings.get("log_format")
     if STDIN in paths:
         return _standard_input(paths, given or "csv")
-    named = {} if given is None else {"format": given}
+    named = ({} if given is None else {"format": given}) | opened(settings, *paths)
     return Call(Named("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
 
 

@@ -9,7 +9,7 @@ from polars_mlmetrics.cli.calls import Call, Named, Node, program, text_of
 from polars_mlmetrics.cli.logs import log_or_state
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.models import against, groups_of
-from polars_mlmetrics.cli.places import check_place
+from polars_mlmetrics.cli.places import check_place, place_here
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.reporting.report import COMMENTS, PAGES, report
@@ -37,7 +37,7 @@ def report_program(settings: Settings) -> str:
 
 
 def _files_of(settings: Settings) -> list[Path]:
-    files = [Path(file) for file in settings.get("outputs") or []]
+    files = [place_here(file) for file in settings.get("outputs") or []]
     if not files:
         raise ParameterError("report writes a page or a comment: -o report.html, -o comment.md, or both.")
     for file in files:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import traceback
 from argparse import Namespace
-from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any
 
@@ -18,9 +17,11 @@ from polars_mlmetrics.cli.catalogue import explained, metrics_table
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
 from polars_mlmetrics.cli.forms import Form
-from polars_mlmetrics.cli.places import check_place
+from polars_mlmetrics.cli.places import check_free, check_place, place_here
+from polars_mlmetrics.cli.remote import answers, store_of
 from polars_mlmetrics.cli.reports import report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.data.stores import is_of_store
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, StateError, TableError
 from polars_mlmetrics.version import VERSION
@@ -41,7 +42,8 @@ def run(options: Namespace, command: Command | None = None) -> int:
         settings = Settings(options)
         if command is not None and settings.get("command") == "demo":
             return demo(settings, command)
-        data, code = _made(settings)
+        with answers(settings):
+            data, code = _made(settings)
     except Exception as error:  # noqa: BLE001  (a traceback would end with the exit code of a gate that is closed)
         return _failed(error, debug=bool(options.__dict__.get("debug")))
     except PanicException as error:
@@ -83,8 +85,11 @@ def _catalogue(settings: Settings) -> bytes:
 
 
 def _state(settings: Settings) -> bytes:
-    file = Path(settings.get("output"))
-    check_place(file, overwrite=bool(settings.get("overwrite")))
+    file, overwrite = settings.get("output"), bool(settings.get("overwrite"))
+    if is_of_store(file):
+        check_free(file, store_of(settings), overwrite=overwrite)
+    else:
+        check_place(place_here(file), overwrite=overwrite)
     call_of(settings).run()
     return b""
 

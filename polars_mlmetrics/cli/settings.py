@@ -14,14 +14,14 @@ from polars_mlmetrics.errors import FileError, ParameterError, unknown
 KEYS = (
     "metrics", "by", "slices", "baseline", "between", "ci", "margin", "min_samples", "tidy", "per", "cluster",
     "ignore", "buckets", "passes", "memory", "digits",
-    "features", "depth", "k", "alpha", "worse", "top", "points", "roles", "prepare", "gate",
+    "features", "depth", "k", "alpha", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
 )  # fmt: skip
 """What a file may hold."""
 
 PREPARE = ("rename", "cast", "dedupe", "where")
 GATE = ("metric", "sliced_by", "slice", "side", "op", "bound", "warn")
 LISTS = ("metrics", "slices", "features", "ignore", "gate")
-TABLES = ("roles", "prepare")
+TABLES = ("roles", "prepare", "storage_options")
 
 
 class Settings:

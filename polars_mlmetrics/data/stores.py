@@ -108,7 +108,7 @@ class Store:
             raise ParameterError(f"storage_options is a dict of names and texts, not a {type(options).__name__}.")
         if not (provider is None or callable(provider)):
             raise ParameterError(f"credential_provider is a function or None, not a {type(provider).__name__}.")
-        return cls(options, provider)
+        return cls(None if options is None else {name: _option(name, options[name]) for name in options}, provider)
 
     @property
     def is_given(self) -> bool:
@@ -146,9 +146,10 @@ class Store:
             return None
         return size
 
-    def sizes_below(self, folder: Address, most: int | None = None) -> dict[Address, int]:
-        """The files below a folder, or some of them, with their sizes."""
-        prefix = f"{folder.key.rstrip('/')}/" if folder.key.strip("/") else None
+    def sizes_below(self, folder: Address, most: int | None = None, *, within: str = "") -> dict[Address, int]:
+        """The files below a folder, or below one within it, or some of them, with their sizes."""
+        path = "/".join(part for part in (folder.key.strip("/"), within) if part)
+        prefix = f"{path}/" if path else None
         with self.answers(folder):
             batches = _obstore().list(self._client(folder.bucket), prefix=prefix, chunk_size=most or 1000)
             found: dict[Address, int] = {}
@@ -174,13 +175,10 @@ class Store:
 
     def told(self, error: BaseException) -> str:
         """What an error of a store or of Polars says, without what may be a secret."""
-        text = str(error)
-        status = re.search(r"status code: (\d{3}(?: [A-Z][A-Za-z]+)+)", text)
-        if status is not None:
-            return f"the store says {status[1]}"
-        if re.search(r"object-store|Error performing|Generic|error sending|credential", text, re.IGNORECASE):
-            return "the store gave no answer: check the address, the credentials and the network"
-        first = next(iter(text.splitlines()), type(error).__name__)
+        answer = answer_in(error)
+        if answer is not None:
+            return answer
+        first = next(iter(str(error).splitlines()), type(error).__name__)
         for value in sorted(map(str, (self.options or {}).values()), key=len, reverse=True):
             first = first.replace(value, "…") if len(value) > 3 else first
         return without_secrets(first)
@@ -214,6 +212,26 @@ class Store:
             ) from None
 
 
+def answer_in(error: BaseException) -> str | None:
+    """What a store answered, if an error of it or of Polars is about that."""
+    text = str(error)
+    status = re.search(r"status code: (\d{3}(?: [A-Z][A-Za-z]+)+)", text)
+    if status is not None:
+        return f"the store says {status[1]}"
+    if re.search(r"object-store|Error performing|Generic|error sending|credential", text, re.IGNORECASE):
+        return "the store gave no answer: check the address, the credentials and the network"
+    return None
+
+
+def _option(name: str, value: Any) -> str | int | float | None:
+    """An option as Polars takes it, which has truth values as texts."""
+    if not (value is None or isinstance(value, str | int | float)):
+        raise ParameterError(
+            f"storage_options: {name} is a text, a number, True or False, not a {type(value).__name__}."
+        )
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 class MissingError(FileError):
     """There is no such file."""
 
@@ -223,7 +241,7 @@ def _obstore() -> Any:
         import obstore
         import obstore.store
     except ImportError:
-        raise ParameterError(INSTALL) from None
+        raise FileError(INSTALL) from None
     return obstore
 
 
@@ -319,7 +337,7 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 def _refuse_tables(folders: set[Address], store: Store) -> None:
     """Refuse the files of a table of another engine, whose log alone knows which of their rows are current."""
     for folder in sorted(folders, key=lambda folder: folder.key):
-        where = "" if folder.key == "." else f"{folder.key}/"
+        key = "" if folder.key == "." else folder.key
         for sign, kind, line in (
             ("_delta_log", "a Delta", "Read it with pl.scan_delta(url, storage_options=...)."),
             ("metadata", "an Iceberg", "Read it with pl.scan_iceberg(...)."),
@@ -329,9 +347,10 @@ def _refuse_tables(folders: set[Address], store: Store) -> None:
                 "Read it with a library that supports Hudi, and pass the Arrow table: mlm.scan(table).",
             ),
         ):
-            inside = store.sizes_below(Address(folder.bucket, where + sign), most=None if sign == "metadata" else 1)
+            most = None if sign == "metadata" else 1
+            inside = store.sizes_below(Address(folder.bucket, key), most, within=sign)
             if any(sign != "metadata" or file.key.endswith(".metadata.json") for file in inside):
+                where = Address(folder.bucket, key and f"{key}/")
                 raise FileError(
-                    f"{Address(folder.bucket, where)} is {kind} table: its files also hold rows that were replaced or "
-                    f"deleted. {line}"
+                    f"{where} is {kind} table: its files also hold rows that were replaced or deleted. {line}"
                 )

@@ -1,5 +1,6 @@
 """The parts of the benchmarks, by name: what is compared with what, on which logs."""
 
+from tests.benchmarks.command import LOG, PROCESSES, command
 from tests.benchmarks.comparison import FLOOR, HAND, OURS, Comparison, Part, Row, count
 from tests.benchmarks.data import Recipe
 from tests.benchmarks.size import growth, memory, scale, shapes
@@ -187,6 +188,11 @@ PARTS = {
         "Metrics as expressions inside `agg`, and what is waited for before any work. An import of the library is "
         "timed after that of polars.",
         small,
+    ),
+    "command": Part(
+        "The command line",
+        f"Processes from start to end, the mean of {PROCESSES}. The log of the last has {count(LOG.rows)}.",
+        command,
     ),
 }
 """In the order in which they run, and stand on the page."""

@@ -3,6 +3,7 @@
 PEERS = {
     "polars_mlmetrics": "tests.benchmarks.work",
     "in small": "tests.benchmarks.small",
+    "command line": "tests.benchmarks.command",
     "floor": "tests.benchmarks.peers.floor",
     "by hand": "tests.benchmarks.peers.hand",
     "DuckDB": "tests.benchmarks.peers.duckdb_sql",

@@ -12,7 +12,7 @@ PACKAGE := .venv/package.stamp
 DEV := .venv/dev.stamp
 DOCS := .venv/docs.stamp
 BENCH := .venv/bench.stamp
-SPARK := .venv/spark.stamp
+PROOFS := .venv/proofs.stamp
 SETUP := pyproject.toml constraints.txt .ci/install
 
 .DEFAULT_GOAL := help
@@ -31,7 +31,7 @@ demo: $(PACKAGE) ## show what `mlm` does, on logs that it leaves in .cache/demo
 test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to pytest)
 	@POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not proof" $(ARGS)
 
-proofs: $(DEV) $(SPARK) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
+proofs: $(DEV) $(PROOFS) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
 	@.ci/browser || true # without one its tests fail, and say so
 	@$(BIN)/python -m pytest -n 2 -m proof $(ARGS)
 
@@ -67,9 +67,9 @@ $(DEV): $(SETUP)
 	@.ci/install --group dev
 	@touch $@ $(PACKAGE)
 
-$(SPARK): $(SETUP)
-	@echo "Setting up .venv for Spark ..."
-	@.ci/install --group spark
+$(PROOFS): $(SETUP)
+	@echo "Setting up .venv for the proofs ..."
+	@.ci/install --group proofs
 	@touch $@ $(PACKAGE)
 
 $(DOCS): $(SETUP)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from mlm_command import main
@@ -92,27 +93,35 @@ def shell(script: str, *, path: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.proof
 def test_the_nightly_job_runs_as_it_is_written(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
-    first, second = nightly_blocks("python")
+    first, late, broken = nightly_blocks("python")
     (options,), (script,) = nightly_blocks("toml"), nightly_blocks("sh")
     assert sum(bool(line.strip()) for line in (options + script).splitlines()) <= 15
     exec(first, names)
     Path("mlm.toml").write_text(options)
     ran = shell(script, path=tmp_path / "bin")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
-    exec(second, names)
-    Path("mlm.toml").write_text(options.replace("0.6\n", "0.1\n"))
+    exec(late, names)
+    Path("mlm.toml").write_text(options.replace("bound = 0.7", "bound = 0.1"))
     ran = shell(script, path=tmp_path / "bin2")
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", "")
     statuses = [line.rpartition(",")[2] for line in Path("files.csv").read_text().splitlines()[1:]]
     assert statuses == ["refolded", "unchanged", "unchanged", "unchanged"]
+    exec(broken, names)
+    Path("mlm.toml").write_text(options)
+    ran = shell(script, path=tmp_path / "bin3")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", "")
+    failed = pl.read_csv("gate.csv").filter(pl.col("status") == "fail")
+    assert failed.select("rule", "model", "slice").rows() == [
+        ("log_loss - baseline <= 0.05 by country", "new", "country=JP")
+    ]
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize(("bound", "code"), [("0.6", 0), ("0.1", 1)])
+@pytest.mark.parametrize(("bound", "code"), [("0.7", 0), ("0.1", 1)])
 def test_the_job_of_a_pipeline_ends_with_the_code_of_the_gate(tmp_path: Path, bound: str, code: int) -> None:
     exec(nightly_blocks("python")[0], {})
     (options,), (job,) = nightly_blocks("toml"), nightly_blocks("yaml")
-    Path("mlm.toml").write_text(options.replace("0.6\n", f"{bound}\n"))
+    Path("mlm.toml").write_text(options.replace("bound = 0.7", f"bound = {bound}"))
     script = "set -e\n" + "\n".join(line.strip()[2:] for line in job.splitlines() if line.strip().startswith("- "))
     assert shell(script, path=tmp_path / "bin").returncode == code
     assert Path("comment.md").exists()

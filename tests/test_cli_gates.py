@@ -159,3 +159,22 @@ def test_what_is_wrong_is_one_line(rule: str, options: str, said: str, capsys: p
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert said in captured.err
+
+
+# -- states ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_gate_on_states_says_what_one_on_the_log_says() -> None:
+    assert run("state log.parquet --by model country --between model -o state.parquet") == 0
+    rules = ("op = '>='\nbound = 0.7", "slice = 'country=DE'\nside = 'difference'\nop = '>='\nbound = -0.4")
+    tables = []
+    for place in ("log.parquet", "state.parquet"):
+        assert run(f"gate {place} -o found.parquet --overwrite", *rules) == 1
+        tables.append(pl.read_parquet("found.parquet"))
+    assert_frame_equal(*tables)
+
+
+def test_a_gate_on_states_refuses_what_the_states_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("state log.parquet -o state.parquet") == 0
+    assert run("gate state.parquet --cluster country --rule 'accuracy > 0'") == 2
+    assert capsys.readouterr().err.endswith("takes no --cluster, --passes or roles: the states hold theirs.\n")

@@ -1,5 +1,6 @@
 """How `mlm` reads metrics, conditions, rules and files of options, and the Python that a command is."""
 
+import json
 import shlex
 from datetime import date
 from pathlib import Path
@@ -269,3 +270,59 @@ def test_a_condition_keeps_no_null(capsys: pytest.CaptureFixture[str]) -> None:
     pl.DataFrame({"score": [0.9, 0.9], "truth": [1, 1], "c": ["x", None]}).write_parquet("nulls.parquet")
     assert main(["evaluate", "nulls.parquet", "-m", "n_rows", "--where", "c!=y"]) == 0
     assert capsys.readouterr().out == "n_rows\n1\n"
+
+
+# -- files that have drifted -------------------------------------------------------------------------------------------
+
+ALIKE = """
+by = "model"
+[prepare]
+rename = { p = "score" }
+cast = { score = "Float64" }
+dedupe = { keep = "last", by = "model" }
+"""
+
+
+def drifted(folder: str) -> None:
+    """Two files: the second has another name, another type and another order of columns."""
+    Path(folder).mkdir(parents=True)
+    one, two = LOG.filter(pl.col("sample") < 3), LOG.filter(pl.col("sample") == 3)
+    one.write_parquet(f"{folder}/1.parquet")
+    two = two.select(reversed(two.columns)).rename({"score": "p"})
+    two.cast({"p": pl.Float32}).write_parquet(f"{folder}/2.parquet")
+
+
+def test_files_that_differ_are_made_alike_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    drifted("logs")
+    Path("mlm.toml").write_text(ALIKE)
+    line = ["evaluate", "logs", "-c", "mlm.toml", "-m", "f1", "n_rows", "-f", "json"]
+    assert main(line) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = mlm.evaluate(LOG.cast({"score": pl.Float32}), mlm.f1(), mlm.n_rows(), by="model")
+    assert found == expected.to_dicts()
+    assert main([*line, "--show-python"]) == 0
+    names: dict[str, Any] = {}
+    exec(capsys.readouterr().out, names)
+    assert names["table"].to_dicts() == found
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ('by = "model"', "rename and cast of [prepare], in the TOML file of -c, make files alike.\n"),
+        ('[prepare]\nrename = { q = "score" }', "after rename and cast of [prepare], logs/2.parquet has columns"),
+    ],
+)
+def test_files_that_stay_different_are_refused(options: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    drifted("logs")
+    Path("mlm.toml").write_text(options)
+    assert main(["evaluate", "logs", "-c", "mlm.toml", "-m", "f1"]) == 3
+    assert said in capsys.readouterr().err
+
+
+def test_folders_that_say_a_column_are_not_read_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """The files alone would lack the column of their folders."""
+    drifted("logs/day=1")
+    Path("mlm.toml").write_text(ALIKE)
+    assert main(["evaluate", "logs", "-c", "mlm.toml", "-m", "f1"]) == 3
+    assert "has no column 'score'" in capsys.readouterr().err

@@ -11,9 +11,10 @@ import polars as pl
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
-from polars_mlmetrics.cli.logs import log_of
+from polars_mlmetrics.cli.logs import log_or_state
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.models import against
 from polars_mlmetrics.cli.remote import opened
@@ -96,9 +97,14 @@ def _table_of(settings: Settings) -> Node:
     metrics = _metrics(settings)
     if settings.get("min_samples") is not None and "n_samples" not in [each.run().output_name for each in metrics]:
         metrics.insert(0, Call(Named("mlm.n_samples", n_samples)))
-    named = settings.given("by") | settings.slices() | settings.given("ci", "cluster")
-    named |= settings.passes() | settings.roles()
-    return Call(Named("mlm.evaluate", evaluate), [log_of(settings), *metrics], named)
+    named = settings.given("by") | settings.slices() | settings.given("ci")
+    log, own = log_or_state(settings)
+    if own is settings:
+        named |= settings.given("cluster") | settings.passes() | settings.roles()
+        return Call(Named("mlm.evaluate", evaluate), [log, *metrics], named)
+    if own.given("cluster", "passes", "memory") or own.roles():
+        raise ParameterError("a gate on states takes no --cluster, --passes or roles: the states hold theirs.")
+    return Call(Named("mlm.finish", finish), [log, *metrics], named)
 
 
 def _differences(settings: Settings, rules: Sequence[Written]) -> Node:
@@ -111,8 +117,9 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> Node:
         asked = dict(rule.place)["metric"]
         if asked not in names:
             raise ParameterError(f"[[gate]]: {unknown('metric', asked, names, of='one of -m')}")
-    log, named = against(log_of(settings), settings, "gate")
-    named |= settings.given("ci", "cluster") | settings.roles()
+    log, own = log_or_state(settings)
+    log, named = against(log, settings, "gate")
+    named |= settings.given("ci") | own.given("cluster") | own.roles()
     table = Call(Named("mlm.compare", compare), [log, *metrics], named)
     return table if settings.get("min_samples") is None else table.method("rename", {"n_pairs": "n_samples"})
 

@@ -6,12 +6,14 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.adapters.formats import FORMATS
+from polars_mlmetrics.adapters.agreement import FILLED, REMEDY
+from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
@@ -19,6 +21,7 @@ from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import found_files
+from polars_mlmetrics.data.stores import is_there
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, unknown
 from polars_mlmetrics.states.files import scan_states
@@ -31,22 +34,28 @@ TYPES = (
     "Boolean", "Date", "Categorical",
 )  # fmt: skip
 COL = Named("pl.col", pl.col)
+ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
 
 
 def log_of(settings: Settings) -> Node:
     """The log, prepared."""
-    log = prepared(source_of(settings), settings)
+    log = _without_copies(_made_alike(settings), settings)
     conditions = [*settings.table("prepare").get("where", []), *(settings.get("where") or [])]
     return where(log, conditions)
 
 
 def log_or_state(settings: Settings) -> tuple[Node, Settings]:
     """The log, or the states that were named, and the options that hold for it: of states none of those of the file."""
-    source = source_of(settings)
-    if not is_state(source.run().collect_schema()):
+    if not _are_states(settings):
         return log_of(settings), settings
-    typed = settings.typed()
-    return where(states_of(settings), settings.get("where") or []), typed
+    return where(states_of(settings), settings.get("where") or []), settings.typed()
+
+
+def _are_states(settings: Settings) -> bool:
+    try:
+        return is_state(source_of(settings).run().collect_schema())
+    except FileError:  # files of a log that have drifted; any other error comes again where they are read
+        return False
 
 
 def states_of(settings: Settings) -> Node:
@@ -59,9 +68,13 @@ def states_of(settings: Settings) -> Node:
 def source_of(settings: Settings) -> Node:
     """The log as it is on the disk, or as it comes in."""
     paths: list[str] = settings.get("logs")
-    given = settings.get("log_format")
     if STDIN in paths:
-        return _standard_input(paths, given or "csv")
+        return _standard_input(paths, settings.get("log_format") or "csv")
+    return _scan_of(paths, settings)
+
+
+def _scan_of(paths: list[str], settings: Settings) -> Node:
+    given = settings.get("log_format")
     named = ({} if given is None else {"format": given}) | opened(settings, *paths)
     return Call(Named("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
 
@@ -82,8 +95,51 @@ def _standard_input(paths: Sequence[str], kind: str) -> Node:
 # -- prepared ----------------------------------------------------------------------------------------------------------
 
 
-def prepared(log: Node, settings: Settings) -> Node:
-    """A log whose columns are renamed and cast, and whose copies are left out, as the configuration file says."""
+def _made_alike(settings: Settings) -> Node:
+    """The log, its columns renamed and cast. Files that differ are renamed and cast one by one."""
+    whole = source_of(settings)
+    try:
+        return _renamed(Done(whole, whole.run()), settings)
+    except FileError as error:
+        files = _files_of(settings) if {"rename", "cast"} & settings.table("prepare").keys() else []
+        if len(files) < 2:
+            raise FileError(str(error).replace(FILLED, ALIKE).replace(REMEDY, ALIKE)) from None
+    return _one_by_one(files, settings)
+
+
+def _one_by_one(files: Sequence[Path], settings: Settings) -> Node:
+    """Files that are alike when each of them is renamed and cast."""
+    parts = [_renamed(_scan_of([file.as_posix()], settings), settings) for file in files]
+    schemas = [part.run().collect_schema() for part in parts]
+    for file, schema in zip(files, schemas, strict=True):
+        if dict(schema) != dict(schemas[0]):
+            raise FileError(
+                f"after rename and cast of [prepare], {file} has columns {_listed(schema)}, and {files[0]} has "
+                f"{_listed(schemas[0])}."
+            )
+    names = schemas[0].names()
+    alike = [
+        part if schema.names() == names else part.method("select", names)
+        for part, schema in zip(parts, schemas, strict=True)
+    ]
+    return Call(Named("pl.concat", pl.concat), [alike])
+
+
+def _files_of(settings: Settings) -> list[Path]:
+    """The files of a log that can be read one by one: files of this machine, in no folders that say a column."""
+    paths: list[str] = settings.get("logs")
+    if STDIN in paths or is_there(paths):
+        return []
+    suffixes = None if settings.get("log_format") else [*SUFFIXES, *map(str.upper, SUFFIXES)]
+    files = found_files(paths, suffixes, instead=REMOTE_LOG, deep=True)
+    return [] if any("=" in part for file in files for part in file.within[:-1]) else [file.path for file in files]
+
+
+def _listed(schema: pl.Schema) -> str:
+    return ", ".join(f"{name} ({dtype})" for name, dtype in schema.items())
+
+
+def _renamed(log: Node, settings: Settings) -> Node:
     steps = settings.table("prepare")
     for step in ("rename", "cast"):
         if step in steps and not isinstance(steps[step], dict):
@@ -95,7 +151,7 @@ def prepared(log: Node, settings: Settings) -> Node:
         log = log.method("rename", dict(steps["rename"]), strict=False)
     if steps.get("cast"):
         log = log.method("cast", {column: _type(kind) for column, kind in steps["cast"].items()})
-    return _without_copies(log, steps["dedupe"], settings) if "dedupe" in steps else log
+    return log
 
 
 def preparation(settings: Settings) -> dict[str, Any]:
@@ -103,7 +159,7 @@ def preparation(settings: Settings) -> dict[str, Any]:
     steps = settings.table("prepare")
 
     def body(log: Node) -> Node:
-        return where(prepared(log, settings), steps.get("where", []))
+        return where(_without_copies(_renamed(log, settings), settings), steps.get("where", []))
 
     def first() -> pl.LazyFrame:
         return scan(found_files(settings.get("logs"), instead=REMOTE_LOG)[0].path)
@@ -117,7 +173,11 @@ def _type(name: Any) -> Node:
     return Named(f"pl.{name}", getattr(pl, name))
 
 
-def _without_copies(log: Node, given: Any, settings: Settings) -> Node:
+def _without_copies(log: Node, settings: Settings) -> Node:
+    steps = settings.table("prepare")
+    if "dedupe" not in steps:
+        return log
+    given = steps["dedupe"]
     options = {"keep": given} if isinstance(given, str) else given
     if not isinstance(options, dict) or not options.keys() <= {"keep", "by", "order"}:
         raise ParameterError("prepare: dedupe is 'first' or 'last', or a table of keep, by and order.")

@@ -57,7 +57,7 @@ def test_what_is_said_of_your_own_data_runs(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     table = README.partition("## Your own data")[2].partition("\n\nIntervals")[0]
     lines = [line for row in table.splitlines() for line in re.findall(r"`([^`]+)`", row)]
-    assert len(lines) == 6
+    assert len(lines) == 7
     pl.DataFrame({"p": [0.9, 0.2, 0.7], "bought": ["yes", "no", "no"]}).write_csv("p.csv")
     day = pl.DataFrame({"id": [1, 2], "score": [0.9, 0.1], "truth": [1, 0]})
     day.write_parquet("logs/1.parquet", mkdir=True)
@@ -78,12 +78,12 @@ def test_what_is_said_of_your_own_data_runs(tmp_path: Path, monkeypatch: pytest.
         if line.startswith("log = "):
             names["log"] = names["result"]
         shown.append(names["result"])
-    csv, classes, metric, _, problems, ranking = shown
+    csv, classes, metric, _, problems, ranking, in_passes = shown
     assert csv.item() == 2 / 3  # of two predicted rows one is true, and no true one is missed
     assert classes.columns == ["sample", "label", "score", "truth"]
     assert mlm.evaluate(classes, metric).item() == 1
     assert "truth_null" in problems["problem"]
-    assert ranking.item() == 1
+    assert ranking.item() == in_passes.item() == 1
 
 
 def test_hooks_call_make_alone() -> None:

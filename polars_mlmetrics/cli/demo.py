@@ -15,13 +15,12 @@ from textwrap import fill
 from polars_mlmetrics.cli.demo_log import write_day
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import FileError
+from polars_mlmetrics.reporting.libraries import PAGE
 from polars_mlmetrics.states.writing import writable
 
 FOLDER, DAYS, PHOTOS = "mlm-demo", 10, 400
 FOUND = 1
 """The exit code of a check or a gate that found something, as they do here."""
-
-PAGE = ("altair", "jinja2", "vl_convert")
 
 Command = Callable[[Sequence[str]], int]
 """Runs one command line as on a terminal, and gives its exit code."""
@@ -134,6 +133,7 @@ def _end(folder: Path) -> str:
 
 def _say(text: str) -> None:
     width = get_terminal_size().columns
+    # What is typed, and a line with a path, stays in one piece.
     lines = [line if line.startswith("$ ") or "/" in line else fill(line, width) for line in text.split("\n")]
     sys.stdout.write("\n".join([*lines, ""]))
     sys.stdout.flush()

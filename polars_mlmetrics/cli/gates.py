@@ -14,11 +14,11 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
-from polars_mlmetrics.cli.logs import log_or_state
+from polars_mlmetrics.cli.logs import COL, log_or_state
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.models import against
 from polars_mlmetrics.cli.remote import opened
-from polars_mlmetrics.cli.rules import COL, Written, rules_of
+from polars_mlmetrics.cli.rules import Written, rules_of
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError, unknown
 from polars_mlmetrics.metrics.decisions import n_samples
@@ -92,8 +92,10 @@ def _table_of(settings: Settings) -> Node:
     saved = settings.get("table_file")
     if saved and settings.get("logs"):
         raise ParameterError("a gate tries its rules on a log or on a table (--table): give one of them.")
-    if saved:
-        return _saved(saved, settings)
+    return _saved(saved, settings) if saved else _of_log_or_state(settings)
+
+
+def _of_log_or_state(settings: Settings) -> Node:
     metrics = _metrics(settings)
     if settings.get("min_samples") is not None and "n_samples" not in [each.run().output_name for each in metrics]:
         metrics.insert(0, Call(Named("mlm.n_samples", n_samples)))

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import polars as pl
-
 from polars_mlmetrics.analysis.rules import warn
 from polars_mlmetrics.cli.calls import Call, Named, Node, Operation
+from polars_mlmetrics.cli.logs import COL
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError, unknown
 
@@ -18,7 +17,6 @@ COLUMN = r"[^\s<>=!+]+"
 RULE = rf"\s*({COLUMN})\s*(>=|<=|==|!=|>|<)\s*(?:({NUMBER})|({COLUMN})(?:\s+([+-])\s+({NUMBER}))?)\s*"
 SIDES = {"value": "", "low": "_low", "high": "_high", "difference": ""}
 EXAMPLES = {"sliced_by": "country", "slice": "country=DE"}
-COL = Named("pl.col", pl.col)
 
 
 class Written(NamedTuple):
@@ -69,8 +67,7 @@ def _difference(entry: Mapping[str, Any], *, is_warning: bool) -> Node:
     checked = _rule(f"{entry['metric']} {entry['op']} {entry['bound']}", is_warning=False)
     assert isinstance(checked, Operation)
     less = Operation(checked.left, "-", Call(COL, [f"{entry['metric']}_baseline"]))
-    rule = Operation(less, checked.sign, checked.right)
-    return Call(Named("mlm.warn", warn), [rule]) if is_warning else rule
+    return _as_warning(Operation(less, checked.sign, checked.right), is_warning)
 
 
 def _place_of(entry: Mapping[str, Any], settings: Settings) -> tuple[tuple[str, str], ...]:
@@ -106,7 +103,10 @@ def _rule(text: str, *, is_warning: bool) -> Node:
     bound: Any = _number(number) if other is None else Call(COL, [other])
     if plus:
         bound = Operation(bound, plus, _number(more))
-    rule = Operation(Call(COL, [column]), sign, bound)
+    return _as_warning(Operation(Call(COL, [column]), sign, bound), is_warning)
+
+
+def _as_warning(rule: Node, is_warning: bool) -> Node:
     return Call(Named("mlm.warn", warn), [rule]) if is_warning else rule
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,24 +50,18 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(cls, table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
-        """What is shown of the table of a command."""
-        command = settings.get("command")
-        if command == "update":
-            return _of_files(table, is_cut=is_cut)
-        if command == "slices":
-            return _of_slices_found(table, settings)
-        is_wide = command in ("evaluate", "finish") and not settings.get("tidy")
-        shown = cls(_named(table, _told(settings)), may_turn=is_wide)
-        if command == "gate":
-            short = pl.col("reason").str.replace_all(LONG, "$1")
-            shown = shown._replace(table=shown.table.with_columns(short))
-        if command == "compare":
-            shown = _of_comparison(shown.table, settings)
-        if command == "curve":
-            return _of_points(shown.table, settings, is_cut=is_cut)
-        if command == "metrics" or not is_cut or table.height <= MOST:
-            return shown
-        return _of_rules(shown.table) if command == "gate" else _cut(shown)
+        """What is shown of the table of a command; a part of many rows if it is to be cut."""
+        return SHOWN.get(settings.get("command"), _of_values)(table, settings, is_cut)
+
+
+def _of_values(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
+    shown = Shown(_named(table, settings), may_turn=not settings.get("tidy"))
+    return _cut(shown) if is_cut and table.height > MOST else shown
+
+
+def _of_metrics(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
+    """The list of metrics, which is always shown whole."""
+    return Shown(table)
 
 
 def _cut(shown: Shown, of: str = "") -> Shown:
@@ -79,18 +73,21 @@ def _cut(shown: Shown, of: str = "") -> Shown:
     return shown._replace(table=pl.concat([table.head(FIRST), table.tail(LAST)]), gap=FIRST, footer=footer)
 
 
-def _of_rules(table: pl.DataFrame) -> Shown:
-    """What a gate did not let pass."""
-    counts = table["status"].cast(pl.String).value_counts(sort=True).rows()
-    told = _listed(counts)
+def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
+    """What a gate says; of many rows those that it did not let pass."""
+    table = _named(table, settings).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
+    if not is_cut or table.height <= MOST:
+        return Shown(table)
+    told = _listed(table["status"].cast(pl.String).value_counts(sort=True).rows())
     stopped = table.filter(pl.col("status") != "pass")
     if stopped.height > MOST:
         return _cut(Shown(stopped), of=told)
     return Shown(stopped if stopped.height else table.head(FIRST), None, f"{told} (-f table shows all)")
 
 
-def _of_points(table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
+def _of_points(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """A curve: of many points some that are equally far from one another."""
+    table = _named(table, settings)
     if settings.get("kind") != "calibration":
         table = table.drop(COUNTED, strict=False)
     if not is_cut or table.height <= MOST:
@@ -100,7 +97,7 @@ def _of_points(table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Show
     return Shown(table[places.to_list()], None, footer)
 
 
-def _of_files(table: pl.DataFrame, *, is_cut: bool) -> Shown:
+def _of_files(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The files of a log, and how many there are of each status."""
     counts = table["status"].value_counts(sort=True).rows()
     here = f"{Path.cwd().as_posix()}/"
@@ -116,19 +113,22 @@ def _listed(counts: list[tuple[str, int]]) -> str:
     return ", ".join(f"{count:,} {status}" for status, count in counts)
 
 
-def _of_comparison(table: pl.DataFrame, settings: Settings) -> Shown:
+def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """A comparison: the verdict stands for its test; the smallest difference that shows is for what is unclear."""
+    table = _named(table, settings)
     nothing = [name for name, value in OF_TESTS.items() if (table[name] == value).all()]
     sure = [] if table.filter(pl.col("verdict") == "unclear")["mde"].count() else ["mde"]
     table = table.drop("p", "p_adjusted", *nothing, *sure)
-    between = settings.get("between") or "model"
+    spared = [name for name in SPARED if name in table.columns]
+    between, against = settings.get("between") or "model", ""
     if between in table.columns and table[between].n_unique() == 1:
         against = f"{visible(str(table[between][0]))} against {visible(str(settings.get('baseline')))}"
-        return Shown(table.drop(between), None, against, spared=_there(table, SPARED))
-    return Shown(table, spared=_there(table, SPARED))
+        table = table.drop(between)
+    shown = Shown(table, None, against, spared)
+    return _cut(shown) if is_cut and table.height > MOST else shown
 
 
-def _of_slices_found(table: pl.DataFrame, settings: Settings) -> Shown:
+def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The slices of which none only repeats another."""
     by = _groups(settings)
     own = table.filter(pl.col("hidden_by").is_null())
@@ -140,14 +140,21 @@ def _of_slices_found(table: pl.DataFrame, settings: Settings) -> Shown:
     return Shown(shown, None, footer if table.height else "no slice is surely worse than the rest", ("rest", "high"))
 
 
-def _there(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    return [name for name in names if name in table.columns]
+SHOWN: dict[str, Callable[[pl.DataFrame, Settings, bool], Shown]] = {
+    "update": _of_files,
+    "slices": _of_slices_found,
+    "compare": _of_comparison,
+    "curve": _of_points,
+    "gate": _of_rules,
+    "metrics": _of_metrics,
+}
+"""What is shown of the tables of these commands; those of all others hold values."""
 
 
-def _named(table: pl.DataFrame, told: Sequence[str]) -> pl.DataFrame:
+def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """A table without the columns that tell nothing more; the whole is named."""
     is_sliced = {"sliced_by", "slice"} <= set(table.columns)
-    table = table.drop([name for name in told if name in table.columns])
+    table = table.drop(_told(settings), strict=False)
     if not is_sliced:
         return table
     return table.with_columns(slice=pl.when(pl.col("slice") == "").then(pl.lit("(all)")).otherwise("slice"))

@@ -1,6 +1,5 @@
 """What is said of a metric: the docstring that `help` shows, written from its declaration."""
 
-import inspect
 from collections.abc import Iterator
 from contextlib import suppress
 from textwrap import indent, wrap
@@ -49,27 +48,30 @@ def described(declaration: Declaration) -> str:
 
 def required(declaration: Declaration) -> dict[str, Any]:
     """The parameters that must be given, with values for an example."""
-    parameters = declaration.__signature__.parameters
-    names = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
-    return {name: _proposed(declaration, name) for name in names}
+    return {name: _proposed(declaration, name) for name in _needed(declaration)}
 
 
 def example_call(declaration: Declaration) -> str:
     """How the metric is called, with no more than it needs."""
     if declaration.is_from_elsewhere:
-        parameters = declaration.__signature__.parameters.items()
-        needed = [f"{name}=..." for name, parameter in parameters if parameter.default is parameter.empty]
-        return f"{declaration.name}({', '.join(needed)})"
+        return f"{declaration.name}({', '.join(f'{name}=...' for name in _needed(declaration))})"
     return f"mlm.{declaration.name}({', '.join(map(repr, required(declaration).values()))})"
+
+
+def _needed(declaration: Declaration) -> list[str]:
+    """The parameters without a default."""
+    parameters = declaration.__signature__.parameters.values()
+    return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
 
 
 def _parameters(declaration: Declaration) -> Iterator[str]:
     yield "Parameters"
     yield "----------"
+    needed = _needed(declaration)
     for name, parameter in declaration.__signature__.parameters.items():
-        is_required = parameter.default is inspect.Parameter.empty
+        default = "" if name in needed else f" Default: {parameter.default!r}."
         yield name
-        yield _indented(f"{_meaning(declaration, name)}{'' if is_required else f' Default: {parameter.default!r}.'}")
+        yield _indented(f"{_meaning(declaration, name)}{default}")
 
 
 def _meaning(declaration: Declaration, name: str) -> str:

@@ -310,19 +310,30 @@ def test_files_that_differ_are_made_alike_one_by_one(capsys: pytest.CaptureFixtu
     ("options", "said"),
     [
         ('by = "model"', "rename and cast of [prepare], in the TOML file of -c, make files alike.\n"),
-        ('[prepare]\nrename = { q = "score" }', "after rename and cast of [prepare], logs/2.parquet has columns"),
+        (
+            '[prepare]\nrename = { q = "score" }',
+            "[prepare], logs/2.parquet has p (Float32) where logs/1.parquet has score (Float64).\n",
+        ),
     ],
 )
 def test_files_that_stay_different_are_refused(options: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     drifted("logs")
     Path("mlm.toml").write_text(options)
-    assert main(["evaluate", "logs", "-c", "mlm.toml", "-m", "f1"]) == 3
+    assert main(["evaluate", "logs", "-c", "mlm.toml", "-m", "f1"]) == 4
     assert said in capsys.readouterr().err
+
+
+def test_update_says_what_makes_files_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    drifted("logs")
+    assert main(["update", "logs", "--into", "states", "-m", "f1", "-q"]) == 4
+    said = capsys.readouterr().err
+    assert "logs/2.parquet" in said
+    assert said.endswith("rename and cast of [prepare], in the TOML file of -c, make files alike.\n")
 
 
 def test_folders_that_say_a_column_are_not_read_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     """The files alone would lack the column of their folders."""
     drifted("logs/day=1")
     Path("mlm.toml").write_text(ALIKE)
-    assert main(["evaluate", "logs", "-c", "mlm.toml", "-m", "f1"]) == 3
+    assert main(["evaluate", "logs", "-c", "mlm.toml", "-m", "f1"]) == 4
     assert "has no column 'score'" in capsys.readouterr().err

@@ -34,7 +34,6 @@ TYPES = (
     "Boolean", "Date", "Categorical",
 )  # fmt: skip
 COL = Named("pl.col", pl.col)
-ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
 
 
 def log_of(settings: Settings) -> Node:
@@ -102,8 +101,10 @@ def _made_alike(settings: Settings) -> Node:
         return _renamed(Done(whole, whole.run()), settings)
     except FileError as error:
         files = _files_of(settings) if {"rename", "cast"} & settings.table("prepare").keys() else []
+        if len(files) < 2 and str(error).endswith((FILLED, REMEDY)):
+            raise ColumnError(str(error)) from None  # the files can be read: it is the table that will not do
         if len(files) < 2:
-            raise FileError(str(error).replace(FILLED, ALIKE).replace(REMEDY, ALIKE)) from None
+            raise
     return _one_by_one(files, settings)
 
 
@@ -112,10 +113,11 @@ def _one_by_one(files: Sequence[Path], settings: Settings) -> Node:
     parts = [_renamed(_scan_of([file.as_posix()], settings), settings) for file in files]
     schemas = [part.run().collect_schema() for part in parts]
     for file, schema in zip(files, schemas, strict=True):
-        if dict(schema) != dict(schemas[0]):
-            raise FileError(
-                f"after rename and cast of [prepare], {file} has columns {_listed(schema)}, and {files[0]} has "
-                f"{_listed(schemas[0])}."
+        own, other = _beyond(schema, schemas[0]), _beyond(schemas[0], schema)
+        if own or other:
+            raise ColumnError(
+                f"after rename and cast of [prepare], {file} has {own or 'nothing'} where {files[0]} has "
+                f"{other or 'nothing'}."
             )
     names = schemas[0].names()
     alike = [
@@ -135,8 +137,9 @@ def _files_of(settings: Settings) -> list[Path]:
     return [] if any("=" in part for file in files for part in file.within[:-1]) else [file.path for file in files]
 
 
-def _listed(schema: pl.Schema) -> str:
-    return ", ".join(f"{name} ({dtype})" for name, dtype in schema.items())
+def _beyond(schema: pl.Schema, other: pl.Schema) -> str:
+    """The columns that another table lacks, or has of another type."""
+    return ", ".join(f"{name} ({dtype})" for name, dtype in schema.items() if other.get(name) != dtype)
 
 
 def _renamed(log: Node, settings: Settings) -> Node:

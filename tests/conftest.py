@@ -45,6 +45,7 @@ OF_PROCESSES = {
     "test_spark",
     "test_threads",
     "test_update_states_at_once",
+    "test_update_states_there",
 }
 # Every case works out all that it compares.
 SHARES_NOTHING = {"test_random", "test_sweep", "test_law_of_targets"}

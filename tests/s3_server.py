@@ -51,13 +51,21 @@ def put(options: dict[str, Any], key: str, data: bytes | pl.DataFrame, kind: str
     urlopen(Request(f"{options['aws_endpoint_url']}/bucket/{key}", data=data, headers=plain, method="PUT")).close()
 
 
+def taken_away(options: dict[str, Any], key: str) -> None:
+    """Delete a file of the bucket."""
+    _bucket(options).delete(key)
+
+
 def keys(options: dict[str, Any]) -> list[str]:
     """The files in the bucket."""
+    return sorted(meta["path"] for batch in _bucket(options).list() for meta in batch)
+
+
+def _bucket(options: dict[str, Any]) -> Any:
     import obstore.store
 
     bare = {name: value for name, value in options.items() if name not in ("aws_allow_http", "max_retries")}
-    store = obstore.store.from_url("s3://bucket", config=bare, client_options={"allow_http": "true"})
-    return sorted(meta["path"] for batch in store.list() for meta in batch)
+    return obstore.store.from_url("s3://bucket", config=bare, client_options={"allow_http": "true"})
 
 
 def put_days(options: dict[str, Any]) -> None:

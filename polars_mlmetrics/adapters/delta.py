@@ -21,7 +21,7 @@ def is_delta(source: Any, store: Store) -> bool:
     """Whether a source is the folder of one Delta table; a folder or a file inside of one is not."""
     if is_of_store(source):
         address = Address.of(source)
-        return not address.has_magic and bool(store.sizes_below(address, most=1, within="_delta_log"))
+        return not address.has_magic and bool(store.seen_below(address, most=1, within="_delta_log"))
     try:
         return isinstance(source, str | Path) and Path(source).joinpath("_delta_log").is_dir()
     except OSError:  # it may not be entered, and is refused where it is read

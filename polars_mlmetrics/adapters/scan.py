@@ -16,10 +16,11 @@ from polars.exceptions import PolarsError
 from polars_mlmetrics.adapters.agreement import Missing, common_schema, overrides, read_as, schema_of
 from polars_mlmetrics.adapters.delta import Version, is_delta, scan_delta
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
-from polars_mlmetrics.data.files import Found, Source, found_files
+from polars_mlmetrics.data.files import Source
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
-from polars_mlmetrics.data.stores import FoundThere, Place, Provider, Store, files_of_store, is_there
+from polars_mlmetrics.data.stored_files import AnyFound, files_anywhere
+from polars_mlmetrics.data.stores import Place, Provider, Store, is_there
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown
 
 INSTEAD = "Use Polars to read it: pl.scan_parquet(url).mlm.evaluate(...). Every function takes a LazyFrame."
@@ -28,7 +29,6 @@ PATH = f"{INTERNAL}path"
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called where the key is null."""
 
-AnyFound = Found | FoundThere
 Partition = dict[str, str | None]
 """The keys and values that the folders of a file say."""
 
@@ -131,7 +131,8 @@ def scan(
         raise ParameterError("version= applies to the folder of a Delta table, and this is none.")
     suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if format is None else None
     there = store if is_there(source) else None
-    files = _files(source, suffixes, store)
+    store.check_used(source)
+    files = files_anywhere(source, store, suffixes, instead=INSTEAD, deep=True)
     paths = [file.path for file in files]
     options = {} if there is None else there.for_polars()
     kind = format_of(paths) if format is None else format
@@ -150,13 +151,6 @@ def scan(
         rows = _joined(held, kind, types, {**overrides(found, kind, wanted), **options})
         parts.append(rows if found == common else read_as(rows, found, common, list(types)))
     return parts[0] if len(parts) == 1 else pl.concat(parts)
-
-
-def _files(source: Any, suffixes: Sequence[str] | None, store: Store) -> Sequence[AnyFound]:
-    if is_there(source):
-        return files_of_store(source, store, suffixes, deep=True)
-    store.check_unused()
-    return found_files(source, suffixes, instead=INSTEAD, deep=True)
 
 
 def _columns(schema: pl.Schema, kind: Format) -> object:

@@ -20,12 +20,12 @@ from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operat
 from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.files import found_files
-from polars_mlmetrics.data.stores import is_there
+from polars_mlmetrics.data.stored_files import files_anywhere
+from polars_mlmetrics.data.stores import Store, is_there
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, unknown
 from polars_mlmetrics.states.files import scan_states
-from polars_mlmetrics.states.folder import REMOTE_LOG
+from polars_mlmetrics.states.logs import REMOTE_LOG
 
 STDIN = "-"
 READERS = {"csv": pl.read_csv, "ndjson": pl.read_ndjson, "parquet": pl.read_parquet, "ipc": pl.read_ipc}
@@ -165,7 +165,7 @@ def preparation(settings: Settings) -> dict[str, Any]:
         return where(_without_copies(_renamed(log, settings), settings), steps.get("where", []))
 
     def first() -> pl.LazyFrame:
-        return scan(found_files(settings.get("logs"), instead=REMOTE_LOG)[0].path)
+        return scan(files_anywhere(settings.get("logs"), Store(), instead=REMOTE_LOG)[0].path.as_posix())
 
     return {"prepare": Function(body, "log", first)} if steps else {}
 

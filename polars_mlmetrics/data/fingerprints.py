@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.files import is_url, readable
+from polars_mlmetrics.data.stores import Address, Store
 
 END = 2**20
 """How much of the end of a file is read: the footer, and all of a small file."""
@@ -34,12 +35,22 @@ def fingerprint_of(path: Path, keys: Collection[str] = ()) -> str:
     with readable(), path.open("rb") as file:
         size = path.stat().st_size
         file.seek(max(0, size - END))
-        digest = hashlib.sha256(f"{size}\n".encode())
-        digest.update(file.read())
-    for part in path.parent.parts:
-        if part.partition("=")[0] in keys and "=" in part:
-            digest.update(f"{part}\n".encode())
-    return f"{digest.hexdigest()[:32]} {path.name}"
+        end = file.read()
+    said = [part for part in path.parent.parts if part.partition("=")[0] in keys and "=" in part]
+    return _fingerprint(path.name, size, end, said)
+
+
+def fingerprint_there(address: Address, size: int, store: Store) -> str:
+    """The same of a file of an object store. A copy of it on this machine has an equal digest."""
+    return _fingerprint(address.name, size, store.part(address, max(0, size - END), size))
+
+
+def _fingerprint(name: str, size: int, end: bytes, said: Sequence[str] = ()) -> str:
+    digest = hashlib.sha256(f"{size}\n".encode())
+    digest.update(end)
+    for part in said:
+        digest.update(f"{part}\n".encode())
+    return f"{digest.hexdigest()[:32]} {name}"
 
 
 def fingerprints_of(frame: pl.LazyFrame) -> list[str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
 
@@ -67,6 +66,10 @@ class Address:
         """The URL that Polars opens."""
         return f"{self.bucket}/{self.key}"
 
+    def joinpath(self, name: str) -> Address:
+        """A file in this folder."""
+        return Address(self.bucket, f"{self.key.rstrip('/')}/{name}".lstrip("/"))
+
     @property
     def has_magic(self) -> bool:
         """Whether it looks like a pattern."""
@@ -93,6 +96,26 @@ Place = Path | Address
 """A file, wherever it lies."""
 
 
+def text_of_place(place: Place) -> str:
+    """A file that is there, as this machine or its store calls it. Its name has no secrets, whatever is in it."""
+    return place.as_posix() if isinstance(place, Address) else str(place)
+
+
+class Seen(NamedTuple):
+    """What a store says of a file without its bytes."""
+
+    size: int
+    version: str
+    """It is another one if the file was written again: its ETag, or the time where a store has none."""
+    tag: tuple[tuple[str, str], ...]
+    """By what the store knows this version where it is to be replaced."""
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Seen:
+        tag = tuple((name, meta[name]) for name in ("e_tag", "version") if meta.get(name))
+        return cls(meta["size"], meta.get("e_tag") or str(meta["last_modified"]), tag)
+
+
 @dataclass
 class Store:
     """The object stores that some options open. Neither its text nor an error of it shows an option."""
@@ -114,9 +137,9 @@ class Store:
     def is_given(self) -> bool:
         return self.options is not None or self.provider is not None
 
-    def check_unused(self) -> None:
-        """Refuse options of a store where there is none."""
-        if self.is_given:
+    def check_used(self, *sources: Any) -> None:
+        """Refuse options of a store where no source is of one."""
+        if self.is_given and not any(map(is_there, sources)):
             raise ParameterError(
                 "storage_options= and credential_provider= apply to paths that begin with s3://, gs:// or az://."
             )
@@ -126,35 +149,46 @@ class Store:
         provider = {} if self.provider is None else {"credential_provider": self.provider}
         return {"storage_options": None if self.options is None else dict(self.options), **provider}
 
-    def get(self, address: Address) -> bytes:
-        """All bytes of a file."""
+    def get(self, address: Address) -> tuple[bytes, Seen]:
+        """All bytes of a file, and which version they are."""
         with self.answers(address):
-            return bytes(_obstore().get(self._client(address.bucket), address.key).bytes())
+            found = _obstore().get(self._client(address.bucket), address.key)
+            return bytes(found.bytes()), Seen.of(found.meta)
 
-    def put(self, address: Address, data: bytes, *, overwrite: bool) -> None:
-        """Write a file in one request, so that it is there whole or not at all."""
+    def part(self, address: Address, start: int, end: int) -> bytes:
+        """Some of the bytes of a file."""
         with self.answers(address):
-            mode = "overwrite" if overwrite else "create"  # the store itself refuses a name that is taken
+            return bytes(_obstore().get_range(self._client(address.bucket), address.key, start=start, end=end))
+
+    def put(self, address: Address, data: bytes, *, over: Seen | None = None, overwrite: bool = False) -> None:
+        """Write a file in one request, so that it is there whole or not at all.
+
+        The store itself refuses a name that is taken, but by the version `over`, or with `overwrite`.
+        """
+        mode = "overwrite" if overwrite else "create" if over is None else dict(over.tag) or "overwrite"
+        with self.answers(address):
             _obstore().put(self._client(address.bucket), address.key, data, mode=mode, use_multipart=False)
 
-    def size_of(self, address: Address) -> int | None:
-        """The size of a file; None where there is no such file."""
-        try:
-            with self.answers(address):
-                size: int = _obstore().head(self._client(address.bucket), address.key)["size"]
-        except MissingError:
-            return None
-        return size
+    def delete(self, address: Address) -> None:
+        """Delete a file, if it is there."""
+        with suppress(MissingError), self.answers(address):
+            _obstore().delete(self._client(address.bucket), address.key)
 
-    def sizes_below(self, folder: Address, most: int | None = None, *, within: str = "") -> dict[Address, int]:
-        """The files below a folder, or below one within it, or some of them, with their sizes."""
+    def seen(self, address: Address) -> Seen | None:
+        """What there is to see of a file; None where there is no such file."""
+        with suppress(MissingError), self.answers(address):
+            return Seen.of(_obstore().head(self._client(address.bucket), address.key))
+        return None
+
+    def seen_below(self, folder: Address, most: int | None = None, *, within: str = "") -> dict[Address, Seen]:
+        """The files below a folder, or below one within it, or some of them."""
         path = "/".join(part for part in (folder.key.strip("/"), within) if part)
         prefix = f"{path}/" if path else None
         with self.answers(folder):
             batches = _obstore().list(self._client(folder.bucket), prefix=prefix, chunk_size=most or 1000)
-            found: dict[Address, int] = {}
+            found: dict[Address, Seen] = {}
             for batch in batches:
-                found |= {Address(folder.bucket, meta["path"]): meta["size"] for meta in batch}
+                found |= {Address(folder.bucket, meta["path"]): Seen.of(meta) for meta in batch}
                 if most is not None and len(found) >= most:
                     break
             return found
@@ -170,7 +204,7 @@ class Store:
             raise
         except Exception as error:  # noqa: BLE001  (the client's errors share no class, and all may show a key)
             if type(error).__name__ in ("AlreadyExistsError", "PreconditionError"):
-                raise FileError(f"{address} already exists: pass overwrite=True to replace it.") from None
+                raise TakenError(f"{address} already exists: pass overwrite=True to replace it.") from None
             raise FileError(f"{address} cannot be reached: {self.told(error)}.") from None
 
     def told(self, error: BaseException) -> str:
@@ -236,6 +270,10 @@ class MissingError(FileError):
     """There is no such file."""
 
 
+class TakenError(FileError):
+    """There is such a file, or another version of it than the one to be replaced."""
+
+
 def _obstore() -> Any:
     try:
         import obstore
@@ -243,114 +281,3 @@ def _obstore() -> Any:
     except ImportError:
         raise FileError(INSTALL) from None
     return obstore
-
-
-# -- which files a URL stands for --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FoundThere:
-    """A file of a store, and the folder below which it was found."""
-
-    path: Address
-    below: Address
-
-    @property
-    def within(self) -> tuple[str, ...]:
-        """The file below that folder, in parts."""
-        return self.path.path.relative_to(self.below.path).parts
-
-
-def files_of_store(
-    source: Any, store: Store, suffixes: Sequence[str] | None, *, deep: bool, in_tables: bool = False
-) -> list[FoundThere]:
-    """The files that URLs stand for, in order: as `found_files` has it for paths of this machine."""
-    found: list[FoundThere] = []
-    sizes: dict[Address, int] = {}
-    for url in [source] if isinstance(source, str) else source:
-        if not is_of_store(url):
-            raise FileError(f"{without_secrets(str(url))} is not of an object store, and other paths of this call are.")
-        address = Address.of(url)
-        files, below = _expanded(address, store, suffixes, deep=deep)
-        found += [FoundThere(file, below) for file in sorted(files, key=lambda file: file.key)]
-        sizes |= files
-    seen: set[Address] = set()
-    for file in found:
-        if not sizes[file.path]:
-            raise FileError(f"{file.path} is empty: nothing was written to it, or writing was interrupted.")
-        if file.path in seen:
-            raise FileError(f"{file.path} is given twice.")
-        seen.add(file.path)
-    if not in_tables:
-        _refuse_tables({Address(file.bucket, str(folder)) for file in seen for folder in file.path.parents}, store)
-    return found
-
-
-def _expanded(
-    address: Address, store: Store, suffixes: Sequence[str] | None, *, deep: bool
-) -> tuple[dict[Address, int], Address]:
-    if address.key and not address.key.endswith("/"):
-        size = store.size_of(address)
-        if size is not None:  # also one whose name looks like a pattern
-            return {address: size}, Address(address.bucket, address.key.rpartition("/")[0])
-    if address.has_magic:
-        below = Address(address.bucket, re.split(r"[*?[]", address.key)[0].rpartition("/")[0])
-        segments = address.key.split("/")
-        files = {
-            file: size for file, size in store.sizes_below(below).items() if _matches(file.key.split("/"), segments)
-        }
-        if not files:
-            raise FileError(f"no file matches {address}.")
-        return files, below
-    inside = store.sizes_below(address)
-    if not inside:
-        raise FileError(f"there is no file {address}.")
-    files = {
-        file: size
-        for file, size in inside.items()
-        if _is_taken(file.path.relative_to(address.path).parts, suffixes, deep)
-    }
-    if not files:
-        wanted = "" if suffixes is None else f"{', '.join(dict.fromkeys(map(str.lower, suffixes)))} "
-        raise FileError(f"there is no {wanted}file in the folder {address}.")
-    return files, address
-
-
-def _is_taken(parts: Sequence[str], suffixes: Sequence[str] | None, deep: bool) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in parts) if deep else parts[-1].startswith(".")
-    return (
-        not hidden and (deep or len(parts) == 1) and (suffixes is None or PurePosixPath(parts[-1]).suffix in suffixes)
-    )
-
-
-def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a key is of a pattern: `*` does not reach over a slash, `**` does, and neither finds what is hidden."""
-    if not pattern or not parts:
-        return not parts and all(segment == "**" for segment in pattern)
-    first, rest = pattern[0], pattern[1:]
-    is_open = not parts[0].startswith(".") or first.startswith(".")
-    if first == "**":
-        return _matches(parts, rest) or (is_open and _matches(parts[1:], pattern))
-    return is_open and fnmatchcase(parts[0], first) and _matches(parts[1:], rest)
-
-
-def _refuse_tables(folders: set[Address], store: Store) -> None:
-    """Refuse the files of a table of another engine, whose log alone knows which of their rows are current."""
-    for folder in sorted(folders, key=lambda folder: folder.key):
-        key = "" if folder.key == "." else folder.key
-        for sign, kind, line in (
-            ("_delta_log", "a Delta", "Read it with pl.scan_delta(url, storage_options=...)."),
-            ("metadata", "an Iceberg", "Read it with pl.scan_iceberg(...)."),
-            (
-                ".hoodie",
-                "a Hudi",
-                "Read it with a library that supports Hudi, and pass the Arrow table: mlm.scan(table).",
-            ),
-        ):
-            most = None if sign == "metadata" else 1
-            inside = store.sizes_below(Address(folder.bucket, key), most, within=sign)
-            if any(sign != "metadata" or file.key.endswith(".metadata.json") for file in inside):
-                where = Address(folder.bucket, key and f"{key}/")
-                raise FileError(
-                    f"{where} is {kind} table: its files also hold rows that were replaced or deleted. {line}"
-                )

@@ -13,13 +13,14 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.files import Source, found_files, place_of, readable
+from polars_mlmetrics.data.files import Source, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, check_frame
-from polars_mlmetrics.data.stores import Address, Place, Provider, Store, files_of_store, is_of_store, is_there
+from polars_mlmetrics.data.stored_files import files_anywhere
+from polars_mlmetrics.data.stores import Address, Place, Provider, Store, TakenError, is_of_store
 from polars_mlmetrics.engine import state_format_1
 from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, said_in, text_in
-from polars_mlmetrics.errors import FileError, StateError, at_callers_line
+from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources
 from polars_mlmetrics.states.writing import check_writable, write_whole
@@ -46,7 +47,11 @@ SHAPE = {
     "library": str,
     "polars": str,
     "rows": int,
-    "source": (None, {"path": str, "size": int, "mtime_ns": int, "rows": int}),
+    "source": (
+        None,
+        {"path": str, "size": int, "mtime_ns": int, "rows": int},
+        {"path": str, "size": int, "version": str, "rows": int},
+    ),
 }
 """What the metadata say."""
 
@@ -65,7 +70,9 @@ class StateFile:
     @classmethod
     def read(cls, path: Path) -> StateFile:
         """Read what a file says of itself, as `of` does."""
-        return cls.of(path, _bytes_of(path))
+        with readable():
+            data = path.read_bytes()
+        return cls.of(path, data)
 
     @classmethod
     def of(cls, path: Place, data: bytes) -> StateFile:
@@ -123,32 +130,24 @@ def write_state(
     0.6666666666666666
     """
     cloud = Store.read(storage_options, credential_provider)
+    cloud.check_used(path)
     if not is_of_store(path):
-        cloud.check_unused()
-        store(frame, place_of(path, instead=REMOTE_WRITE), overwrite=overwrite)
+        place = place_of(path, instead=REMOTE_WRITE)
+        check_frame(frame)
+        check_writable(place, overwrite=overwrite)
+        data = bytes_of_state(frame)
+        write_whole(place, lambda draft: draft.write_bytes(data), overwrite=overwrite)
         return
     address = Address.of(str(path))
     check_frame(frame)
     Contents.of(frame.lazy().collect_schema())
-    if not overwrite and cloud.size_of(address) is not None:  # before anything is computed
-        raise FileError(f"{address} already exists: pass overwrite=True to replace it.")
-    cloud.put(address, _written(frame, None), overwrite=overwrite)
+    if not overwrite and cloud.seen(address) is not None:  # before anything is computed
+        raise TakenError(f"{address} already exists: pass overwrite=True to replace it.")
+    cloud.put(address, bytes_of_state(frame), overwrite=overwrite)
 
 
-def store(frame: Frame, path: Path, *, overwrite: bool, source: dict[str, Any] | None = None) -> None:
-    """Write a state, with what there is to say of the file that it was made of."""
-    check_frame(frame)
-    check_writable(path, overwrite=overwrite)
-    data = _written(frame, source)
-
-    def write(draft: Path) -> None:
-        draft.write_bytes(data)
-
-    write_whole(path, write, overwrite=overwrite)
-
-
-def _written(frame: Frame, source: dict[str, Any] | None) -> bytes:
-    """The bytes of the file of a state."""
+def bytes_of_state(frame: Frame, source: dict[str, Any] | None = None) -> bytes:
+    """The file of a state, with what there is to say of the file that it was made of."""
     contents = Contents.of(frame.lazy().collect_schema())
     state = frame.lazy().select(contents.names()).collect()
     check_sources(state)
@@ -169,7 +168,9 @@ def _written(frame: Frame, source: dict[str, Any] | None) -> bytes:
     return data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :]
 
 
-def _bytes_of(path: Path) -> bytes:
+def _bytes_of(path: Place, cloud: Store) -> bytes:
+    if isinstance(path, Address):
+        return cloud.get(path)[0]
     with readable():
         return path.read_bytes()
 
@@ -214,15 +215,10 @@ def scan_states(
     0.5
     """
     cloud = Store.read(storage_options, credential_provider)
+    cloud.check_used(source)
+    found = files_anywhere(source, cloud, instead=REMOTE_READ, in_tables=True)
     # What was checked is what is read, whatever becomes of the files meanwhile.
-    held: dict[Place, bytes]
-    if is_there(source):
-        there = files_of_store(source, cloud, (".parquet",), deep=False, in_tables=True)
-        held = {file.path: cloud.get(file.path) for file in there}
-    else:
-        cloud.check_unused()
-        here = found_files(source, instead=REMOTE_READ, in_tables=True)
-        held = {file.path: _bytes_of(file.path) for file in here}
+    held = {file.path: _bytes_of(file.path, cloud) for file in found}
     files = [StateFile.of(path, data) for path, data in held.items()]
     _check_together(files)
     contents = Contents.of(files[0].schema)

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import polars as pl
 
-from polars_mlmetrics.data.files import Source, check_text, found_files, place_of
-from polars_mlmetrics.data.fingerprints import digest_in, fingerprint_of, name_in
+from polars_mlmetrics.data.files import Source
+from polars_mlmetrics.data.fingerprints import digest_in, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.data.stores import Place, Provider, Store, text_of_place
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.state import Contents, check_once
-from polars_mlmetrics.errors import (
-    ColumnError,
-    FileError,
-    MetricError,
-    ParameterError,
-    StateError,
-    at_callers_line,
-    shown_type,
-)
+from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, store
+from polars_mlmetrics.states.files import StateFile, bytes_of_state
+from polars_mlmetrics.states.logs import Log, Prepare, is_gone, logs_of
+from polars_mlmetrics.states.places import FolderHere, FolderThere, check_current, folder_of
 from polars_mlmetrics.states.state import StateOf
-from polars_mlmetrics.states.writing import drafts_of, writable
 
-LOCK = ".lock"
-REMOTE_LOG = "Make a state of it: mlm.state(pl.scan_parquet(url), ...)."
 REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
 
 Gone = Literal["keep", "drop", "raise"]
-Prepare = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 
 @at_callers_line
@@ -54,12 +41,15 @@ def update_states(
     prepare: Prepare | None = None,
     gone: Gone = "keep",
     progress: bool = True,
+    storage_options: Mapping[str, Any] | None = None,
+    credential_provider: Provider | None = None,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame:
     """Fold the files of a log that have not been folded yet, each into a state of its own in a folder.
 
     A file is identified by its path. It counts as unchanged while its size, its modification time and its number of
-    rows are the same. If the call is killed, call it again: finished states are whole, and missing ones are made then.
+    rows are the same; in an object store, while its ETag is. If the call is killed, call it again: finished states are
+    whole, and missing ones are made then.
 
     All states in the folder count when they are read. A file that is there twice, as a copy or under its old name, is
     an error. Rows that are in two different files count twice, and a sample with rows in two files counts as two. The
@@ -70,7 +60,8 @@ def update_states(
     source
         Parquet files of the log: a path, a folder, a pattern such as "logs/*.parquet", or a list of them.
     folder
-        The folder of the states. It is created if missing. `scan_states(folder)` reads them.
+        The folder of the states. It is created if missing. `scan_states(folder)` reads them. On this machine one call
+        at a time may write to it; in an object store, several.
     *metrics, by, buckets, cluster, between, **roles
         As in `state`: the same at every call for one folder.
     prepare
@@ -82,6 +73,8 @@ def update_states(
         raises an error before anything is folded.
     progress
         Whether to print the progress to stderr.
+    storage_options, credential_provider
+        What opens the object stores of the source and of the folder, as in `write_state`.
 
     Returns
     -------
@@ -99,35 +92,82 @@ def update_states(
     >>> mlm.update_states("*.parquet", "states", mlm.accuracy())["status"].to_list()
     ['unchanged']
     """
-    checked_roles(roles, others=("by", "buckets", "cluster", "between", "prepare", "gone", "progress"))
+    others = ("by", "buckets", "cluster", "between", "prepare", "gone", "progress")
+    checked_roles(roles, others=(*others, "storage_options", "credential_provider"))
     _check_options(prepare, gone)
-    place = place_of(folder, instead=REMOTE_WRITE)
-    logs = [_Log.of(file.path, place, prepare) for file in found_files(source, instead=REMOTE_LOG)]
-    if place.exists() and not place.is_dir():
-        raise FileError(f"{place} is a file: pass a folder for the states.")
-    with writable(place):
-        place.mkdir(parents=True, exist_ok=True)
-    with _alone_in(place):
-        known = {path: StateFile.read(path) for path in sorted(place.glob("*.parquet"))}
-        lost = _without_their_files(logs, known, gone)
-        _clear(log.state for log in logs)
-        todo = [log for log in logs if not log.is_in(known.get(log.state))]
-        _check_once(logs, [file for path, file in known.items() if not (path in lost and gone == "drop")])
-        asked: dict[str, Any] = {
-            "by": by,
-            "buckets": buckets,
-            "cluster": cluster,
-            "between": between,
-            "roles": roles,
-        }
-        of_kinds = list({tuple(log.schema().items()): log for log in (todo or logs[:1])}.values())
-        _check_alike({log.path: _state_of(log, metrics, asked) for log in of_kinds}, list(known.values()))
-        for log in tracked(todo, "file", show=progress):
-            _fold(_state_of(log, metrics, asked), log)
+    cloud = Store.read(storage_options, credential_provider)
+    cloud.check_used(source, folder)
+    place = folder_of(folder, cloud)
+    logs = logs_of(source, cloud, prepare)
+    asked: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "between": between, "roles": roles}
+    with place.alone(logs):
+        known = place.states()
+        parts = [_Part.of(log, place, known) for log in logs]
+        lost = _without_their_files(parts, known, gone, cloud)
+        todo = [part for part in parts if part.done is None]
+        _check_once(parts, [file for path, file in known.items() if not (path in lost and gone == "drop")])
+        of_kinds = list({tuple(part.schema().items()): part for part in (todo or parts[:1])}.values())
+        _check_alike({part.log.path: part.asked(metrics, asked) for part in of_kinds}, list(known.values()))
+        for part in tracked(todo, "file", show=progress):
+            place.put(part.log, part.folded(metrics, asked))
         for path in lost if gone == "drop" else []:
-            with writable(path):
-                path.unlink()
-    return _report(logs, {log.state for log in todo}, known, lost, gone)
+            place.drop(path)
+    return _report(parts, known, lost, gone)
+
+
+class _Part(NamedTuple):
+    """A file of a log, and what there is of its state."""
+
+    log: Log
+    state: Place
+    known: StateFile | None
+
+    @classmethod
+    def of(cls, log: Log, place: FolderHere | FolderThere, known: Mapping[Place, StateFile]) -> _Part:
+        state = place.state_of(log)
+        return cls(log, state, known.get(state))
+
+    @property
+    def done(self) -> StateFile | None:
+        """The state of the file as it is now. What it says of the file is not looked up again."""
+        return self.known if self.known is not None and self.log.is_in(self.known.metadata["source"]) else None
+
+    @property
+    def fingerprint(self) -> str:
+        """By which the file is known under another name."""
+        return self.done.sources[0] if self.done is not None and self.done.sources else self.log.fingerprint
+
+    @property
+    def rows(self) -> int:
+        """How many rows the file has."""
+        source: dict[str, Any] = self.log.source if self.done is None else self.done.metadata["source"]
+        return int(source["rows"])
+
+    def schema(self) -> pl.Schema:
+        """The columns that are folded."""
+        try:
+            return self.log.rows.collect_schema()
+        except pl.exceptions.PolarsError as error:
+            _ = self.log.source  # a file that cannot be read says so itself
+            raise FileError(f"{self.log.path}: prepare= failed on this file: {self.log.told(error)}") from None
+
+    def asked(self, metrics: Sequence[Any], asked: Mapping[str, Any]) -> pl.LazyFrame:
+        """The state that is asked for."""
+        try:
+            return StateOf.read(self.log.rows, metrics, **asked, sources=[self.fingerprint]).table(None)
+        except MetricError as error:
+            remedy = f" {REMEDY}" if isinstance(error, ColumnError) else ""
+            raise type(error)(f"{self.log.path}: {error}{remedy}") from None
+
+    def folded(self, metrics: Sequence[Any], asked: Mapping[str, Any]) -> bytes:
+        """The file of that state."""
+        log = self.log
+        try:
+            data = bytes_of_state(self.asked(metrics, asked), log.source)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise FileError(f"{log.path} cannot be folded: {log.told(error)}") from None
+        check_current(log)
+        return data
 
 
 def _check_options(prepare: Any, gone: Any) -> None:
@@ -137,10 +177,12 @@ def _check_options(prepare: Any, gone: Any) -> None:
         raise ParameterError(f"prepare must be a function that takes a LazyFrame, not {prepare!r}.")
 
 
-def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], gone: Gone) -> dict[Path, StateFile]:
+def _without_their_files(
+    parts: Sequence[_Part], known: Mapping[Place, StateFile], gone: Gone, cloud: Store
+) -> dict[Place, StateFile]:
     """The states of files that are gone."""
-    there = {log.state for log in logs}
-    lost = {path: file for path, file in known.items() if path not in there and _is_gone(file)}
+    others = {path: file for path, file in known.items() if path not in {part.state for part in parts}}
+    lost = {path: file for path, file in others.items() if is_gone(file.metadata["source"], cloud)}
     if lost and gone == "raise":
         first = next(iter(lost.values()))
         more = f" (and so are those of {len(lost) - 1} more)" if len(lost) > 1 else ""
@@ -151,10 +193,10 @@ def _without_their_files(logs: Sequence[_Log], known: Mapping[Path, StateFile], 
     return lost
 
 
-def _check_once(logs: Sequence[_Log], kept: Sequence[StateFile]) -> None:
+def _check_once(parts: Sequence[_Part], kept: Sequence[StateFile]) -> None:
     """Refuse, before anything is folded, a log whose rows are there under another name."""
-    named = check_once(((log.fingerprint, log.path) for log in logs), FileError)
-    made = {log.state for log in logs}
+    named = check_once(((part.fingerprint, part.log.path) for part in parts), FileError)
+    made = {part.state for part in parts}
     for file in (file for file in kept if file.path not in made):
         for source in file.sources:
             log_path = named.get(digest_in(source))
@@ -165,82 +207,7 @@ def _check_once(logs: Sequence[_Log], kept: Sequence[StateFile]) -> None:
                 )
 
 
-def _clear(states: Iterable[Path]) -> None:
-    """Take away what runs have left that were killed: nobody else writes these states while the folder is locked."""
-    for draft in (draft for path in states for draft in drafts_of(path)):
-        with writable(draft):
-            draft.unlink()
-
-
-def _is_gone(file: StateFile) -> bool:
-    source = file.metadata["source"]
-    return source is not None and not Path(source["path"]).exists()
-
-
-class _Log(NamedTuple):
-    """A file of a log, and the state that is made of it."""
-
-    path: Path
-    state: Path
-    source: dict[str, Any]
-    """What shows whether it has changed."""
-    fingerprint: str
-    """By which it is known under another name."""
-    rows: pl.LazyFrame
-    """The file, as it is folded."""
-
-    @classmethod
-    def of(cls, path: Path, folder: Path, prepare: Prepare | None) -> _Log:
-        path = path.resolve()
-        check_text(path)
-        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        try:
-            seen = path.stat()
-            rows = scan.select(pl.len()).collect().item()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise FileError(f"{path} cannot be read as parquet: {error}") from None
-        # Files of one name in two folders have states of two names.
-        name = f"{path.stem[:60]}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.parquet"
-        source = {"path": str(path), "size": seen.st_size, "mtime_ns": seen.st_mtime_ns, "rows": rows}
-        if prepare is not None:
-            scan = _prepared(prepare, scan)
-        return cls(path, folder.joinpath(name), source, fingerprint_of(path), scan)
-
-    def schema(self) -> pl.Schema:
-        """The columns that are folded."""
-        try:
-            return self.rows.collect_schema()
-        except pl.exceptions.PolarsError as error:
-            raise FileError(f"{self.path}: prepare= failed on this file: {error}") from error
-
-    def is_in(self, file: StateFile | None) -> bool:
-        """Whether a state was made of this file as it is now."""
-        return file is not None and file.metadata["source"] == self.source
-
-
-def _prepared(prepare: Prepare, rows: pl.LazyFrame) -> pl.LazyFrame:
-    prepared = prepare(rows)
-    if not isinstance(prepared, pl.LazyFrame):
-        raise ParameterError(f"prepare must return a LazyFrame, not a {shown_type(prepared)}.")
-    return prepared
-
-
-def _state_of(log: _Log, metrics: Sequence[Any], asked: Mapping[str, Any]) -> pl.LazyFrame:
-    try:
-        return StateOf.read(log.rows, metrics, **asked, sources=[log.fingerprint]).table(None)
-    except MetricError as error:
-        remedy = f" {REMEDY}" if isinstance(error, ColumnError) else ""
-        raise type(error)(f"{log.path}: {error}{remedy}") from None
-
-
-def _fold(state: pl.LazyFrame, log: _Log) -> None:
-    try:
-        store(state, log.state, overwrite=True, source=log.source)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise FileError(f"{log.path} cannot be folded: {error}") from error
-
-
-def _check_alike(states: Mapping[Path, pl.LazyFrame], known: Sequence[StateFile]) -> None:
+def _check_alike(states: Mapping[Place, pl.LazyFrame], known: Sequence[StateFile]) -> None:
     """Refuse, before anything is folded, a folder of states that cannot be merged."""
     schemas = {file.path: file.schema for file in known}
     schemas |= {path: state.collect_schema() for path, state in states.items()}
@@ -262,41 +229,19 @@ def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
 
 
 def _report(
-    logs: Sequence[_Log], folded: set[Path], known: Mapping[Path, StateFile], lost: Collection[Path], gone: Gone
+    parts: Sequence[_Part], known: Mapping[Place, StateFile], lost: Collection[Place], gone: Gone
 ) -> pl.DataFrame:
-    def status(log: _Log) -> str:
-        return "unchanged" if log.state not in folded else "refolded" if log.state in known else "folded"
+    def status(part: _Part) -> str:
+        return "unchanged" if part.done is not None else "folded" if part.known is None else "refolded"
 
-    rows = [(str(log.path), str(log.state), log.source["rows"], status(log)) for log in logs]
+    rows = [(text_of_place(part.log.path), text_of_place(part.state), part.rows, status(part)) for part in parts]
     of_lost = "dropped" if gone == "drop" else "vanished"
-    there = {log.state for log in logs}
+    there = {part.state for part in parts}
     for path, file in known.items():
         if path not in there:
             source = file.metadata["source"] or {"path": None, "rows": None}
-            rows.append((source["path"], str(path), source["rows"], of_lost if path in lost else "not asked for"))
+            rows.append(
+                (source["path"], text_of_place(path), source["rows"], of_lost if path in lost else "not asked for")
+            )
     schema = {"path": pl.String, "state": pl.String, "rows": pl.Int64, "status": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Lock the folder while states are written. The system releases the lock however this process ends."""
-    with ExitStack() as opened:
-        with writable(folder.joinpath(LOCK)):
-            lock = opened.enter_context(folder.joinpath(LOCK).open("a+b"))
-        try:
-            _lock(lock.fileno())
-        except OSError:
-            raise StateError(f"another `update_states` is running in {folder}: wait until it is done.") from None
-        yield
-
-
-def _lock(file: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

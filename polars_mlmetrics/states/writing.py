@@ -33,7 +33,7 @@ def check_writable(path: Path, *, overwrite: bool) -> None:
             raise _is_there(path)
 
 
-def write_whole(path: Path, write: Callable[[Path], None], *, overwrite: bool) -> None:
+def write_whole(path: Path, write: Callable[[Path], object], *, overwrite: bool) -> None:
     """Write a file so that at any moment there is the old one or the new one under its name, and never half of one.
 
     Of several that write at once without `overwrite` one wins, and the others get the error that the file exists.

@@ -1,0 +1,165 @@
+"""The folders in which `update_states` keeps states: on this machine or in an object store."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from polars_mlmetrics.data.files import place_of
+from polars_mlmetrics.data.stores import Address, MissingError, Place, Seen, Store, TakenError, is_of_store
+from polars_mlmetrics.errors import FileError, StateError
+from polars_mlmetrics.states.alike import check_alike
+from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile
+from polars_mlmetrics.states.logs import Log
+from polars_mlmetrics.states.writing import check_writable, drafts_of, writable, write_whole
+
+LOCK = ".lock"
+
+
+def folder_of(given: str | os.PathLike[str], store: Store) -> FolderHere | FolderThere:
+    """A folder for states, wherever it is to be."""
+    if is_of_store(given):
+        return FolderThere.of(str(given), store)
+    return FolderHere.of(place_of(given, instead=REMOTE_WRITE))
+
+
+def _name_of(log: Log) -> str:
+    """The name of the state of a file. Files of one name in two folders have states of two names."""
+    path = log.path
+    stem = path.stem if isinstance(path, Path) else path.path.stem
+    return f"{stem[:60]}-{hashlib.sha256(os.fsencode(path.as_posix())).hexdigest()[:12]}.parquet"
+
+
+@dataclass(frozen=True)
+class FolderHere:
+    """A folder on this machine, which one run at a time writes to."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, path: Path) -> FolderHere:
+        if path.exists() and not path.is_dir():
+            raise FileError(f"{path} is a file: pass a folder for the states.")
+        return cls(path)
+
+    def state_of(self, log: Log) -> Path:
+        """The file of the state of a log."""
+        return self.path.joinpath(_name_of(log))
+
+    @contextmanager
+    def alone(self, logs: Iterable[Log]) -> Iterator[None]:
+        """Lock the folder while states are written. The system releases the lock however this process ends."""
+        with writable(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as opened:
+            with writable(self.path.joinpath(LOCK)):
+                lock = opened.enter_context(self.path.joinpath(LOCK).open("a+b"))
+            try:
+                _lock(lock.fileno())
+            except OSError:
+                raise StateError(f"another `update_states` is running in {self.path}: wait until it is done.") from None
+            # What runs have left that were killed: nobody else writes these states while the folder is locked.
+            for draft in (draft for log in logs for draft in drafts_of(self.state_of(log))):
+                self.drop(draft)
+            yield
+
+    def states(self) -> Mapping[Place, StateFile]:
+        """The states that are there."""
+        return {path: StateFile.read(path) for path in sorted(self.path.glob("*.parquet"))}
+
+    def put(self, log: Log, data: bytes) -> None:
+        """Write the state of a log, over an older one."""
+        path = self.state_of(log)
+        check_writable(path, overwrite=True)
+        write_whole(path, lambda draft: draft.write_bytes(data), overwrite=True)
+
+    def drop(self, path: Place) -> None:
+        """Delete a state."""
+        assert isinstance(path, Path)
+        with writable(path):
+            path.unlink()
+
+
+def _lock(file: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@dataclass(frozen=True)
+class FolderThere:
+    """A folder of an object store, which several runs may write to.
+
+    It has no lock. A file of a log has one name for its state, and the store replaces only the version that this run
+    has read. So of two runs each state is there once, and none puts an older state in the place of a newer one.
+    """
+
+    path: Address
+    store: Store
+    _seen: dict[Address, Seen] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, url: str, store: Store) -> FolderThere:
+        address = Address.of(url)
+        if address.has_magic:
+            raise FileError(f"{address} is a pattern: pass a folder for the states.")
+        if address.key and not address.key.endswith("/") and store.seen(address) is not None:
+            raise FileError(f"{address} is a file: pass a folder for the states.")
+        return cls(address, store)
+
+    def state_of(self, log: Log) -> Address:
+        return self.path.joinpath(_name_of(log))
+
+    @contextmanager
+    def alone(self, logs: Iterable[Log]) -> Iterator[None]:
+        yield
+
+    def states(self) -> Mapping[Place, StateFile]:
+        below = sorted(self.store.seen_below(self.path), key=lambda address: address.key)
+        inside = [file for file in below if file == self.path.joinpath(file.name) and file.suffix == ".parquet"]
+        states = {file: self._read(file) for file in inside}
+        return {file: state for file, state in states.items() if state is not None}
+
+    def put(self, log: Log, data: bytes) -> None:
+        path = self.state_of(log)
+        while True:
+            with suppress(TakenError):
+                self.store.put(path, data, over=self._seen.get(path))
+                return
+            other = self._read(path)
+            if other is None:
+                continue
+            # Another run has written it meanwhile. Made of the same file, it is the same state.
+            check_alike(path, other.schema, log.path, StateFile.of(path, data).schema)
+            if log.is_in(other.metadata["source"]):
+                return
+            check_current(log)
+
+    def drop(self, path: Place) -> None:
+        assert isinstance(path, Address)
+        self.store.delete(path)
+
+    def _read(self, address: Address) -> StateFile | None:
+        """A state, and its version; None if another run has deleted it."""
+        try:
+            data, self._seen[address] = self.store.get(address)
+        except MissingError:
+            self._seen.pop(address, None)
+            return None
+        return StateFile.of(address, data)
+
+
+def check_current(log: Log) -> None:
+    """Refuse a state of a file that is another one by now."""
+    if not log.is_current():
+        raise FileError(f"{log.path} has changed while it was folded: call update_states again.")

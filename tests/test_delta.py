@@ -73,7 +73,7 @@ def test_what_is_refused(table: Path, options: dict[str, Any], said: str) -> Non
 
 def test_a_version_of_what_has_none(tmp_path: Path) -> None:
     LOG.write_parquet(tmp_path / "log.parquet")
-    with pytest.raises(mlm.ParameterError, match="version= applies to the folder of a Delta table, and this is none"):
+    with pytest.raises(mlm.ParameterError, match="version= applies to a table of Delta or Iceberg, and this is none"):
         mlm.scan(tmp_path / "log.parquet", version=1)
     with pytest.raises(mlm.ParameterError, match="apply to files only: this source is a table"):
         mlm.scan(pl.DataFrame(ROWS), version=1)

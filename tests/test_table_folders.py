@@ -50,7 +50,15 @@ def make_iceberg(folder: Path, rows: pl.DataFrame = LOG) -> str:
     return f"pl.scan_iceberg({table.metadata_location.removeprefix('file://')!r})"
 
 
+def make_loaded_iceberg(folder: Path) -> str:
+    make_iceberg(folder)
+    place = f"uri='sqlite:///{folder}/catalog.db', warehouse='file://{folder}/iceberg'"
+    catalog = f"__import__('pyiceberg.catalog.sql').catalog.sql.SqlCatalog('test', {place})"
+    return f"mlm.scan({catalog}.load_table('logs.clicks'))"
+
+
 MAKERS: dict[str, Callable[[Path], str]] = {"delta": make_delta, "iceberg": make_iceberg}
+AS_FRAMES = MAKERS | {"iceberg by its catalog": make_loaded_iceberg}
 VERBS = {
     "evaluate": "mlm.evaluate(rows, mlm.ranking_loss(), mlm.f1(), mlm.roc_auc(), **options)",
     "evaluate rankings": "mlm.evaluate(rows, mlm.ranking_loss(), by='label', **options)",
@@ -59,6 +67,10 @@ VERBS = {
     "state and finish": "mlm.finish(mlm.state(rows, mlm.ranking_loss(), **options), mlm.ranking_loss())",
     "check": "mlm.check(rows, **options).drop('fix')",
     "worst": "mlm.worst(rows, mlm.ranking_loss())",
+    "compare": "mlm.compare(rows.rename({'label': 'm'}), mlm.recall(), between='m', baseline='x')",
+    "gap": "mlm.gap(rows, mlm.accuracy(), over='label')",
+    "curve": "mlm.curve(rows, 'roc')",
+    "best threshold": "mlm.best_threshold(rows, mlm.f1())",
     "confusion": "mlm.confusion(rows.select('sample', score='label', truth='label'))",
     "dedupe": "mlm.dedupe(rows, keep='last', by='score')",
     "profile": "mlm.profile(rows)",
@@ -92,7 +104,7 @@ def all_verbs(line: str) -> list[str]:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("make", AS_FRAMES.values(), ids=AS_FRAMES)
 def test_every_verb_answers_of_the_rows_of_today(make: Callable[[Path], str], tmp_path: Path) -> None:
     """Where one waits for ever, the error shows what was printed before."""
     LOG.write_parquet(tmp_path / "log.parquet")

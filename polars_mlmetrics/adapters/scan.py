@@ -16,6 +16,7 @@ from polars.exceptions import PolarsError
 from polars_mlmetrics.adapters.agreement import Missing, common_schema, overrides, read_as, schema_of
 from polars_mlmetrics.adapters.delta import Version, is_delta, scan_delta
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
+from polars_mlmetrics.adapters.iceberg import IcebergTable, is_iceberg, scan_iceberg
 from polars_mlmetrics.data.files import Source
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
@@ -41,7 +42,7 @@ class ArrowStream(Protocol):
 
 @at_callers_line
 def scan(
-    source: Source | pl.LazyFrame | pl.DataFrame | ArrowStream,
+    source: Source | pl.LazyFrame | pl.DataFrame | ArrowStream | IcebergTable,
     *,
     format: Format | None = None,  # noqa: A002  (it is what everyone calls it)
     hive: bool | None = None,
@@ -64,7 +65,7 @@ def scan(
         A file, a folder, a pattern such as "logs/*.parquet", or a list of them. A folder is read with all its
         subfolders, except names that begin with "." or "_" and links to folders. Or a table: a LazyFrame, a DataFrame,
         or a table of another library with Arrow streams (pandas, pyarrow, DuckDB). From pandas, a NaN becomes null, and
-        the index is dropped.
+        the index is dropped. Or a table of pyiceberg, as its catalog loads it: it is read as pl.scan_iceberg reads it.
     format
         "parquet", "ipc", "csv" or "ndjson". None takes it from the suffix of the files. If it is given, all files of a
         folder are read, whatever their suffixes.
@@ -81,7 +82,7 @@ def scan(
         result then has every column that any of the files has.
     version
         Of the folder of a Delta table, which is read as pl.scan_delta reads it: the number of a version, or a time. None
-        is the newest. It needs the extra `delta`.
+        is the newest. Of a table of pyiceberg: the id of a snapshot, or a time. Both need the extra `delta`.
     storage_options, credential_provider
         What opens an object store, for paths that begin with "s3://", "gs://" or "az://": as in pl.scan_parquet. No
         message shows them. It needs the extra `cloud`.
@@ -119,6 +120,10 @@ def scan(
     _check_options(format, hive, schema, missing)
     store = Store.read(storage_options, credential_provider)
     plain = format is None and hive is None and schema is None and missing == "raise"
+    if is_iceberg(source):
+        if not plain:
+            raise ParameterError("format=, hive=, schema= and missing= apply to files only: this is an Iceberg table.")
+        return scan_iceberg(source, version, store)
     if not isinstance(source, str | os.PathLike | Sequence) or hasattr(source, "__arrow_c_stream__"):
         if not plain or version is not None or store.is_given:
             raise ParameterError(f"{OF_FILES} apply to files only: this source is a table.")
@@ -128,14 +133,26 @@ def scan(
             raise ParameterError("format=, hive=, schema= and missing= apply to files only: this is a Delta table.")
         return scan_delta(source, version, store)
     if version is not None:
-        raise ParameterError("version= applies to the folder of a Delta table, and this is none.")
-    suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if format is None else None
-    there = store if is_there(source) else None
+        raise ParameterError("version= applies to a table of Delta or Iceberg, and this is none.")
     store.check_used(source)
+    return _scan_files(source, store, format, hive, schema, missing)
+
+
+def _scan_files(
+    source: Any,
+    store: Store,
+    given: Format | None,
+    hive: bool | None,
+    schema: Mapping[str, pl.DataType | type[pl.DataType]] | None,
+    missing: Missing,
+) -> pl.LazyFrame:
+    """The rows of files, each of which is checked first."""
+    suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if given is None else None
+    there = store if is_there(source) else None
     files = files_anywhere(source, store, suffixes, instead=INSTEAD, deep=True)
     paths = [file.path for file in files]
     options = {} if there is None else there.for_polars()
-    kind = format_of(paths) if format is None else format
+    kind = format_of(paths) if given is None else given
     partitions = _partitions(files, hive)
     types = _types_of(partitions, schema or {})
     wanted = None if schema is None else pl.Schema({name: schema[name] for name in schema if name not in types})

@@ -7,11 +7,13 @@ comes back is one cell of bytes for each partition.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from typing import Any, NamedTuple, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.analysis import evaluate as here
 from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.question import confidence_of
@@ -19,6 +21,7 @@ from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.state import check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.targets import OverTargets
@@ -27,15 +30,18 @@ from polars_mlmetrics.query.buckets import BUCKETS
 from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, Query, listed
 from polars_mlmetrics.query.results import names_of
-from polars_mlmetrics.states.fold import ROWS, Fold, runner
+from polars_mlmetrics.query.source import source_of
+from polars_mlmetrics.states.executors import checked, on_files, on_rows
+from polars_mlmetrics.states.fold import ROWS, Fold
 from polars_mlmetrics.states.joined import joined
 from polars_mlmetrics.states.partial import partial, whole_in
+from polars_mlmetrics.states.shipped import Ask, Shipped
 from polars_mlmetrics.states.state import compact, with_sources
 
 try:
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as sf
     from pyspark.sql.pandas.types import to_arrow_type
 except ImportError as error:
@@ -88,8 +94,9 @@ def evaluate(
 ) -> pl.DataFrame:
     """Work out metrics of a log in Spark, as `polars_mlmetrics.evaluate` does here.
 
-    What needs all rows of a group at once (exact curves, medians, plain expressions) is refused, as in `state`. A tidy
-    table has `n_samples` if a metric looks into samples, and no `n_split`.
+    What needs all rows of a group at once (exact curves, medians, plain expressions) needs by= with a column of a
+    DataFrame: then the rows of each of its values are moved to one partition, and worked out there. A tidy table has
+    `n_samples` if a metric looks into samples, and no `n_split`.
 
     Parameters
     ----------
@@ -104,23 +111,53 @@ def evaluate(
     confidence_of(empty, ci, cluster, roles)
     columns = names_of(query.order, tidy=tidy, ci=ci is not None)
     query.check_names(columns)
-    # One state for each grouping: a sample that lies in several slices is a unit of its own in each.
+    options: dict[str, Any] = {"min_samples": min_samples, "tidy": tidy, "ci": ci}
+    lone = _does_not_merge(query)
+    if lone is None:
+        asked = Asked(metrics, by, 0 if ci is None else BUCKETS, cluster, roles)
+        table_of = _of_states(source, query, asked, slices, options, whole=whole_samples)
+        return stacked(query, table_of, columns, in_order=True).collect()
+
+    def ask(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return here.evaluate(rows, *metrics, by=by, slices=slices, cluster=cluster, **options, **roles)
+
+    table = pl.concat(source.of_whole_groups(ask, query, lone))
+    table = table.sort([key.name for key in query.by], maintain_order=True)
+    # Samples that lie in groups of two partitions too are known to none of them.
+    return table.with_columns(pl.lit(None, table.schema["n_split"]).alias("n_split")) if tidy else table
+
+
+def _does_not_merge(query: Query) -> str | None:
+    """The first of what needs all rows of a group at once."""
+    plan = Plan(source_of(query, None), [], query.readings)
+    names = [*query.plain_names, *(metric.output_name for metric in query.metrics if not plan.merges(metric))]
+    return names[0] if names else None
+
+
+def _of_states(
+    source: _Rows | _Files,
+    query: Query,
+    asked: Asked,
+    slices: Sequence[Keys] | None,
+    options: Mapping[str, Any],
+    *,
+    whole: bool,
+) -> Callable[[list[str]], pl.LazyFrame]:
+    """The table of each grouping, of one state for each: a sample in several slices is a unit of its own in each."""
     groupings = [[], *(listed(keys) for keys in slices or () if listed(keys))]
-    keys_of = [_as_keys([*listed(by), *keys]) for keys in groupings]
-    asked = metrics if min_samples is None else [*metrics, n_samples().alias("samples of a group")]
-    buckets, targets = 0 if ci is None else BUCKETS, _targets(query)
-    states = source.states(
-        [Asked(asked, [*keys, *targets], buckets, cluster, roles) for keys in keys_of], whole=whole_samples
-    )
+    keys_of = [_as_keys([*listed(asked.by), *keys]) for keys in groupings]
+    counts = [] if options["min_samples"] is None else [n_samples().alias("samples of a group")]
+    metrics, targets = [*asked.metrics, *counts], _targets(query)
+    states = source.states([asked._replace(metrics=metrics, by=[*keys, *targets]) for keys in keys_of], whole=whole)
     found = {tuple(key.column for key in keys): place for place, keys in enumerate(query.groupings)}
 
     def of_grouping(by: list[str]) -> pl.LazyFrame:
         place = found[tuple(by[len(query.by) :])]
         names = [key.meta.output_name() for key in keys_of[place]]
-        table = finish(states[place], *metrics, by=names, min_samples=min_samples, tidy=tidy, ci=ci)
+        table = finish(states[place], *asked.metrics, by=names, **options)
         return table.lazy().rename(dict(zip(names, by, strict=True)))
 
-    return stacked(query, of_grouping, columns, in_order=True).collect()
+    return of_grouping
 
 
 def _as_keys(keys: Sequence[str | pl.Expr]) -> list[pl.Expr]:
@@ -176,29 +213,52 @@ class _Rows:
 
     def states(self, asked: Sequence[Asked], *, whole: bool) -> list[pl.DataFrame]:
         folds = [each.fold(self.schema) for each in asked]
-        rows, columns = self._rows(folds, whole=whole)
-        target = pa.schema([(name, self._types[name]) for name in columns])
-        run = _on_rows([(fold.plan, fold.place) for fold in folds], target, ROWS)
-        cells = _cells(rows.mapInArrow(_checked(run, pl.__version__), CELLS))
+        rows, read = self._rows(folds, whole=whole)
+        cells = self._run(rows, read, [(fold.plan, fold.place) for fold in folds])
         return [joined(cells.get(number, []), fold.empty) for number, fold in enumerate(folds)]
 
     def _rows(self, folds: Sequence[Fold], *, whole: bool) -> tuple[DataFrame, list[str]]:
         """The columns that are read, and the samples whole in partitions where that is needed."""
-        names = list(self._types)
         read = list(dict.fromkeys(name for fold in folds for name in fold.columns))
-        # By place: Spark takes a dot in a name for a path, and capitals for small letters.
-        numbered = {name: f"c{place}" for place, name in enumerate(names)}
-        rows = self._log.toDF(*numbered.values()).select(*(numbered[name] for name in read))
-        split = whole_in([fold.whole for fold in folds if fold.whole])
-        if not split or whole:
-            return rows, read
-        sample = [sf.col(numbered[name]) for name in split]
+        rows, split = self._columns(read), whole_in([fold.whole for fold in folds if fold.whole])
+        return rows.repartition(self._place_of_samples(split, read)) if split and not whole else rows, read
+
+    def of_whole_groups(self, ask: Ask, query: Query, lone: str) -> list[pl.DataFrame]:
+        """The answers to a question about rows, of each partition, into which groups are moved whole."""
+        added = {expression.meta.output_name() for expression in query.added}
+        # Where the rows of one country lie together, so do those of one country and day.
+        keys = [key.column for key in query.by if key.column not in added and self._can_hash(key.column)]
+        if not keys:
+            raise StateError(
+                f"{lone!r} needs all rows of a group together. Spark can move them together by a column of the "
+                "DataFrame, so pass by= with one: log.withColumn(...) makes a column of an expression."
+            )
+        plan, place, columns, empty = Shipped.of(self.schema, ask)
+        read = list(dict.fromkeys([*columns, *keys]))
+        rows = self._columns(read).repartition(sf.xxhash64(*map(self._named, keys)))
+        cells = self._run(rows, read, [(plan, place)])
+        return [pl.read_ipc(BytesIO(cell)) for cell in [empty, *cells.get(0, [])]]
+
+    def _named(self, name: str) -> str:
+        """The name of a column by its place: Spark takes a dot in a name for a path, and capitals for small letters."""
+        return f"c{list(self._types).index(name)}"
+
+    def _columns(self, read: Sequence[str]) -> DataFrame:
+        return self._log.toDF(*map(self._named, self._types)).select(*map(self._named, read))
+
+    def _place_of_samples(self, sample: Sequence[str], read: Sequence[str]) -> Column:
+        """Where the rows of a sample are moved to."""
+        columns = [sf.col(self._named(name)) for name in sample]
         known = sf.lit(True)
-        for column in sample:
+        for column in columns:
             known = known & column.isNotNull()
         # Rows without a sample are of none: together they would be one partition. A hash is the same at a second try.
-        anywhere = sf.xxhash64(*(numbered[name] for name in read if self._can_hash(name)))
-        return rows.repartition(sf.when(known, sf.xxhash64(*sample)).otherwise(anywhere)), read
+        anywhere = sf.xxhash64(*(self._named(name) for name in read if self._can_hash(name)))
+        return sf.when(known, sf.xxhash64(*columns)).otherwise(anywhere)
+
+    def _run(self, rows: DataFrame, read: Sequence[str], plans: list[tuple[bytes, str]]) -> dict[int, list[bytes]]:
+        target = pa.schema([(name, self._types[name]) for name in read])
+        return _cells(rows.mapInArrow(checked(on_rows(plans, target, ROWS), pl.__version__), CELLS))
 
     def _can_hash(self, name: str) -> bool:
         return not pa.types.is_nested(self._types[name])
@@ -228,6 +288,12 @@ class _Files:
         self._scan = pl.scan_parquet(paths, glob=False)
         self.schema = self._scan.collect_schema()
 
+    def of_whole_groups(self, ask: Ask, query: Query, lone: str) -> list[pl.DataFrame]:
+        raise StateError(
+            f"{lone!r} needs all rows of a group together, and they may be in several files: pass the DataFrame, "
+            "spark.read.parquet(...)."
+        )
+
     def states(self, asked: Sequence[Asked], *, whole: bool) -> list[pl.DataFrame]:
         session = SparkSession.active()
         folds = [each.fold(self.schema) for each in asked]
@@ -243,8 +309,8 @@ class _Files:
         count = min(len(self._paths), int(str(session.conf.get("spark.sql.shuffle.partitions"))))
         parts = [self._paths[place::count] for place in range(count)]
         columns = list(dict.fromkeys(name for fold in folds for name in fold.columns))
-        run = _on_files(parts, columns, [(fold.plan, fold.place) for fold in folds], ROWS)
-        cells = _cells(session.range(0, count, 1, count).mapInArrow(_checked(run, pl.__version__), CELLS))
+        run = on_files(parts, columns, [(fold.plan, fold.place) for fold in folds], ROWS)
+        cells = _cells(session.range(0, count, 1, count).mapInArrow(checked(run, pl.__version__), CELLS))
         states = [joined(cells.get(number, []), fold.empty).lazy() for number, fold in enumerate(folds)]
         return [compact(with_sources(state, sources)).collect() for state in states]
 
@@ -259,96 +325,6 @@ class _Files:
                         "DataFrame, spark.read.parquet(...), or write the files again with "
                         "spark.sql.parquet.outputTimestampType set to TIMESTAMP_MICROS."
                     )
-
-
-# -- what runs in an executor ------------------------------------------------------------------------------------------
-
-Run = Callable[[Iterator[Any]], Iterator[tuple[int, bytes]]]
-"""The batches of a partition in; the number of each fold and its state out."""
-
-
-def _checked(run: Run, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What Spark calls with the batches of a partition. It and what it calls are pickled as code."""
-
-    def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
-        import os
-        import socket
-
-        import pyarrow as pa
-        from pyspark import TaskContext
-
-        # Polars reads it when it is imported: a task has the cores that Spark gives it.
-        if "OMP_NUM_THREADS" in os.environ:
-            os.environ.setdefault("POLARS_MAX_THREADS", os.environ["OMP_NUM_THREADS"])
-        context = TaskContext.get()
-        place = f"partition {context.partitionId() if context else '?'} on {socket.gethostname()}"
-
-        def cell(number: int, problem: str | None, state: bytes | None) -> pa.RecordBatch:
-            types = [("place", pa.string()), ("number", pa.int32()), ("problem", pa.string()), ("state", pa.binary())]
-            values = [[place], [number], [problem], [state]]
-            return pa.RecordBatch.from_arrays(
-                [pa.array(v, type=t) for v, (_, t) in zip(values, types, strict=True)], schema=pa.schema(types)
-            )
-
-        try:
-            import polars as pl
-        except ImportError:
-            yield cell(0, f"polars is not installed there; polars=={version} is needed.", None)
-            return
-        if pl.__version__ != version:
-            yield cell(0, f"polars {pl.__version__} there, {version} on the driver: install the same.", None)
-            return
-        # Spark tries again what the machine has failed at. What Polars refuses, it refuses again.
-        try:
-            for number, state in run(batches):
-                yield cell(number, None, state)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            yield cell(0, f"{type(error).__name__}: {error}", None)
-
-    return of_partition
-
-
-def _on_rows(plans: list[tuple[bytes, str]], schema: pa.Schema, name: str) -> Run:
-    """Runs plans on the rows of a partition, which it puts into a file first: so their number takes no memory."""
-    run = runner(plans)
-
-    def of_batches(batches: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
-        import os
-        import tempfile
-
-        import pyarrow as pa
-
-        with tempfile.TemporaryDirectory(prefix="mlm_") as folder:
-            rows = 0
-            with pa.ipc.new_file(os.path.join(folder, name), schema) as file:  # noqa: PTH118
-                for batch in batches:
-                    columns = [column.cast(kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
-                    file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-                    rows += batch.num_rows
-            if rows:
-                yield from enumerate(run(folder))
-
-    return of_batches
-
-
-def _on_files(parts: list[list[str]], columns: list[str], plans: list[tuple[bytes, str]], name: str) -> Run:
-    """Runs plans on the files of a task, whose number is its only row."""
-    run = runner(plans)
-
-    def of_batches(batches: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
-        import os
-        import tempfile
-
-        import polars as pl
-
-        for batch in batches:
-            for task in batch.column(0).to_pylist():
-                with tempfile.TemporaryDirectory(prefix="mlm_") as folder:
-                    rows = pl.scan_parquet(parts[task], glob=False).select(columns)
-                    rows.sink_ipc(os.path.join(folder, name))  # noqa: PTH118
-                    yield from enumerate(run(folder))
-
-    return of_batches
 
 
 def _cells(table: DataFrame) -> dict[int, list[bytes]]:

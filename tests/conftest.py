@@ -1,12 +1,15 @@
-"""Settings of the whole test run. Fixtures are in the files of the tests that use them."""
+"""Settings of the whole test run. Fixtures are in the files of the tests that use them, but for the one of Spark."""
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.spark_cluster import cluster
 
 # CI draws the same examples every time: a change fails because of what it changed. Elsewhere every run draws new ones.
 # No deadline: the first query of a process pays for start-up, and how long that takes says nothing about the library.
@@ -37,12 +40,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in set(left_out)]
 
 
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A cluster of Spark: starting it takes longer than all that it is asked, so all files share one."""
+    with cluster(tmp_path_factory.mktemp("spark")) as started:
+        yield started
+
+
 # They start processes, or measure them: at once they would disturb one another.
 OF_PROCESSES = {
     "test_floor",
     "test_memory",
     "test_ranking_of_many_rows",
     "test_spark",
+    "test_spark_groups",
     "test_threads",
     "test_update_states_at_once",
     "test_update_states_there",

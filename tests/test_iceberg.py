@@ -21,14 +21,13 @@ def planner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")  # or it warns that another planner is quicker
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Iterator[Any]:
+def made(folder: Path) -> Any:
     """A table of a file for each label, which was written to, replaced, and cut."""
     from pyiceberg.catalog.sql import SqlCatalog  # here, since it takes long and few tests need it
     from pyiceberg.transforms import IdentityTransform
 
-    tmp_path.joinpath("warehouse").mkdir()
-    catalog = SqlCatalog("test", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    folder.joinpath("warehouse").mkdir()
+    catalog = SqlCatalog("test", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
     catalog.create_namespace("logs")
     table = catalog.create_table("logs.clicks", schema=arrow(LOG).schema)
     with table.update_spec() as update:
@@ -36,8 +35,23 @@ def table(tmp_path: Path) -> Iterator[Any]:
     table.append(arrow(LOG.with_columns(score=1 - pl.col("score"))))
     table.overwrite(arrow(LOG))
     table.delete("sample = 3")
-    yield catalog.load_table("logs.clicks")
-    catalog.close()
+    return catalog.load_table("logs.clicks")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A table that is only read."""
+    table = made(tmp_path_factory.mktemp("read"))
+    yield table
+    table.catalog.close()
+
+
+@pytest.fixture
+def own_table(tmp_path: Path) -> Iterator[Any]:
+    """A table that a test may write to."""
+    table = made(tmp_path)
+    yield table
+    table.catalog.close()
 
 
 def arrow(rows: pl.DataFrame) -> Any:
@@ -82,24 +96,24 @@ def test_the_newest_snapshot_at_a_time(table: Any) -> None:
             assert_frame_equal(mlm.scan(table, version=version).collect().sort(KEYS), expected)
 
 
-def test_a_frame_keeps_to_its_snapshot(table: Any) -> None:
+def test_a_frame_keeps_to_its_snapshot(own_table: Any) -> None:
     """What is written to the table later is not read, not by a second pass either."""
-    rows, before = mlm.scan(table), rows_of(table)
-    table.append(arrow(LOG))
+    rows, before = mlm.scan(own_table), rows_of(own_table)
+    own_table.append(arrow(LOG))
     assert_frame_equal(rows.collect().sort(KEYS), before)
-    assert mlm.scan(table).collect().height == before.height + LOG.height
+    assert mlm.scan(own_table).collect().height == before.height + LOG.height
 
 
-def test_columns_that_were_renamed_and_added(table: Any) -> None:
+def test_columns_that_were_renamed_and_added(own_table: Any) -> None:
     from pyiceberg.types import DoubleType
 
-    with table.update_schema() as update:
+    with own_table.update_schema() as update:
         update.rename_column("score", "p")
         update.add_column("weight", DoubleType())
-    before = mlm.scan(table)
+    before = mlm.scan(own_table)
     assert before.collect_schema().names() == ["sample", "label", "p", "truth", "weight"]
-    table.append(arrow(LOG.rename({"score": "p"}).with_columns(weight=pl.lit(2.0))))
-    rows = mlm.scan(table)
+    own_table.append(arrow(LOG.rename({"score": "p"}).with_columns(weight=pl.lit(2.0))))
+    rows = mlm.scan(own_table)
     expected = pl.concat([LOG.filter(pl.col("sample") != 3), LOG.with_columns(weight=pl.lit(2.0))], how="diagonal")
     found = rows.mlm.evaluate(mlm.f1(), mlm.n_excluded(), score="p", weight="weight").collect()
     assert_frame_equal(found, expected.mlm.evaluate(mlm.f1(), mlm.n_excluded(), weight="weight"))
@@ -114,8 +128,8 @@ def test_it_stays_lazy(table: Any) -> None:
         assert "PROJECT 3/4 COLUMNS" in plan
 
 
-def test_a_table_without_rows(table: Any) -> None:
-    empty = table.catalog.create_table("logs.nothing", schema=arrow(LOG).schema)
+def test_a_table_without_rows(own_table: Any) -> None:
+    empty = own_table.catalog.create_table("logs.nothing", schema=arrow(LOG).schema)
     assert_frame_equal(mlm.scan(empty).collect(), LOG.clear())
     with pytest.raises(mlm.FileError, match=r"the Iceberg table logs\.nothing has no snapshot '2026-01-01'"):
         mlm.scan(empty, version="2026-01-01")

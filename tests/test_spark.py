@@ -14,7 +14,7 @@ import polars_mlmetrics as mlm
 from tests.cases import CASES
 from tests.folded_log import FEW, LOG, METRICS, differing_in, evaluated, parts_of, said
 from tests.frames import KEYS, worlds
-from tests.spark_cluster import cluster, sent
+from tests.spark_cluster import sent
 from tests.test_passes import differing
 from tests.test_states import has_no_state
 
@@ -25,12 +25,6 @@ pytestmark = [
 ]
 
 ROWS = LOG.drop("tier", "share")  # Spark has no Enum, and a NaN that is no key
-
-
-@pytest.fixture(scope="session")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with cluster(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 @pytest.fixture(scope="session")
@@ -303,7 +297,7 @@ def test_a_task_has_the_threads_that_spark_gives_it(session: Any) -> None:
         list(batches)
         yield pl.thread_pool_size(), b""
 
-    rows = session.range(0, 2, 1, 2).mapInArrow(spark._checked(threads, pl.__version__), spark.CELLS)
+    rows = session.range(0, 2, 1, 2).mapInArrow(spark.checked(threads, pl.__version__), spark.CELLS)
     assert {row["number"] for row in rows.collect()} == {1}
 
 
@@ -337,9 +331,8 @@ def test_a_bad_question_starts_no_job(log: Any, error: type[Exception], options:
     assert said(error, on_spark, log, mlm.f1(), **options).startswith(message)
 
 
-@pytest.mark.parametrize("metric", [mlm.roc_auc(), pl.col("score").median()], ids=["exact curve", "plain"])
-def test_what_does_not_merge_is_refused(log: Any, metric: Any) -> None:
-    assert said(mlm.StateError, on_spark, log, metric) != ""
+def test_what_does_not_merge_has_no_state(log: Any) -> None:
+    assert said(mlm.StateError, state_on_spark, log, mlm.roc_auc(), by="model").startswith("roc_auc cannot be held in")
 
 
 def test_a_polars_frame_is_not_for_spark() -> None:

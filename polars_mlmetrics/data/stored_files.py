@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -68,41 +68,46 @@ def _files_of_store(
     return found
 
 
-def _expanded(
-    address: Address, store: Store, suffixes: Sequence[str] | None, *, deep: bool
-) -> tuple[dict[Address, Seen], Address]:
+Files = Mapping[Address, Seen]
+
+
+def _expanded(address: Address, store: Store, suffixes: Sequence[str] | None, *, deep: bool) -> tuple[Files, Address]:
+    """The files that a URL stands for, and the folder below which they lie."""
     if address.key and not address.key.endswith("/"):
         seen = store.seen(address)
         if seen is not None:  # also one whose name looks like a pattern
             return {address: seen}, Address(address.bucket, address.key.rpartition("/")[0])
     if address.has_magic:
         below = Address(address.bucket, re.split(r"[*?[]", address.key)[0].rpartition("/")[0])
-        segments = address.key.split("/")
-        files = {
-            file: seen for file, seen in store.seen_below(below).items() if _matches(file.key.split("/"), segments)
-        }
-        if not files:
-            raise FileError(f"no file matches {address}.")
-        return files, below
-    inside = store.seen_below(address)
+        return _matching(address, store.seen_below(below)), below
+    return _taken(address, store.seen_below(address), suffixes, deep=deep), address
+
+
+def _matching(pattern: Address, files: Files) -> Files:
+    segments = pattern.key.split("/")
+    matching = {file: seen for file, seen in files.items() if _matches(file.key.split("/"), segments)}
+    if not matching:
+        raise FileError(f"no file matches {pattern}.")
+    return matching
+
+
+def _taken(folder: Address, inside: Files, suffixes: Sequence[str] | None, *, deep: bool) -> Files:
     if not inside:
-        raise FileError(f"there is no file {address}.")
-    files = {
-        file: seen
-        for file, seen in inside.items()
-        if _is_taken(file.path.relative_to(address.path).parts, suffixes, deep)
-    }
-    if not files:
+        raise FileError(f"there is no file {folder}.")
+    parts = {file: file.path.relative_to(folder.path).parts for file in inside}
+    taken = {file: seen for file, seen in inside.items() if _is_taken(parts[file], suffixes, deep=deep)}
+    if not taken:
         wanted = "" if suffixes is None else f"{', '.join(dict.fromkeys(map(str.lower, suffixes)))} "
-        raise FileError(f"there is no {wanted}file in the folder {address}.")
-    return files, address
+        raise FileError(f"there is no {wanted}file in the folder {folder}.")
+    return taken
 
 
-def _is_taken(parts: Sequence[str], suffixes: Sequence[str] | None, deep: bool) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in parts) if deep else parts[-1].startswith(".")
-    return (
-        not hidden and (deep or len(parts) == 1) and (suffixes is None or PurePosixPath(parts[-1]).suffix in suffixes)
-    )
+def _is_taken(parts: Sequence[str], suffixes: Sequence[str] | None, *, deep: bool) -> bool:
+    if deep:
+        is_open = not any(part.startswith((".", "_")) for part in parts)
+    else:
+        is_open = len(parts) == 1 and not parts[0].startswith(".")
+    return is_open and (suffixes is None or PurePosixPath(parts[-1]).suffix in suffixes)
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
@@ -116,22 +121,26 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     return is_open and fnmatchcase(parts[0], first) and _matches(parts[1:], rest)
 
 
+SIGNS = {
+    "_delta_log/": ("a Delta", "Read it with pl.scan_delta(url, storage_options=...)."),
+    "metadata/": ("an Iceberg", "Read it with pl.scan_iceberg(...)."),
+    ".hoodie/": (
+        "a Hudi",
+        "Read it with a library that supports Hudi, and pass the Arrow table: mlm.scan(table).",
+    ),
+}
+"""What is in the folder of a table of another engine, and how it is read."""
+
+
 def _refuse_tables(folders: set[Address], store: Store) -> None:
-    """Refuse the files of a table of another engine, whose log alone knows which of their rows are current."""
+    """Refuse the files of such a table, whose log alone knows which of their rows are current."""
     for folder in sorted(folders, key=lambda folder: folder.key):
-        where = "" if folder.key == "." else f"{folder.key}/"
-        for sign, kind, line in (
-            ("_delta_log", "a Delta", "Read it with pl.scan_delta(url, storage_options=...)."),
-            ("metadata", "an Iceberg", "Read it with pl.scan_iceberg(...)."),
-            (
-                ".hoodie",
-                "a Hudi",
-                "Read it with a library that supports Hudi, and pass the Arrow table: mlm.scan(table).",
-            ),
-        ):
-            inside = store.seen_below(Address(folder.bucket, where + sign), most=None if sign == "metadata" else 1)
-            if any(sign != "metadata" or file.key.endswith(".metadata.json") for file in inside):
+        table = Address(folder.bucket, "" if folder.key == "." else f"{folder.key}/")
+        for sign, (kind, line) in SIGNS.items():
+            # Other folders may be called metadata.
+            most, ending = (None, ".metadata.json") if sign == "metadata/" else (1, "")
+            inside = store.seen_below(Address(table.bucket, table.key + sign), most)
+            if any(file.key.endswith(ending) for file in inside):
                 raise FileError(
-                    f"{Address(folder.bucket, where)} is {kind} table: its files also hold rows that were replaced or "
-                    f"deleted. {line}"
+                    f"{table} is {kind} table: its files also hold rows that were replaced or deleted. {line}"
                 )

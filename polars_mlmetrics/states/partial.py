@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from io import BytesIO
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import polars as pl
@@ -14,7 +12,8 @@ from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.query.buckets import BUCKETS
 from polars_mlmetrics.query.query import Keys
-from polars_mlmetrics.states.fold import Fold, place_of_rows
+from polars_mlmetrics.states.fold import Fold
+from polars_mlmetrics.states.shipped import Shipped
 from polars_mlmetrics.states.state import StateOf
 
 
@@ -55,20 +54,13 @@ def partial(
             "samples that all models have, and fold these."
         )
     log = _schema_of(schema)
-    given = (metrics, by, buckets, cluster, None, roles, ())
-    seen: set[str] = set()
-    asked = StateOf.read(_empty(log, seen), *given)
-    whole = whole_in(asked.planned(None).samples)
-    empty = asked.table(None).collect()
-    columns = {name: dtype for name, dtype in log.items() if name in seen}
-    with tempfile.TemporaryDirectory(prefix="mlm_") as folder:
-        place = place_of_rows(folder)
-        known = {name: dtype for name, dtype in log.items() if dtype != pl.Object}
-        pl.DataFrame(schema=known).write_ipc(place)
-        plan = StateOf.read(pl.scan_ipc(place, glob=False), *given).table(None).serialize()
-    cell = BytesIO()
-    empty.write_ipc(cell)
-    return Fold(plan, place, columns, whole, cell.getvalue())
+
+    def asked(rows: pl.LazyFrame) -> StateOf:
+        return StateOf.read(rows, metrics, by, buckets, cluster, None, roles, ())
+
+    whole = whole_in(asked(pl.LazyFrame(schema=log)).planned(None).samples)
+    plan, place, columns, empty = Shipped.of(log, lambda rows: asked(rows).table(None))
+    return Fold(plan, place, columns, whole, empty)
 
 
 def whole_in(samples: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -81,20 +73,6 @@ def whole_in(samples: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         shown = ", ".join(str(list(sample)) for sample in samples)
         raise StateError(f"the samples of these metrics share no column: {shown}. Fold them one by one.")
     return shared
-
-
-def _empty(schema: pl.Schema, seen: set[str]) -> pl.LazyFrame:
-    """A log without rows that notes which of its columns are read."""
-
-    def rows(
-        columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, size: int | None
-    ) -> Iterator[pl.DataFrame]:
-        seen.update(schema if columns is None else columns)
-        seen.update([] if predicate is None else predicate.meta.root_names())
-        frame = pl.DataFrame(schema=schema)
-        yield frame if columns is None else frame.select(columns)
-
-    return pl.io.plugins.register_io_source(rows, schema=schema)
 
 
 def _schema_of(given: Any) -> pl.Schema:

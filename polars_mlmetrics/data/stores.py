@@ -224,26 +224,33 @@ class Store:
         return client
 
     def _new_client(self, bucket: str) -> tuple[Any, int | None]:
-        options = {key.lower(): str(value) for key, value in (self.options or {}).items() if value is not None}
         credentials, expires = ({}, None) if self.provider is None else self.provider()
-        options |= {key.lower(): value for key, value in credentials.items() if value is not None}
-        more: dict[str, Any] = {}
-        if bucket.startswith("gs:") and "bearer_token" in options:
-            token = {"token": options.pop("bearer_token"), "expires_at": None}
-            more["credential_provider"] = lambda: token
-        bare = {key: re.sub(r"^(aws|azure|google)_", "", key) for key in options}
-        config = {key: value for key, value in options.items() if bare[key] not in (*OF_CLIENT, *OF_POLARS)}
-        client = {bare[key]: value for key, value in options.items() if bare[key] in OF_CLIENT}
-        retries = {"retry_config": {"max_retries": int(options["max_retries"])}} if "max_retries" in options else {}
-        from_url = _obstore().store.from_url
+        arguments = _arguments(bucket, _as_texts(self.options or {}) | _as_texts(credentials))
         try:
-            return from_url(bucket, config=config, client_options=client or None, **retries, **more), expires
+            return _obstore().store.from_url(bucket, **arguments), expires
         except Exception as error:
             if type(error).__name__ != "UnknownConfigurationKeyError":
                 raise
-            raise ParameterError(
-                f"storage_options for {bucket} has a name that is unknown: {', '.join(config)}."
-            ) from None
+            names = ", ".join(arguments["config"])
+            raise ParameterError(f"storage_options for {bucket} has a name that is unknown: {names}.") from None
+
+
+def _as_texts(options: Mapping[str, Any]) -> dict[str, str]:
+    return {key.lower(): str(value) for key, value in options.items() if value is not None}
+
+
+def _arguments(bucket: str, options: Mapping[str, str]) -> dict[str, Any]:
+    """Options of Polars, as the client takes them: those of the store, of the connection and of second tries."""
+    bare = {key: re.sub(r"^(aws|azure|google)_", "", key) for key in options}
+    arguments: dict[str, Any] = {}
+    token = options.get("bearer_token") if bucket.startswith("gs:") else None
+    if token is not None:
+        arguments["credential_provider"] = lambda: {"token": token, "expires_at": None}
+    if "max_retries" in options:
+        arguments["retry_config"] = {"max_retries": int(options["max_retries"])}
+    arguments["client_options"] = {bare[key]: value for key, value in options.items() if bare[key] in OF_CLIENT} or None
+    others = (*OF_CLIENT, *OF_POLARS, *(["bearer_token"] if token is not None else []))
+    return arguments | {"config": {key: value for key, value in options.items() if bare[key] not in others}}
 
 
 def answer_in(error: BaseException) -> str | None:

@@ -1,5 +1,6 @@
 """What `update_states` refuses: files that do not go together, and files that are damaged."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -229,3 +230,13 @@ def test_a_folder_that_is_a_file_is_named() -> None:
     with pytest.raises(mlm.FileError, match="states"):
         update()
     assert Path("states").read_text() == "here"
+
+
+def test_a_file_that_changes_while_it_is_folded() -> None:
+    write_logs(1)
+
+    def prepare(log: pl.LazyFrame) -> pl.LazyFrame:
+        os.utime("logs/01.parquet", ns=(1, 1))
+        return log
+
+    refuses("logs/01.parquet has changed while it was folded: call update_states again.", prepare=prepare)

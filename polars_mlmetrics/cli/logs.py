@@ -20,6 +20,7 @@ from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operat
 from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.stored_files import files_anywhere
 from polars_mlmetrics.data.stores import Store, is_there
 from polars_mlmetrics.engine.state import is_state

@@ -47,8 +47,7 @@ def put(options: dict[str, Any], key: str, data: bytes | pl.DataFrame, kind: str
         file = BytesIO()
         getattr(data, f"write_{kind}")(file)
         data = file.getvalue()
-    plain = {"Content-Type": "application/octet-stream"}
-    urlopen(Request(f"{options['aws_endpoint_url']}/bucket/{key}", data=data, headers=plain, method="PUT")).close()
+    _bucket(options).put(key, data, use_multipart=False)
 
 
 def taken_away(options: dict[str, Any], key: str) -> None:

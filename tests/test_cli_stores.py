@@ -60,6 +60,19 @@ def test_commands_read_logs_and_states(options: dict[str, Any], command: Callabl
     assert_frame_equal(models(pl.read_csv("finished.csv")), expected, rel_tol=1e-12)
 
 
+@pytest.mark.parametrize("into", ["states", "s3://bucket/states"])
+def test_states_are_kept_up_to_date(options: dict[str, Any], command: Callable[[str], int], into: str) -> None:
+    with Path("mlm.toml").open("a") as file:
+        file.write("\n[prepare]\nrename = { p = 'score' }")
+    put(options, "logs/1.parquet", LOG.head(300).rename({"score": "p"}))
+    put(options, "logs/2.parquet", LOG.slice(300))
+    for _ in range(2):
+        assert command(f"update s3://bucket/logs/*.parquet --into {into} -m recall --by model") == 0
+    assert command(f"finish {into} --by model -o finished.csv") == 0
+    expected = LOG.mlm.evaluate(mlm.recall(), by="model")
+    assert_frame_equal(models(pl.read_csv("finished.csv")), models(expected), rel_tol=1e-12)
+
+
 READING = {
     "check": "",
     "evaluate": "-m recall --by model",
@@ -114,7 +127,7 @@ def test_a_state_is_not_overwritten(
         ("finish s3://bucket/log.parquet?key=AKIA", 3, "no file matches s3://bucket/log.parquet?…"),
         ("gate --table s3://bucket/no.parquet --rule f1>0", 3, "there is no file s3://bucket/no.parquet."),
         ("evaluate s3://bucket/log.parquet -m recall -o s3://bucket/t.csv", 3, "Write a file of this machine"),
-        ("update s3://bucket/log.parquet --into states -m recall", 3, "s3://bucket/log.parquet is a remote path"),
+        ("update s3://bucket/no.parquet --into states -m recall", 3, "there is no file s3://bucket/no.parquet."),
     ],
 )
 def test_a_url_that_cannot_be_read_is_one_line(

@@ -99,9 +99,9 @@ def _update(settings: Settings) -> Node:
     named: dict[str, Any] = settings.given("by", "buckets", "cluster") | _paired(settings)
     named |= preparation(settings) | settings.given("gone") | settings.roles()
     named |= {"progress": False} if settings.get("quiet") else {}
-    source = paths[0] if len(paths) == 1 else paths
-    given = [source, settings.get("into"), *_metrics(settings)]
-    return Call(Named("mlm.update_states", update_states), given, named)
+    source, folder = paths[0] if len(paths) == 1 else paths, settings.get("into")
+    named |= opened(settings, *paths, folder)
+    return Call(Named("mlm.update_states", update_states), [source, folder, *_metrics(settings)], named)
 
 
 def _finish(settings: Settings) -> Node:

@@ -17,12 +17,12 @@ from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
-from polars_mlmetrics.cli.remote import opened
+from polars_mlmetrics.cli.remote import opened, store_of
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.stored_files import files_anywhere
-from polars_mlmetrics.data.stores import Store, is_there
+from polars_mlmetrics.data.stores import is_there
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, unknown
 from polars_mlmetrics.states.files import scan_states
@@ -166,7 +166,9 @@ def preparation(settings: Settings) -> dict[str, Any]:
         return where(_without_copies(_renamed(log, settings), settings), steps.get("where", []))
 
     def first() -> pl.LazyFrame:
-        return scan(files_anywhere(settings.get("logs"), Store(), instead=REMOTE_LOG)[0].path.as_posix())
+        files = files_anywhere(settings.get("logs"), store_of(settings), instead=REMOTE_LOG)
+        frame: pl.LazyFrame = _scan_of([files[0].path.as_posix()], settings).run()
+        return frame
 
     return {"prepare": Function(body, "log", first)} if steps else {}
 

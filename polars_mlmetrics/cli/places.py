@@ -19,7 +19,7 @@ def place_here(given: Any) -> Path:
 def check_free(given: str, store: Store, *, overwrite: bool) -> None:
     """Refuse a file that is there, in an object store."""
     address = Address.of(given)
-    if not overwrite and store.size_of(address) is not None:
+    if not overwrite and store.seen(address) is not None:
         raise FileError(f"{address} is there already: add --overwrite to replace it.")
 
 

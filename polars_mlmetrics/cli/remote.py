@@ -46,4 +46,4 @@ def answers(settings: Settings) -> Iterator[None]:
 
 def _paths(settings: Settings) -> list[Any]:
     """What a command reads."""
-    return [*(settings.get("logs") or []), settings.get("table_file"), settings.get("against")]
+    return [*(settings.get("logs") or []), *map(settings.get, ("into", "table_file", "against"))]

@@ -13,7 +13,7 @@ from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.engine.state import Contents
-from polars_mlmetrics.formula.curve import points
+from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.inline import inline
 from polars_mlmetrics.formula.measure import Measure
 
@@ -62,10 +62,10 @@ def of_plan(source: Any, schema: pl.Schema, measure: Measure) -> pl.DataFrame:
 
 def test_points_are_those_of_the_definition() -> None:
     frame = log()
-    found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, points())
+    found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, Cells().points())
     for (model,), group in frame.group_by(BY):
         assert told(found.filter(model=model)) == expected(group)
-        inside = group.select(inline(points()).alias("points")).explode("points").unnest("points")
+        inside = group.select(inline(Cells().points()).alias("points")).explode("points").unnest("points")
         inside = inside.filter(pl.col("threshold").is_not_null())
         assert told(inside) == expected(group)
         assert set(inside["all_positives"]) == {group.filter(pl.col("score").is_not_null())["truth"].sum()}
@@ -73,7 +73,7 @@ def test_points_are_those_of_the_definition() -> None:
 
 def test_weighted_points_are_shares_of_the_whole() -> None:
     frame = log()
-    measure = points().bind({"weight": "weight"})
+    measure = Cells().points().bind({"weight": "weight"})
     found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, measure)
     for (model,), group in frame.group_by(BY):
         of_positives = pl.col("positives_upto") / pl.col("all_positives")
@@ -88,7 +88,7 @@ def test_weighted_points_are_shares_of_the_whole() -> None:
 def test_points_of_bins_come_from_a_state_too() -> None:
     frame = log().with_columns(sample=pl.int_range(pl.len()))
     state = mlm.state(frame, mlm.roc_auc(bins=8, grid="float"), by=BY)
-    measure = points(bins=8, grid="float")
+    measure = Cells(bins=8, grid="float").points()
     contents = Contents.of(state.schema)
     schema = pl.Schema({**contents.log(), "model": pl.String})
     held = replace(contents.held(state.lazy()), schema=schema)
@@ -100,5 +100,5 @@ def test_points_of_bins_come_from_a_state_too() -> None:
 
 def test_of_broken_scores_no_point_is_known() -> None:
     frame = pl.DataFrame({"model": ["a", "a"], "score": [float("nan"), 0.5], "truth": [True, False]})
-    found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, points())
+    found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, Cells().points())
     assert found.is_empty()

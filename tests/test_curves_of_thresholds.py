@@ -10,8 +10,6 @@ import pytest
 
 import polars_mlmetrics as mlm
 
-RNG = np.random.default_rng(11)
-
 
 @mlm.metric(range=(0, float("inf")), best="min")
 def cost_at(u: mlm.Unit, *, threshold: mlm.Threshold = 0.5, average: mlm.Average = "micro") -> pl.Expr:
@@ -30,15 +28,16 @@ del mlm.CATALOGUE["cost_at"], mlm.CATALOGUE["most_missed"]  # the laws of the ca
 
 
 def log_of(n: int = 600) -> pl.DataFrame:
+    random = np.random.default_rng(11)
     log = pl.DataFrame(
         {
             "sample": np.arange(n) >> 1,
-            "label": RNG.choice(["x", "y", "z"], n),
-            "g": RNG.integers(0, 3, n),
-            "score": RNG.random(n).round(2),
-            "truth": RNG.random(n) < 0.4,
-            "w": RNG.random(n),
-            "amount": RNG.integers(1, 9, n),
+            "label": random.choice(["x", "y", "z"], n),
+            "g": random.integers(0, 3, n),
+            "score": random.random(n).round(2),
+            "truth": random.random(n) < 0.4,
+            "w": random.random(n),
+            "amount": random.integers(1, 9, n),
         }
     )
     rare = pl.when(pl.int_range(n) % 9 == 3).then(None).when(pl.int_range(n) % 7 == 1).then(-np.inf)
@@ -86,6 +85,13 @@ def test_the_value_at_a_threshold_is_that_of_the_metric_with_it(name: str, dtype
         expected = mlm.evaluate(group, asked).row(0)
         assert all(map(is_close, rows["value"].cast(pl.Float64), expected)), (rows, expected)
         assert thresholds == sorted(set(thresholds), reverse=True)
+
+
+def test_what_breaks_another_part_of_a_metric_breaks_its_curve() -> None:
+    log = log_of(40).filter(pl.col("score") >= 0).with_columns(pl.col("score") * 2)
+    found = mlm.curve(log, "threshold", (mlm.f1() - mlm.brier_uncertainty()).alias("m"))
+    assert log.select(mlm.brier_uncertainty().is_nan()).item()
+    assert found["value"].is_nan().all()
 
 
 def test_thresholds_of_bins_are_exact_too() -> None:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.rank_curves import Cells, points_of
-from polars_mlmetrics.analysis.threshold_curves import check_has_thresholds, decided_in, values_at
+from polars_mlmetrics.analysis.asked_curve import AskedCurve
+from polars_mlmetrics.analysis.decided import check_has_thresholds
+from polars_mlmetrics.analysis.rank_curves import points_of
+from polars_mlmetrics.analysis.threshold_curves import Tried, values_at
 from polars_mlmetrics.analysis.worst import check_ranked
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.engine.state import is_state
+from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.engine.thinning import Thinning
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError, at_callers_line
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
-from polars_mlmetrics.formula.curve import Curve
+from polars_mlmetrics.formula.curve import Cells, Curve
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
-from polars_mlmetrics.query.query import KEYWORDS, Keys, Query, listed, rows_of
-from polars_mlmetrics.query.source import source_of
+from polars_mlmetrics.query.query import KEYWORDS, KeyColumn, Keys, check_names, listed, rows_of
 
 COLUMNS = ["threshold", "value", "n_rows"]
 ALL_POINTS = 2**53
@@ -51,7 +53,8 @@ def best_threshold(
     Parameters
     ----------
     frame
-        The long table: one row per sample and label.
+        The long table: one row per sample and label. Or a state that holds a metric with bins, such as
+        `roc_auc(bins=4096)`: then the scores that are tried are the highest of each cell.
     metric
         A metric with `threshold=`, your own too. Or one that is the value of one point of the curve, and then the
         threshold is that of the point: `recall_at_precision`, `precision_at_recall`, `recall_at_fpr`, `ks`.
@@ -61,7 +64,7 @@ def best_threshold(
     by
         The columns (or row-wise expressions) whose every combination is a group.
     where
-        A condition: the rows to choose on.
+        A condition: the rows to choose on. Of a state it takes the by columns.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -85,29 +88,45 @@ def best_threshold(
     1.0
     """
     check_frame(frame)
-    if is_state(frame.lazy().collect_schema()):
-        raise StateError("best_threshold needs the rows of the log, and this is a state.")
     if per not in (None, "label"):
         raise ParameterError(f"best_threshold: per is 'label' or None, not {per!r}.")
     check_ranked("best_threshold", metric)
-    rows = _chosen(frame, where)
-    keys = [*listed(by), *([checked_roles(roles, others=KEYWORDS).table.label] if per else [])]
-    query = Query.read(rows, [metric], keys, None, roles)
-    query.check_names(COLUMNS)
-    groups = [key.column for key in query.by]
-    table = _best_of(query, groups, query.metrics[0])
-    named = [pl.col(key.column).alias(key.name) for key in query.by]
+    asked = _asked(_chosen(frame, where), metric, per, by, roles)
+    keys = _keys(asked, per)
+    check_names([key.name for key in keys] + COLUMNS)
+    groups = [key.column for key in keys]
+    table = _best_of(asked, groups, asked.query.metrics[0])
+    named = [pl.col(key.column).alias(key.name) for key in keys]
     if per:
         table = table.filter(pl.col(groups[-1]).is_not_null())
     return as_given(frame, table.sort(groups).select(*named, *COLUMNS) if groups else table.select(COLUMNS))
 
 
+def _asked(frame: Any, metric: Metric, per: str | None, by: Keys | None, roles: Mapping[str, Any]) -> AskedCurve:
+    """What is asked; of a log the label is a by column then."""
+    if per is None or is_state(frame.lazy().collect_schema()):
+        return AskedCurve.read(frame, [metric], by, None, roles)
+    label = checked_roles(roles, others=KEYWORDS).table.label
+    return AskedCurve.read(frame, [metric], [*listed(by), label], None, roles)
+
+
+def _keys(asked: AskedCurve, per: str | None) -> list[KeyColumn]:
+    """The keys of the groups. A state has its labels beside its by columns."""
+    label = asked.query.roles.label
+    return [*asked.query.by, *([KeyColumn(label, label)] if per and asked.held is not None else [])]
+
+
 def _chosen(frame: Any, where: Any) -> Any:
-    """The rows to choose on."""
+    """The rows to choose on: of a state those of some of its groups."""
     if where is None:
         return frame
     if not isinstance(where, pl.Expr) or not is_row_wise(where):
         raise ParameterError(f"best_threshold: where takes a condition that is computed row by row, not {where}.")
+    schema = frame.lazy().collect_schema()
+    if is_state(schema):
+        by = {name: schema[name] for name in Contents.of(schema).by}
+        check_columns(where.meta.root_names(), by, of="a by column of the state")
+        return frame.filter(where)
     check_columns(where.meta.root_names(), rows_of(frame).collect_schema())
     return frame.filter(where)
 
@@ -119,8 +138,8 @@ class Candidates(NamedTuple):
     values: pl.LazyFrame
 
 
-def _best_of(query: Query, by: list[str], metric: Node) -> pl.LazyFrame:
-    candidates = _operating(query, by, metric) or _decided(query, by, metric)
+def _best_of(asked: AskedCurve, by: list[str], metric: Node) -> pl.LazyFrame:
+    candidates = _operating(asked, by, metric) or _decided(asked, by, metric)
     keys, value, best = [*by, ALL], pl.col("value"), metric.best
     values = candidates.values.select(*by, pl.lit(0).alias(ALL), "threshold", value.cast(pl.Float64))
     groups = candidates.points.select(*by, pl.lit(0).alias(ALL), "n_rows").unique()
@@ -138,15 +157,14 @@ def _best_of(query: Query, by: list[str], metric: Node) -> pl.LazyFrame:
     return table.with_columns(pl.when(broken).then(pl.lit(float("nan"))).otherwise(value).alias("value"))
 
 
-def _decided(query: Query, by: list[str], metric: Node) -> Candidates:
+def _decided(asked: AskedCurve, by: list[str], metric: Node) -> Candidates:
     """The values of a metric at every score of a group."""
-    check_has_thresholds("best_threshold", metric, query)
-    source, like = source_of(query, None), next(decided_in(metric))
-    points = points_of(query, source, by, like, Cells(), Thinning(ALL_POINTS)).cache()
-    return Candidates(points, values_at(query, points, by, metric))
+    check_has_thresholds("best_threshold", metric, asked.query)
+    tried = Tried.of(asked, by, metric, Thinning(ALL_POINTS))
+    return Candidates(tried.points, values_at(asked, tried, by, metric))
 
 
-def _operating(query: Query, by: list[str], metric: Node) -> Candidates | None:
+def _operating(asked: AskedCurve, by: list[str], metric: Node) -> Candidates | None:
     """The points that a metric may be the value of; None where it is no such metric."""
     measure = without_name(metric)
     if not isinstance(measure, Measure) or measure.declaration is not CATALOGUE.get(measure.declaration.name):
@@ -159,7 +177,9 @@ def _operating(query: Query, by: list[str], metric: Node) -> Candidates | None:
             "use per='label' for a threshold for each label."
         )
     cells = Cells(measure.parameters["bins"], measure.parameters["grid"])
-    points = points_of(query, source_of(query, None), by, measure, cells, Thinning(ALL_POINTS)).cache()
+    if asked.held is not None:
+        cells = asked.held.cells(measure, *cells, by_label=measure.table.label in by)
+    points = points_of(asked, by, measure, cells, Thinning(ALL_POINTS)).cache()
     return Candidates(points, points.with_columns(_worth(measure).alias("value")))
 
 

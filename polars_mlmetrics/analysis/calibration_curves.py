@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Confidence
+from polars_mlmetrics.analysis.asked_curve import AskedCurve
+from polars_mlmetrics.analysis.decided import of_rows_of
+from polars_mlmetrics.analysis.held_calibration import BIN, held_by_bin
 from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.sources import Rows, Source
+from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.curve import classes
+from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.query.query import Query
 
 DEFAULT_BINS = 15
-BIN, ALL = f"{INTERNAL}bin_of_score", f"{INTERNAL}all"
+ALL = f"{INTERNAL}all"
 COLUMNS = ["bin", "score", "truth", "n_rows", "bin_low", "bin_high"]
 ENDS = ["low", "high"]
 
@@ -36,7 +38,7 @@ def share_of_truths(u: Unit) -> pl.Expr:
     return ratio(u.positives(), u.rows())
 
 
-MEAN_SCORE, SHARE = (Declaration(of, "group", (0, 1), None) for of in (mean_score, share_of_truths))
+OF_BIN = [Measure(Declaration(of, "group", (0, 1), None), {}) for of in (mean_score, share_of_truths)]
 
 
 def names_of(*, ci: bool) -> list[str]:
@@ -44,25 +46,38 @@ def names_of(*, ci: bool) -> list[str]:
     return [*COLUMNS, *(ENDS if ci else [])]
 
 
-def curve_of_calibration(
-    query: Query, source: Source, by: list[str], bins: int, confidence: Confidence | None
-) -> pl.LazyFrame:
+def curve_of_calibration(asked: AskedCurve, by: list[str]) -> pl.LazyFrame:
     """One row for each bin of a group that has rows; one without a bin where none can be told."""
-    roles = query.metrics[0].measures()[0].roles
-    rows = query.rows.with_columns(bin_of(roles.table, bins).alias(BIN))
-    schema = pl.Schema({**query.schema, BIN: pl.Int64()})
-    plan = Plan(Rows(rows, query.roles.label, schema), [*by, BIN], Readings(schema, query.roles))
-    score, truth = (Measure(declaration, {}, roles=roles) for declaration in (MEAN_SCORE, SHARE))
-    used = Measure(CATALOGUE["n_rows"], {}, roles=roles)
+    like = asked.query.metrics[0].measures()[0]
+    bins = _bins(asked, like)
+    schema = pl.Schema({**asked.source.schema, BIN: pl.Int64()})
+    source = _by_bin(asked.query, like, bins, schema) if asked.held is None else held_by_bin(asked.held, like, bins, by)
+    plan = Plan(source, [*by, BIN], Readings(schema, asked.query.roles))
+    score, truth, used = (of_rows_of(like, measure) for measure in (*OF_BIN, Measure(CATALOGUE["n_rows"], {})))
     columns = {"score": plan.value(score), "n_rows": plan.value(used)}
-    cells, shares = told_with_ends(plan, "truth", truth, confidence)
+    cells, shares = told_with_ends(plan, "truth", truth, asked.confidence)
     told = [value.alias(name) for name, value in columns.items()]
     cells = cells.select(*by, pl.col(BIN).alias("bin"), *told, *shares)
     cells = cells.filter(pl.col("bin").is_not_null(), pl.col("n_rows") > 0)
-    table = _with_groups(query, source, by, cells)
+    if asked.held is not None and like.table.weight is not None:
+        # What a state holds of a bin is what its rows weigh, not how many they are.
+        cells = cells.with_columns(n_rows=pl.lit(None, dtype=pl.Int64))
+    table = _with_groups(asked, by, cells)
     edges = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
     bounds = [ratio(edge.cast(pl.Float64), pl.lit(float(bins))).alias(name) for name, edge in edges.items()]
-    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *names_of(ci=confidence is not None))
+    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *names_of(ci=asked.confidence is not None))
+
+
+def _bins(asked: AskedCurve, like: Measure) -> int:
+    """How many bins are told: of a state those that it holds."""
+    if asked.held is not None:
+        return asked.held.bins(like, asked.bins, DEFAULT_BINS)
+    return DEFAULT_BINS if asked.bins is None else asked.bins
+
+
+def _by_bin(query: Query, like: Measure, bins: int, schema: pl.Schema) -> Rows:
+    """The rows of a log, with the bin of each."""
+    return Rows(query.rows.with_columns(bin_of(like.table, bins).alias(BIN)), query.roles.label, schema)
 
 
 def bin_of(table: Table, bins: int) -> pl.Expr:
@@ -71,18 +86,18 @@ def bin_of(table: Table, bins: int) -> pl.Expr:
     return number.cast(pl.Int64, strict=False)
 
 
-def _with_groups(query: Query, source: Source, by: list[str], cells: pl.LazyFrame) -> pl.LazyFrame:
+def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.LazyFrame:
     """The bins of all groups, and a row for each group without one: null without rows, NaN where one is broken."""
-    roles = query.metrics[0].measures()[0].roles
-    plan = Plan(source, by, query.readings)
-    positives, _ = classes(1, "logit")
+    like = asked.query.metrics[0].measures()[0]
+    plan = Plan(asked.source, by, asked.query.readings)
+    positives, _ = Cells(1).classes()
     state, used = f"{INTERNAL}state", f"{INTERNAL}used"
-    n_rows = plan.value(Measure(CATALOGUE["n_rows"], {}, roles=roles))
-    counts = [plan.value(positives.bind(roles)).alias(state), n_rows.alias(used), pl.lit(0).alias(ALL)]
+    n_rows = plan.value(of_rows_of(like, Measure(CATALOGUE["n_rows"], {})))
+    counts = [plan.value(of_rows_of(like, positives)).alias(state), n_rows.alias(used), pl.lit(0).alias(ALL)]
     groups = plan.groups().select(*by, *counts)
     broken = pl.col(state).is_nan().fill_null(False)
     # A key of its own, so that a table without by columns has one too.
     whole = matched(groups.filter(~broken), cells.with_columns(pl.lit(0).alias(ALL)), [*by, ALL], how="left")
     told = [pl.lit(float("nan")).alias(name) for name in ("score", "truth")]
     whole = pl.concat([whole, groups.filter(broken).with_columns(told)], how="diagonal")
-    return whole.with_columns(pl.coalesce("n_rows", used))
+    return whole.with_columns(n_rows=pl.when(pl.col("bin").is_null()).then(used).otherwise("n_rows"))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.analysis.asked_curve import AskedCurve
+from polars_mlmetrics.analysis.decided import of_rows_of
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.thinning import (
     ALL_OTHER,
     ALL_TRUE,
@@ -21,8 +20,8 @@ from polars_mlmetrics.engine.thinning import (
 )
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.cells import ends_of_cells
-from polars_mlmetrics.formula.curve import Bins, Grid, classes, points
+from polars_mlmetrics.formula.cells import end_of_cell
+from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.query.query import Query
@@ -31,17 +30,6 @@ ABOVE = ["threshold", "tp", "fp"]
 COUNTS = ["positives", "negatives", "n_rows"]
 
 POINT, ALL = f"{INTERNAL}point", f"{INTERNAL}all"
-
-
-class Cells(NamedTuple):
-    """The scores of a curve: as they are, or the cells of a grid."""
-
-    bins: Bins = None
-    grid: Grid = "logit"
-
-    def points(self) -> Measure:
-        """The points of the curve, as a measure."""
-        return points(self.bins, self.grid)
 
 
 def _columns_of_roc(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
@@ -79,53 +67,54 @@ def names_of(kind: str) -> list[str]:
     return ["threshold", *columns_of(kind), "tp", "fp", *COUNTS]
 
 
-def curve_of_kind(query: Query, source: Source, by: list[str], kind: str, cells: Cells, n: int) -> pl.LazyFrame:
+def curve_of_kind(asked: AskedCurve, by: list[str], kind: str, n: int) -> pl.LazyFrame:
     """The points of every group of a grouping, in the columns of a kind."""
-    like = query.metrics[0].measures()[0]
-    table = points_of(query, source, by, like, cells, Thinning(n, is_stretched=kind == "det"))
+    like = asked.query.metrics[0].measures()[0]
+    table = points_of(asked, by, like, asked.cells(like), Thinning(n, is_stretched=kind == "det"))
     if kind == "pr":
         # Where nothing is predicted, there is no precision.
         table = table.filter((pl.col("tp") + pl.col("fp") != 0) | pl.col("threshold").is_null())
     return table.with_columns(**columns_of(kind)).select(*by, *names_of(kind))
 
 
-def points_of(
-    query: Query, source: Source, by: list[str], like: Measure, cells: Cells, thinning: Thinning
-) -> pl.LazyFrame:
+def points_of(asked: AskedCurve, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:
     """What lies above each threshold that is kept, best first, with the counts of the group: of a measure's own rows.
 
     A group without a curve has one row without a threshold: null where it has no rows, NaN where one is broken.
     """
-    plan = Plan(source, by, query.readings)
-    counted = [*classes(*cells), Measure(CATALOGUE["n_rows"], {})]
-    values = zip(COUNTS, (plan.value(_of_rows_of(like, measure)) for measure in counted), strict=True)
+    query = asked.query
+    plan = Plan(asked.source, by, query.readings)
+    counted = [*cells.classes(), Measure(CATALOGUE["n_rows"], {})]
+    values = zip(COUNTS, (plan.value(of_rows_of(like, measure)) for measure in counted), strict=True)
     counts = [value.alias(name) for name, value in values]
     ranking = _ranking(query, by, like, cells, thinning)
     if ranking is not None:
         table = ranking.join_to(plan.groups().select(*by, *counts), query.rows)
     else:
-        runs = plan.value(_of_rows_of(like, cells.points())).alias(POINT)
+        runs = plan.value(of_rows_of(like, cells.points())).alias(POINT)
         table = _of_lists(plan.groups().select(*by, *counts, runs), by, cells, thinning)
+    return _in_order(_without_broken(table), by)
+
+
+def _without_broken(table: pl.LazyFrame) -> pl.LazyFrame:
+    """The points, with one row left of a group in which a row is broken: NaN, without a threshold."""
     is_broken = pl.col("positives").is_nan()
-    # Of what is broken one row is left.
     table = table.filter(~is_broken.fill_null(False) | (pl.col("tp") + pl.col("fp") == 0) | pl.col("tp").is_null())
     known = [pl.when(is_broken).then(pl.lit(float("nan"))).otherwise(pl.col(name)).alias(name) for name in ABOVE[1:]]
-    threshold = pl.when(~is_broken).then(pl.col("threshold")).alias("threshold")
+    return table.with_columns(pl.when(~is_broken).then(pl.col("threshold")).alias("threshold"), *known)
+
+
+def _in_order(points: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
     order = [*by, *ABOVE]
-    table = table.select(*by, threshold, *known, *COUNTS)
-    return table.sort(order, descending=[name == "threshold" for name in order], nulls_last=False)
-
-
-def _of_rows_of(like: Measure, measure: Measure) -> Measure:
-    """A measure of the rows that another one reads."""
-    return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
+    points = points.select(*order, *COUNTS)
+    return points.sort(order, descending=[name == "threshold" for name in order], nulls_last=False)
 
 
 def _ranking(query: Query, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> ThinnedRanking | None:
     """The order of the rows, where it tells the points: of plain rows with keys that have codes."""
     if cells.bins is not None or like.table.weight is not None or _is_nested(query, by):
         return None
-    area = _of_rows_of(like, Measure(CATALOGUE["roc_auc"], {}))
+    area = of_rows_of(like, Measure(CATALOGUE["roc_auc"], {}))
     recorder = query.readings.of(area, in_runs=False, ranks=True)
     return ThinnedRanking(recorder.ranked[0].order, by, thinning=thinning) if recorder.ranked else None
 
@@ -144,17 +133,10 @@ def _of_lists(groups: pl.LazyFrame, by: list[str], cells: Cells, thinning: Thinn
     runs = runs.select(*by, ALL, *told).filter(pl.col(SCORE).is_not_null())
     points = points_of_kept(thinning.kept(runs), [*by, ALL, ALL_TRUE, ALL_OTHER])
     if cells.bins is not None:
-        points = points.with_columns(_ends(cells.bins, cells.grid).alias("threshold"))
+        points = points.with_columns(end_of_cell(pl.col("threshold"), cells).alias("threshold"))
     table = groups.drop(POINT).join(points, on=[*by, ALL], how="left", nulls_equal=True)
     # The sums of the runs themselves, by which a curve ends in its corner.
     return table.with_columns(
         pl.when(pl.col(name).is_nan()).then(pl.col(name)).otherwise(pl.coalesce(total, name)).alias(name)
         for name, total in (("positives", ALL_TRUE), ("negatives", ALL_OTHER))
     )
-
-
-def _ends(bins: int, grid: Grid) -> pl.Expr:
-    """The highest score of the cell that stands as a threshold."""
-    cell = pl.col("threshold")
-    number = pl.when(cell.is_finite()).then(cell).otherwise(0.0).cast(pl.Int64)
-    return pl.when(cell.is_finite()).then(pl.lit(ends_of_cells(bins, grid)).gather(number)).otherwise(cell)

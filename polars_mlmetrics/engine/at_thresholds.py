@@ -3,14 +3,19 @@
 A statistic of a decision is a sum over the predicted rows and one over the others. So each row is folded twice, as one
 that is predicted and as one that is not, in the interval of thresholds that its score lies in. At a threshold the first
 counts for the intervals above it, and the second for those below. Nothing is taken off a sum that it was added to.
+
+The cells of a state are such intervals already: what they hold is told once as predicted and once as not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import even
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.ranking import SAME_CODE, UNIT, code_of
@@ -25,11 +30,91 @@ _PLACE, _SCORE, _ALL = (f"{INTERNAL}at:{name}" for name in ("place", "score", "a
 _INFINITE = float("inf")
 
 
-class AtThresholds(Source):
-    """Rows at each of the thresholds of their group, with scores that are compared with them.
+class Sides(NamedTuple):
+    """The statistics of units at each place among their thresholds: of the rows there, if predicted and if not."""
 
-    `by` are the columns of the groups, and `thresholds` a table of them and THRESHOLD.
+    predicted: pl.LazyFrame
+    others: pl.LazyFrame
+
+
+class AtThresholds(Source):
+    """What has scores, at each of the thresholds of its group.
+
+    `by` are the columns of the groups, and `thresholds` a table of them and THRESHOLD. The place of a row is that of
+    the highest threshold at which it is predicted. If there is none, it has no place: it comes after all of them.
     """
+
+    def __init__(self, schema: pl.Schema, thresholds: pl.LazyFrame, by: Sequence[str]) -> None:
+        self.by = list(by)
+        self.schema = pl.Schema({**schema, THRESHOLD: pl.Float64()})
+        self._thresholds = _placed(thresholds, self.by).cache()
+
+    @abstractmethod
+    def _sides(self, partial: Partial) -> Sides:
+        """What a partial, of which the place is a key, tells of both sides."""
+
+    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+        return [(self._at_each(partial, by), by) for partial in asked]
+
+    def _at_each(self, partial: Partial, by: list[str]) -> pl.LazyFrame:
+        """The statistics of each unit at each threshold of its group."""
+        at_places = partial.at([*(key for key in by if key != THRESHOLD), _PLACE])
+        statistics = list(at_places.fold.statistics.values())
+        units = [key for key in at_places.unit_keys if key != _PLACE]
+        predicted, others = (side.with_columns(pl.lit(0).alias(_ALL)) for side in self._sides(at_places))
+        predicted = predicted.cache()
+        grid = self._grid(predicted, units)
+        for table, side in ((predicted, "predicted"), (others, "others")):
+            told = table.select(_ALL, *units, _PLACE, *(_of(statistic, side) for statistic in statistics))
+            grid = grid.join(told, on=[_ALL, *units, _PLACE], how="left", nulls_equal=True)
+        keys = [_ALL, *units]
+        grid = grid.sort([*keys, _PLACE], nulls_last=True)
+        grid = grid.with_columns(_cumulated_of(statistic, keys) for statistic in statistics)
+        at_thresholds = grid.filter(pl.col(_PLACE).is_not_null())
+        return at_thresholds.select(*partial.unit_keys, *(statistic.name for statistic in statistics))
+
+    def _grid(self, told: pl.LazyFrame, units: Sequence[str]) -> pl.LazyFrame:
+        """Each unit at each threshold of its group, and below all of them."""
+        places = self._thresholds.select(*self.by, _ALL, _PLACE, THRESHOLD)
+        below = places.select(*self.by, _ALL).unique()
+        every = pl.concat([places, below], how="diagonal")
+        return told.select(_ALL, *units).unique().join(every, on=[_ALL, *self.by], nulls_equal=True)
+
+    def _with_places(self, rows: pl.LazyFrame, score: pl.Expr, *, inclusive: bool) -> pl.LazyFrame:
+        """Rows with their places, by a score that is no NaN."""
+        coded = rows.with_columns(even(code_of(self.by)).alias(UNIT), score.alias(_SCORE)).sort(_SCORE)
+        # What is predicted at a threshold is so at all lower ones.
+        placed = coded.join_asof(
+            self._by_code().sort(THRESHOLD),
+            left_on=_SCORE,
+            right_on=THRESHOLD,
+            by=UNIT,
+            strategy="backward",
+            allow_exact_matches=inclusive,
+            check_sortedness=False,
+        )
+        return placed.drop(UNIT, _SCORE, THRESHOLD)
+
+    def _by_code(self) -> pl.LazyFrame:
+        """The thresholds by the code of their group."""
+        # Two groups of one code would share their thresholds: an error, never a wrong number.
+        is_alone = pl.col(UNIT).n_unique() == pl.len()
+        clash = pl.when(is_alone).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
+        checked = self._thresholds.select(*self.by, UNIT).unique().select(UNIT, clash.alias(_SCORE))
+        found = self._thresholds.select(UNIT, _PLACE, THRESHOLD).join(checked, on=UNIT)
+        return found.with_columns(pl.col(UNIT) + pl.col(_SCORE)).drop(_SCORE)
+
+
+def _placed(thresholds: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """The thresholds of each group, each once, with their place from the highest down, and the code of the group."""
+    each = thresholds.select(*by, THRESHOLD).unique().sort(THRESHOLD, descending=True)
+    coded = each.with_columns(even(code_of(by)).alias(UNIT), pl.lit(0).alias(_ALL))
+    place = pl.col(THRESHOLD).rank("ordinal", descending=True).over(UNIT) - 1
+    return coded.with_columns(place.cast(pl.Int64).alias(_PLACE))
+
+
+class RowsAtThresholds(AtThresholds):
+    """The rows of a log, whose scores are compared with the thresholds of their group."""
 
     def __init__(
         self,
@@ -41,63 +126,63 @@ class AtThresholds(Source):
         *,
         inclusive: bool,
     ) -> None:
-        self.by = list(by)
-        self.schema = pl.Schema({**schema, THRESHOLD: pl.Float64()})
-        code, bound = pl.col(UNIT), pl.col(THRESHOLD)
-        thresholds = thresholds.select(*by, THRESHOLD).unique().sort(THRESHOLD, descending=True)
-        coded = thresholds.with_columns(even(code_of(by)).alias(UNIT), pl.lit(0).alias(_ALL))
-        place = (bound.rank("ordinal", descending=True).over(UNIT) - 1).cast(pl.Int64).alias(_PLACE)
-        self._thresholds = coded.with_columns(place).cache()
-        # Two groups of one code would share their thresholds: an error, never a wrong number.
-        groups = self._thresholds.select(*by, UNIT).unique()
-        clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
-        checked = self._thresholds.select(UNIT, _PLACE, THRESHOLD)
-        checked = checked.join(groups.select(UNIT, clash.alias(_SCORE)), on=UNIT).with_columns(code + pl.col(_SCORE))
-        number = score.cast(pl.Float64).fill_nan(None).fill_null(-_INFINITE).alias(_SCORE)
-        scored = rows.with_columns(even(code_of(by)).alias(UNIT), number).sort(_SCORE)
-        # What is predicted at a threshold is so at all lower ones.
-        self._rows = scored.join_asof(
-            checked.drop(_SCORE).sort(THRESHOLD),
-            left_on=_SCORE,
-            right_on=THRESHOLD,
-            by=UNIT,
-            strategy="backward",
-            allow_exact_matches=inclusive,
-            check_sortedness=False,
-        ).cache()
+        super().__init__(schema, thresholds, by)
+        number = score.cast(pl.Float64).fill_nan(None).fill_null(-_INFINITE)
+        self._rows = self._with_places(rows, number, inclusive=inclusive).cache()
 
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        return [(self._cumulated(each, by), by) for each in asked]
+    def _sides(self, partial: Partial) -> Sides:
+        # Every row is over the one threshold, and none over the other.
+        bounds = (pl.lit(bound).alias(THRESHOLD) for bound in (-_INFINITE, _INFINITE))
+        return Sides(*(partial.of_rows(self._rows.with_columns(bound)) for bound in bounds))
 
-    def _cumulated(self, partial: Partial, by: list[str]) -> pl.LazyFrame:
-        """The statistics of each unit at each threshold of its group."""
-        groups = [key for key in by if key != THRESHOLD]
-        cells = partial.at([*groups, _PLACE])
-        statistics = list(cells.fold.statistics.values())
-        units = [key for key in cells.unit_keys if key != _PLACE]
-        predicted, others = (
-            cells.of_rows(self._rows.with_columns(pl.lit(bound).alias(THRESHOLD))).with_columns(pl.lit(0).alias(_ALL))
-            for bound in (-_INFINITE, _INFINITE)
-        )
-        predicted = predicted.cache()
-        keys = [_ALL, *units]
-        # A row below all thresholds has no place: its place is after all of them.
-        places = self._thresholds.select(*self.by, _ALL, _PLACE, THRESHOLD)
-        after = places.group_by(*self.by, _ALL).agg(
-            pl.col(_PLACE).max() + 1, pl.lit(None, dtype=pl.Float64).alias(THRESHOLD)
-        )
-        places = pl.concat([places, after])
-        grid = predicted.select(keys).unique().join(places, on=[_ALL, *self.by], nulls_equal=True)
-        below = pl.col(THRESHOLD).is_null()
-        at = [*keys, _PLACE]
-        grid = grid.with_columns(pl.when(~below).then(pl.col(_PLACE)).alias(_SCORE))
-        named = (predicted, "predicted"), (others, "others")
-        for table, side in named:
-            told = table.select(*keys, pl.col(_PLACE).alias(_SCORE), *(_of(s, side) for s in statistics))
-            grid = grid.join(told, on=[*keys, _SCORE], how="left", nulls_equal=True)
-        grid = grid.sort(at)
-        grid = grid.with_columns(_cumulated_of(statistic, keys) for statistic in statistics)
-        return grid.filter(~below).select(*by, *(key for key in units if key not in by), *(s.name for s in statistics))
+
+class Told(NamedTuple):
+    """What a cell adds to a statistic: where its rows are predicted, and where they are not."""
+
+    predicted: pl.Expr
+    others: pl.Expr
+
+
+class CellsAtThresholds(AtThresholds):
+    """The cells of a state, with the thresholds of their group at the ends of cells.
+
+    `score` is the column of the highest score in a cell. `told` says of each statistic, by name, what a cell tells of
+    it. `wholes` are the statistics of units that are the same at every threshold: of any other the rows add nothing.
+    """
+
+    def __init__(
+        self,
+        cells: pl.LazyFrame,
+        wholes: pl.LazyFrame,
+        schema: pl.Schema,
+        thresholds: pl.LazyFrame,
+        by: Sequence[str],
+        score: str,
+        told: Mapping[str, Told],
+    ) -> None:
+        super().__init__(schema, thresholds, by)
+        self._cells = self._with_places(cells, pl.col(score), inclusive=False).cache()
+        self._wholes = wholes
+        self._told = told
+
+    def _sides(self, partial: Partial) -> Sides:
+        keys, names = partial.fold.keys, list(partial.fold.statistics)
+        units = [key for key in keys if key != _PLACE]
+        held = self._wholes.collect_schema()
+        # What is not predicted anywhere counts at every threshold.
+        wholes = self._wholes.select(*units, *(name for name in names if name in held and name not in self._told))
+        parts = [self._cells.select(*keys, *self._side(names, side)) for side in (0, 1)]
+        parts[1] = pl.concat([parts[1], wholes], how="diagonal")
+        statistics = list(partial.fold.statistics.values())
+        return Sides(*(merge(_with_all(part, names), keys, statistics) for part in parts))
+
+    def _side(self, names: Sequence[str], side: int) -> list[pl.Expr]:
+        return [self._told[name][side].alias(name) for name in names if name in self._told]
+
+
+def _with_all(table: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
+    there = table.collect_schema()
+    return table.with_columns(pl.lit(0).alias(name) for name in names if name not in there)
 
 
 def _of(statistic: Statistic, side: str) -> pl.Expr:

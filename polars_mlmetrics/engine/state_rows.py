@@ -47,7 +47,7 @@ class StateRows(Source):
     """Keys of the query, made of its by columns."""
 
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        merged = self._merged(by, {name for partial in asked for name in _needed(partial)})
+        merged = self.at(by, {name for partial in asked for name in _needed(partial)})
         return [(partial.merged(_as_parts(partial, merged, by)), by) for partial in asked]
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
@@ -56,7 +56,7 @@ class StateRows(Source):
         why = reasons(self.held, self._names(), self.added, keys, counts)
         return matched(table, why, keys, how="left")
 
-    def _merged(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
+    def at(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
         """Some statistics at keys of the query, all grains in one table."""
         needed = [statistic for name, statistic in self.statistics.items() if name in statistics]
         read = {name for key in self.added for name in key.meta.root_names()}

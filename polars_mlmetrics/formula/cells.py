@@ -8,9 +8,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from polars_mlmetrics.formula.curve import FARTHEST_POWER, Grid, cell_of
+from polars_mlmetrics.formula.curve import FARTHEST_POWER, Cells, Grid, cell_of
 
 BITS = 64
+
+
+def end_of_cell(cell: pl.Expr, cells: Cells) -> pl.Expr:
+    """The highest score in a cell, by its number; what is no number of a cell stays what it is."""
+    assert cells.bins is not None
+    number = pl.when(cell.is_finite()).then(cell).otherwise(0.0).cast(pl.Int64)
+    ends = pl.lit(ends_of_cells(cells.bins, cells.grid))
+    return pl.when(cell.is_finite()).then(ends.gather(number)).otherwise(cell)
 
 
 @lru_cache(maxsize=8)

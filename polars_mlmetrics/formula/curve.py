@@ -120,23 +120,27 @@ def _read(u: Unit, bins: Bins, grid: Grid) -> Unit:
     return u
 
 
+class Cells(NamedTuple):
+    """The scores of a curve: as they are, or the cells of a grid."""
+
+    bins: Bins = None
+    grid: Grid = "logit"
+
+    def points(self) -> Measure:
+        """The points of the curve as a measure. Its value in a group is a list with a struct for each point.
+
+        One point may have no threshold: that of the rows that do not count.
+        """
+        return self._measure(POINTS)
+
+    def classes(self) -> tuple[Measure, Measure]:
+        """How many true rows, and how many others, the curve is of: NaN where it is broken."""
+        return self._measure(POSITIVES), self._measure(NEGATIVES)
+
+    def _measure(self, declaration: Declaration) -> Measure:
+        return Measure(declaration, {"bins": self.bins, "grid": self.grid}, called="curve")
+
+
 EVERYWHERE = (-math.inf, math.inf)
 POINTS = Declaration(points_of, "group", EVERYWHERE, None, is_curve=True)
 POSITIVES, NEGATIVES = (Declaration(of, "group", EVERYWHERE, None) for of in (positives_of, negatives_of))
-
-
-def points(bins: Bins = None, grid: Grid = "logit") -> Measure:
-    """The points of a curve as a measure. Its value in a group is a list with a struct for each point.
-
-    One point may have no threshold: that of the rows that do not count.
-    """
-    return _of_curve(POINTS, bins, grid)
-
-
-def classes(bins: Bins = None, grid: Grid = "logit") -> tuple[Measure, Measure]:
-    """How many true rows, and how many others, a curve is of: NaN where it is broken."""
-    return _of_curve(POSITIVES, bins, grid), _of_curve(NEGATIVES, bins, grid)
-
-
-def _of_curve(declaration: Declaration, bins: Bins, grid: Grid) -> Measure:
-    return Measure(declaration, {"bins": bins, "grid": grid}, called="curve")

@@ -138,14 +138,14 @@ def calibration_error(
     With gap_b = |mean p - mean t| and n_b the weight of bin b: Σ (n_b/n)·gap_b, or √ Σ (n_b/n)·gap_b² with
     `norm="l2"`, or max gap_b with `norm="max"`. A probability of 1 falls in the last bin.
     """
-    n, surplus = u.runs(*_bins_of(u, bins, logits=logits)[:3], cells=bins)
+    n, surplus = u.runs(*bins_of(u, bins, logits=logits)[:3], cells=bins)
     gap = ratio(surplus.abs(), n)
     if norm == "max":
         return gap.max()
     return ratio(surplus.abs().sum(), n.sum()) if norm == "l1" else ratio((n * gap**2).sum(), n.sum()).sqrt()
 
 
-def _bins_of(u: Unit, bins: int, *, logits: bool) -> list[pl.Expr]:
+def bins_of(u: Unit, bins: int, *, logits: bool) -> list[pl.Expr]:
     """The bin of a row; and what is summed over the rows of a bin: 1, how far p is above the truth, the truth."""
     p = _probability(u, logits=logits)
     bin_of = (p * bins).floor().clip(0, bins - 1).alias(f"bin@{bins}{'@logits' if logits else ''}")
@@ -161,7 +161,7 @@ def brier_reliability(
 
     `brier_reliability - brier_resolution + brier_uncertainty` is the Brier score, but for how p varies within a bin.
     """
-    n, surplus = u.runs(*_bins_of(u, bins, logits=logits)[:3], cells=bins)
+    n, surplus = u.runs(*bins_of(u, bins, logits=logits)[:3], cells=bins)
     return ratio((n * ratio(surplus, n) ** 2).sum(), n.sum())
 
 
@@ -173,7 +173,7 @@ def brier_resolution(
 
     Bins of equal width, as in `brier_reliability`.
     """
-    bin_of, rows, _, truth = _bins_of(u, bins, logits=logits)
+    bin_of, rows, _, truth = bins_of(u, bins, logits=logits)
     n, positives = u.runs(bin_of, rows, truth, cells=bins)
     # The mean of the squares less the square of the mean: a sum that reads another one is not native in an aggregation.
     of_bins = ratio((ratio(positives, n) * positives).sum(), n.sum())

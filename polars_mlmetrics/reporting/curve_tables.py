@@ -23,10 +23,11 @@ def curves_of(asked: Asked) -> dict[str, pl.DataFrame]:
     measures = [measure for metric in asked.metrics for measure in metric.tree.measures()]
     if not any(BINARY & set(measure.probe.door.guards) for measure in measures):
         return {}
-    tables = {"roc": _curve(asked, "roc")}
-    if asked.contents is None:
-        tables["threshold"] = _curve(asked, "threshold", _of_threshold(asked))
-        tables["calibration"] = _curve(asked, "calibration", ci=asked.ci)
+    tables = {
+        "roc": _curve(asked, "roc"),
+        "threshold": _curve(asked, "threshold", _of_threshold(asked)),
+        "calibration": _curve(asked, "calibration", ci=asked.ci),
+    }
     found = {kind: table for kind, table in tables.items() if table is not None and _has_points(kind, table)}
     # The points of a roc curve are those of precision and recall.
     return found | ({"pr": _precision_and_recall(found["roc"])} if "roc" in found else {})

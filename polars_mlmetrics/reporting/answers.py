@@ -9,11 +9,14 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.compare import compare
+from polars_mlmetrics.analysis.decided import of_rows_of
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
 from polars_mlmetrics.query.query import Keys
@@ -24,6 +27,8 @@ from polars_mlmetrics.reporting.wording import text_column
 
 MODEL = f"{INTERNAL}model"
 WHOLE = ""
+N_ROWS = "rows of the label"
+"""The column of how many rows a label has: of samples, where each has it once."""
 ALL = "all rows"
 """What the one model is called where no column tells models apart."""
 
@@ -153,12 +158,19 @@ def _metrics_of_labels(asked: Asked) -> list[Metric]:
     """What is said of each label: the headline where it has a value there; of a log also f1, its parts and support."""
     of_label = [metric for metric in asked.metrics if _has_labels(metric)]
     if asked.contents is not None:
-        return [metric for metric in of_label if all(m.grain == "label" for m in metric.tree.measures())]
+        told = [metric for metric in of_label if all(m.grain == "label" for m in metric.tree.measures())]
+        return [*told, *map(_rows_of, told[:1])]
     is_class = any(m.probe.looks_into for metric in of_label for m in metric.tree.measures())
     threshold: Any = "argmax" if is_class else 0.5
     named = [make(threshold=threshold, average="macro") for make in (f1, precision, recall)]
     metrics = {_name_per_label(metric): metric for metric in [*of_label[:1], *named, support(average="macro")]}
-    return list(metrics.values())
+    return [*metrics.values(), _rows_of(next(iter(metrics.values())))]
+
+
+def _rows_of(metric: Metric) -> Metric:
+    """How many rows a metric is of: of a label, how many samples."""
+    like = metric.tree.measures()[0]
+    return Metric(of_rows_of(like, Measure(CATALOGUE["n_rows"], {}))).alias(N_ROWS)
 
 
 def _has_labels(metric: Metric) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from polars_mlmetrics.reporting.libraries import altair
@@ -144,20 +144,32 @@ class Charts:
         dots = self._of(rows).mark_point(filled=True, size=34, **self._spoken())
         return dots.encode(x=x, y=y, **self._colour(), **self._described())
 
-    def calibration(self, rows: Rows, name: str, most: int, *, size: tuple[int, int] = (230, 230)) -> Any:
-        """How often scores are right, bin by bin, above the numbers of rows, which share a scale with other panels."""
+    def calibrations(self, rows: Rows, names: Sequence[str]) -> Iterator[Any]:
+        """A panel for each series, their numbers of rows on one scale. Each is finished before the next is made."""
+        most = max((row["n"] for row in rows if row["n"] is not None), default=None)
+        for name in names:
+            yield self._calibration([row for row in rows if row["series"] == name], name, most)
+
+    def _calibration(self, rows: Rows, name: str, most: int | None, *, size: tuple[int, int] = (230, 230)) -> Any:
+        """How often scores are right, bin by bin, above the numbers of rows where these are known."""
         alt = self._alt
-        x = alt.X("x:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
+        title = "score" if most is None else None
+        x = alt.X("x:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
         y = alt.Y("y:Q", title="share that is true", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
         rules = self._of(rows).mark_rule(aria=False).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
         line = self._of(rows).mark_line(aria=False, strokeWidth=1.2).encode(x=x, y=y, **self._colour())
         above = alt.layer(self._diagonal(), rules, line, self._dots(rows, x, y))
+        above = above.properties(width=size[0], height=size[1], title=name)
+        return above if most is None else alt.vconcat(above, self._counts(rows, most, size[0]), spacing=6)
+
+    def _counts(self, rows: Rows, most: int, width: int) -> Any:
+        """How many rows are in each bin."""
+        alt = self._alt
         counts = alt.Y("n:Q", title="rows", scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=2, format="~s"))
         sides = {"x": alt.X("left:Q", title="score", scale=alt.Scale(domain=[0, 1])), "x2": "right:Q"}
         bars = self._of(rows).mark_rect(aria=False, opacity=0.75)
         bars = bars.encode(**sides, y=counts, y2=alt.datum(0), **self._colour())
-        above = above.properties(width=size[0], height=size[1], title=name)
-        return alt.vconcat(above, bars.properties(width=size[0], height=46), spacing=6)
+        return bars.properties(width=width, height=46)
 
     # -- values with intervals -----------------------------------------------------------------------------------------
 
@@ -215,14 +227,18 @@ class Charts:
         layers = [band, line, self._dots(rows, x, y)]
         return alt.layer(*layers).properties(width=width, height=220)
 
-    def heat(self, rows: Rows, across: Sequence[str], down: Sequence[str]) -> Any:
-        """A cell for each pair of names, in one of seven fixed steps."""
+    def heat(self, rows: Rows, across: Sequence[str], down: Sequence[str], small: Rows = ()) -> Any:
+        """A cell for each pair of names, in one of seven fixed steps; of pairs that are too small a grey mark."""
         alt = self._alt
         places = [str(place) for place in range(len(self._look.steps))]
         colour = alt.Color("step:N", scale=alt.Scale(domain=places, range=list(self._look.steps)), legend=None)
         x = self._names("column", across, alt.X, labelAngle=-60)
         y = self._names("row", down, alt.Y)
-        cells = (
-            self._of(rows).mark_rect(stroke=None, **self._spoken()).encode(x=x, y=y, color=colour, **self._described())
-        )
-        return cells.properties(width=alt.Step(20), height=alt.Step(20))
+        cells = self._of(rows).mark_rect(stroke=None, **self._spoken())
+        chart = cells.encode(x=x, y=y, color=colour, **self._described())
+        if small:
+            marks = self._of(small).mark_point(
+                shape="square", filled=True, size=64, color=self._look.soft, **self._spoken()
+            )
+            chart = alt.layer(chart, marks.encode(x=x, y=y, **self._described()))
+        return chart.properties(width=alt.Step(20), height=alt.Step(20))

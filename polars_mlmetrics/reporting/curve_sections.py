@@ -156,13 +156,10 @@ def calibration_plots(told: Told) -> list[dict[str, Any]]:
     if "calibration" not in told.answers.curves:
         return []
     points = calibration_points(_lines(told, told.answers.curves["calibration"]))
-    most = max((point["n"] for point in points), default=1)
+    there = {point["series"] for point in points}
     charts = _charts(told)
-    panels = []
-    for name in map(visible, shown_models(told)):
-        own = [point for point in points if point["series"] == name]
-        panels += [charts.finished(charts.calibration(own, name, most))] if own else []
-    return panels
+    panels = charts.calibrations(points, [name for name in map(visible, shown_models(told)) if name in there])
+    return [charts.finished(panel) for panel in panels]
 
 
 def time_plots(told: Told) -> list[Drawn]:

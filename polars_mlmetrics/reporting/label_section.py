@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.reporting.answers import MODEL, WHOLE, Answers
+from polars_mlmetrics.reporting.answers import MODEL, N_ROWS, WHOLE, Answers
 from polars_mlmetrics.reporting.charts import Charts
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.summary import Told
@@ -15,7 +15,7 @@ from polars_mlmetrics.reporting.wording import as_shown, count, number, signed, 
 
 MOST_LABELS, MOST_ROWS_OF_HEAT = 200, 30
 FEWEST = 100
-"""So many samples a slice needs to be a column of the heat map."""
+"""So many samples of a label a slice needs to have a colour in the heat map."""
 
 STEPS = (0.02, 0.05, 0.15)
 """Where the colours of the heat map change, in parts of the value of all."""
@@ -31,7 +31,7 @@ def label_section(told: Told) -> dict[str, Any]:
         return {"absent": _why_absent(told.answers)}
     assert asked.label is not None
     whole = labels.filter(pl.col("slice") == WHOLE)
-    metrics = [name for name in _metrics_in(whole, asked.label) if name != "support"]
+    metrics = [name for name in _metrics_in(whole, asked.label) if name not in ("support", N_ROWS)]
     first = RANKED if RANKED in metrics else metrics[0]
     ours = _named(whole.filter(pl.col(MODEL) == told.candidate), asked.label)
     best = "max" if first == RANKED else asked.headline.best
@@ -97,48 +97,58 @@ def label_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     name = _metrics_in(answers.labels, answers.asked.label)[0]
     cells = _cells(told, _named(answers.labels, answers.asked.label), name)
     whole = told.of(told.candidate)["value"]
-    if cells.is_empty() or not whole:
+    coloured = cells.filter(pl.col("n") >= FEWEST)
+    if coloured.is_empty() or not whole:
         return None
-    cells = as_shown(cells, "slice")
-    down, across = _most(cells, LABEL, "weight", MOST_ROWS_OF_HEAT), _most(cells, "slice", "n", MOST_ROWS_OF_HEAT)
+    down, across = _most(coloured, LABEL, "weight"), _most(coloured, "slice", "n")
     cells = cells.filter(pl.col(LABEL).is_in(down), pl.col("slice").is_in(across))
-    rows = [
-        {
-            "row": row[LABEL],
-            "column": row["slice"],
-            "step": str(_step(row["change"], abs(whole), 1 if headline.best == "min" else -1)),
-            "text": f"{row[LABEL]}, {row['slice']}: {signed(row['change'])}",
-        }
-        for row in cells.iter_rows(named=True)
-    ]
+    rows, small = _drawn(cells, abs(whole), 1 if headline.best == "min" else -1)
     less = f"that of {visible(told.baseline)}" if told.baseline is not None else "that of the label in all samples"
     caption = (
-        f"{visible(name)} of {visible(told.candidate)} less {less}, by label and {visible(answers.sliced_labels)}: "
-        f"slices of at least {FEWEST} samples. Colours change at 2, 5 and 15 % of {number(whole)}, the value of all."
+        f"{visible(name)} of {visible(told.candidate)} less {less}, by label and {visible(answers.sliced_labels)}. "
+        f"Colours change at 2, 5 and 15 % of {number(whole)}, the value of all. Grey: fewer than {FEWEST} samples."
     )
     charts = Charts(PAGE, [])
-    return charts.finished(charts.heat(rows, across, down)), caption
+    return charts.finished(charts.heat(rows, across, down, small)), caption
+
+
+def _drawn(cells: pl.DataFrame, whole: float, worse: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The cells of the heat map that have a colour, and those of too few samples."""
+    rows: list[dict[str, Any]] = []
+    small: list[dict[str, Any]] = []
+    for row in cells.iter_rows(named=True):
+        cell = {"row": row[LABEL], "column": row["slice"]}
+        named = f"{row[LABEL]}, {row['slice']}"
+        if row["n"] < FEWEST:
+            small.append({**cell, "text": f"{named}: fewer than {FEWEST} samples ({count(row['n'])})"})
+        else:
+            step = str(_step(row["change"], whole, worse))
+            rows.append({**cell, "step": step, "text": f"{named}: {signed(row['change'])}"})
+    return rows, small
 
 
 def _cells(told: Told, labels: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The changes by label and slice, of slices that are large enough."""
+    """The changes by label and slice, and of how many samples the smaller side of each is."""
     cells = labels.filter(pl.col("slice") != WHOLE)
     ours = cells.filter(pl.col(MODEL) == told.candidate)
     if told.baseline is not None:
         before, keys = cells.filter(pl.col(MODEL) == told.baseline), [LABEL, "slice"]
     else:
         before, keys = labels.filter(pl.col("slice") == WHOLE, pl.col(MODEL) == told.candidate), [LABEL]
-    before = before.select(*keys, pl.col(name).alias("before"))
-    sizes = told.slices.filter(pl.col("n") >= FEWEST).select("slice", "n")
+    before = before.select(*keys, pl.col(name).alias("before"), pl.col(N_ROWS).alias("n_before"))
     weight = pl.col("support").fill_null(0) if "support" in ours.columns else pl.lit(0.0)
-    joined = ours.join(before, on=keys).join(sizes, on="slice", maintain_order="left")
-    joined = joined.with_columns(change=pl.col(name) - pl.col("before"), weight=weight)
-    return joined.filter(pl.col("change").is_finite()).select(LABEL, "slice", "change", "n", "weight")
+    joined = ours.join(before, on=keys, maintain_order="left").with_columns(
+        change=pl.col(name) - pl.col("before"), weight=weight, n=pl.min_horizontal(N_ROWS, "n_before")
+    )
+    return as_shown(joined.filter(pl.col("change").is_finite()), "slice").select(
+        LABEL, "slice", "change", "n", "weight"
+    )
 
 
-def _most(cells: pl.DataFrame, column: str, weight: str, most: int) -> list[str]:
-    sizes = cells.group_by(column, maintain_order=True).agg(pl.col(weight).sum().alias("of_all"))
-    return sizes.sort("of_all", descending=True, maintain_order=True).head(most)[column].to_list()
+def _most(cells: pl.DataFrame, column: str, size: str) -> list[str]:
+    """The largest of the names in a column, as many as the heat map may have."""
+    sizes = cells.group_by(column, maintain_order=True).agg(pl.col(size).sum())
+    return sizes.sort(size, descending=True, maintain_order=True).head(MOST_ROWS_OF_HEAT)[column].to_list()
 
 
 def _step(change: float, whole: float, worse: int) -> int:

@@ -45,6 +45,7 @@ SECTIONS = [
     ("made", "How this was made"),
 ]
 NOT_HELD = "Not in the state: made from the log."
+NO_BINS = "Not in the state: make it with {} among its metrics."
 Section = dict[str, Any]
 
 
@@ -66,7 +67,6 @@ def page_of(told: Told, title: str | None, *, static: bool) -> str:
             sections=SECTIONS,
             cards=cards(told),
             fewest=FEWEST,
-            level=level_of(told.answers.asked.ci or 0),
             static=static,
             script_src=markup("'none'" if static else f"'sha256-{digest}'"),
             css=markup(css),
@@ -207,13 +207,20 @@ def _curves(told: Told) -> Section:
 
 
 def _no_curves(told: Told) -> str:
-    return NOT_HELD if told.answers.asked.contents is not None else "The scores give no curve."
+    has_rows = told.answers.asked.contents is None
+    return "The scores give no curve." if has_rows else NO_BINS.format("roc_auc(bins=4096)")
 
 
 def _calibration(told: Told) -> Section:
-    plots = calibration_plots(told)
-    absent = NOT_HELD if told.answers.asked.contents is not None else "The scores are not probabilities."
-    return {"plots": plots} if plots else {"absent": absent}
+    asked, plots = told.answers.asked, calibration_plots(told)
+    if not plots:
+        needed = "calibration_error() and brier_resolution()"
+        return {"absent": "The scores are not probabilities." if asked.contents is None else NO_BINS.format(needed)}
+    said = ["How often a score is right: on the dotted line scores are probabilities."]
+    said += [] if asked.ci is None else [f"Lines are {level_of(asked.ci)} intervals."]
+    has_counts = bool(told.answers.curves["calibration"]["n_rows"].is_not_null().any())
+    said += ["Below is the number of rows."] if has_counts else []
+    return {"plots": plots, "note": " ".join(said)}
 
 
 def _time(told: Told) -> Section:

@@ -112,12 +112,8 @@ def _thresholds(table: pl.DataFrame) -> Any:
 
 def _calibration(table: pl.DataFrame) -> Any:
     bins = with_series(table, _keys_before(table, "bin"))
-    charts, points = _charts(bins), calibration_points(bins)
-    most = max((point["n"] for point in points), default=1)
-    panels = [
-        charts.calibration([point for point in points if point["series"] == name], name, most)
-        for name in series_of(bins)
-    ]
+    charts = _charts(bins)
+    panels = charts.calibrations(calibration_points(bins), series_of(bins))
     return charts.configured(altair("mlm.plot").hconcat(*panels))
 
 

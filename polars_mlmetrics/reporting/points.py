@@ -85,12 +85,17 @@ def calibration_points(frame: pl.DataFrame) -> list[dict[str, Any]]:
             "left": row["bin_low"],
             "right": row["bin_high"],
             "series": row[SERIES],
-            "text": f"{row[SERIES]}: of {row['n_rows']:,} rows with a mean score of {number(row['score'])}, "
+            "text": f"{row[SERIES]}: of {_rows(row['n_rows'])} with a mean score of {number(row['score'])}, "
             f"{number(row['truth'])} are true{_within(row)}",
         }
         for row in frame.with_columns(**ends).iter_rows(named=True)
         if row["score"] is not None and row["truth"] is not None
     ]
+
+
+def _rows(n: int | None) -> str:
+    """So many rows, where they are counted: of weighted ones a state knows their weight alone."""
+    return "rows" if n is None else f"{n:,} rows"
 
 
 def _within(row: dict[str, Any], *, of_difference: bool = False) -> str:

@@ -15,7 +15,6 @@ from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
@@ -90,10 +89,9 @@ def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.La
     """The bins of all groups, and a row for each group without one: null without rows, NaN where one is broken."""
     like = asked.query.metrics[0].measures()[0]
     plan = Plan(asked.source, by, asked.query.readings)
-    positives, _ = Cells(1).classes()
-    state, used = f"{INTERNAL}state", f"{INTERNAL}used"
+    share, state, used = OF_BIN[1], f"{INTERNAL}state", f"{INTERNAL}used"
     n_rows = plan.value(of_rows_of(like, Measure(CATALOGUE["n_rows"], {})))
-    counts = [plan.value(of_rows_of(like, positives)).alias(state), n_rows.alias(used), pl.lit(0).alias(ALL)]
+    counts = [plan.value(of_rows_of(like, share)).alias(state), n_rows.alias(used), pl.lit(0).alias(ALL)]
     groups = plan.groups().select(*by, *counts)
     broken = pl.col(state).is_nan().fill_null(False)
     # A key of its own, so that a table without by columns has one too.

@@ -84,8 +84,7 @@ def points_of(asked: AskedCurve, by: list[str], like: Measure, cells: Cells, thi
     """
     query = asked.query
     plan = Plan(asked.source, by, query.readings)
-    counted = [*cells.classes(), Measure(CATALOGUE["n_rows"], {})]
-    values = zip(COUNTS, (plan.value(of_rows_of(like, measure)) for measure in counted), strict=True)
+    values = zip(COUNTS, (plan.value(of_rows_of(like, measure)) for measure in cells.counts()), strict=True)
     counts = [value.alias(name) for name, value in values]
     ranking = _ranking(query, by, like, cells, thinning)
     if ranking is not None:

@@ -106,18 +106,30 @@ def points_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
 
 def positives_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
     """The true rows of a curve."""
-    return _read(u, bins, grid).positives().cast(pl.Float64)
+    positives, _ = _classes(u, bins, grid)
+    return positives.cast(pl.Float64)
 
 
 def negatives_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
     """The other rows of a curve."""
-    return _read(u, bins, grid).negatives().cast(pl.Float64)
+    _, negatives = _classes(u, bins, grid)
+    return negatives.cast(pl.Float64)
 
 
-def _read(u: Unit, bins: Bins, grid: Grid) -> Unit:
-    # What is broken for the curve is broken for its counts.
-    _ = u.score if bins is None or grid == "float" else u.probability
-    return u
+def rows_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
+    """How many rows a curve is of."""
+    _classes(u, bins, grid)
+    return u.included_rows()
+
+
+def _classes(u: Unit, bins: Bins, grid: Grid) -> tuple[pl.Expr, pl.Expr]:
+    """The true rows and the others, as the curve reads them: what is broken for it is broken for its counts."""
+    if bins is None and not u.is_weighted:
+        # The ranking pass tells such a curve, and has no runs.
+        _ = u.score
+        return u.positives(), u.negatives()
+    _, positives, negatives = _runs_of(u, bins, grid)
+    return positives.sum(), negatives.sum()
 
 
 class Cells(NamedTuple):
@@ -133,9 +145,9 @@ class Cells(NamedTuple):
         """
         return self._measure(POINTS)
 
-    def classes(self) -> tuple[Measure, Measure]:
-        """How many true rows, and how many others, the curve is of: NaN where it is broken."""
-        return self._measure(POSITIVES), self._measure(NEGATIVES)
+    def counts(self) -> tuple[Measure, ...]:
+        """How many true rows, others, and rows at all the curve is of: the first two NaN where it is broken."""
+        return tuple(map(self._measure, COUNTS))
 
     def _measure(self, declaration: Declaration) -> Measure:
         return Measure(declaration, {"bins": self.bins, "grid": self.grid}, called="curve")
@@ -143,4 +155,7 @@ class Cells(NamedTuple):
 
 EVERYWHERE = (-math.inf, math.inf)
 POINTS = Declaration(points_of, "group", EVERYWHERE, None, is_curve=True)
-POSITIVES, NEGATIVES = (Declaration(of, "group", EVERYWHERE, None) for of in (positives_of, negatives_of))
+COUNTS = (
+    *(Declaration(of, "group", EVERYWHERE, None) for of in (positives_of, negatives_of)),
+    Declaration(rows_of, "group", EVERYWHERE, None, counts=True),
+)

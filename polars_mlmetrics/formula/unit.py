@@ -290,7 +290,11 @@ class Unit(Row, SharedStatistics):
         keys there can be where that is known, such as of bins: then a state can hold them.
         """
         self._note_columns(key, *rows)
-        included = [pl.when(self.mask).then(self._weighted(row)).alias(row.meta.output_name()) for row in rows]
+        # Flags as bytes, which are summed as Int64.
+        one = pl.lit(1, dtype=pl.Int8)
+        weighted = (self._weighted(row) if self.is_weighted else row * one for row in rows)
+        named = zip(weighted, (row.meta.output_name() for row in rows), strict=True)
+        included = [pl.when(self.mask).then(row).alias(name) for row, name in named]
         return self._reading.runs(pl.when(self.mask).then(key).alias(key.meta.output_name()), included, cells=cells)
 
     def run_keys(self, key: pl.Expr) -> pl.Expr:

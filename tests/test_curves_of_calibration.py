@@ -76,3 +76,23 @@ def test_a_group_without_a_curve_has_one_row() -> None:
         ]
     )
     assert mlm.curve(log.filter(model="none"), "calibration").rows() == [(None, None, None, 0, None, None)]
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_the_parts_of_a_brier_score_are_those_of_the_bins(weight: str | None) -> None:
+    known = log_of().filter(pl.col("score").is_not_null())
+    scores, truth = known["score"].to_numpy(), known["truth"].to_numpy().astype(float)
+    weights = known[weight].to_numpy() if weight else np.ones(len(scores))
+    numbers = np.minimum(np.floor(scores * 15), 14)
+    of_all = np.average(truth, weights=weights)
+    reliability = resolution = 0.0
+    for number in np.unique(numbers):
+        own = numbers == number
+        share = weights[own].sum() / weights.sum()
+        promised, held = (np.average(values[own], weights=weights[own]) for values in (scores, truth))
+        reliability += share * (promised - held) ** 2
+        resolution += share * (held - of_all) ** 2
+    uncertainty = np.average((truth - of_all) ** 2, weights=weights)
+    parts = [mlm.brier_reliability(), mlm.brier_resolution(), mlm.brier_uncertainty()]
+    found = mlm.evaluate(known, parts, weight=weight).row(0)
+    assert found == pytest.approx((reliability, resolution, uncertainty), rel=1e-12)

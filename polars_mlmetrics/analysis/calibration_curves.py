@@ -49,22 +49,26 @@ def curve_of_calibration(asked: AskedCurve, by: list[str]) -> pl.LazyFrame:
     """One row for each bin of a group that has rows; one without a bin where none can be told."""
     like = asked.query.metrics[0].measures()[0]
     bins = _bins(asked, like)
+    table = _with_groups(asked, by, _told(asked, like, bins, by))
+    edges = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
+    bounds = [ratio(edge.cast(pl.Float64), pl.lit(float(bins))).alias(name) for name, edge in edges.items()]
+    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *names_of(ci=asked.confidence is not None))
+
+
+def _told(asked: AskedCurve, like: Measure, bins: int, by: list[str]) -> pl.LazyFrame:
+    """The bins that have rows."""
     schema = pl.Schema({**asked.source.schema, BIN: pl.Int64()})
     source = _by_bin(asked.query, like, bins, schema) if asked.held is None else held_by_bin(asked.held, like, bins, by)
     plan = Plan(source, [*by, BIN], Readings(schema, asked.query.roles))
     score, truth, used = (of_rows_of(like, measure) for measure in (*OF_BIN, Measure(CATALOGUE["n_rows"], {})))
-    columns = {"score": plan.value(score), "n_rows": plan.value(used)}
-    cells, shares = told_with_ends(plan, "truth", truth, asked.confidence)
-    told = [value.alias(name) for name, value in columns.items()]
-    cells = cells.select(*by, pl.col(BIN).alias("bin"), *told, *shares)
+    columns = {"bin": pl.col(BIN), "score": plan.value(score), "n_rows": plan.value(used)}
+    table, shares = told_with_ends(plan, "truth", truth, asked.confidence)
+    cells = table.select(*by, *(value.alias(name) for name, value in columns.items()), *shares)
     cells = cells.filter(pl.col("bin").is_not_null(), pl.col("n_rows") > 0)
-    if asked.held is not None and like.table.weight is not None:
-        # What a state holds of a bin is what its rows weigh, not how many they are.
-        cells = cells.with_columns(n_rows=pl.lit(None, dtype=pl.Int64))
-    table = _with_groups(asked, by, cells)
-    edges = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
-    bounds = [ratio(edge.cast(pl.Float64), pl.lit(float(bins))).alias(name) for name, edge in edges.items()]
-    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *names_of(ci=asked.confidence is not None))
+    if asked.held is None or like.table.weight is None:
+        return cells
+    # What a state holds of a bin is what its rows weigh, not how many they are.
+    return cells.with_columns(n_rows=pl.lit(None, dtype=pl.Int64))
 
 
 def _bins(asked: AskedCurve, like: Measure) -> int:

@@ -107,25 +107,11 @@ class ThinnedRanking(Ranking):
         return points_of_kept(kept.with_columns(named), [UNIT])
 
     def _runs(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Runs in order, from rows in order."""
-        key, upto, last, first = map(pl.col, (KEY, _UPTO, _LAST, _FIRST))
-        one = two_counts(pl.lit(1), truth_in_key(key))
-        runs = rows.with_columns((key ^ key.shift(-1)).alias(_CHANGE), one.cum_sum().alias(_UPTO))
-        # The last row of a tie stands for all of it.
-        runs = runs.filter(is_of_number(pl.col(_CHANGE)).fill_null(True)).with_row_index(PLACE)
-        runs = runs.with_columns(is_of_code(pl.col(_CHANGE)).fill_null(True).alias(_LAST))
-        runs = runs.with_columns(
-            last.shift(1, fill_value=True).alias(_FIRST), upto.shift(1, fill_value=0).alias(_BEFORE)
-        )
-        place = pl.col(PLACE).cast(pl.Int64)
-        runs = runs.with_columns(
-            pl.when(first).then(pl.col(_BEFORE)).forward_fill().alias(_BEFORE),
-            pl.when(first).then(place).forward_fill().alias(_BEGIN),
-            pl.when(last).then(upto).backward_fill().alias(_WHOLE),
-            pl.when(last).then(place).backward_fill().alias(_END),
-        )
-        rows_upto, true = counts_of(upto - pl.col(_BEFORE))
-        all_rows, all_true = counts_of(pl.col(_WHOLE) - pl.col(_BEFORE))
+        """Runs in order, from rows in order: what is counted down to each, and in its unit."""
+        key, upto, before, place = map(pl.col, (KEY, _UPTO, _BEFORE, PLACE))
+        runs = _with_ends_of_units(self._last_of_ties(rows))
+        rows_upto, true = counts_of(upto - before)
+        all_rows, all_true = counts_of(pl.col(_WHOLE) - before)
         return runs.select(
             key,
             key.shift(-1).alias(_BELOW),
@@ -136,3 +122,23 @@ class ThinnedRanking(Ranking):
             (place - pl.col(_BEGIN) + 1).alias(PLACE),
             (pl.col(_END) - pl.col(_BEGIN) + 1).alias(RUNS),
         )
+
+    def _last_of_ties(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The last row of each tie, which stands for all of it, with its place and the counts down to it."""
+        key, change = pl.col(KEY), pl.col(_CHANGE)
+        one = two_counts(pl.lit(1), truth_in_key(key))
+        counted = rows.with_columns((key ^ key.shift(-1)).alias(_CHANGE), one.cum_sum().alias(_UPTO))
+        last = counted.filter(is_of_number(change).fill_null(True)).with_row_index(PLACE)
+        return last.with_columns(pl.col(PLACE).cast(pl.Int64), is_of_code(change).fill_null(True).alias(_LAST))
+
+
+def _with_ends_of_units(runs: pl.LazyFrame) -> pl.LazyFrame:
+    """Runs with the places of the first and the last run of their unit, and the counts before it and at its end."""
+    upto, last, first, place = map(pl.col, (_UPTO, _LAST, _FIRST, PLACE))
+    runs = runs.with_columns(last.shift(1, fill_value=True).alias(_FIRST), upto.shift(1, fill_value=0).alias(_BEFORE))
+    return runs.with_columns(
+        pl.when(first).then(pl.col(_BEFORE)).forward_fill().alias(_BEFORE),
+        pl.when(first).then(place).forward_fill().alias(_BEGIN),
+        pl.when(last).then(upto).backward_fill().alias(_WHOLE),
+        pl.when(last).then(place).backward_fill().alias(_END),
+    )

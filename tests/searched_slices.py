@@ -8,8 +8,9 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.asked_slices import query_of
 from polars_mlmetrics.analysis.lattice import PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.search import Part, Score, Search
-from polars_mlmetrics.analysis.searched import groups_of, read_log
+from polars_mlmetrics.analysis.search import Score, Search
+from polars_mlmetrics.analysis.searched import least_of, read_log
+from polars_mlmetrics.analysis.summed import Part
 
 
 def searched(
@@ -17,10 +18,9 @@ def searched(
 ) -> list[dict[str, Any]]:
     """What the search knows of each slice of all rows, high values being bad and 0 best; with its `conditions`."""
     query, _ = query_of(rows, metric, None, 0.05, None, {}, reads_now=True)
-    coded = read_log(query, features, 10, 5, None, 64, (None, None, False))
+    coded, _ = read_log(query, features, 10, 5, None, 64, (None, None, False))
     lattice = Lattice(coded, range(len(coded.features)), depth, 64)
-    part = Part.of(coded, list(range(64)), are_half=False)
-    _, wanted = groups_of(coded, least)
+    part, wanted = Part(coded, list(range(64)), are_half=False), least_of(coded, least)
     search = Search(lattice, part, coded.contrasts(-1), Merged(coded, -1), wanted, score, 0.0)
     found = []
     for row in search.scores.iter_rows(named=True):

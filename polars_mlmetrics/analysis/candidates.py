@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES, Coded
+from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES, Coded, Wanted
 from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, MANY_BUCKETS
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
-from polars_mlmetrics.analysis.marked import BIT, MARKS, SHARE, Marked, clusters_in, has, is_in, marks_of
+from polars_mlmetrics.analysis.marked import BIT, MARKS, SHARE, Marked, has, hint_of, is_in, marks_of
 from polars_mlmetrics.analysis.merged import Merged, t_of
-from polars_mlmetrics.analysis.search import Part, Score, Search
+from polars_mlmetrics.analysis.search import Score, Search
 from polars_mlmetrics.analysis.sign_flips import sign_flips, sureness
-from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.analysis.summed import Part
 from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.arithmetic import ratio
+
+if TYPE_CHECKING:
+    from polars_mlmetrics.analysis.contrasts import Numbers
 
 Confirm = Literal["half", "all"]
 
@@ -36,27 +40,33 @@ class Candidates:
     """The slices that a search chose, in the order of how sure all samples together are of them."""
 
     def __init__(
-        self, coded: Coded, places: list[int], depth: int, sign: int, best: float, min_samples: pl.Series, buckets: int,
-        score: Score, confirm: Confirm,
-    ) -> None:  # fmt: skip
+        self,
+        coded: Coded,
+        places: list[int],
+        depth: int,
+        sign: int,
+        best: float,
+        min_samples: Numbers,
+        score: Score,
+        confirm: Confirm,
+    ) -> None:
         self._coded = coded
         self._score = score
         self.are_half = are_half = confirm == "half"
-        self.lattice = Lattice(coded, places, depth, (buckets + 1) >> 1 if are_half else buckets)
-        self._contrasts, self._merged = coded.contrasts(sign), Merged(coded, sign)
+        buckets = coded.totals.rows.shape[1]
         even, odd = list(range(0, buckets, 2)), list(range(1, buckets, 2))
-        every = even + odd
-        self.first = Part.of(coded, even if are_half else every, are_half=are_half)
-        self._second = Part.of(coded, odd, are_half=True) if are_half else self.first
-        self._confirmed_in = odd if are_half else every
+        searched = even if are_half else list(range(buckets))
+        self.lattice = Lattice(coded, places, depth, len(searched))
+        self._contrasts, self._merged = coded.contrasts(sign), Merged(coded, sign)
+        self._first = Part(coded, searched, are_half)
+        self._second = Part(coded, odd, are_half) if are_half else self._first
         if not are_half:
-            self._check_flips(buckets)
+            self._check_flips()
         least = min_samples * (0.5 if are_half else 1.0)
-        self._search = Search(self.lattice, self.first, self._contrasts, self._merged, least, score, best)
+        self._search = Search(self.lattice, self._first, self._contrasts, self._merged, least, score, best)
         self.scores = self._search.scores
-        searched = len(even if are_half else every)
         self.said = (
-            f"{coded.said}; {len(self.lattice.combinations)} combinations of features; searched in {searched} of "
+            f"{len(self.lattice.combinations)} combinations of features; searched in {len(searched)} of "
             f"{buckets} buckets, measured in {'the others' if are_half else 'the same'}"
         )
         """How it was searched, in words."""
@@ -73,18 +83,19 @@ class Candidates:
         ordered = _rounded(said).sort([GROUP, SURE, PLACE], descending=[False, True, False], nulls_last=True)
         return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(TURN))
 
-    def _check_flips(self, buckets: int) -> None:
+    def _check_flips(self) -> None:
         """Refuse sign flips of what they are wrong of, or cannot be had of."""
+        import numpy as np
+
         name = self._coded.metric.output_name
-        if not all(told.is_of_sums for told in self._coded.told.values()):
+        if not self._coded.is_of_sums:
             raise MetricError(
                 f"{name} is made of what cannot be taken off a whole (the lowest, the highest, deviations), and "
                 "confirm='all' needs that: use confirm='half'."
             )
-        by_bucket = self.first.counts.group_by(GROUP, BUCKET).agg(pl.col(N_ROWS).sum())
-        shares = by_bucket.group_by(GROUP).agg(ratio(pl.col(N_ROWS).max(), pl.col(N_ROWS).sum()))
-        largest = float(shares[N_ROWS].max() or 0)  # type: ignore[arg-type]
-        if buckets >= MANY_BUCKETS and largest > DOMINANT:
+        rows = self._coded.totals.rows
+        largest = float(np.divide(rows.max(axis=1), rows.sum(axis=1)).max())
+        if self.lattice.buckets >= MANY_BUCKETS and largest > DOMINANT:
             raise MetricError(
                 f"one bucket of clusters has {largest:.0%} of the rows (dominant_cluster): sign flips would be wrong, "
                 "so confirm='all' is refused. Use confirm='half'."
@@ -109,7 +120,7 @@ class Candidates:
             taken = pl.concat([taken, fresh.select(columns)])
             if turn + 1 < ROUNDS:
                 worst = fresh.group_by(GROUP, maintain_order=True).first()
-                scores = self._search.again(is_in(self.lattice, worst))
+                scores = self._search.again(is_in(self.lattice, worst), hint_of(self.lattice, worst))
         return self._bitted(self.scores.join(taken.select(PLACE), on=PLACE, how="semi"))
 
     def _bitted(self, scores: pl.DataFrame) -> pl.DataFrame:
@@ -130,26 +141,18 @@ class Candidates:
 
     def _confirmed(self, taken: pl.DataFrame) -> pl.DataFrame:
         """What the other samples say of the candidates and their parents, and how large these are."""
-        n_bits = int(taken[BIT].max()) + 1  # type: ignore[arg-type]
+        bits = sorted(taken[BIT].unique())
         parents = taken.filter(pl.col(PARENT).is_not_null()).select(GROUP, pl.col(PARENT).alias(PLACE)).unique()
         parents = parents.sort(GROUP, PLACE).with_columns(
-            (pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP) + n_bits).alias(BIT)
+            (pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP) + len(bits)).alias(BIT)
         )
         all_slices = pl.concat([taken.select(GROUP, PLACE, BIT), parents])
-        marks = marks_of(self.lattice, all_slices)
-        self._marked = Marked(self.lattice, self.first, marks)
-        second = Marked(self.lattice, self._second, marks) if self.are_half else self._marked
-        bits = list(range(n_bits))
+        halves = self._mark(marks_of(self.lattice, all_slices), bits)
+        self._marked, second = halves[0], halves[-1]
         said, moved = second.contrasts(self._contrasts, self._merged, all_slices)
-        sizes = second.sizes(bits)
-        if self._coded.clusters is not None:
-            clusters = self._coded.clusters.filter(pl.col(WITHOUT).is_in(self._confirmed_in))
-            sizes = sizes.join(clusters_in(clusters, marks, bits), on=[GROUP, BIT], how="left")
-        else:
-            sizes = sizes.with_columns(pl.col(N_SAMPLES).alias("n_clusters"))
+        sizes = second.sizes()
         confirm = sizes.select(GROUP, BIT, "n_buckets", SHARE, "n_clusters")
-        both = [sizes, self._marked.sizes(bits)] if self.are_half else [sizes]
-        whole = pl.concat([each.select(GROUP, BIT, N_SAMPLES, N_ROWS) for each in both])
+        whole = pl.concat([each.sizes().select(GROUP, BIT, N_SAMPLES, N_ROWS) for each in halves])
         whole = whole.group_by(GROUP, BIT).agg(pl.col(N_SAMPLES).sum().alias("n_samples"), pl.col(N_ROWS).sum())
         of_parents = said.select(pl.col(PLACE).alias(PARENT), pl.col("value").alias("parent_value")).unique(PARENT)
         found = (
@@ -160,14 +163,18 @@ class Candidates:
             found = found.join(self._flipped(said, moved), on=[GROUP, BIT], how="left")
         return found
 
+    def _mark(self, marks: pl.Expr, bits: Sequence[int]) -> list[Marked]:
+        """The rows of the search, and those of the other samples where it saw a half, by the slices they are in."""
+        parts = [self._first, self._second] if self.are_half else [self._first]
+        halves = [Marked(self.lattice, part, marks, bits) for part in parts]
+        for chunk in self._coded.chunks(Wanted(samples=True, tables=True, clusters=True)):
+            for half in halves:
+                half.add(chunk)
+        return halves
+
     def _flipped(self, said: pl.DataFrame, moved: Any) -> pl.DataFrame:
         """The adjusted p of each candidate, by sign flips."""
-        import numpy as np
-
-        n_buckets = self.lattice.buckets
-        has_rows = np.zeros((self.lattice.n_groups, n_buckets), dtype=bool)
-        places = self.first.counts.select(GROUP, BUCKET).unique()
-        has_rows[places[GROUP].to_numpy(), places[BUCKET].to_numpy()] = True
+        has_rows = self._coded.totals.rows > 0
         scores, groups = self.scores, self.scores[GROUP].to_numpy()
         assert self._search.moved is not None
         parts = sureness(scores["gap"].to_numpy(), self._search.moved, has_rows[groups])

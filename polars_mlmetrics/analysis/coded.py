@@ -1,45 +1,28 @@
-"""A log (or a state) as it is searched: what each row tells, with its group, its bucket and its features as codes."""
+"""A log (or a state) as it is searched: chunks of rows, each with its group, its bucket and its features as codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis import contrasts
 from polars_mlmetrics.analysis.contrasts import UNIT, Contrasts, Kind
 from polars_mlmetrics.analysis.features import Feature
-from polars_mlmetrics.data.frames import Names, column_names
-from polars_mlmetrics.engine.folds import fold
-from polars_mlmetrics.engine.packing import place_in
+from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Rows, RowsInPasses
-from polars_mlmetrics.errors import INTERNAL, ColumnError
+from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.statistic import Statistic
-from polars_mlmetrics.query.query import Query
-from polars_mlmetrics.query.source import passes_of, source_of
 
-GROUP, SAMPLE, CLUSTER, N_ROWS, N_SAMPLES, VARIES = (
-    f"{INTERNAL}{name}" for name in ("group", "sample", "cluster", "n_rows", "n_samples", "varies")
+if TYPE_CHECKING:
+    pass
+
+GROUP, SAMPLE, CLUSTER, N_ROWS, N_SAMPLES = (
+    f"{INTERNAL}{name}" for name in ("group", "sample", "cluster", "n_rows", "n_samples")
 )
-
-BYTES = 60
-"""What a row takes, about, while its sample is counted."""
-
-Asked = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
-"""The passes that are asked for, the memory that they aim at, and whether they say how far they are."""
-
-ROOM = 2**62
-"""What a packed number of codes stays below."""
-
-SHRINKS = 10
-"""Rows are folded by all codes at once where there are so many rows for each combination of these, or more."""
 
 
 def code_column(place: int) -> str:
@@ -47,198 +30,192 @@ def code_column(place: int) -> str:
     return f"{INTERNAL}code_{place}"
 
 
-class Told(NamedTuple):
-    """What is known of the rows for one partial of the plan: statistics with codes, and the units they are of."""
+class Wanted(NamedTuple):
+    """What is read of the rows: of which buckets (None: all), and where what holds of their codes."""
 
-    frame: pl.DataFrame
-    units: pl.DataFrame
+    samples: bool = False
+    """How many samples there are, beside the rows."""
+    tables: bool = False
+    """What the metric needs."""
+    clusters: bool = False
+    buckets: Sequence[int] | None = None
+    where: pl.Expr | None = None
+    hint: pl.Expr | None = None
+    """What holds of the columns of the log where `where` holds of the codes: other rows need not be read."""
+
+    @property
+    def condition(self) -> pl.Expr:
+        """Which rows these are, by their codes."""
+        of_buckets = pl.lit(True) if self.buckets is None else pl.col(WITHOUT).is_in(self.buckets)
+        return of_buckets if self.where is None else of_buckets & self.where
+
+
+class Chunk(NamedTuple):
+    """Rows of whole samples."""
+
+    counts: pl.DataFrame
+    """How many rows and samples have the same codes; with SAMPLE where a sample has several."""
+    tables: dict[Kind, pl.DataFrame]
+    """What is known of them for each partial of the plan: statistics, with the UNIT that they are of. With N_ROWS where
+    there is a row for each row of the log."""
+    clusters: pl.DataFrame | None = None
+    """The clusters with the same codes, where these are no samples."""
+
+    def each(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Chunk:
+        """The same of changed frames."""
+        clusters = None if self.clusters is None else change(self.clusters)
+        return Chunk(change(self.counts), {kind: change(table) for kind, table in self.tables.items()}, clusters)
+
+    def filter(self, condition: pl.Expr) -> Chunk:
+        """Some of the rows."""
+        return self.each(lambda frame: frame.filter(condition))
+
+    def samples(self) -> pl.Expr:
+        """How many samples some of the counts stand for."""
+        several = SAMPLE in self.counts.columns
+        samples = pl.col(SAMPLE).drop_nulls().n_unique() if several else pl.col(N_SAMPLES).sum()
+        return samples.cast(pl.Int64).alias(N_SAMPLES)
+
+
+class Layout(NamedTuple):
+    """The columns of the tables of one partial."""
+
     statistics: list[Statistic]
+    units: pl.DataFrame
+    """The keys of each UNIT."""
+    schema: pl.Schema
+
+    @property
+    def types(self) -> dict[str, type[int] | type[float]]:
+        """The columns of the statistics: whole numbers or others."""
+        return {name: float if self.schema[name].is_float() else int for name in self.names}
 
     @property
     def is_of_sums(self) -> bool:
-        """Whether what a part of it tells can be taken off the whole."""
+        """Whether what a part of the rows tells can be taken off the whole."""
         return all(each.monoid == "sum" and each.moment is None for each in self.statistics)
 
-
-@dataclass
-class Coded:
-    """A log as it is searched."""
-
-    groups: pl.DataFrame
-    """The by columns of each group, by their number."""
-    features: list[Feature]
-    told: dict[Kind, Told]
-    counts: pl.DataFrame
-    """How many rows and samples there are with the same codes; with SAMPLE where samples lie in several slices."""
-    clusters: pl.DataFrame | None
-    """The clusters by code, where these are no samples."""
-    plan: Plan
-    metric: Node
-    said: str
-    """How it was read, in words."""
+    @property
+    def n_units(self) -> int:
+        """How many units there are: 1 where the group is the unit."""
+        return max(1, self.units.height)
 
     @property
-    def codes(self) -> list[str]:
-        """The columns of codes."""
-        return [code_column(place) for place in range(len(self.features))]
+    def names(self) -> list[str]:
+        """The columns of the statistics."""
+        return [each.name for each in self.statistics]
+
+    def folded(self, tables: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
+        """Tables as one, at other keys (beside the unit)."""
+        keys = [*keys, UNIT] if self.units.width else [*keys]
+        columns = [*keys, *self.names]
+        rows = pl.concat([each.select(columns) for each in tables], how="vertical_relaxed")
+        return merge(rows.lazy(), keys, self.statistics).collect()
+
+
+class Totals:
+    """What all rows tell, added up chunk by chunk."""
+
+    def __init__(
+        self, groups: int, buckets: int, sizes: Sequence[int], statistics: Mapping[Kind, list[Statistic]]
+    ) -> None:
+        import numpy as np
+
+        self.rows = np.zeros((groups, buckets), dtype=np.int64)
+        """The rows of each group and bucket."""
+        self.samples = np.zeros(groups, dtype=np.int64)
+        """The samples of each group."""
+        self.by_code = [np.zeros(size, dtype=np.int64) for size in sizes]
+        """The rows of each code of each feature."""
+        self.tables: dict[Kind, pl.DataFrame] = {}
+        """What is known of whole groups, with the keys of their units."""
+        self.samples_vary = False
+        """Whether a sample has several codes of a feature."""
+        self._statistics = statistics
+
+    def add(self, chunk: Chunk) -> None:
+        """Take in more rows."""
+        counts = chunk.counts
+        by_bucket = counts.group_by(GROUP, WITHOUT).agg(pl.col(N_ROWS).sum())
+        self.rows[by_bucket[GROUP].to_numpy(), by_bucket[WITHOUT].to_numpy()] += by_bucket[N_ROWS].to_numpy()
+        samples = counts.group_by(GROUP).agg(chunk.samples())
+        self.samples[samples[GROUP].to_numpy()] += samples[N_SAMPLES].to_numpy()
+        for place, found in enumerate(self.by_code):
+            by_code = counts.group_by(code_column(place)).agg(pl.col(N_ROWS).sum())
+            found[by_code[code_column(place)].to_numpy()] += by_code[N_ROWS].to_numpy()
+        self.samples_vary |= SAMPLE in counts.columns
+        for kind, table in chunk.tables.items():
+            keys, statistics = [GROUP, *kind.units], self._statistics[kind]
+            more = table.select(*keys, *(each.name for each in statistics))
+            rows = pl.concat([self.tables[kind], more], how="vertical_relaxed") if kind in self.tables else more
+            self.tables[kind] = merge(rows.lazy(), keys, statistics).collect()
+
+    def units(self, kind: Kind) -> pl.DataFrame:
+        """The units of a partial, by number."""
+        if not kind.units:
+            return pl.DataFrame()
+        return (
+            self.tables[kind].select(kind.units).unique().sort(kind.units).with_row_index(UNIT).cast({UNIT: pl.Int32})
+        )
+
+
+Read = Callable[[Wanted], Iterable[Chunk]]
+"""What reads the rows, as often as it is asked. Tables have the keys of their units."""
+
+
+class Coded:
+    """A log as it is searched. `groups` has the by columns of each group, by its number."""
+
+    def __init__(
+        self,
+        read: Read,
+        groups: pl.DataFrame,
+        features: list[Feature],
+        statistics: Mapping[Kind, list[Statistic]],
+        plan: Plan,
+        metric: Node,
+        buckets: int,
+    ) -> None:
+        self.groups = groups
+        self.features = features
+        self.plan = plan
+        self.metric = metric
+        self._read = read
+        self.totals = Totals(groups.height, buckets, [each.size for each in features], statistics)
+        for chunk in read(Wanted(samples=True, tables=True)):
+            self.totals.add(chunk)
+        self.layouts = {
+            kind: Layout(each, self.totals.units(kind), self.totals.tables[kind].schema)
+            for kind, each in statistics.items()
+        }
+
+    @property
+    def is_of_sums(self) -> bool:
+        """Whether what some rows tell can be taken off what all tell."""
+        return all(layout.is_of_sums for layout in self.layouts.values())
 
     def contrasts(self, sign: int) -> Contrasts:
         """What tells cells from the rest of their groups."""
-        return Contrasts(self.plan, self.metric, {kind: told.units for kind, told in self.told.items()}, sign)
+        return Contrasts(self.plan, self.metric, {kind: layout.units for kind, layout in self.layouts.items()}, sign)
 
-
-class Packs:
-    """Codes in few whole numbers."""
-
-    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
-        self.places: list[tuple[str, str, int, int]] = []
-        self.keys: list[str] = []
-        step = ROOM
-        for name, size in sizes:
-            if step * size >= ROOM:
-                self.keys.append(f"{INTERNAL}packed_{len(self.keys)}")
-                step = 1
-            self.places.append((name, self.keys[-1], step, size))
-            step *= size
-
-    @property
-    def cells(self) -> int:
-        """How many combinations of codes there can be."""
-        cells = 1
-        for *_, size in self.places:
-            cells *= size
-        return cells
-
-    def packed(self, codes: dict[str, pl.Expr]) -> list[pl.Expr]:
-        """The numbers, from the codes."""
-        terms: dict[str, pl.Expr] = {}
-        for name, key, step, _ in self.places:
-            term = codes[name].cast(pl.Int64) * step
-            terms[key] = terms[key] + term if key in terms else term
-        return [term.alias(key) for key, term in terms.items()]
-
-    def codes(self) -> list[pl.Expr]:
-        """The codes again."""
-        return [place_in(pl.col(key), step, size).cast(pl.Int32).alias(name) for name, key, step, size in self.places]
-
-
-class Reader:
-    """Reads a log into codes."""
-
-    def __init__(self, query: Query, features: list[Feature], passes: Asked, buckets: int) -> None:
-        bucket = next(column for column in query.added if column.meta.output_name() == WITHOUT)
-        sizes = [(WITHOUT, buckets), *((code_column(place), each.size) for place, each in enumerate(features))]
-        self._packs = Packs(sizes)
-        codes = {WITHOUT: bucket, **{code_column(place): each.code() for place, each in enumerate(features)}}
-        added = self._packs.packed(codes)
-        schema = pl.Schema({**query.schema, **{key: pl.Int64() for key in self._packs.keys}})
-        self._query = replace(query, added=[*query.added, *added], schema=schema)
-        count, memory, progress = passes
-        self._passes = passes_of(self._query, count, memory, progress=progress)
-        self._features = features
-        self._by = [key.column for key in query.by]
-        self._keys = [*self._by, *self._packs.keys]
-
-    def read(self, cluster: Names) -> Coded:
-        """The log, read now."""
-        source, (metric,) = source_of(self._query, self._passes), self._query.metrics
-        as_rows = not self._passes and self._n_rows() < SHRINKS * self._packs.cells
-        # Of no source yet: rows would have one number for several keys, which are needed here.
-        plan = Plan(contrasts.Told({}, self._keys, self._query.schema), self._keys, self._query.readings)
-        plan.value(metric)
-        asked = {Kind.of(each, self._keys): each for each in plan.asked}
-        tables = [self._table(source, each, as_rows=as_rows) for each in asked.values()]
-        counts, clusters = self._counts(source), self._clusters(source, column_names("cluster", cluster))
-        found = pl.collect_all([*tables, counts, *clusters])
-        groups = numbered(found[len(tables)], self._by)
-        coded = [self._coded(table, groups) for table in found]
-        told = {kind: told_of(kind, each, table) for (kind, each), table in zip(asked.items(), coded, strict=False)}
-        said = "rows as they are" if as_rows else "rows folded by all features at once"
-        if self._passes:
-            said += ", in passes"
-        of_clusters = coded[-1] if clusters else None
-        return Coded(groups, self._features, told, coded[len(tables)], of_clusters, plan, metric, said)
-
-    def _n_rows(self) -> int:
-        return int(self._query.frame.select(pl.len()).collect().item())
-
-    def _table(self, source: Rows, asked: Partial, *, as_rows: bool) -> pl.LazyFrame:
-        """What the rows tell of a partial."""
-        statistics = list(asked.fold.statistics.values())
-        is_plain = asked.grain != "sample" and not (asked.rankings or asked.looks_back or asked.windows)
-        are_sums = all(each.monoid == "sum" and each.moment is None for each in statistics)
-        if as_rows and is_plain and are_sums and not isinstance(source, RowsInPasses):
-            rows = asked.fold.with_features(source.rows)
-            return rows.select(*asked.fold.keys, *(each.row.alias(each.name) for each in statistics))
-        by = [key for key in asked.by if key not in self._keys]
-        # A group stays a group, whatever stands for its keys.
-        at = asked.at([*self._keys, *by])
-        [(table, _)] = source.partials([at], [*self._keys, *by])
-        return table
-
-    def _counts(self, source: Rows) -> pl.LazyFrame:
-        """How many rows and samples have the same codes."""
-        sample = list(self._query.roles.sample)
-        is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in sample)
-        if self._are_rows(source.rows, sample):
-            one = pl.lit(1, dtype=pl.Int64)
-            return source.rows.select(*self._keys, one.alias(N_ROWS), is_known.cast(pl.Int64).alias(N_SAMPLES))
-        code = pl.when(is_known).then(code_of([*self._by, *sample])).alias(SAMPLE)
-
-        def by_sample(rows: pl.LazyFrame) -> pl.LazyFrame:
-            n_rows = pl.len().cast(pl.Int64).alias(N_ROWS)
-            return fold(rows.select(*self._keys, code), [*self._keys, SAMPLE], [n_rows])
-
-        def by_codes(rows: pl.LazyFrame) -> pl.LazyFrame:
-            varies = pl.col(SAMPLE).is_not_null() & pl.col(SAMPLE).is_duplicated()
-            counts = [
-                pl.col(N_ROWS).sum(),
-                pl.col(SAMPLE).count().cast(pl.Int64).alias(N_SAMPLES),
-                pl.col(VARIES).any(),
-            ]
-            return fold(by_sample(rows).with_columns(varies.alias(VARIES)), self._keys, counts)
-
-        [counts] = source.gathered(BYTES, lambda rows: [by_codes(rows)])
-        counted = counts.collect()
-        if not counted[VARIES].any():
-            return counted.lazy().drop(VARIES)
-        [counts] = source.gathered(BYTES, lambda rows: [by_sample(rows)])
-        counted = counts.collect()
-        self._check_whole(counted)
-        return counted.lazy()
-
-    def _are_rows(self, rows: pl.LazyFrame, sample: list[str]) -> bool:
-        """Whether each row is a sample."""
-        if len(sample) > 1 or self._passes or self._by:
-            return False
-        column = pl.col(sample[0])
-        return bool(rows.select((column.n_unique() == pl.len()) & (column.null_count() == 0)).collect().item())
-
-    def _check_whole(self, by_sample: pl.DataFrame) -> None:
-        """Refuse features that part a sample, where the metric looks at whole samples."""
-        looking = [measure for measure in self._query.measures if measure.probe.looks_at_samples]
-        if not looking:
-            return
-        known = by_sample.filter(pl.col(SAMPLE).is_not_null()).with_columns(self._packs.codes())
-        names = {code_column(place): each.name for place, each in enumerate(self._features)}
-        table = known.group_by(SAMPLE).agg((pl.col(code).n_unique() > 1) for code in names)
-        parted = [name for code, name in names.items() if table[code].any()]
-        if parted:
-            raise ColumnError(
-                f"feature {parted[0]!r} has several values in one sample, and {looking[0].output_name} looks at whole "
-                f"samples: see log.group_by({list(looking[0].table.sample)}).agg(pl.col({parted[0]!r}).n_unique())."
+    def chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        """The rows, chunk by chunk."""
+        n_rows = 0
+        for chunk in self._read(wanted):
+            n_rows += int(chunk.counts[N_ROWS].sum())
+            yield chunk._replace(tables={kind: self._with_units(kind, table) for kind, table in chunk.tables.items()})
+        rows = self.totals.rows if wanted.buckets is None else self.totals.rows[:, list(wanted.buckets)]
+        if wanted.where is None and n_rows != rows.sum():
+            raise ParameterError(
+                f"the log had {rows.sum():,} rows when it was read first, and then {n_rows:,}: find_slices reads it "
+                "several times. Collect it first, or run it again when its files no longer change."
             )
 
-    def _clusters(self, source: Rows, cluster: Sequence[str]) -> list[pl.LazyFrame]:
-        """The clusters with each code; none where samples are the clusters."""
-        if not cluster or list(cluster) == list(self._query.roles.sample):
-            return []
-        code = code_of(cluster).alias(CLUSTER)
-        return source.gathered(BYTES, lambda rows: [rows.select(*self._keys, code).unique()])
-
-    def _coded(self, table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-        """A table with the numbers of its groups, and its codes."""
-        return in_groups(table.with_columns(self._packs.codes()).drop(self._packs.keys), groups, self._by)
+    def _with_units(self, kind: Kind, table: pl.DataFrame) -> pl.DataFrame:
+        if not kind.units:
+            return table
+        units = self.layouts[kind].units
+        return table.join(units, on=list(kind.units), how="left", nulls_equal=True).drop(kind.units)
 
 
 def numbered(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -247,25 +224,25 @@ def numbered(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
 
 
-def in_groups(table: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """A table with the numbers of its groups, without their keys."""
+def in_groups(rows: pl.LazyFrame, groups: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Rows with the numbers of their groups."""
     if not by:
-        return table.with_columns(pl.lit(0, dtype=pl.Int32).alias(GROUP))
-    return table.join(groups, on=by, how="left", nulls_equal=True, maintain_order="left").drop(by)
+        return rows.with_columns(pl.lit(0, dtype=pl.Int32).alias(GROUP))
+    return rows.join(groups.lazy(), on=by, how="left", nulls_equal=True, maintain_order="left")
 
 
-def told_of(kind: Kind, asked: Partial, table: pl.DataFrame) -> Told:
-    """A coded table of a partial, its units as numbers."""
-    keys = [name for name in table.columns if name in (GROUP, WITHOUT) or name.startswith(f"{INTERNAL}code_")]
-    told = table.drop(keys, *kind.units) if kind.units else table.drop(keys)
-    if asked.grain == "sample":
-        statistics = [Statistic(name, pl.col(name), "sum") for name in told.columns]
-    else:
-        statistics = list(asked.fold.statistics.values())
-    names = [each.name for each in statistics]
-    table = table.with_columns(pl.col(each.name).fill_null(0) for each in statistics if each.monoid == "sum")
-    if not kind.units:
-        return Told(table.select(*keys, *names), pl.DataFrame(), statistics)
-    units = table.select(kind.units).unique().sort(kind.units).with_row_index(UNIT)
-    found = table.join(units, on=list(kind.units), how="left", nulls_equal=True)
-    return Told(found.select(*keys, pl.col(UNIT).cast(pl.Int32), *names), units, statistics)
+def again(held: Sequence[Chunk]) -> Read:
+    """Rows that are held, read as others are."""
+    return lambda wanted: (chunk.filter(wanted.condition) for chunk in held)
+
+
+def statistics_of(asked: Partial) -> list[Statistic]:
+    """The statistics in the table of a partial: of samples, the sums of their values."""
+    if asked.grain != "sample":
+        return list(asked.fold.statistics.values())
+    return [Statistic(name, pl.col(name), "sum") for name in asked.values.held_sums().values()]
+
+
+def with_sums(table: pl.DataFrame, statistics: Sequence[Statistic]) -> pl.DataFrame:
+    """A table in which the sum of nothing is 0."""
+    return table.with_columns(pl.col(each.name).fill_null(0) for each in statistics if each.monoid == "sum")

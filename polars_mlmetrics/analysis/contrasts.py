@@ -65,6 +65,10 @@ class Grid:
     sums: list[dict[str, Numbers]]
     """One of each kind."""
 
+    def __add__(self, other: Grid) -> Grid:
+        pairs = zip(self.sums, other.sums, strict=True)
+        return Grid([{name: mine[name] + theirs[name] for name in mine} for mine, theirs in pairs])
+
     def __sub__(self, other: Grid) -> Grid:
         pairs = zip(self.sums, other.sums, strict=True)
         return Grid([{name: mine[name] - theirs[name] for name in mine} for mine, theirs in pairs])

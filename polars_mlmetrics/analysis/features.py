@@ -198,6 +198,9 @@ class Feature(NamedTuple):
 
     def _looked_up(self, each: Mapping[str, int], other: pl.Expr, value: pl.Expr) -> pl.Expr:
         """The place of a value, or else another."""
+        if self.conditions[0].type == "text":
+            # The first conditions are those of values, so that a value's number is its place.
+            return value.cast(pl.Enum([*each]), strict=False).to_physical().cast(pl.Int64).fill_null(other)
         of_type = next(condition for condition in self.conditions if condition.kind == "is")
         values = pl.select(pl.concat_list(of_type.literal(text) for text in each).explode()).to_series()
         return value.replace_strict(values, [*each.values()], default=other, return_dtype=pl.Int64)

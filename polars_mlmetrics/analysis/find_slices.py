@@ -28,7 +28,7 @@ from polars_mlmetrics.analysis.marked import SHARE
 from polars_mlmetrics.analysis.merged import Merged, t_of
 from polars_mlmetrics.analysis.parts import core_of, range_of
 from polars_mlmetrics.analysis.question import check_no_roles, of_state
-from polars_mlmetrics.analysis.searched import groups_of, read_log, read_state, without_small
+from polars_mlmetrics.analysis.searched import least_of, read_log, read_state, without_small
 from polars_mlmetrics.data.frames import Frame, Names, check_frame
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError, at_callers_line
@@ -206,21 +206,21 @@ def find_slices(
             raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")
         check_query(query)
         check_names([*(key.name for key in query.by), *COLUMNS])
-        coded = read_state(query, source, names, top, bins)
+        coded, how = read_state(query, source, names, top, bins, confidence.buckets)
     else:
         query, confidence = query_of(frame, metric, by, alpha, cluster, given, reads_now=not passes)
         check_features(query, names)
         check_names([*(key.name for key in query.by), *COLUMNS])
-        coded = read_log(query, names, top, bins, cluster, confidence.buckets, (passes, memory, progress))
+        coded, how = read_log(query, names, top, bins, cluster, confidence.buckets, (passes, memory, progress))
     _check_values(coded, sign)
-    sizes, least = groups_of(coded, min_samples)
-    places = without_small(coded, 0.0 if not sizes.len() else float(least.min()))  # type: ignore[arg-type]
+    least = least_of(coded, min_samples)
+    places = without_small(coded, float(least.min()) if least.size else 0.0)
     if not places:
         return _no_slices(query)
     core, _ = core_of(coded.metric)
     end = range_of(core)[1 if sign > 0 else 0]
-    found = Candidates(coded, places, depth, sign, end, least, confidence.buckets, searched_by, confirm)
-    return Table(query, coded, found, confidence, sign, sizes).of(k)
+    found = Candidates(coded, places, depth, sign, end, least, searched_by, confirm)
+    return Table(query, coded, found, confidence, sign, how).of(k)
 
 
 def _check_values(coded: Coded, sign: int) -> None:
@@ -244,7 +244,7 @@ class Table:
     """The slices that were found, as a table."""
 
     def __init__(
-        self, query: Query, coded: Coded, found: Candidates, confidence: Confidence, sign: int, sizes: pl.Series
+        self, query: Query, coded: Coded, found: Candidates, confidence: Confidence, sign: int, how: str
     ) -> None:
         self._query = query
         self._coded = coded
@@ -252,7 +252,7 @@ class Table:
         self._confidence = confidence
         self._low, self._high = range_of(core_of(coded.metric)[0])
         self._best, self._worst = (self._high, self._low) if sign > 0 else (self._low, self._high)
-        self._sizes = sizes
+        self._said = f"{how}; {found.said}"
 
     def of(self, k: int) -> pl.DataFrame:
         """The table, of k shown slices a group."""
@@ -260,8 +260,8 @@ class Table:
         keys = [pl.col(key.column).alias(key.name) for key in self._query.by]
         if not candidates.height:
             return _no_slices(self._query)
-        sizes = pl.DataFrame({WHOLE: self._sizes}).with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
-        table = self._with_tests(candidates.join(sizes, on=GROUP).with_columns(self._harm()))
+        samples = pl.lit(pl.Series(self._coded.totals.samples)).gather(pl.col(GROUP))
+        table = self._with_tests(candidates.with_columns(samples.alias(WHOLE)).with_columns(self._harm()))
         table = self._with_names(self._found.shown(table, k))
         table = table.join(self._coded.groups, on=GROUP).sort(GROUP, TURN)
         table = table.with_columns(
@@ -270,7 +270,7 @@ class Table:
             pl.col("t_of_search").alias("t_search"),
             pl.col(N_ROWS).alias("n_rows"),
             pl.col(N_TESTED).alias("n_tested"),
-            pl.lit(self._found.said).alias("plan"),
+            pl.lit(self._said).alias("plan"),
         )
         return table.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
 

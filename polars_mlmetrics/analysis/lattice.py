@@ -1,16 +1,16 @@
-"""The lattice of slices: every combination of features, folded from the rows once, and how each slice does."""
+"""The lattice of slices: every combination of features, and what rows add up to in the cells of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import GROUP, Coded, code_column
-from polars_mlmetrics.analysis.contrasts import UNIT
+from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.errors import INTERNAL
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ PLACE, BUCKET = f"{INTERNAL}place", f"{INTERNAL}of_bucket"
 """The number of a slice among all cells of all combinations, with its group; and of a bucket of the half."""
 
 DENSE = 2_000_000
-"""Up to so many cells, buckets and units are counted into an array."""
+"""Up to so many cells and parts of cells are counted into an array."""
 
 
 class Combination(NamedTuple):
@@ -32,21 +32,22 @@ class Combination(NamedTuple):
 
     def cell(self, n_groups: int) -> pl.Expr:
         """The number of a row's cell."""
-        columns = {code_column(feature): pl.col(code_column(feature)).cast(pl.Int64) for feature in self.features}
-        number: pl.Expr = self.number(columns, pl.col(GROUP).cast(pl.Int64), n_groups)
-        return number
-
-    def number(self, codes: Mapping[str, Any], group: Any, n_groups: int) -> Any:
-        """The same from the codes of rows, expressions or arrays."""
-        number, step = group + self.start, n_groups
+        number, step = pl.col(GROUP).cast(pl.Int64) + self.start, n_groups
         for feature, size in zip(self.features, self.sizes, strict=True):
-            number = number + codes[code_column(feature)] * step
+            number = number + pl.col(code_column(feature)).cast(pl.Int64) * step
             step *= size
         return number
 
     def height(self, n_groups: int) -> int:
         """How many cells it has."""
         return prod(self.sizes) * n_groups
+
+
+class Cells(NamedTuple):
+    """What rows add up to in some cells of a combination: an array of cells x parts for each sum."""
+
+    places: Numbers
+    sums: dict[str, Numbers]
 
 
 class Lattice:
@@ -57,11 +58,16 @@ class Lattice:
         self.buckets = buckets
         self.n_groups = coded.groups.height
         self.combinations: list[Combination] = []
+        self._sizes = [each.size for each in coded.features]
         start = 0
         for features in _combinations(coded, places, depth):
-            sizes = tuple(coded.features[place].size for place in features)
+            sizes = tuple(self._sizes[place] for place in features)
             self.combinations.append(Combination(features, sizes, start))
             start += self.combinations[-1].height(self.n_groups)
+        names = {code_column(place): size for place, size in enumerate(self._sizes)}
+        self._covers = Covers([], [[*map(code_column, each.features)] for each in self.combinations], names)
+        self._features_of = {name: place for place, name in enumerate(names)}
+        self._blocks_of: dict[int, dict[tuple[int, ...], list[Combination]]] = {}
 
     def codes_of(self, place: int) -> tuple[int, dict[int, int]]:
         """The group of a slice, and the place of the condition that it asks of each of its features."""
@@ -85,64 +91,159 @@ class Lattice:
         """The combination that has a slice."""
         return next(each for each in reversed(self.combinations) if each.start <= place)
 
-    def folded(self, rows: pl.DataFrame, sums: Sequence[str], units: int = 1) -> tuple[Numbers, dict[str, Numbers]]:
-        """The sums of some rows in each cell, bucket and unit that has any: their numbers, and an array of each sum."""
+    def cells(
+        self, rows: pl.DataFrame, values: Sequence[str], part: Numbers | None, parts: int, asked: Numbers | None = None
+    ) -> Iterator[Cells]:
+        """What values add up to in the cells of each combination, told by the part of each row (of so many).
+
+        `asked` are the places that are needed, in order; None stands for all.
+        """
+        table = Columns(rows, values, part, parts, self.n_groups)
+        for features, inside in self._blocks(parts).items():
+            sizes = [self._sizes[feature] for feature in features]
+            if prod(sizes) * self.n_groups * parts <= DENSE:
+                block = table.block(features, sizes)
+                for each in inside:
+                    yield self._of_block(each, features, sizes, block, asked)
+            else:
+                for each in inside:
+                    yield table.sparse(each, self._asked_of(each, asked))
+
+    def _blocks(self, parts: int) -> dict[tuple[int, ...], list[Combination]]:
+        """Sets of features that are counted together, and the combinations that are told by each.
+
+        One look at the rows is then enough for many combinations.
+        """
+        if parts not in self._blocks_of:
+            blocks: dict[tuple[int, ...], list[Combination]] = {}
+            for each in self.combinations:
+                cover = self._covers.of([*map(code_column, each.features)], parts * self.n_groups)
+                blocks.setdefault(tuple(sorted(self._features_of[name] for name in cover)), []).append(each)
+            self._blocks_of[parts] = blocks
+        return self._blocks_of[parts]
+
+    def _asked_of(self, combination: Combination, asked: Numbers | None) -> Numbers | None:
         import numpy as np
 
-        used = sorted({code_column(feature) for each in self.combinations for feature in each.features})
-        codes = {name: rows[name].to_numpy() for name in used}
-        small = rows[BUCKET].to_numpy().astype(np.int64)
-        small = small * units + rows[UNIT].to_numpy() if units > 1 else small
-        group, values = rows[GROUP].to_numpy().astype(np.int64), {name: rows[name].to_numpy() for name in sums}
-        found = [self._of_one(each, codes, group, small, values, units) for each in self.combinations]
-        numbers = np.concatenate([number for number, _ in found])
-        return numbers, {name: np.concatenate([each[name] for _, each in found]) for name in sums}
-
-    def _of_one(
-        self, combination: Combination, codes: dict[str, Numbers], group: Numbers, small: Numbers,
-        values: dict[str, Numbers], units: int,
-    ) -> tuple[Numbers, dict[str, Numbers]]:  # fmt: skip
-        """The sums in the cells of one combination."""
-        import numpy as np
-
-        step = self.buckets * units
-        start, height = combination.start * step, combination.height(self.n_groups) * step
-        number = combination.number(codes, group, self.n_groups) * step + small
-        if height <= DENSE:
-            # To count into an array is several times as fast as to group.
-            number = number - start
-            at = np.flatnonzero(np.bincount(number, minlength=height))
-            summed = {name: counted(number, value, height)[at] for name, value in values.items()}
-            at = at + start
-        else:
-            table = pl.DataFrame({PLACE: number, **values}).group_by(PLACE).agg(pl.col(list(values)).sum())
-            at, summed = table[PLACE].to_numpy(), {name: table[name].to_numpy() for name in values}
-        is_real = self._is_real(at, combination, step)
-        return (
-            (at, summed) if is_real is None else (at[is_real], {name: each[is_real] for name, each in summed.items()})
-        )
-
-    def _is_real(self, numbers: Numbers, combination: Combination, step: int) -> Numbers | None:
-        """Where each feature has a condition; None where it always has."""
-        import numpy as np
-
-        partial = [self.coded.features[feature].is_partial for feature in combination.features]
-        if not any(partial):
+        if asked is None:
             return None
-        cell, _ = np.divmod(numbers - combination.start * step, self.n_groups * step)
-        is_real = np.ones(len(numbers), dtype=bool)
-        for size, may_lack in zip(combination.sizes, partial, strict=True):
-            cell, code = np.divmod(cell, size)
-            is_real &= (code < size - 1) | (not may_lack)
-        return is_real
+        end = combination.start + combination.height(self.n_groups)
+        found: Numbers = asked[slice(*np.searchsorted(asked, [combination.start, end]))]
+        return found
+
+    def _of_block(
+        self,
+        combination: Combination,
+        features: Sequence[int],
+        sizes: Sequence[int],
+        block: Mapping[str, Numbers],
+        asked: Numbers | None,
+    ) -> Cells:
+        """The cells of a combination, from those of more features: added up over the others."""
+        import numpy as np
+
+        height = combination.height(self.n_groups)
+        places = self._asked_of(combination, asked)
+        if places is None:
+            places = np.arange(combination.start, combination.start + height)
+        # The last feature comes first in an array, and the features of a combination are in order.
+        shape = (*reversed(sizes), self.n_groups, -1)
+        others = tuple(i for i, feature in enumerate(reversed(features)) if feature not in combination.features)
+        at = places - combination.start
+        sums = {}
+        for name, array in block.items():
+            sums[name] = array.reshape(shape).sum(axis=others).reshape(height, -1)[at]
+        return Cells(places, sums)
+
+    def is_real(self, places: Numbers) -> Numbers:
+        """Where each feature has a condition: a list may lack the value of a feature."""
+        import numpy as np
+
+        found = np.ones(len(places), dtype=bool)
+        for each in self.combinations:
+            if any(self.coded.features[feature].is_partial for feature in each.features):
+                start, end = np.searchsorted(places, [each.start, each.start + each.height(self.n_groups)])
+                cell, _ = np.divmod(places[start:end] - each.start, self.n_groups)
+                for feature, size in zip(each.features, each.sizes, strict=True):
+                    cell, code = np.divmod(cell, size)
+                    if self.coded.features[feature].is_partial:
+                        found[start:end] &= code < size - 1
+        return found
 
 
-def counted(number: Numbers, value: Numbers, height: int) -> Numbers:
-    """The sum of the values of rows with each number from 0 on. Those of whole numbers are whole below 2^53."""
-    import numpy as np
+class Columns:
+    """The columns of some rows, as they are added up."""
 
-    sums: Numbers = np.bincount(number, weights=value, minlength=height)
-    return sums if value.dtype.kind == "f" else sums.astype(np.int64)
+    def __init__(
+        self, rows: pl.DataFrame, values: Sequence[str], part: Numbers | None, parts: int, n_groups: int
+    ) -> None:
+        import numpy as np
+
+        self._rows = rows
+        self._part = part
+        self._parts = parts
+        self._n_groups = n_groups
+        self._codes: dict[int, Numbers] = {}
+        self._values = {name: rows[name].to_numpy() for name in values}
+        # Many statistics are 1 in every row, or 0: such as how many rows there are, and how many are broken.
+        self._ones = {name for name, value in self._values.items() if value.dtype.kind != "f" and (value == 1).all()}
+        zeros = {name for name, value in self._values.items() if not value.any()}
+        weighted = self._values.keys() - self._ones - zeros
+        self._weights = {name: self._values[name].astype(np.float64) for name in weighted}
+
+    def block(self, features: Sequence[int], sizes: Sequence[int]) -> dict[str, Numbers]:
+        """The sums in all cells of some features, and in the parts of each."""
+        number = self._code(features[-1]).copy()
+        for feature, size in reversed([*zip(features[:-1], sizes[:-1], strict=True)]):
+            number *= size
+            number += self._code(feature)
+        if self._n_groups > 1:
+            number *= self._n_groups
+            number += self._rows[GROUP].to_numpy()
+        if self._part is not None:
+            number *= self._parts
+            number += self._part
+        return self._summed(number, prod(sizes) * self._n_groups * self._parts)
+
+    def sparse(self, combination: Combination, asked: Numbers | None) -> Cells:
+        """The sums in those cells of a combination that have rows (or are asked for), of very many cells."""
+        import numpy as np
+
+        place = self._rows.select(combination.cell(self._n_groups)).to_series().to_numpy()
+        if asked is None:
+            places, number = np.unique(place, return_inverse=True)
+            is_asked: Numbers | slice = slice(None)
+        else:
+            places, is_asked = asked, np.isin(place, asked)
+            number = np.searchsorted(asked, place[is_asked])
+        if self._part is not None:
+            number = number * self._parts + self._part[is_asked]
+        sums = self._summed(number, len(places) * self._parts, is_asked)
+        return Cells(places, {name: array.reshape(len(places), -1) for name, array in sums.items()})
+
+    def _code(self, feature: int) -> Numbers:
+        import numpy as np
+
+        if feature not in self._codes:
+            # A number of a cell of a block is below DENSE.
+            self._codes[feature] = self._rows[code_column(feature)].to_numpy().astype(np.int32)
+        return self._codes[feature]
+
+    def _summed(self, number: Numbers, height: int, some: Numbers | slice = slice(None)) -> dict[str, Numbers]:
+        """The sums of some rows, by number. Those of whole numbers are whole below 2^53."""
+        import numpy as np
+
+        counts = np.bincount(number, minlength=height) if self._ones else np.zeros(0)
+        found: dict[str, Numbers] = {}
+        for name, value in self._values.items():
+            dtype = np.float64 if value.dtype.kind == "f" else np.int64
+            if name in self._ones:
+                found[name] = counts
+            elif name in self._weights:
+                found[name] = np.bincount(number, weights=self._weights[name][some], minlength=height).astype(dtype)
+            else:
+                found[name] = np.zeros(height, dtype=dtype)
+        return found
 
 
 def _combinations(coded: Coded, places: Sequence[int], depth: int) -> Iterator[tuple[int, ...]]:

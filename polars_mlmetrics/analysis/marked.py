@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from polars_mlmetrics.analysis.coded import CLUSTER, GROUP, N_ROWS, N_SAMPLES, SAMPLE, code_column
-from polars_mlmetrics.analysis.contrasts import CELL, UNIT, Contrasts, Grid, Kind
+from polars_mlmetrics.analysis.coded import CLUSTER, GROUP, N_ROWS, N_SAMPLES, Chunk, code_column
+from polars_mlmetrics.analysis.contrasts import CELL, Contrasts
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.search import Part, whole_of
+from polars_mlmetrics.analysis.summed import Part, rows_by_bucket, whole_of, zeros
+from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -44,6 +45,14 @@ def is_in(lattice: Lattice, slices: pl.DataFrame) -> pl.Expr:
     return pl.all_horizontal(conditions)
 
 
+def hint_of(lattice: Lattice, slices: pl.DataFrame) -> pl.Expr | None:
+    """What holds of the columns of a log where a row is in the slice of its group; None where that is much to ask."""
+    if lattice.n_groups > 1 or not slices.height:
+        return None
+    _, codes = lattice.codes_of(slices[PLACE][0])
+    return all_of([lattice.coded.features[place].conditions[code].holds() for place, code in codes.items()])
+
+
 def marks_of(lattice: Lattice, slices: pl.DataFrame) -> pl.Expr:
     """The bits of the slices that a row is in. Each slice has a BIT, and is the only one of its group that has it."""
     by_bit = slices.partition_by(BIT, as_dict=True)
@@ -59,25 +68,40 @@ def has(bit: int) -> pl.Expr:
 class Marked:
     """The rows of a part, folded by the slices that they are in."""
 
-    def __init__(self, lattice: Lattice, part: Part, marks: pl.Expr) -> None:
+    def __init__(self, lattice: Lattice, part: Part, marks: pl.Expr, bits: Sequence[int]) -> None:
         self._lattice = lattice
-        counts = part.counts.with_columns(marks)
-        more = [SAMPLE] if SAMPLE in counts.columns else []
-        sums = [pl.col(N_ROWS).sum(), *([] if more else [pl.col(N_SAMPLES).sum()])]
-        self.counts = counts.group_by(GROUP, BUCKET, MARKS, *more).agg(sums)
-        self.told = {kind: self._folded(kind, frame.with_columns(marks)) for kind, frame in part.told.items()}
+        self._part = part
+        self._marks = marks
+        self._bits = bits
+        self._sizes: list[pl.DataFrame] = []
+        self._clusters: list[pl.DataFrame] = []
+        self._folded: Chunk | None = None
 
-    def _folded(self, kind: Kind, frame: pl.DataFrame) -> pl.DataFrame:
-        told = self._lattice.coded.told[kind]
-        if not told.is_of_sums:
-            return frame
-        keys = [GROUP, BUCKET, MARKS, *([UNIT] if kind.units else [])]
-        return frame.group_by(keys).agg(pl.col(each.name).sum() for each in told.statistics)
+    def add(self, chunk: Chunk) -> None:
+        """Take in those of some rows that are of the part."""
+        chunk = self._part.of(chunk).each(lambda frame: frame.with_columns(self._marks))
+        self._sizes += [self._sizes_in(chunk, bit) for bit in self._bits]
+        if chunk.clusters is not None:
+            clusters = [chunk.clusters.filter(has(bit)).select(GROUP, _number(bit), CLUSTER) for bit in self._bits]
+            self._clusters = [pl.concat([*self._clusters, *clusters]).unique()]
+        of_counts = chunk.counts.group_by(GROUP, BUCKET, MARKS).agg(pl.col(N_ROWS).sum())
+        layouts, keys = self._lattice.coded.layouts, [GROUP, BUCKET, MARKS]
+        tables = {kind: layouts[kind].folded([table], keys) for kind, table in chunk.tables.items()}
+        if self._folded is not None:
+            of_counts = pl.concat([self._folded.counts, of_counts]).group_by(GROUP, BUCKET, MARKS).sum()
+            known = self._folded.tables
+            tables = {kind: layouts[kind].folded([known[kind], table], keys) for kind, table in tables.items()}
+        self._folded = Chunk(of_counts, tables)
 
     @property
-    def part(self) -> Part:
-        """As rows."""
-        return Part(self.counts, self.told)
+    def counts(self) -> pl.DataFrame:
+        """How many rows there are in the same slices."""
+        return self._whole.counts
+
+    @property
+    def _whole(self) -> Chunk:
+        assert self._folded is not None
+        return self._folded
 
     def contrasts(
         self, contrasts: Contrasts, merged: Merged, slices: pl.DataFrame, aside: pl.Expr | None = None
@@ -85,71 +109,58 @@ class Marked:
         """What slices, by GROUP and BIT, are without the rows set aside; and how far each bucket moves their gaps."""
         import numpy as np
 
-        part = self.part if aside is None else self.part.filter(~aside)
-        if not all(told.is_of_sums for told in self._lattice.coded.told.values()):
-            return self._merged(merged, part, slices), None
-        whole, buckets = whole_of(part, self._lattice)
+        rows = self._whole if aside is None else self._whole.filter(~aside)
+        if not self._lattice.coded.is_of_sums:
+            return self._merged(merged, rows, slices), None
         groups, bits = slices[GROUP].to_numpy(), slices[BIT].to_numpy()
-        own = [
-            whole_of(part.filter(has(int(bit))), self._lattice)[0].of(groups[bits == bit]) for bit in np.unique(bits)
-        ]
-        order = np.argsort(np.argsort(bits, kind="stable"), kind="stable")
-        grid = Grid([
-            {name: np.concatenate([each.sums[i][name] for each in own])[order] for name in sums}
-            for i, sums in enumerate(own[0].sums)
-        ])  # fmt: skip
-        found = contrasts.of(grid, whole, groups, buckets)
+        grid = zeros(self._lattice, slices.height)
+        for bit in np.unique(bits):
+            own = whole_of(self._lattice, rows.filter(has(int(bit)))).of(groups[bits == bit])
+            for sums, more in zip(grid.sums, own.sums, strict=True):
+                for name, array in more.items():
+                    sums[name][bits == bit] = array
+        buckets = (rows_by_bucket(self._lattice, rows) > 0).sum(axis=1)
+        found = contrasts.of(grid, whole_of(self._lattice, rows), groups, buckets)
         table = slices.hstack(found.table)
         if not found.is_right.all():
             lost = pl.Series(~found.is_right)
-            again = self._merged(merged, part, slices.filter(lost)).select(table.columns)
-            table = pl.concat([table.filter(~lost), again])
-            table = slices.select(GROUP, BIT).join(table, on=[GROUP, BIT], how="left", maintain_order="left")
+            again = self._merged(merged, rows, slices.filter(lost)).select(table.columns)
+            table = in_order_of(slices, pl.concat([table.filter(~lost), again]))
         return table.select(*slices.columns, "value", "rest", "gap", "se"), found.moved
 
-    def _merged(self, merged: Merged, part: Part, slices: pl.DataFrame) -> pl.DataFrame:
+    def _merged(self, merged: Merged, rows: Chunk, slices: pl.DataFrame) -> pl.DataFrame:
+        """The same, put together from the other parts."""
         found = []
         for bit in slices[BIT].unique():
-            frames = {
-                kind: frame.with_columns(has(bit).cast(pl.Int64).alias(CELL)) for kind, frame in part.told.items()
-            }
-            frames = {kind: self._with_bucket(frame) for kind, frame in frames.items()}
+            columns = [has(bit).cast(pl.Int64).alias(CELL), pl.col(BUCKET).alias(WITHOUT)]
+            tables = {kind: table.with_columns(columns) for kind, table in rows.tables.items()}
             some = slices.filter(pl.col(BIT) == bit)
-            said = merged.of(frames, some.select(GROUP, pl.lit(1, dtype=pl.Int64).alias(CELL))).drop(CELL)
+            kept = some.select(GROUP, pl.lit(1, dtype=pl.Int64).alias(CELL))
+            said = merged.of(merged.added({}, tables, kept), kept).drop(CELL)
             found.append(some.join(said, on=GROUP))
-        table = pl.concat(found)
-        return slices.select(GROUP, BIT).join(table, on=[GROUP, BIT], how="left", maintain_order="left").select(
-            *slices.columns, "value", "rest", "gap", "se"
-        )  # fmt: skip
+        return in_order_of(slices, pl.concat(found)).select(*slices.columns, "value", "rest", "gap", "se")
 
-    def _with_bucket(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(pl.col(BUCKET).alias(WITHOUT))
+    def sizes(self) -> pl.DataFrame:
+        """How many buckets, samples, rows and clusters a slice has, and the largest share of its rows in one bucket."""
+        by_bucket = pl.concat(self._sizes).group_by(GROUP, BIT, BUCKET).agg(pl.col(N_SAMPLES, N_ROWS).sum())
+        share = ratio(pl.col(N_ROWS).max(), pl.col(N_ROWS).sum()).alias(SHARE)
+        n_buckets = pl.len().cast(pl.Int64).alias("n_buckets")
+        sizes = by_bucket.group_by(GROUP, BIT).agg(n_buckets, pl.col(N_SAMPLES, N_ROWS).sum(), share)
+        if not self._clusters:
+            return sizes.with_columns(pl.col(N_SAMPLES).alias("n_clusters"))
+        clusters = self._clusters[0].group_by(GROUP, BIT).agg(pl.len().cast(pl.Int64).alias("n_clusters"))
+        return sizes.join(clusters, on=[GROUP, BIT], how="left")
 
-    def sizes(self, bits: Sequence[int]) -> pl.DataFrame:
-        """How many buckets, samples and rows each slice has, and the largest share of them in one bucket."""
-        found = []
-        for bit in bits:
-            rows = self.counts.filter(has(bit))
-            samples = pl.col(SAMPLE).drop_nulls().n_unique() if SAMPLE in rows.columns else pl.col(N_SAMPLES).sum()
-            by_bucket = rows.group_by(GROUP, BUCKET).agg(pl.col(N_ROWS).sum(), samples.cast(pl.Int64).alias(N_SAMPLES))
-            share = ratio(pl.col(N_ROWS).max(), pl.col(N_ROWS).sum()).alias(SHARE)
-            n_buckets = pl.len().cast(pl.Int64).alias("n_buckets")
-            counted = by_bucket.group_by(GROUP).agg(n_buckets, pl.col(N_SAMPLES, N_ROWS).sum(), share)
-            found.append(counted.with_columns(pl.lit(bit, dtype=pl.Int64).alias(BIT)))
-        return pl.concat(found)
-
-    def rows_in(self, bit: int, aside: pl.Expr | None = None) -> dict[int, int]:
-        """How many rows of a slice there are in each group, of those set aside."""
-        rows = self.counts.filter(has(bit)) if aside is None else self.counts.filter(has(bit), aside)
-        return dict(rows.group_by(GROUP).agg(pl.col(N_ROWS).sum()).iter_rows())
+    def _sizes_in(self, chunk: Chunk, bit: int) -> pl.DataFrame:
+        """How many rows and samples of a slice each bucket has."""
+        rows = chunk.counts.filter(has(bit)).group_by(GROUP, BUCKET).agg(pl.col(N_ROWS).sum(), chunk.samples())
+        return rows.with_columns(_number(bit))
 
 
-def clusters_in(clusters: pl.DataFrame, marks: pl.Expr, bits: Sequence[int]) -> pl.DataFrame:
-    """How many clusters each slice has."""
-    marked = clusters.with_columns(marks)
-    counts = [
-        marked.filter(has(bit)).group_by(GROUP).agg(pl.col(CLUSTER).n_unique().cast(pl.Int64).alias("n_clusters"))
-        .with_columns(pl.lit(bit, dtype=pl.Int64).alias(BIT))
-        for bit in bits
-    ]  # fmt: skip
-    return pl.concat(counts)
+def _number(bit: int) -> pl.Expr:
+    return pl.lit(bit, dtype=pl.Int64).alias(BIT)
+
+
+def in_order_of(slices: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """What is known of slices, in their order."""
+    return slices.select(GROUP, BIT).join(table, on=[GROUP, BIT], how="left", maintain_order="left")

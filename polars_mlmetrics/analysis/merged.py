@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
 
 import polars as pl
@@ -11,12 +11,14 @@ from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.coded import GROUP, Coded
 from polars_mlmetrics.analysis.contrasts import CELL, UNIT, Kind, Told
 from polars_mlmetrics.analysis.interval import unless_noise
-from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 
 VALUE, REST, OF_ALL, SIZE, NAMED = (f"{INTERNAL}{name}" for name in ("value", "rest", "of_all", "size", "named"))
+
+Tables = Mapping[Kind, pl.DataFrame]
+"""What is known of the units of slices, for each partial of the plan."""
 
 OTHERS = -1
 """The cell of the rows that are in no slice that is looked at."""
@@ -29,9 +31,23 @@ class Merged:
         self._coded = coded
         self._sign = sign
 
-    def of(self, frames: Mapping[Kind, pl.DataFrame], kept: pl.DataFrame) -> pl.DataFrame:
-        """`value`, `rest`, `gap` and `se` of the kept cells of rows that have a GROUP, a CELL and a WITHOUT."""
-        values = self._values(frames, kept).filter(pl.col(CELL) != OTHERS)
+    def added(self, tables: Tables, more: Tables, kept: pl.DataFrame) -> Tables:
+        """Tables with more rows, which have a GROUP, a CELL and a WITHOUT; all cells but the kept ones are one."""
+        named = kept.select(GROUP, CELL, pl.col(CELL).alias(NAMED))
+        found = {}
+        for kind, table in more.items():
+            rows = table.join(named, on=[GROUP, CELL], how="left")
+            rows = rows.with_columns(pl.col(NAMED).fill_null(OTHERS).alias(CELL), pl.col(WITHOUT).cast(pl.Int64))
+            known = [tables[kind]] if kind in tables else []
+            keys = [GROUP, CELL, WITHOUT]
+            layout = self._coded.layouts[kind]
+            # Once of the rows by themselves: what is known already would be looked at again.
+            found[kind] = layout.folded([*known, layout.folded([rows], keys)], keys)
+        return found
+
+    def of(self, tables: Tables, kept: pl.DataFrame) -> pl.DataFrame:
+        """`value`, `rest`, `gap` and `se` of the kept cells."""
+        values = self._values(tables).filter(pl.col(CELL) != OTHERS)
         gap, size = self._sign * (pl.col(REST) - pl.col(VALUE)), pl.col(VALUE).abs() + pl.col(REST).abs()
         values = values.with_columns(gap.alias("gap"), size.alias(SIZE))
         is_whole = pl.col(WITHOUT).is_null()
@@ -44,23 +60,14 @@ class Merged:
 
     def of_groups(self) -> pl.Series:
         """The values of whole groups, in no order."""
-        by = [GROUP, CELL, WITHOUT]
-        tables = {
-            kind: self._folded(kind, told.frame.with_columns(pl.lit(None, dtype=pl.Int64).alias(NAMED)))
-            for kind, told in self._coded.told.items()
-        }
-        plan = self._coded.plan.again(Whole(tables, by, self._coded.plan.schema), [GROUP])
+        tables = {kind: table.lazy() for kind, table in self._coded.totals.tables.items()}
+        plan = self._coded.plan.again(Told(tables, [GROUP], self._coded.plan.schema), [GROUP])
         return plan.groups().select(plan.value(self._coded.metric).cast(pl.Float64)).collect().to_series()
 
-    def _values(self, frames: Mapping[Kind, pl.DataFrame], kept: pl.DataFrame) -> pl.DataFrame:
+    def _values(self, tables: Tables) -> pl.DataFrame:
         """The values of each cell and of the rest of its group: of all buckets, and without each."""
-        named = kept.select(GROUP, CELL, pl.col(CELL).alias(NAMED))
-        tables = {
-            kind: self._folded(kind, frame.join(named, on=[GROUP, CELL], how="left"))
-            for kind, frame in frames.items()
-        }  # fmt: skip
         by, schema = [GROUP, CELL, WITHOUT], self._coded.plan.schema
-        source = Told(tables, by, schema)
+        source = Told({kind: self._with_keys(kind, table) for kind, table in tables.items()}, by, schema)
         plan, metric = self._coded.plan.again(source, [GROUP, CELL]), self._coded.metric
         value = plan.value(metric).cast(pl.Float64)
         without = Replicates(source, [GROUP])
@@ -70,25 +77,10 @@ class Merged:
         values, rests = pl.collect_all([own, rest])
         return values.join(rests, on=by, nulls_equal=True)
 
-    def _folded(self, kind: Kind, frame: pl.DataFrame) -> pl.LazyFrame:
-        """A table at its cells, those that are not named as one."""
-        told = self._coded.told[kind]
-        rows = frame.with_columns(pl.col(NAMED).fill_null(OTHERS).alias(CELL), pl.col(WITHOUT).cast(pl.Int64))
-        if kind.units:
-            rows = rows.join(told.units.with_columns(pl.col(UNIT).cast(pl.Int32)), on=UNIT, how="left")
-        by = [GROUP, CELL, WITHOUT, *kind.units]
-        rows = rows.select(*by, *(each.name for each in told.statistics))
-        if told.is_of_sums:
-            return rows.lazy().group_by(by).agg(pl.col(each.name).sum() for each in told.statistics)
-        [partial] = [each for each in self._coded.plan.asked if Kind.of(each, self._coded.plan.by) == kind]
-        return partial.at(by[:3]).merged(rows.lazy())
-
-
-class Whole(Told):
-    """The same of whole groups."""
-
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        return [(each.merged(self.tables[Kind.of(each, self.by)]), by) for each in asked]
+    def _with_keys(self, kind: Kind, table: pl.DataFrame) -> pl.LazyFrame:
+        """A table with the keys of its units."""
+        units = self._coded.layouts[kind].units
+        return table.lazy() if not kind.units else table.lazy().join(units.lazy(), on=UNIT, how="left").drop(UNIT)
 
 
 def _error() -> pl.Expr:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import (
-    GROUP,
     N_ROWS,
     N_SAMPLES,
-    SAMPLE,
-    Asked,
+    Chunk,
     Coded,
-    Reader,
+    again,
     code_column,
     in_groups,
     numbered,
-    told_of,
+    statistics_of,
+    with_sums,
 )
+from polars_mlmetrics.analysis.coded_rows import Asked, CodedRows
 from polars_mlmetrics.analysis.contrasts import Kind
 from polars_mlmetrics.analysis.features import COUNT, VALUE, Feature, counts_of, type_of
 from polars_mlmetrics.data.frames import Names
@@ -31,6 +31,9 @@ from polars_mlmetrics.formula.arithmetic import whole_times
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.query import Query
 
+if TYPE_CHECKING:
+    from polars_mlmetrics.analysis.contrasts import Numbers
+
 FEWEST, THOUSANDTH = 60, 0.001
 """How many samples a slice has at least, where nothing is asked for: so many, or this share of its group."""
 
@@ -39,17 +42,19 @@ MANY, LOOKED = 100_000, 2_000_000
 
 
 def read_log(
-    query: Query, names: Sequence[str], top: int, bins: int, cluster: Names, buckets: int,
-    passes: Asked,
-) -> Coded:  # fmt: skip
-    """A log, read into codes."""
-    counts = pl.collect_all([_counts(query, name) for name in names])
+    query: Query, names: Sequence[str], top: int, bins: int, cluster: Names, buckets: int, passes: Asked
+) -> tuple[Coded, str]:
+    """A log, read into codes, and how it is read."""
+    # One by one: together they would hold all these columns.
+    counts = [_counts(query, name).collect(engine="streaming") for name in names]
     features = _features(query.schema, dict(zip(names, counts, strict=True)), top, bins)
-    return Reader(query, features, passes, buckets).read(cluster)
+    return CodedRows(query, features, passes, buckets, cluster).read()
 
 
-def read_state(query: Query, source: StateRows, names: Sequence[str], top: int, bins: int) -> Coded:
-    """A state, read into codes."""
+def read_state(
+    query: Query, source: StateRows, names: Sequence[str], top: int, bins: int, buckets: int
+) -> tuple[Coded, str]:
+    """A state, read into codes, and how it is read."""
     by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
     keys = [*by, *columns, WITHOUT]
     (metric,) = query.metrics
@@ -61,10 +66,14 @@ def read_state(query: Query, source: StateRows, names: Sequence[str], top: int, 
     counted = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
     features, groups = _features(counts.schema, counted, top, bins), numbered(counts, by)
     codes = [each.code().cast(pl.Int32).alias(code_column(place)) for place, each in enumerate(features)]
-    named = [*(table.rename(columns) for table in tables), counts]
-    coded = [in_groups(table.with_columns(codes).drop(names), groups, by) for table in named]
-    told = {kind: told_of(kind, each, table) for (kind, each), table in zip(asked.items(), coded, strict=False)}
-    return Coded(groups, features, told, coded[-1], None, plan, metric, "a state")
+
+    def coded(table: pl.DataFrame) -> pl.DataFrame:
+        return in_groups(table.lazy(), groups, by).with_columns(codes).drop(*names, *by).collect()
+
+    told = {kind: coded(table.rename(columns)) for kind, table in zip(asked, tables, strict=True)}
+    statistics = {kind: statistics_of(each) for kind, each in asked.items()}
+    chunk = Chunk(coded(counts), {kind: with_sums(table, statistics[kind]) for kind, table in told.items()})
+    return Coded(again([chunk]), groups, features, statistics, plan, metric, buckets), "a state"
 
 
 def _counts_of_state(query: Query, source: StateRows, by: list[str], keys: list[str]) -> pl.DataFrame:
@@ -83,25 +92,24 @@ def _counts_of_state(query: Query, source: StateRows, by: list[str], keys: list[
     return plan.groups().select(*keys, *sizes).collect()
 
 
-def groups_of(coded: Coded, least: int | None) -> tuple[pl.Series, pl.Series]:
-    """How many samples each group has, and how many a slice of it must have."""
-    counts = coded.counts
-    samples = pl.col(SAMPLE).drop_nulls().n_unique() if SAMPLE in counts.columns else pl.col(N_SAMPLES).sum()
-    sizes = coded.groups.select(GROUP).join(counts.group_by(GROUP).agg(samples.alias("n")), on=GROUP, how="left")
-    n = pl.col("n").cast(pl.Float64)
-    wanted = pl.max_horizontal(n * 0 + FEWEST, n * THOUSANDTH) if least is None else n * 0 + least
-    sizes = sizes.sort(GROUP).select(n, wanted.alias("least"))
-    return sizes["n"], sizes["least"]
+def least_of(coded: Coded, least: int | None) -> Numbers:
+    """How many samples a slice of each group must have."""
+    import numpy as np
+
+    samples = coded.totals.samples
+    if least is None:
+        wanted: Numbers = np.maximum(float(FEWEST), samples * THOUSANDTH)
+        return wanted
+    return np.full(len(samples), float(least))
 
 
 def without_small(coded: Coded, least: float) -> list[int]:
     """The places of the features with a value that is in enough rows and not in all; a warning names the others."""
-    total = coded.counts[N_ROWS].sum()
+    total = coded.totals.rows.sum()
     places, large = [], set()
     for place, feature in enumerate(coded.features):
-        counts = coded.counts.group_by(code_column(place)).agg(pl.col(N_ROWS).sum())
-        counts = counts.filter(pl.col(code_column(place)) < len(feature.conditions))
-        if counts.select(((pl.col(N_ROWS) >= least) & (total - pl.col(N_ROWS) > 0)).any()).item():
+        counts = coded.totals.by_code[place][: len(feature.conditions)]
+        if ((counts >= least) & (counts < total)).any():
             places.append(place)
             large.add(feature.name)
     small = [feature.name for feature in coded.features if feature.name not in large]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -41,16 +41,16 @@ class Passes:
     """What gives the parts, where they are files."""
     memory: int
     progress: bool
+    _known: dict[int, list[pl.Expr]] = field(default_factory=dict)
 
     def parts(self, bytes_a_row: int, n_rows: int | None = None) -> Generator[pl.LazyFrame]:
         """The rows, part by part. `bytes_a_row` is what a row takes while its part is worked on.
 
         How many rows there are is counted where it is not known.
         """
-        if n_rows is not None:
-            self._n_rows = n_rows
+        n_parts = self.how_many(bytes_a_row, n_rows)
         if self.files is None:
-            parts = [self.rows.filter(of_part) for of_part in self._conditions(self._how_many(bytes_a_row))]
+            parts = [self.rows.filter(of_part) for of_part in self._conditions(n_parts)]
         else:
             self.files.check_unchanged()
             parts = self.files.parts()
@@ -58,7 +58,12 @@ class Passes:
         if self.files is not None:
             self.files.check_unchanged()
 
-    def _how_many(self, bytes_a_row: int) -> int:
+    def how_many(self, bytes_a_row: int, n_rows: int | None = None) -> int:
+        """How many parts there are: of rows with one id fewer come."""
+        if n_rows is not None:
+            self._n_rows = n_rows
+        if self.files is not None:
+            return len(self.files.parts())
         if isinstance(self.count, int):
             return self.count
         room = max(self.memory - HELD, LEAST_ROOM)
@@ -70,6 +75,12 @@ class Passes:
         return n_rows
 
     def _conditions(self, passes: int) -> list[pl.Expr]:
+        # The same where the rows are read again.
+        if passes not in self._known:
+            self._known[passes] = self._new_conditions(passes)
+        return self._known[passes]
+
+    def _new_conditions(self, passes: int) -> list[pl.Expr]:
         if passes == 1:
             return [pl.lit(True)]
         dtype = self.rows.collect_schema()[self.sample[0]]

@@ -212,24 +212,6 @@ def test_where_a_new_model_is_worse_than_an_old_one() -> None:
     assert (first["slice"], first["n_samples"], first["n_rows"]) == ("country=DE, device=phone", 247, 494)
 
 
-DEAR = pytest.param(mlm.pearson(), marks=pytest.mark.proof)
-
-
-@pytest.mark.parametrize("metric", [mlm.f1(), mlm.label_ranking_average_precision(), DEAR], ids=str)
-def test_passes_change_nothing(metric: mlm.Metric, tmp_path: Path) -> None:
-    rows = log(2, 1500).join(pl.DataFrame({"label": ["a", "b"]}), how="cross")
-    is_b = pl.col("label") == "b"
-    turned = (pl.when(is_b).then(1 - pl.col(name)).otherwise(name).alias(name) for name in ("score", "truth"))
-    rows = rows.with_columns(turned)
-    rows.write_parquet(tmp_path / "log.parquet")
-    at_once = mlm.find_slices(rows, metric, FEATURES).drop("plan")
-    scan = pl.scan_parquet(tmp_path / "log.parquet")
-    in_parts = mlm.find_slices(scan, metric, FEATURES, passes=3, progress=False)
-    assert in_parts["plan"].str.contains("read in 3 passes").all()
-    assert at_once.height
-    assert_frame_equal(in_parts.drop("plan"), at_once, rel_tol=1e-9)
-
-
 def test_a_feature_without_large_values_is_left_out() -> None:
     rows = log().with_columns(pl.col("sample").cast(pl.String).alias("id"))
     with pytest.warns(UserWarning, match="have no value with enough samples, and are left out: id"):

@@ -107,37 +107,3 @@ def test_support_and_divergence_are_those_of_the_definition(seed: int) -> None:
                 divergence = correct[is_in].mean() - correct.mean()
                 assert row["value"] - correct.mean() == pytest.approx(divergence, abs=1e-9)
     assert seen == len(found)
-
-
-def log(seed: int, n: int) -> pl.DataFrame:
-    draw = np.random.default_rng(seed)
-    columns = {"a": draw.choice([*"xyz"], n), "b": draw.choice([*"pqrs"], n), "c": draw.normal(size=n)}
-    rows = pl.DataFrame({"sample": range(n), **columns, "truth": draw.integers(0, 2, n), "noise": draw.random(n)})
-    return rows.with_columns(score=pl.col("truth") * 0.4 + pl.col("noise") * 0.6)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("metric", [mlm.log_loss(), mlm.f1()], ids=str)
-def test_where_nothing_is_bad_few_runs_report_any(metric: mlm.Metric) -> None:
-    found = [mlm.find_slices(log(seed, 1500), metric, ["a", "b", "c"]) for seed in range(300)]
-    assert sum((table["p_adjusted"] <= 0.05).any() for table in found) <= 15
-
-
-@pytest.mark.proof
-def test_planted_slices_stand_first() -> None:
-    """Three of them, of 3,000 samples."""
-    planted = [{"a": "x", "b": "p"}, {"a": "y", "b": "q"}, {"a": "z", "b": "r"}]
-    runs = []
-    for seed in range(40):
-        rows = log(seed, 3000)
-        is_bad = pl.any_horizontal((pl.col("a") == each["a"]) & (pl.col("b") == each["b"]) for each in planted)
-        rows = rows.with_columns(score=pl.when(is_bad).then("noise").otherwise("score"))
-        found = mlm.find_slices(rows, mlm.f1(), ["a", "b", "c"]).filter(pl.col("hidden_by").is_null())
-        first = {
-            tuple(sorted(row))
-            for row in (
-                [(c["feature"], c["values"][0]) for c in cs if c["values"]] for cs in found["conditions"].head(3)
-            )
-        }
-        runs.append(first == {tuple(sorted(each.items())) for each in planted})
-    assert sum(runs) >= 0.85 * len(runs)

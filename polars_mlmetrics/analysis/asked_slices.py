@@ -49,9 +49,15 @@ def check_choices(alpha: Any, confirm: Any, worse: Any) -> None:
 
 
 def query_of(
-    frame: Frame, metric: Metric, by: Keys | None, alpha: float, cluster: Names, roles: dict[str, Any], *,
+    frame: Frame,
+    metric: Metric,
+    by: Keys | None,
+    alpha: float,
+    cluster: Names,
+    roles: dict[str, Any],
+    *,
     reads_now: bool,
-) -> tuple[Query, Confidence]:  # fmt: skip
+) -> tuple[Query, Confidence]:
     """The query of a log, and the intervals that are wanted; what cannot be searched is refused."""
     schema = frame.lazy().collect_schema()
     lacking = [column for column in checked_roles(roles).table.sample if column not in schema]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES, Coded, Wanted
+from polars_mlmetrics.analysis.contrasts import Numbers
 from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, MANY_BUCKETS
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
 from polars_mlmetrics.analysis.marked import BIT, MARKS, SHARE, Marked, has, hint_of, is_in, marks_of
@@ -17,9 +19,6 @@ from polars_mlmetrics.analysis.sign_flips import sign_flips, sureness
 from polars_mlmetrics.analysis.summed import Part
 from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.arithmetic import ratio
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.analysis.contrasts import Numbers
 
 Confirm = Literal["half", "all"]
 
@@ -85,8 +84,6 @@ class Candidates:
 
     def _check_flips(self) -> None:
         """Refuse sign flips of what they are wrong of, or cannot be had of."""
-        import numpy as np
-
         name = self._coded.metric.output_name
         if not self._coded.is_of_sums:
             raise MetricError(
@@ -199,13 +196,13 @@ class Candidates:
             chosen = self._with_gap(asked, aside)
             overlaps = self._overlaps(asked, aside)
             for group, place, bit, t in asked.select(GROUP, PLACE, BIT, "t_of_search").iter_rows():
-                told = {GROUP: group, PLACE: place, "hidden_by": None, "overlap": overlaps.get(group, 0.0)}
+                row = {GROUP: group, PLACE: place, "hidden_by": None, "overlap": overlaps.get(group, 0.0)}
                 if group in chosen:
-                    kept.append(told)
+                    kept.append(row)
                     masks[group] |= 2**bit
                     places[group][bit] = place
                 elif (t or 0) > ENOUGH and (hidden_by := self._most_of(group, bit, places[group])) is not None:
-                    kept.append({**told, "hidden_by": hidden_by})
+                    kept.append({**row, "hidden_by": hidden_by})
         schema = {GROUP: pl.Int32, PLACE: pl.Int64, "hidden_by": pl.Int64, "overlap": pl.Float64}
         return table.join(pl.DataFrame(kept, schema=schema), on=[GROUP, PLACE]).sort(GROUP, TURN)
 

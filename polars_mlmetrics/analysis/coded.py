@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.contrasts import UNIT, Contrasts, Kind
@@ -16,9 +17,6 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.statistic import Statistic
-
-if TYPE_CHECKING:
-    pass
 
 GROUP, SAMPLE, CLUSTER, N_ROWS, N_SAMPLES = (
     f"{INTERNAL}{name}" for name in ("group", "sample", "cluster", "n_rows", "n_samples")
@@ -119,8 +117,6 @@ class Totals:
     def __init__(
         self, groups: int, buckets: int, sizes: Sequence[int], statistics: Mapping[Kind, list[Statistic]]
     ) -> None:
-        import numpy as np
-
         self.rows = np.zeros((groups, buckets), dtype=np.int64)
         """The rows of each group and bucket."""
         self.samples = np.zeros(groups, dtype=np.int64)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Literal
 
 import polars as pl
 
-from polars_mlmetrics.analysis import contrasts
 from polars_mlmetrics.analysis.coded import (
     CLUSTER,
     GROUP,
@@ -25,7 +24,7 @@ from polars_mlmetrics.analysis.coded import (
     statistics_of,
     with_sums,
 )
-from polars_mlmetrics.analysis.contrasts import Kind
+from polars_mlmetrics.analysis.contrasts import FoldedTables, Kind
 from polars_mlmetrics.analysis.features import Feature
 from polars_mlmetrics.data.frames import Names, column_names
 from polars_mlmetrics.engine.packing import place_in
@@ -51,6 +50,9 @@ SHRINKS = 10
 
 ROOM = 2**62
 """What a packed number of codes stays below."""
+
+ONE = pl.lit(1, dtype=pl.Int8).alias(N_ROWS)
+"""How many rows a row is."""
 
 Asked = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
 """The passes that are asked for, the memory that they aim at, and whether they say how far they are."""
@@ -111,7 +113,7 @@ class CodedRows:
         self._passes = self._passes_of(*passes)
         schema = pl.Schema({**query.schema, GROUP: pl.Int32(), **dict.fromkeys(self._packs.keys, pl.Int64())})
         # Of no source yet: what it is answered from comes later, chunk by chunk.
-        self._plan = Plan(contrasts.Told({}, self._keys, schema), self._keys, query.readings)
+        self._plan = Plan(FoldedTables({}, self._keys, schema), self._keys, query.readings)
         self._plan.value(query.metrics[0])
         self._asked = {Kind.of(each, self._keys): each for each in self._plan.asked}
         self._statistics = {kind: statistics_of(each) for kind, each in self._asked.items()}
@@ -163,30 +165,24 @@ class CodedRows:
         rows = self._coded(rows, wanted)
         asked = self._asked if wanted.tables else {}
         plain = {kind: each for kind, each in asked.items() if not self._are_folded and _is_plain(each)}
-        for each in plain.values():
-            rows = each.fold.with_features(rows)
-        added = {s.name: s.row.alias(s.name) for each in plain.values() for s in each.fold.statistics.values()}
-        units = dict.fromkeys(unit for kind in plain for unit in kind.units)
-        sample = [self._sample_code()] if wanted.samples and not self._are_samples else []
         others = {kind: self._folded(rows, each) for kind, each in asked.items() if kind not in plain}
-        found, *more = pl.collect_all(
-            [
-                rows.select(*self._cells, *units, *sample, *added.values()),
-                *others.values(),
-                *self._clusters(rows, wanted),
-            ]
-        )
-        tables = {
-            kind: self._filled(kind, found).with_columns(pl.lit(1, dtype=pl.Int8).alias(N_ROWS))
-            if not kind.units
-            else self._filled(kind, found)
-            for kind in plain
-        }
-        tables |= {kind: self._filled(kind, self._unpacked(table)) for kind, table in zip(others, more, strict=False)}
+        sample = [self._sample_code()] if wanted.samples and not self._are_samples else []
+        columns = self._columns(rows, plain, sample)
+        found, *more = pl.collect_all([columns, *others.values(), *self._clusters(rows, wanted)])
+        tables = {kind: self._filled(kind, self._unpacked(table)) for kind, table in zip(others, more, strict=False)}
+        tables |= {kind: self._of_rows(kind, found) for kind in plain}
         counts = self._counted(found.select(*self._cells, *(SAMPLE for _ in sample)))
         if wanted.samples and self._are_samples:
             counts = counts.with_columns(pl.col(N_ROWS).alias(N_SAMPLES))
         return Chunk(counts, tables, more[-1] if len(more) > len(others) else None)
+
+    def _columns(self, rows: pl.LazyFrame, asked: Mapping[Kind, Partial], more: Sequence[pl.Expr]) -> pl.LazyFrame:
+        """Rows with what each of them adds to partials."""
+        for each in asked.values():
+            rows = each.fold.with_features(rows)
+        added = {s.name: s.row.alias(s.name) for each in asked.values() for s in each.fold.statistics.values()}
+        units = dict.fromkeys(unit for kind in asked for unit in kind.units)
+        return rows.select(*self._cells, *units, *more, *added.values())
 
     def _coded(self, rows: pl.LazyFrame, wanted: Wanted) -> pl.LazyFrame:
         """The rows that are wanted, with their groups and codes."""
@@ -218,13 +214,18 @@ class CodedRows:
         statistics = self._statistics[kind]
         return with_sums(table.select(*self._cells, *kind.units, *(each.name for each in statistics)), statistics)
 
+    def _of_rows(self, kind: Kind, rows: pl.DataFrame) -> pl.DataFrame:
+        """The same of rows as they are. Where the group is the unit, they are counted with what they add."""
+        table = self._filled(kind, rows)
+        return table if kind.units else table.with_columns(ONE)
+
     def _sample_code(self) -> pl.Expr:
         is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self._sample)
         return pl.when(is_known).then(code_of([*self._by, *self._sample])).alias(SAMPLE)
 
     def _counted(self, rows: pl.DataFrame) -> pl.DataFrame:
         """How many rows, and samples where rows have them, have the same codes."""
-        counts = rows.with_columns(pl.lit(1, dtype=pl.Int8).alias(N_ROWS))
+        counts = rows.with_columns(ONE)
         if SAMPLE in rows.columns:
             if rows[SAMPLE].null_count() or rows[SAMPLE].n_unique() < rows.height:
                 self._has_several = True

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.interval import NOISE
@@ -19,10 +21,7 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
 from polars_mlmetrics.formula.measure import Node
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers: TypeAlias = NDArray[Any]
+Numbers: TypeAlias = NDArray[Any]
 
 CELL, UNIT = f"{INTERNAL}cell", f"{INTERNAL}unit"
 
@@ -46,7 +45,7 @@ class Kind(NamedTuple):
         return cls(partial.grain, partial.values.run, partial.whole_samples, units)
 
 
-class Told(Source):
+class FoldedTables(Source):
     """A source of tables that are folded already."""
 
     def __init__(self, tables: Mapping[Kind, pl.LazyFrame], by: Sequence[str], schema: pl.Schema) -> None:
@@ -83,8 +82,6 @@ class Grid:
 
 
 def _without(array: Numbers) -> Numbers:
-    import numpy as np
-
     whole = array.sum(axis=1, keepdims=True)
     return np.concatenate([whole - array, whole], axis=1)
 
@@ -111,8 +108,6 @@ class Contrasts:
 
     def of(self, own: Grid, whole: Grid, groups: Numbers, buckets: Numbers) -> Contrast:
         """The contrasts of cells, each with its group. `buckets` says how many of each group have rows."""
-        import numpy as np
-
         height, size = len(groups), self._rows_a_cell(own)
         starts = [0, *cuts(height, whole_times(MOST, height * size)), height]
         parts = [self._of_some(own.of(slice(*ends)), whole, groups[slice(*ends)]) for ends in pairwise(starts)]
@@ -134,8 +129,6 @@ class Contrasts:
 
     def _of_some(self, own: Grid, whole: Grid, groups: Numbers) -> tuple[Numbers, ...]:
         """The gaps without each bucket and of all, the values, the rests, and where they are right."""
-        import numpy as np
-
         inside, all_of = own.without(), whole.without()
         rest = all_of.of(groups) - inside
         is_right = ~(_has_lost(own, inside) | _has_lost_all(rest, all_of.of(groups)))
@@ -151,8 +144,6 @@ class Contrasts:
 
     def _values(self, grid: Grid, times: int) -> Numbers:
         """The metric of sums: cells x times."""
-        import numpy as np
-
         tables = {}
         for (kind, units), sums in zip(self._units.items(), grid.sums, strict=True):
             n, _, n_units = next(iter(sums.values())).shape
@@ -166,7 +157,7 @@ class Contrasts:
                 frame = frame.hstack([units[name].gather(at) for name in kind.units])
             tables[kind] = frame.lazy()
         by = [CELL, WITHOUT]
-        plan = self._plan.again(Told(tables, by, self._plan.schema), by)
+        plan = self._plan.again(FoldedTables(tables, by, self._plan.schema), by)
         found = plan.groups().select(*by, plan.value(self._metric).cast(pl.Float64).alias("value")).collect()
         if len(tables) > 1 or any(kind.units or kind.grain == "sample" for kind in tables):
             found = found.sort(by)
@@ -176,8 +167,6 @@ class Contrasts:
 
 def _has_lost(own: Grid, inside: Grid) -> Numbers:
     """Where what is left of a cell without a bucket is a difference of rounding."""
-    import numpy as np
-
     lost = [np.zeros(len(next(iter(own.sums[0].values()))), dtype=bool)]
     for mine, left in zip(own.sums, inside.sums, strict=True):
         for name in _floats(mine):
@@ -190,8 +179,6 @@ def _has_lost(own: Grid, inside: Grid) -> Numbers:
 
 def _has_lost_all(rest: Grid, whole: Grid) -> Numbers:
     """Where what is left of a group without a cell is one."""
-    import numpy as np
-
     lost = [np.zeros(len(next(iter(rest.sums[0].values()))), dtype=bool)]
     for left, every in zip(rest.sums, whole.sums, strict=True):
         for name in _floats(left):

@@ -215,9 +215,9 @@ def counts_of(rows: pl.LazyFrame, name: str, weight: pl.Expr | None = None) -> p
     kind = pl.when(column.is_null()).then(pl.lit("null")).when(column.list.len() == 0).then(pl.lit("empty"))
     values = column.list.eval(reading_of(pl.element(), type_of(name, dtype))).list.unique().alias(VALUE)
     more = [] if weight is None else [weight]
-    told = rows.select(values, kind.alias(KIND), *more).explode(VALUE, empty_as_null=True, keep_nulls=True)
-    told = told.filter(pl.col(VALUE).is_not_null() | pl.col(KIND).is_not_null())
-    return told.group_by(VALUE, KIND).agg(count.alias(COUNT))
+    found = rows.select(values, kind.alias(KIND), *more).explode(VALUE, empty_as_null=True, keep_nulls=True)
+    found = found.filter(pl.col(VALUE).is_not_null() | pl.col(KIND).is_not_null())
+    return found.group_by(VALUE, KIND).agg(count.alias(COUNT))
 
 
 class Values(NamedTuple):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import GROUP, Coded, code_column
+from polars_mlmetrics.analysis.contrasts import Numbers
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.errors import INTERNAL
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.analysis.contrasts import Numbers
 
 PLACE, BUCKET = f"{INTERNAL}place", f"{INTERNAL}of_bucket"
 """The number of a slice among all cells of all combinations, with its group; and of a bucket of the half."""
@@ -94,7 +93,7 @@ class Lattice:
     def cells(
         self, rows: pl.DataFrame, values: Sequence[str], part: Numbers | None, parts: int, asked: Numbers | None = None
     ) -> Iterator[Cells]:
-        """What values add up to in the cells of each combination, told by the part of each row (of so many).
+        """What values add up to in the cells of each combination, and in the parts (so many) of each cell.
 
         `asked` are the places that are needed, in order; None stands for all.
         """
@@ -110,7 +109,7 @@ class Lattice:
                     yield table.sparse(each, self._asked_of(each, asked))
 
     def _blocks(self, parts: int) -> dict[tuple[int, ...], list[Combination]]:
-        """Sets of features that are counted together, and the combinations that are told by each.
+        """Sets of features that are counted together, and the combinations that come from each.
 
         One look at the rows is then enough for many combinations.
         """
@@ -123,8 +122,6 @@ class Lattice:
         return self._blocks_of[parts]
 
     def _asked_of(self, combination: Combination, asked: Numbers | None) -> Numbers | None:
-        import numpy as np
-
         if asked is None:
             return None
         end = combination.start + combination.height(self.n_groups)
@@ -140,8 +137,6 @@ class Lattice:
         asked: Numbers | None,
     ) -> Cells:
         """The cells of a combination, from those of more features: added up over the others."""
-        import numpy as np
-
         height = combination.height(self.n_groups)
         places = self._asked_of(combination, asked)
         if places is None:
@@ -157,8 +152,6 @@ class Lattice:
 
     def is_real(self, places: Numbers) -> Numbers:
         """Where each feature has a condition: a list may lack the value of a feature."""
-        import numpy as np
-
         found = np.ones(len(places), dtype=bool)
         for each in self.combinations:
             if any(self.coded.features[feature].is_partial for feature in each.features):
@@ -177,8 +170,6 @@ class Columns:
     def __init__(
         self, rows: pl.DataFrame, values: Sequence[str], part: Numbers | None, parts: int, n_groups: int
     ) -> None:
-        import numpy as np
-
         self._rows = rows
         self._part = part
         self._parts = parts
@@ -207,8 +198,6 @@ class Columns:
 
     def sparse(self, combination: Combination, asked: Numbers | None) -> Cells:
         """The sums in those cells of a combination that have rows (or are asked for), of very many cells."""
-        import numpy as np
-
         place = self._rows.select(combination.cell(self._n_groups)).to_series().to_numpy()
         if asked is None:
             places, number = np.unique(place, return_inverse=True)
@@ -222,8 +211,6 @@ class Columns:
         return Cells(places, {name: array.reshape(len(places), -1) for name, array in sums.items()})
 
     def _code(self, feature: int) -> Numbers:
-        import numpy as np
-
         if feature not in self._codes:
             # A number of a cell of a block is below DENSE.
             self._codes[feature] = self._rows[code_column(feature)].to_numpy().astype(np.int32)
@@ -231,8 +218,6 @@ class Columns:
 
     def _summed(self, number: Numbers, height: int, some: Numbers | slice = slice(None)) -> dict[str, Numbers]:
         """The sums of some rows, by number. Those of whole numbers are whole below 2^53."""
-        import numpy as np
-
         counts = np.bincount(number, minlength=height) if self._ones else np.zeros(0)
         found: dict[str, Numbers] = {}
         for name, value in self._values.items():

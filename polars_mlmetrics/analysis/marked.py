@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import CLUSTER, GROUP, N_ROWS, N_SAMPLES, Chunk, code_column
-from polars_mlmetrics.analysis.contrasts import CELL, Contrasts
+from polars_mlmetrics.analysis.contrasts import CELL, Contrasts, Numbers
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged
 from polars_mlmetrics.analysis.summed import Part, rows_by_bucket, whole_of, zeros
@@ -16,9 +16,6 @@ from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.analysis.contrasts import Numbers
 
 MARKS, BIT = f"{INTERNAL}marks", f"{INTERNAL}bit"
 """The slices that a row is in: a bit each, of the slices of its own group."""
@@ -107,8 +104,6 @@ class Marked:
         self, contrasts: Contrasts, merged: Merged, slices: pl.DataFrame, aside: pl.Expr | None = None
     ) -> tuple[pl.DataFrame, Numbers | None]:
         """What slices, by GROUP and BIT, are without the rows set aside; and how far each bucket moves their gaps."""
-        import numpy as np
-
         rows = self._whole if aside is None else self._whole.filter(~aside)
         if not self._lattice.coded.is_of_sums:
             return self._merged(merged, rows, slices), None

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.coded import GROUP, Coded
-from polars_mlmetrics.analysis.contrasts import CELL, UNIT, Kind, Told
+from polars_mlmetrics.analysis.contrasts import CELL, UNIT, FoldedTables, Kind
 from polars_mlmetrics.analysis.interval import unless_noise
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
@@ -61,13 +61,13 @@ class Merged:
     def of_groups(self) -> pl.Series:
         """The values of whole groups, in no order."""
         tables = {kind: table.lazy() for kind, table in self._coded.totals.tables.items()}
-        plan = self._coded.plan.again(Told(tables, [GROUP], self._coded.plan.schema), [GROUP])
+        plan = self._coded.plan.again(FoldedTables(tables, [GROUP], self._coded.plan.schema), [GROUP])
         return plan.groups().select(plan.value(self._coded.metric).cast(pl.Float64)).collect().to_series()
 
     def _values(self, tables: Tables) -> pl.DataFrame:
         """The values of each cell and of the rest of its group: of all buckets, and without each."""
         by, schema = [GROUP, CELL, WITHOUT], self._coded.plan.schema
-        source = Told({kind: self._with_keys(kind, table) for kind, table in tables.items()}, by, schema)
+        source = FoldedTables({kind: self._with_keys(kind, table) for kind, table in tables.items()}, by, schema)
         plan, metric = self._coded.plan.again(source, [GROUP, CELL]), self._coded.metric
         value = plan.value(metric).cast(pl.Float64)
         without = Replicates(source, [GROUP])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES
-from polars_mlmetrics.analysis.contrasts import CELL, Contrasts
+from polars_mlmetrics.analysis.contrasts import CELL, Contrasts, Numbers
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
 from polars_mlmetrics.analysis.lattice import PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged, Tables, t_of
@@ -15,9 +16,6 @@ from polars_mlmetrics.analysis.summed import Part, Sizes, Summed
 from polars_mlmetrics.engine.packing import place_in
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.arithmetic import ratio
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.analysis.contrasts import Numbers
 
 Score = Literal["gap", "sliceline"]
 
@@ -96,8 +94,6 @@ class Search:
 
     def _keep_sizes(self, slices: pl.DataFrame) -> Numbers:
         """Go on with some of the slices; which of them these are."""
-        import numpy as np
-
         is_kept: Numbers = np.isin(self._sizes.places, slices[PLACE].to_numpy())
         self._sizes = self._sizes.of(is_kept)
         return is_kept
@@ -128,15 +124,11 @@ class Search:
 
     def _in_buckets(self, slices: pl.DataFrame) -> pl.DataFrame:
         """Slices with the number of their buckets, which must not be few."""
-        import numpy as np
-
         n_buckets = (self._summed.rows > 0).sum(axis=1)[np.searchsorted(self._sizes.places, slices[PLACE].to_numpy())]
         slices = slices.with_columns(pl.Series("n_buckets", n_buckets))
         return slices if self._score == "sliceline" else slices.filter(pl.col("n_buckets") >= FEW_BUCKETS)
 
     def _scored(self, slices: pl.DataFrame) -> pl.DataFrame:
-        import numpy as np
-
         if not slices.height:
             return pl.DataFrame(schema=SCORES)
         if not self._is_of_sums:

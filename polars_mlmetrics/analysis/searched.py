@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import (
@@ -20,7 +21,7 @@ from polars_mlmetrics.analysis.coded import (
     with_sums,
 )
 from polars_mlmetrics.analysis.coded_rows import Asked, CodedRows
-from polars_mlmetrics.analysis.contrasts import Kind
+from polars_mlmetrics.analysis.contrasts import Kind, Numbers
 from polars_mlmetrics.analysis.features import COUNT, VALUE, Feature, counts_of, type_of
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.engine.plan import Plan
@@ -30,9 +31,6 @@ from polars_mlmetrics.errors import ParameterError, StateError, warn_at_callers_
 from polars_mlmetrics.formula.arithmetic import whole_times
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.query import Query
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.analysis.contrasts import Numbers
 
 FEWEST, THOUSANDTH = 60, 0.001
 """How many samples a slice has at least, where nothing is asked for: so many, or this share of its group."""
@@ -70,9 +68,9 @@ def read_state(
     def coded(table: pl.DataFrame) -> pl.DataFrame:
         return in_groups(table.lazy(), groups, by).with_columns(codes).drop(*names, *by).collect()
 
-    told = {kind: coded(table.rename(columns)) for kind, table in zip(asked, tables, strict=True)}
+    found = {kind: coded(table.rename(columns)) for kind, table in zip(asked, tables, strict=True)}
     statistics = {kind: statistics_of(each) for kind, each in asked.items()}
-    chunk = Chunk(coded(counts), {kind: with_sums(table, statistics[kind]) for kind, table in told.items()})
+    chunk = Chunk(coded(counts), {kind: with_sums(table, statistics[kind]) for kind, table in found.items()})
     return Coded(again([chunk]), groups, features, statistics, plan, metric, buckets), "a state"
 
 
@@ -94,8 +92,6 @@ def _counts_of_state(query: Query, source: StateRows, by: list[str], keys: list[
 
 def least_of(coded: Coded, least: int | None) -> Numbers:
     """How many samples a slice of each group must have."""
-    import numpy as np
-
     samples = coded.totals.samples
     if least is None:
         wanted: Numbers = np.maximum(float(FEWEST), samples * THOUSANDTH)
@@ -126,7 +122,7 @@ def _counts(query: Query, name: str) -> pl.LazyFrame:
     n_rows, n_values = rows.select(pl.len(), pl.col(name).approx_n_unique()).collect().row(0)
     if n_rows <= LOOKED or n_values <= MANY:
         return counts_of(rows, name)
-    # Some rows give the ranges, into which any other value falls. What lies in none is told by all.
+    # Some rows give the ranges, into which any other value falls. What lies in none is counted in all.
     some = counts_of(rows.gather_every(whole_times(LOOKED, n_rows)), name)
     is_number = (
         pl.col(name).is_not_null() if kind != "number" else pl.col(name).is_not_nan() & pl.col(name).is_not_null()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import numpy as np
 import polars as pl
 
+from polars_mlmetrics.analysis.contrasts import Numbers
 from polars_mlmetrics.analysis.interval import NOISE
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.analysis.contrasts import Numbers
-
 
 FLIPS, SEED = 999, 0
 """How often all signs are drawn anew, always the same ones."""
@@ -24,8 +20,6 @@ AT_ONCE = 4096
 
 def sureness(gap: Numbers, moved: Numbers, has_rows: Numbers) -> Numbers:
     """What each bucket adds to a gap, in parts of their common length: their sum is the surer, the larger it is."""
-    import numpy as np
-
     n_buckets = has_rows.sum(axis=1, keepdims=True)
     parts = np.where(has_rows, gap[:, None] - (n_buckets - 1) * moved, 0.0)
     length = np.sqrt((parts * parts).sum(axis=1, keepdims=True))
@@ -38,8 +32,6 @@ def sign_flips(parts: Numbers, groups: Numbers, asked: Numbers, asked_groups: Nu
 
     `parts` are those of every slice that was searched.
     """
-    import numpy as np
-
     signs = np.random.RandomState(SEED).choice([-1.0, 1.0], size=(parts.shape[1], FLIPS))
     found = np.full(len(asked), np.nan)
     for group in np.unique(asked_groups):

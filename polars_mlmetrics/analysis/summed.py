@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES, SAMPLE, Chunk, Coded, Wanted
-from polars_mlmetrics.analysis.contrasts import UNIT, Grid
+from polars_mlmetrics.analysis.contrasts import UNIT, Grid, Numbers
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Cells, Lattice
 from polars_mlmetrics.engine.packing import place_in
 from polars_mlmetrics.engine.replicates import WITHOUT
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.analysis.contrasts import Numbers
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,6 @@ class Sizes:
     """How many rows and samples slices have, and whole groups: of given slices, or of all that have rows."""
 
     def __init__(self, lattice: Lattice, places: Numbers | None = None) -> None:
-        import numpy as np
-
         self._lattice = lattice
         self._are_given = places is not None
         self.places: Numbers = np.zeros(0, dtype=np.int64) if places is None else places
@@ -61,8 +56,6 @@ class Sizes:
 
     def add(self, chunk: Chunk) -> None:
         """Take in more rows."""
-        import numpy as np
-
         counts = chunk.counts
         several = SAMPLE in counts.columns
         names = [N_ROWS] if several else [N_ROWS, N_SAMPLES]
@@ -101,8 +94,6 @@ class Sizes:
 
     def _take_places(self, places: Numbers) -> None:
         """Make room for more slices."""
-        import numpy as np
-
         every = np.union1d(self.places, places)
         every = every[self._lattice.is_real(every)]
         at = np.searchsorted(every, self.places)
@@ -122,8 +113,6 @@ class Summed:
     """What rows add up to by bucket, in the cells of given slices and in whole groups."""
 
     def __init__(self, lattice: Lattice, places: Numbers) -> None:
-        import numpy as np
-
         self._lattice = lattice
         self._places = places
         self.rows = np.zeros((len(places), lattice.buckets), dtype=np.int64)
@@ -135,13 +124,14 @@ class Summed:
     def add(self, chunk: Chunk) -> None:
         """Take in more rows."""
         self.rows_of_groups += rows_by_bucket(self._lattice, chunk)
-        if not any(N_ROWS in table.columns for table in chunk.tables.values()):
+        tables = chunk.tables if self._lattice.coded.is_of_sums else {}
+        if not any(N_ROWS in table.columns for table in tables.values()):
             self._add(chunk.counts, 1, {N_ROWS: self.rows[:, :, None]})
-        if not chunk.tables:
+        if not tables:
             return
         self.whole = self.whole + whole_of(self._lattice, chunk)
         for (kind, layout), sums in zip(self._lattice.coded.layouts.items(), self.own.sums, strict=True):
-            table = chunk.tables[kind]
+            table = tables[kind]
             # The rows are counted with what else is known of them, in one look.
             counted = {N_ROWS: self.rows[:, :, None]} if N_ROWS in table.columns else {}
             self._add(table, layout.n_units, {**sums, **counted})
@@ -154,8 +144,6 @@ class Summed:
                 sums[name][self._at(cells)] += array.reshape(-1, buckets, units)
 
     def _at(self, cells: Cells) -> slice:
-        import numpy as np
-
         start = int(np.searchsorted(self._places, cells.places[0])) if len(cells.places) else 0
         return slice(start, start + len(cells.places))
 
@@ -176,16 +164,12 @@ class Summed:
 
 def zeros(lattice: Lattice, height: int) -> Grid:
     """The sums of no rows."""
-    import numpy as np
-
     shapes = [(each, (height, lattice.buckets, each.n_units)) for each in lattice.coded.layouts.values()]
     return Grid([{name: np.zeros(shape, dtype) for name, dtype in each.types.items()} for each, shape in shapes])
 
 
 def rows_by_bucket(lattice: Lattice, chunk: Chunk) -> Numbers:
     """How many rows each group and bucket has."""
-    import numpy as np
-
     found = np.zeros((lattice.n_groups, lattice.buckets), dtype=np.int64)
     counts = chunk.counts.group_by(GROUP, BUCKET).agg(pl.col(N_ROWS).sum())
     found[counts[GROUP].to_numpy(), counts[BUCKET].to_numpy()] = counts[N_ROWS].to_numpy()
@@ -194,8 +178,6 @@ def rows_by_bucket(lattice: Lattice, chunk: Chunk) -> Numbers:
 
 def whole_of(lattice: Lattice, chunk: Chunk) -> Grid:
     """The sums of whole groups."""
-    import numpy as np
-
     found = zeros(lattice, lattice.n_groups)
     for (kind, layout), sums in zip(lattice.coded.layouts.items(), found.sums, strict=True):
         keys = [GROUP, BUCKET, *([UNIT] if kind.units else [])]
@@ -208,7 +190,5 @@ def whole_of(lattice: Lattice, chunk: Chunk) -> Grid:
 
 def _parts(table: pl.DataFrame, units: int) -> Numbers:
     """The bucket and the unit of each row, as one number."""
-    import numpy as np
-
     bucket = table[BUCKET].to_numpy().astype(np.intp)
     return bucket if units == 1 else bucket * units + table[UNIT].to_numpy()

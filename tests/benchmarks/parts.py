@@ -3,6 +3,7 @@
 from tests.benchmarks.command import LOG, PROCESSES, command
 from tests.benchmarks.comparison import FLOOR, HAND, OURS, Comparison, Part, Row, count
 from tests.benchmarks.data import Recipe
+from tests.benchmarks.finder import finder
 from tests.benchmarks.size import growth, memory, scale, shapes
 from tests.benchmarks.small import INLINE
 from tests.benchmarks.work import GROUPINGS, SUITES
@@ -149,6 +150,13 @@ PARTS = {
         "Eight columns of 3 to 50 values and four pairs of them as `slices=`, and the whole. DuckDB has them as "
         "`GROUPING SETS`.",
         slices,
+    ),
+    "finder": Part(
+        "Finding slices",
+        "`find_slices` in eight columns of 3 to 50 values, compared with a bare `group_by` for each of the 92 "
+        "combinations of up to three, over features that are one byte already. The search sees half of the samples, "
+        "by bucket, and measures what it finds on the others. SliceLine gets six of the columns.",
+        finder,
     ),
     "states": Part(
         "States",

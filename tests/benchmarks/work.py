@@ -48,6 +48,12 @@ class Suite:
     """Sets of these columns to group by, one after the other and the whole, instead of by all of them at once."""
 
 
+FEW_FEATURES = list(SLICES)[:6]
+"""Those that SliceLine is given: it takes long."""
+
+LEAST = 100
+"""How many samples a slice must have there."""
+
 PAIRS_OF_SLICES = tuple(zip(list(SLICES)[::2], list(SLICES)[1::2], strict=True))
 GROUPINGS = (*((name,) for name in SLICES), *PAIRS_OF_SLICES)
 
@@ -114,6 +120,17 @@ def without_copies(log: Log) -> pl.LazyFrame:
     return mlm.dedupe(log.scan(), keep="error", sample=[*BY, "sample"]).select(pl.len())
 
 
+def worst_slices(log: Log) -> pl.DataFrame:
+    """Where F1 is worse than elsewhere."""
+    return mlm.find_slices(log.scan(), mlm.f1(), list(SLICES), progress=False)
+
+
+def by_sliceline(log: Log) -> pl.DataFrame:
+    """The slices that SliceLine would find, of all samples and every value."""
+    asked = {"score": "sliceline", "confirm": "all", "min_samples": LEAST, "top": 100}
+    return mlm.find_slices(log.scan(), mlm.brier_score(), FEW_FEATURES, progress=False, **asked)
+
+
 def whole(work: str, **how: Any) -> Callable[[Log], pl.LazyFrame]:
     """A suite, as a function of a log."""
     return lambda log: asked(log, work, **how)
@@ -132,5 +149,7 @@ WORK: dict[str, Callable[[Log], pl.LazyFrame | pl.DataFrame]] = {
     "check, rows": lambda log: checked(log, thorough=False),
     "check": lambda log: checked(log, thorough=True),
     "copies": without_copies,
+    "finder": worst_slices,
+    "sliceline": by_sliceline,
 }
 """What the library does, by name."""

@@ -10,8 +10,10 @@ PEERS = {
     "scikit-learn": "tests.benchmarks.peers.sklearn_loops",
     "fairlearn": "tests.benchmarks.peers.fairlearn_frame",
     "polars-ds": "tests.benchmarks.peers.polars_ds_agg",
+    "group_bys": "tests.benchmarks.peers.group_bys",
+    "sliceline": "tests.benchmarks.peers.sliceline_finder",
 }
 """The module of each peer. A module is imported where its peer runs, so that no run pays for another's imports."""
 
-DISTRIBUTIONS = ("duckdb", "scikit-learn", "fairlearn", "polars-ds")
+DISTRIBUTIONS = ("duckdb", "scikit-learn", "fairlearn", "polars-ds", "sliceline")
 """Peers that are packages of their own."""

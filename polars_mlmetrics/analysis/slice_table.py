@@ -1,0 +1,162 @@
+"""The slices that were found, as a table: with intervals, tests and their conditions in words."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import polars as pl
+
+from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value
+from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, TURN, Candidates
+from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, Coded
+from polars_mlmetrics.analysis.confidence import Confidence
+from polars_mlmetrics.analysis.features import CONDITIONS, Condition
+from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
+from polars_mlmetrics.analysis.lattice import PLACE
+from polars_mlmetrics.analysis.marked import SHARE
+from polars_mlmetrics.analysis.merged import t_of
+from polars_mlmetrics.analysis.parts import core_of, range_of
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.query.query import Query
+
+COLUMNS = {
+    "rank": pl.Int64(),
+    "slice": pl.String(),
+    "conditions": CONDITIONS,
+    "depth": pl.Int64(),
+    "n_samples": pl.Int64(),
+    "n_rows": pl.Int64(),
+    "share": pl.Float64(),
+    "value": pl.Float64(),
+    "rest": pl.Float64(),
+    "gap": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "p": pl.Float64(),
+    "p_adjusted": pl.Float64(),
+    "share_of_harm": pl.Float64(),
+    "t_search": pl.Float64(),
+    "parent": pl.String(),
+    "parent_value": pl.Float64(),
+    "hidden_by": pl.String(),
+    "overlap": pl.Float64(),
+    "n_clusters": pl.Int64(),
+    "ci_flag": pl.String(),
+    "n_tested": pl.Int64(),
+    "plan": pl.String(),
+}
+"""What is said of each slice."""
+
+NEARLY_ALL = 0.9
+"""A slice with more of the harm than this looks like a feature that knows the truth."""
+
+WHOLE, T, DF = (f"{INTERNAL}{name}" for name in ("whole", "t", "df"))
+
+
+def no_slices(query: Query) -> pl.DataFrame:
+    """The table of none."""
+    types = {key.name: query.schema[key.column] for key in query.by}
+    return pl.DataFrame(schema={**types, **COLUMNS})
+
+
+class SliceTable:
+    """The slices that were found, as a table."""
+
+    def __init__(
+        self, query: Query, coded: Coded, found: Candidates, confidence: Confidence, sign: int, how: str
+    ) -> None:
+        self._query = query
+        self._coded = coded
+        self._found = found
+        self._confidence = confidence
+        self._low, self._high = range_of(core_of(coded.metric)[0])
+        self._best, self._worst = (self._high, self._low) if sign > 0 else (self._low, self._high)
+        self._said = f"{how}; {found.said}"
+
+    def of(self, k: int) -> pl.DataFrame:
+        """The table, of k shown slices a group."""
+        candidates = self._found.table()
+        keys = [pl.col(key.column).alias(key.name) for key in self._query.by]
+        if not candidates.height:
+            return no_slices(self._query)
+        samples = pl.lit(pl.Series(self._coded.totals.samples)).gather(pl.col(GROUP))
+        table = self._with_tests(candidates.with_columns(samples.alias(WHOLE)).with_columns(self._harm()))
+        table = self._with_names(self._found.shown(table, k))
+        table = table.join(self._coded.groups, on=GROUP).sort(GROUP, TURN)
+        table = table.with_columns(
+            pl.int_range(1, pl.len() + 1).over(GROUP).alias("rank"),
+            ratio(pl.col("n_samples"), pl.col(WHOLE)).alias("share"),
+            pl.col("t_of_search").alias("t_search"),
+            pl.col(N_ROWS).alias("n_rows"),
+            pl.col(N_TESTED).alias("n_tested"),
+            pl.lit(self._said).alias("plan"),
+        )
+        return table.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
+
+    def _harm(self) -> pl.Expr:
+        """Which part of what the group lacks to the best value the gap of the slice is; null where there is no best."""
+        if not isfinite(self._best):
+            return pl.lit(None, dtype=pl.Float64).alias("share_of_harm")
+        share = ratio(pl.col("n_samples"), pl.col(WHOLE))
+        lacks, rest_lacks = ((pl.col(name) - self._best).abs() for name in ("value", "rest"))
+        harm = ratio(share * (lacks - rest_lacks), share * lacks + (1 - share) * rest_lacks)
+        return harm.clip(0, 1).alias("share_of_harm")
+
+    def _with_tests(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The candidates with intervals and tests; of what was searched in the same samples there are but the flips."""
+        is_dominant = (pl.col(SHARE) > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS)
+        table = table.with_columns(self._flag(is_dominant).alias("ci_flag"))
+        if not self._found.are_half:
+            unknown = pl.lit(None, dtype=pl.Float64)
+            adjusted = pl.when(~is_dominant).then(pl.col("p_adjusted")).alias("p_adjusted")
+            return table.with_columns(*(unknown.alias(name) for name in ("low", "high", "p")), adjusted)
+        buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
+        varies = (se > 0) & (buckets >= 2)
+        away = pl.when(varies).then(pl.lit(self._confidence.quantiles()).gather(buckets) * se)
+        df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
+        # As columns: an expression would work them out for each of its terms.
+        table = table.with_columns(
+            (gap - away).alias("low"), (gap + away).alias("high"), t_of(gap, se).alias(T), df.alias(DF)
+        )
+        p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), self._confidence.buckets - 1)).otherwise(1.0)
+        table = table.with_columns(pl.when(varies).then(p).alias("p"))
+        return table.with_columns(benjamini_hochberg("p", [GROUP]).alias("p_adjusted"))
+
+    def _flag(self, is_dominant: pl.Expr) -> pl.Expr:
+        """What an interval is not to be trusted for."""
+        buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
+        flags = {
+            "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == self._worst)),
+            "undefined_replicates": se.is_null(),
+            "degenerate": se == 0,
+            "few_buckets": buckets < FEW_BUCKETS,
+            "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
+            "dominant_cluster": is_dominant,
+        }
+        return first_that_holds([(holds.fill_null(False), pl.lit(flag)) for flag, holds in flags.items()], pl.lit("ok"))
+
+    def _conditions(self, place: int) -> list[Condition]:
+        _, codes = self._found.lattice.codes_of(place)
+        return [self._coded.features[feature].conditions[code] for feature, code in codes.items()]
+
+    def _text(self, place: int | None) -> str | None:
+        return None if place is None else ", ".join(condition.text() for condition in self._conditions(place))
+
+    def _with_names(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table with the slices in words."""
+        rows = []
+        for place, parent, hidden_by in table.select(PLACE, PARENT, "hidden_by").iter_rows():
+            conditions = self._conditions(place)
+            rows.append(
+                {
+                    "slice": self._text(place),
+                    "conditions": [condition._asdict() for condition in conditions],
+                    "depth": len(conditions),
+                    "parent": self._text(parent),
+                    "hidden_by": self._text(hidden_by),
+                }
+            )
+        schema = {name: COLUMNS[name] for name in ("slice", "conditions", "depth", "parent", "hidden_by")}
+        return table.drop("hidden_by").hstack(pl.DataFrame(rows, schema=schema))

@@ -1,0 +1,154 @@
+"""A log that is read in parts has the slices of one that is held whole, and takes little memory."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis import coded_rows
+
+FEATURES = ["country", "device", "age"]
+
+
+def log(n: int = 1500) -> pl.DataFrame:
+    """Two labels a sample, a user for five samples, and lists; the score is a guess for the Germans on a phone."""
+    draw = random.Random(4)
+    columns: dict[str, list[Any]] = {
+        "sample": [(7919 * i) % 100_003 for i in range(n)],
+        "country": draw.choices(["DE", "FR", "US", None], k=n),
+        "device": draw.choices(["phone", "tablet", "desk"], k=n),
+        "age": [draw.gauss(40, 12) for _ in range(n)],
+        "tags": [draw.sample(["new", "paid", "loud"], draw.randrange(3)) for _ in range(n)],
+        "model": draw.choices(["old", None], k=n),
+        "user": [i * 31 % (n // 5) for i in range(n)],
+    }
+    rows = pl.DataFrame(columns).join(pl.DataFrame({"label": ["x", "y"]}), how="cross")
+    rows = rows.with_columns(
+        truth=pl.Series(draw.choices([0, 1], k=rows.height)),
+        noise=pl.Series([draw.random() for _ in range(rows.height)]),
+    )
+    is_bad = (pl.col("country") == "DE").fill_null(False) & (pl.col("device") == "phone")
+    return rows.with_columns(
+        score=pl.when(is_bad).then("noise").otherwise(pl.col("truth") * 0.4 + pl.col("noise") * 0.6)
+    )
+
+
+HARD = pytest.param(mlm.pearson(), {"features": FEATURES[:2], "depth": 1}, id="deviations")
+CASES: list[Any] = [
+    pytest.param(mlm.f1(), {}, id="sums"),
+    pytest.param(mlm.f1(average="macro"), {}, id="labels"),
+    pytest.param(mlm.label_ranking_average_precision(), {"features": FEATURES[:2]}, id="samples"),
+    pytest.param(mlm.roc_auc(bins=10), {"features": FEATURES[:2]}, id="bins"),
+    pytest.param(mlm.brier_score(), {"by": "model", "features": FEATURES[:2], "k": 2}, id="groups"),
+    pytest.param(mlm.brier_score(), {"features": ["tags", "country"]}, id="lists"),
+    pytest.param(mlm.brier_score(), {"features": ["label", "device"]}, id="samples in several slices"),
+    pytest.param(mlm.brier_score(), {"cluster": "user"}, id="clusters"),
+    pytest.param(mlm.brier_score(), {"confirm": "all"}, id="all samples"),
+    pytest.param(mlm.mae(), {"score": "sliceline", "min_samples": 20}, id="sliceline"),
+    HARD,
+]
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize(("metric", "asked"), CASES)
+def test_passes_change_nothing(metric: mlm.Metric, asked: dict[str, Any]) -> None:
+    whole, in_parts = (
+        mlm.find_slices(log(), metric, **{"features": FEATURES, "progress": False, **asked, **how})
+        for how in ({}, {"passes": 3})
+    )
+    assert whole.height
+    assert in_parts["plan"].str.starts_with("rows read in 3 passes for each step; ").all()
+    # Sums in another order.
+    assert_frame_equal(in_parts.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
+
+
+def test_few_codes_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows are folded to few, they are read once, in passes too."""
+    monkeypatch.setattr(coded_rows, "SHRINKS", 1)
+    rows = log(3000)
+    whole, in_parts = (mlm.find_slices(rows, mlm.f1(), "device", passes=passes, progress=False) for passes in (None, 2))
+    assert whole["plan"][0].startswith("rows folded by all features at once; ")
+    assert in_parts["plan"][0].startswith("rows folded by all features at once, in 2 passes; ")
+    assert_frame_equal(in_parts.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
+
+
+def test_a_large_log_is_read_in_parts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = log()
+    whole = mlm.find_slices(rows, mlm.f1(), FEATURES)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(coded_rows, "AT_ONCE", 1000)
+    rows.write_parquet(tmp_path / "log.parquet")
+    for frame in (rows, pl.scan_parquet(tmp_path / "log.parquet")):
+        in_parts = mlm.find_slices(frame, mlm.f1(), FEATURES)
+        assert re.match(r"pass 1 of 3 done, \d+ s\npass 2 of 3 done", capsys.readouterr().err)
+        assert in_parts["plan"][0].startswith("rows read in 3 passes for each step; ")
+        assert_frame_equal(in_parts.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
+
+
+def test_files_are_passes(tmp_path: Path) -> None:
+    rows = log().sort("sample")
+    whole = mlm.find_slices(rows, mlm.f1(), FEATURES)
+    for i in range(2):
+        rows.slice(i * 1500, 1500).write_parquet(tmp_path / f"{i}.parquet")
+    scan = pl.scan_parquet(tmp_path / "*.parquet")
+    by_file = mlm.find_slices(scan, mlm.f1(), FEATURES, passes="files", progress=False)
+    assert by_file["plan"][0].startswith("rows read in 2 passes for each step; ")
+    assert_frame_equal(by_file.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
+
+
+def test_a_log_that_changes_is_refused() -> None:
+    """It would be searched in some rows, and measured in others."""
+    readings: list[int] = []
+
+    def fewer(rows: pl.DataFrame) -> pl.DataFrame:
+        readings.append(1)
+        return rows.head(3000 - len(readings))
+
+    rows = log().lazy().map_batches(fewer, schema=log(10).schema)
+    with pytest.raises(mlm.MetricError, match="find_slices reads it several times"):
+        mlm.find_slices(rows, mlm.f1(), FEATURES, passes=2, progress=False)
+
+
+MB = 10**6
+SEARCH = """
+import json, sys
+from pathlib import Path
+import polars as pl
+def held():
+    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
+before = held()
+import polars_mlmetrics as mlm
+table = mlm.find_slices(pl.scan_parquet(sys.argv[1]), mlm.f1(), [f"f{i}" for i in range(8)], progress=False)
+print(json.dumps({"held": held() - before, "slice": table["slice"][0], "plan": table["plan"][0]}))
+"""
+
+
+@pytest.mark.proof
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process has held")
+def test_ten_million_rows_take_half_a_gigabyte(tmp_path: Path) -> None:
+    """Of eight features, beyond a process that has imported Polars."""
+    part = 2_500_000
+    for i in range(4):
+        row = pl.int_range(i * part, (i + 1) * part)
+        values = {f"f{j}": pl.format("v{}", row.hash(j) % (3 + 2 * j)) for j in range(6)}
+        values |= {"f6": row.hash(6) % 2**30 / 2**20, "f7": pl.date(2020, 1, 1) + pl.duration(days=row.hash(7) % 2000)}
+        rows = pl.select(sample=row, truth=row.hash(20) % 2 == 0, noise=row.hash(21) % 2**20 / 2**20, **values)
+        is_bad = (pl.col("f0") == "v1") & (pl.col("f1") == "v2")
+        good = pl.col("truth").cast(pl.Float64) * 0.4 + pl.col("noise") * 0.6
+        scored = rows.with_columns(score=pl.when(is_bad).then("noise").otherwise(good)).drop("noise")
+        scored.write_parquet(tmp_path / f"{i}.parquet")
+    done = subprocess.run([sys.executable, "-c", SEARCH, str(tmp_path / "*.parquet")], capture_output=True, check=True)
+    said = json.loads(done.stdout)
+    assert said["plan"].startswith("rows read in 10 passes for each step; 92 combinations of features")
+    assert said["slice"] == "f0=v1, f1=v2"
+    assert said["held"] < 500 * MB

@@ -1,0 +1,91 @@
+"""How often `find_slices` is right, over many seeded logs: what it finds, what it invents, what its intervals cover."""
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+
+pytestmark = pytest.mark.proof
+
+FEATURES = ["a", "b", "c"]
+PLANTED = [{"a": "x", "b": "p"}, {"a": "y", "b": "q"}, {"a": "z", "b": "r"}]
+IS_PLANTED = pl.any_horizontal((pl.col("a") == each["a"]) & (pl.col("b") == each["b"]) for each in PLANTED)
+
+
+def log(seed: int, n: int) -> pl.DataFrame:
+    """Rows whose score knows as much of the truth everywhere."""
+    draw = np.random.default_rng(seed)
+    columns = {"a": draw.choice([*"xyz"], n), "b": draw.choice([*"pqrs"], n), "c": draw.normal(size=n)}
+    rows = pl.DataFrame({"sample": range(n), **columns, "truth": draw.integers(0, 2, n), "noise": draw.random(n)})
+    return rows.with_columns(score=pl.col("truth") * 0.4 + pl.col("noise") * 0.6)
+
+
+def planted(seed: int, n: int) -> pl.DataFrame:
+    """The same, but for three slices in which the score is a guess."""
+    return log(seed, n).with_columns(score=pl.when(IS_PLANTED).then("noise").otherwise("score"))
+
+
+def of_users(seed: int) -> pl.DataFrame:
+    """Samples of users, of whom few have many. All of a user have the same features, and nearly the same error."""
+    draw = np.random.default_rng(seed)
+    sizes = np.ceil(draw.pareto(2.5, 1000) + 1).astype(int)
+    users = log(seed, len(sizes)).rename({"sample": "user", "noise": "mood"})
+    rows = users.select("user", *FEATURES, "mood").select(pl.all().repeat_by(pl.Series(sizes)).explode())
+    noise = 0.8 * pl.col("mood") + 0.2 * pl.Series(draw.random(rows.height))
+    rows = rows.with_columns(truth=pl.Series(draw.integers(0, 2, rows.height)), noise=noise).with_row_index("sample")
+    return rows.with_columns(score=pl.col("truth") * 0.4 + pl.col("noise") * 0.6)
+
+
+def shown(table: pl.DataFrame) -> pl.DataFrame:
+    return table.filter(pl.col("hidden_by").is_null())
+
+
+def test_planted_slices_stand_first() -> None:
+    """In at least 85 of 100 runs; and slices that have no more planted rows than the log are shown in 5 at most."""
+    first = unrelated = 0
+    for seed in range(100):
+        rows = planted(seed, 3000)
+        found = shown(mlm.find_slices(rows, mlm.f1(), FEATURES)).filter(pl.col("p_adjusted") <= 0.05)
+        conditions = [{each["feature"]: each["values"] for each in row} for row in found["conditions"].head(1)]
+        first += any(conditions == [{name: [value] for name, value in each.items()}] for each in PLANTED)
+        usual = rows.select(IS_PLANTED.mean()).item()
+        shares = [
+            rows.filter(mlm.slice_filter(row)).select(IS_PLANTED.mean()).item() for row in found.iter_rows(named=True)
+        ]
+        unrelated += sum(share <= usual for share in shares)
+    assert first >= 85
+    assert unrelated <= 5
+
+
+NULLS: dict[str, tuple[mlm.Metric, Callable[[int], pl.DataFrame], str | None]] = {
+    "log loss": (mlm.log_loss(), lambda seed: log(seed, 1500), None),
+    "f1": (mlm.f1(), lambda seed: log(seed, 1500), None),
+    "accuracy": (mlm.accuracy(), lambda seed: log(seed, 1500), None),
+    "clusters": (mlm.brier_score(), of_users, "user"),
+}
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_where_nothing_is_bad_few_runs_report_any(name: str) -> None:
+    """At most 5 % of 300."""
+    metric, rows_of, cluster = NULLS[name]
+    found = [mlm.find_slices(rows_of(seed), metric, FEATURES, cluster=cluster) for seed in range(300)]
+    reports = sum((table["p_adjusted"] <= 0.05).any() for table in found)
+    assert reports <= 15
+
+
+@pytest.mark.parametrize("metric", [mlm.f1(), mlm.brier_score()], ids=str)
+def test_intervals_cover_the_truth(metric: mlm.Metric) -> None:
+    """The truth is what a million samples of the same generator say: their error is a small part of an interval."""
+    truth = planted(10**6, 1_000_000)
+    sign = 1 if metric.best == "max" else -1
+    covered = 0
+    found = pl.concat([shown(mlm.find_slices(planted(seed, 3000), metric, FEATURES)) for seed in range(100)])
+    for row in found.iter_rows(named=True):
+        table = dict(mlm.evaluate(truth.lazy(), metric, by=mlm.slice_filter(row).alias("is_in")).collect().rows())
+        covered += row["low"] <= sign * (table[False] - table[True]) <= row["high"]
+    assert found.height >= 200
+    assert covered >= 0.92 * found.height

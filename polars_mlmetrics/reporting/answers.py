@@ -192,7 +192,7 @@ def _found(asked: Asked, models: Sequence[str]) -> pl.DataFrame | None:
     if asked.between is not None:
         key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
         rows = rows.filter(key.cast(pl.String).fill_null("null") == candidate_of(asked, models))
-    return find_slices(rows, asked.headline, asked.features, **asked.roles)
+    return find_slices(rows, asked.headline, asked.features, progress=False, **asked.roles)
 
 
 def candidate_of(asked: Asked, models: Sequence[str]) -> str:

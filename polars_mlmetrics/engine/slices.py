@@ -21,7 +21,7 @@ from polars_mlmetrics.engine.sources import Rows, bytes_of, units_of
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
 
-_CODE, _LOWEST, _HIGHEST = (f"{INTERNAL}{name}_of_slices" for name in ("code", "lowest", "highest"))
+_CODE, _LOWEST, _HIGHEST, _SOME = (f"{INTERNAL}{name}_of_slices" for name in ("code", "lowest", "highest", "some"))
 
 BYTES = 30
 """What a row takes, about, for each column of slices while samples are placed."""
@@ -196,6 +196,8 @@ class PlacedSamples:
         self._sample = list(sample)
         self._keys = list(dict.fromkeys([*by, *sample]))
         self._known = list(known)
+        schema = rows.collect_schema()
+        self._texts = [column for column in self.columns if schema[column] == pl.String]
         if self.columns:
             self._places, self._split_rows = self._looked_up()
 
@@ -204,7 +206,10 @@ class PlacedSamples:
         places = self._placed().cache()
         # Samples that lie in several slices are few, as a rule: all that is asked of their rows is asked of these.
         several = places.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self._keys)
-        split_rows = matched(self._rows, several, self._keys).cache()
+        # Where there are none the cross join does not begin to read the rows; an inner join would read them all.
+        some = several.select(pl.col(self._keys[0]).alias(_SOME)).head(1)
+        split_rows = self._rows.join(some, how="cross").drop(_SOME)
+        split_rows = matched(split_rows, several, self._keys).cache()
         varies = [(pl.col(column).n_unique() > 1).alias(_split(column)) for column in self.columns]
         flags = fold(split_rows, self._keys, varies).cache()
         placed = matched(places.drop(_LOWEST, _HIGHEST), flags, self._keys, how="left")
@@ -222,6 +227,7 @@ class PlacedSamples:
                 yield partial.values.sums(units, keys)
                 continue
             whole = partial.values.sums(units.filter(~any_of(flags)), keys)
+            whole = whole.with_columns(pl.col(column).cast(pl.String) for column in slicing if column in self._texts)
             again = partial.at(keys).of_rows(self._split_rows.filter(any_of(flags)))
             yield pl.concat([whole, again.select(whole.collect_schema().names())])
 
@@ -239,6 +245,8 @@ class PlacedSamples:
         rows = self._rows.select(*self._keys, *columns, code_of(columns).alias(_CODE))
         # Of rows that lie together and are in one place, the first is enough.
         rows = rows.filter(pl.any_horizontal(changes(pl.col(key)) for key in [*self._keys, _CODE]))
+        # There is a value for every sample: texts are held, matched and grouped by as numbers.
+        rows = rows.with_columns(pl.col(column).cast(pl.Categorical) for column in self._texts)
         bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
         return fold(rows, self._keys, [*(pl.col(column).first() for column in columns), *bounds])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-CELLS = 100_000
+CELLS = 20_000
 """How many cells a fold at several keys may have, as far as is known: more are slower than folding the rows again."""
 
 FEW = 3
@@ -50,14 +50,16 @@ class Covers:
         return [*self.by, *cover, *self._always]
 
     def _covering(self, parts: int) -> list[list[str]]:
-        """Large slicings first, each added to the first set that still has few cells with it."""
+        """Large slicings first, each added to the set that still has few cells with it, and the fewest."""
         covers: list[list[str]] = []
         for slicing in sorted(self._slicings, key=lambda keys: (self._cells(keys), len(keys)), reverse=True):
-            for cover in covers:
-                both = list(dict.fromkeys([*cover, *slicing]))
-                if both == cover or self._is_small(both, parts):
-                    cover[:] = both
-                    break
+            if any({*slicing} <= {*cover} for cover in covers):
+                continue
+            both = [list(dict.fromkeys([*cover, *slicing])) for cover in covers]
+            small = [place for place, keys in enumerate(both) if self._is_small(keys, parts)]
+            if small:
+                place = min(small, key=lambda place: self._cells(both[place]))
+                covers[place] = both[place]
             else:
                 covers.append(list(slicing))
         return covers

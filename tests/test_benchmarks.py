@@ -69,6 +69,8 @@ def test_a_difference_is_seen() -> None:
         Recipe(200, segments=7),
         Recipe(200, largest=40),
         Recipe(200, labels=20, files=2),
+        Recipe(200, sliced=True, varied=True),
+        Recipe(200, wide=3),
     ],
     ids=lambda recipe: recipe.name,
 )

@@ -146,6 +146,12 @@ def test_covers_hold_every_grouping_and_few_cells() -> None:
     assert found.of(["b"], parts=1_000) == ["by", "b"]
 
 
+def test_one_cover_holds_all_columns_of_few_rows() -> None:
+    sizes, slicings = {"a": 1_000, "b": 1_000}, [["a"], ["b"]]
+    assert Covers([], slicings, sizes, n_rows=10**6).of(["a"]) == ["a"]
+    assert Covers([], slicings, sizes, n_rows=covers.CELLS).of(["a"]) == ["a", "b"]
+
+
 def test_no_cover_holds_a_column_that_is_in_another_already() -> None:
     sizes = {"a": 35, "b": 50, "c": 18, "d": 25, "e": 3, "f": 5}
     found = Covers([], [["a", "b"], ["c", "d"], ["e", "f"], ["a"], ["d"]], sizes)
@@ -213,6 +219,34 @@ def test_the_source_is_read_as_often_for_many_groupings_as_for_few(suite: str, t
     asked["ci"] = 0.95
     with_intervals = [readings_of(mlm.evaluate(scan, SUITES[suite], slices=slicing, **asked)) for slicing in slicings]
     assert with_intervals == [few, few, few]
+
+
+SLICED: list[str | list[str]] = ["steady", "some", "every", ["steady", "some"]]
+
+
+@pytest.mark.parametrize("passes", [None, 3])
+def test_a_sample_in_a_slice_is_what_its_rows_give_by_themselves(passes: int | None) -> None:
+    suite, asked = SUITES["samples"], {"by": "world", "slices": SLICED, "per": "sample"}
+    table = mlm.evaluate(log(), suite, **asked, passes=passes, progress=False)
+    assert table["sliced_by"].n_unique() == 1 + len(SLICED)
+    for slicing in [[], *map(keys_of, SLICED)]:
+        expected = mlm.evaluate(log(), suite, by=["world", *slicing], per="sample")
+        found = table.filter(sliced_by=", ".join(slicing)).select(expected.columns)
+        assert_frame_equal(found, expected, check_row_order=False, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "worst"])
+def test_samples_are_ranked_as_often_for_many_groupings_as_for_few(verb: str, tmp_path: Path) -> None:
+    log().drop("age").write_parquet(tmp_path / "log.parquet")
+    scan, metric = pl.scan_parquet(tmp_path / "log.parquet"), mlm.label_ranking_average_precision()
+
+    def plan(slices: Any) -> pl.LazyFrame:
+        if verb == "worst":
+            return mlm.worst(scan, metric, by="world", slices=slices)
+        return mlm.evaluate(scan, metric, by="world", slices=slices, per="sample")
+
+    few, more = (readings_of(plan(slices)) for slices in (["steady"], SLICED))
+    assert more == few <= 4
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from math import inf, prod
 
 CELLS = 20_000
 """How many cells a fold at several keys may have, as far as is known: more are slower than folding the rows again."""
@@ -15,8 +15,8 @@ FEW = 3
 class Covers:
     """The sets of keys at which rows are folded, from which every grouping can be merged.
 
-    `sizes` says how many values a column has, about; None where that is not known. `always` are columns that every set
-    has beside them.
+    `sizes` says how many values a column has, about, and `n_rows` how many rows there are; None where that is not
+    known. `always` are columns that every set has beside them.
     """
 
     def __init__(
@@ -25,11 +25,13 @@ class Covers:
         slicings: Sequence[Sequence[str]],
         sizes: Mapping[str, int] | None,
         always: Sequence[str] = (),
+        n_rows: int | None = None,
     ) -> None:
         self.by = list(by)
         self._always = list(always)
         self._slicings = slicings
         self._sizes = sizes
+        self._n_rows = n_rows
         self._found: dict[int, list[list[str]]] = {}
 
     @property
@@ -65,7 +67,10 @@ class Covers:
         return covers
 
     def _is_small(self, keys: Sequence[str], parts: int) -> bool:
-        return len(keys) <= FEW if self._sizes is None else parts * self._cells([*self.by, *keys]) <= CELLS
+        if self._sizes is None:
+            return len(keys) <= FEW
+        # There are no more cells than rows.
+        return min(parts * self._cells([*self.by, *keys]), self._n_rows or inf) <= CELLS
 
     def _cells(self, keys: Sequence[str]) -> int:
         return prod(map(self.size_of, keys))

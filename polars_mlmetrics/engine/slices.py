@@ -79,7 +79,10 @@ class Slices(Rows):
     def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
         if all(each.merges_over_keys for each in asked):
             return units_of(asked, [table for table, _ in self.partials(asked, by)])
-        return self.source.units(asked, by)
+        slicing = self._slicing_of(by)
+        if slicing is None or not all(map(_is_placed, asked)):
+            return self.source.units(asked, by)
+        return self._units_of_samples(asked, slicing)
 
     def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
         given: dict[int, Given] = {}
@@ -88,8 +91,8 @@ class Slices(Rows):
             given |= {id(each): (table, by) for each, table in zip(kind, self._of_cells(kind, by), strict=True)}
         slicing = self._slicing_of(by)
         if slicing is not None:
-            samples = [each for each in partials if each.grain == "sample" and each.windows <= {"sample"}]
-            given |= {id(each): (sums, by) for each, sums in self._of_samples(samples, slicing)}
+            samples = self._of_samples([each for each in partials if _is_placed(each)], slicing)
+            given |= {id(each): (sums, by) for each, sums in samples}
         rest = [each for each in asked if id(each) not in given]
         given |= {id(each): found for each, found in zip(rest, self.source.partials(rest, by), strict=True)}
         return [given[id(each)] for each in asked]
@@ -122,8 +125,7 @@ class Slices(Rows):
         """The sums over samples of each partial, in the groups of a slicing."""
         name = tuple(map(_name_of, asked))
         if asked and name not in self._held:
-            bytes_a_row = bytes_of(asked) + BYTES * len(self._columns)
-            self._held[name] = self.source.gathered(bytes_a_row, lambda rows: self._sums_of(asked, rows))
+            self._held[name] = self.source.gathered(self._bytes_of(asked), lambda rows: self._sums_of(asked, rows))
             counts = iter(self._held[name][len(asked) * len(self._slicings) :])
             for sample in _samples_of(asked):
                 splitting = self._splitting(self._columns_of(sample))
@@ -144,6 +146,19 @@ class Slices(Rows):
         splitting = ((each, slicing) for each in placed.values() for slicing in self._splitting(each.columns))
         return [*sums, *(each.n_split(slicing) for each, slicing in splitting)]
 
+    def _units_of_samples(self, asked: Sequence[Partial], slicing: Slicing) -> pl.LazyFrame:
+        """One row a sample of each group of a slicing, with the values of all partials."""
+        name = "units", *map(_name_of, asked)
+        if name not in self._held:
+            [sample] = _samples_of(asked)
+            self._held[name] = self.source.gathered(
+                self._bytes_of(asked), lambda rows: list(self._placed(rows, sample).units(asked, self._slicings))
+            )
+        return self._held[name][self._slicings.index(slicing)]
+
+    def _bytes_of(self, asked: Sequence[Partial]) -> int:
+        return bytes_of(asked) + BYTES * len(self._columns)
+
     def _placed(self, rows: pl.LazyFrame, sample: Sequence[str]) -> PlacedSamples:
         columns = self._columns_of(sample)
         known = [self._added[column] for column in self._columns if column in self._added and column not in columns]
@@ -158,6 +173,11 @@ class Slices(Rows):
     def _splitting(self, columns: Sequence[str]) -> list[Slicing]:
         """The slicings that may cut through a sample."""
         return [slicing for slicing in self._slicings if not set(slicing).isdisjoint(columns)]
+
+
+def _is_placed(partial: Partial) -> bool:
+    """Whether it is of samples, each worked out of its own rows."""
+    return partial.grain == "sample" and partial.windows <= {"sample"}
 
 
 def _samples_of(asked: Sequence[Partial]) -> list[tuple[str, ...]]:
@@ -219,23 +239,52 @@ class PlacedSamples:
     def sums(self, partial: Partial, slicings: Sequence[Slicing]) -> Iterator[pl.LazyFrame]:
         """The sums over samples in the groups of each slicing; two rows of a group may have a part of them each."""
         base = partial.at(self._by)
-        units = base.values.of_units(base.units(self._rows)).with_columns(self._known)
-        units = (matched(units, self._places, self._keys) if self.columns else units).cache()
+        units = self._in_places(base.values.of_units(base.units(self._rows)))
         for slicing in slicings:
-            keys, flags = [*self._by, *slicing], [pl.col(_split(c)) for c in slicing if c in self.columns]
-            if not flags:
-                yield partial.values.sums(units, keys)
-                continue
-            whole = partial.values.sums(units.filter(~any_of(flags)), keys)
-            whole = whole.with_columns(pl.col(column).cast(pl.String) for column in slicing if column in self._texts)
-            again = partial.at(keys).of_rows(self._split_rows.filter(any_of(flags)))
-            yield pl.concat([whole, again.select(whole.collect_schema().names())])
+            keys = [*self._by, *slicing]
+            whole = self._with_texts(partial.values.sums(self._whole(units, slicing), keys), slicing)
+            split = self._split_in(slicing)
+            yield whole if split is None else _together(partial.at(keys).of_rows(split), whole)
+
+    def units(self, partials: Sequence[Partial], slicings: Sequence[Slicing]) -> Iterator[pl.LazyFrame]:
+        """One row a sample in the groups of each slicing, with the values of all partials."""
+
+        def of_rows(rows: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
+            at_keys = [each.at(keys) for each in partials]
+            return units_of(at_keys, [each.units(rows) for each in at_keys])
+
+        units = self._in_places(of_rows(self._rows, self._by))
+        for slicing in slicings:
+            keys = [*self._by, *slicing]
+            whole = self._with_texts(self._whole(units, slicing), slicing)
+            split = self._split_in(slicing)
+            yield whole if split is None else _together(of_rows(split, keys), whole)
+
+    def _in_places(self, units: pl.LazyFrame) -> pl.LazyFrame:
+        """Samples with the slices in which they lie."""
+        units = units.with_columns(self._known)
+        return (matched(units, self._places, self._keys) if self.columns else units).cache()
+
+    def _flags(self, slicing: Slicing) -> list[pl.Expr]:
+        return [pl.col(_split(column)) for column in slicing if column in self.columns]
+
+    def _whole(self, units: pl.LazyFrame, slicing: Slicing) -> pl.LazyFrame:
+        """The samples that lie in one slice."""
+        flags = self._flags(slicing)
+        return units.filter(~any_of(flags)) if flags else units
+
+    def _with_texts(self, table: pl.LazyFrame, slicing: Slicing) -> pl.LazyFrame:
+        return table.with_columns(pl.col(column).cast(pl.String) for column in slicing if column in self._texts)
+
+    def _split_in(self, slicing: Slicing) -> pl.LazyFrame | None:
+        """The rows of samples that lie in several slices; None where none can."""
+        flags = self._flags(slicing)
+        return self._split_rows.filter(any_of(flags)) if flags else None
 
     def n_split(self, slicing: Slicing) -> pl.LazyFrame:
         """How many samples of each group of a slicing lie in other slices too; no row for a group without such."""
-        flags = [pl.col(_split(column)) for column in slicing if column in self.columns]
         keys, is_known = [*self._by, *slicing], [pl.col(column).is_not_null() for column in self._sample]
-        rows = self._split_rows.filter(any_of(flags), *is_known)
+        rows = self._split_rows.filter(any_of(self._flags(slicing)), *is_known)
         units = rows.select(list(dict.fromkeys([*keys, *self._sample]))).unique()
         return fold(units, keys, [pl.len().cast(pl.Int64).alias(_n_split(self._sample))])
 
@@ -249,6 +298,11 @@ class PlacedSamples:
         rows = rows.with_columns(pl.col(column).cast(pl.Categorical) for column in self._texts)
         bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
         return fold(rows, self._keys, [*(pl.col(column).first() for column in columns), *bounds])
+
+
+def _together(table: pl.LazyFrame, more: pl.LazyFrame) -> pl.LazyFrame:
+    """The rows of two tables, in the columns of the first."""
+    return pl.concat([table, more.select(table.collect_schema().names())])
 
 
 def _split(column: str) -> str:

@@ -45,23 +45,27 @@ def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
     if not slicings[1:] and not finer:
         return source
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
-    return Slices(source, by, [*slicings, *finer], Covers(by, slicings, _sizes(query), more), query.added)
+    return Slices(source, by, [*slicings, *finer], _covers_of(query, by, slicings, more), query.added)
 
 
-def _sizes(query: Query) -> dict[str, int] | None:
-    """How many values keys and labels have in some rows; None where these rows are not at hand.
+def _covers_of(query: Query, by: list[str], slicings: list[list[str]], more: Sequence[str]) -> Covers:
+    if not is_at_hand(query.frame):
+        return Covers(by, slicings, None, more)
+    n_rows: int = query.frame.select(pl.len()).collect().item()
+    return Covers(by, slicings, _sizes(query, n_rows), more, n_rows)
+
+
+def _sizes(query: Query, n_rows: int) -> dict[str, int]:
+    """How many values keys and labels have in some of the rows, which are at hand.
 
     They change how fast the answer is found, and nothing else.
     """
-    if not is_at_hand(query.frame):
-        return None
     labels = [measure.table.label for measure in query.measures]
     keys = [key.column for key in (*query.by, *query.slice_keys)]
     columns = [name for name in dict.fromkeys([*keys, *labels]) if name in query.schema]
     columns = [name for name in columns if not query.schema[name].is_nested()]
     if not columns:
         return {}
-    n_rows: int = query.frame.select(pl.len()).collect().item()
     some = [query.frame.slice(start, LOOK) for start in (0, *cuts(n_rows, PLACES))]
     counts = query.with_keys(pl.concat(some)).select(pl.col(columns).n_unique()).collect()
     return dict(zip(columns, counts.row(0), strict=True))

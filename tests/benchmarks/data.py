@@ -16,6 +16,7 @@ DEFAULT_FOLDER = Path(tempfile.gettempdir(), f"polars_mlmetrics_benchmarks_{VERS
 MODELS, FOLDS = 2, 5
 SLICES = {f"slice_{values}": values for values in (3, 5, 8, 12, 18, 25, 35, 50)}
 """Columns to slice by, and how many values each has."""
+WIDE = 20
 ODD = 0x9E3779B97F4A7C15
 
 Numbers = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -36,6 +37,10 @@ class Recipe:
     """Labels of the first sample, where it has more than the others."""
     sliced: bool = False
     """With the columns of SLICES, each the same for all of a sample."""
+    varied: bool = False
+    """The last of SLICES varies within samples."""
+    wide: int = 0
+    """So many further columns to slice by, of WIDE values each, the same for all of a sample."""
     shuffled: bool = False
     decimals: int | None = None
     """Decimals of a score; None for scores without ties."""
@@ -124,8 +129,17 @@ def rows_of(recipe: Recipe, seed: int) -> pl.DataFrame:
         columns["segment"] = of_samples(recipe.segments)
     if recipe.sliced:
         columns |= {name: of_samples(values) for name, values in SLICES.items()}
+    if recipe.varied:
+        *_, (name, values) = SLICES.items()
+        columns[name] = random.integers(0, values, rows)
+    columns |= {name: of_samples(WIDE).astype(np.int8) for name in wide_columns(recipe.wide)}
     log = _typed(pl.DataFrame(columns), recipe)
     return log.sample(fraction=1, shuffle=True, seed=seed) if recipe.shuffled else log
+
+
+def wide_columns(number: int) -> list[str]:
+    """The names of the further columns to slice by."""
+    return [f"wide_{place}" for place in range(number)]
 
 
 def _labels(recipe: Recipe, sizes: Numbers, of_samples: Callable[[int], Numbers]) -> Numbers:

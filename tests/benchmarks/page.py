@@ -56,7 +56,9 @@ def environment() -> str:
     cores = len(os.sched_getaffinity(0))
     machine = f"{_processor()}, {cores} cores, {_memory():.0f} GB of memory"
     mine = f"Python {platform.python_version()}, polars {pl.__version__}, polars_mlmetrics {mlm.__version__}"
-    return f"{machine}. {mine}, {', '.join(map(_distribution, DISTRIBUTIONS))}."
+    threads = pl.thread_pool_size()
+    few = "" if threads == cores else f" Polars has {threads} of {cores} threads."
+    return f"{machine}. {mine}, {', '.join(map(_distribution, DISTRIBUTIONS))}.{few}"
 
 
 def _processor() -> str:

@@ -5,8 +5,9 @@ from tests.benchmarks.comparison import FLOOR, HAND, OURS, Comparison, Part, Row
 from tests.benchmarks.data import Recipe
 from tests.benchmarks.finder import finder
 from tests.benchmarks.size import growth, memory, scale, shapes
+from tests.benchmarks.sliced import slices, states
 from tests.benchmarks.small import INLINE
-from tests.benchmarks.work import GROUPINGS, SUITES
+from tests.benchmarks.work import SUITES
 
 
 def beside(work: str, log: Recipe, *peers: str, hand: str = "", sql: str = "") -> list[Row]:
@@ -73,32 +74,6 @@ def everything(rows: int) -> list[Comparison]:
     return [Comparison(title, [*beside("everything", log), calls])]
 
 
-def slices(rows: int) -> list[Comparison]:
-    log = Recipe(rows, sliced=True)
-    whole = Row(OURS, "whole", log, called="without slices")
-    title = f"Log loss, Brier score, F1 in {len(GROUPINGS) + 1} groupings: {count(rows)}"
-    return [Comparison(title, [whole, *(Row(peer, "slices", log) for peer in (OURS, "DuckDB"))], against=OURS)]
-
-
-def states(rows: int) -> list[Comparison]:
-    log = Recipe(rows)
-    titles = {
-        "label": "F1, precision, recall, by label",
-        "fused": f"{len(SUITES['fused'].metrics)} metrics of all grains",
-    }
-    return [
-        Comparison(
-            f"{title}: {count(rows)}", [Row(OURS, work, log, called="evaluate"), *by_state(work, log)], "evaluate"
-        )
-        for work, title in titles.items()
-    ]
-
-
-def by_state(work: str, log: Recipe) -> list[Row]:
-    ways = {"state": "state, finish", "64 buckets": "the same, 64 buckets"}
-    return [Row(OURS, work, log, way, called=called) for way, called in ways.items()]
-
-
 def check(rows: int) -> list[Comparison]:
     log = Recipe(rows)
     ours = [Row(OURS, "check", log, "rows", called="rows, groups and labels"), Row(OURS, "check", log, called="all")]
@@ -147,8 +122,9 @@ PARTS = {
     ),
     "slices": Part(
         "Slices",
-        "Eight columns of 3 to 50 values and four pairs of them as `slices=`, and the whole. DuckDB has them as "
-        "`GROUPING SETS`.",
+        "Eight columns of 3 to 50 values and four pairs of them as `slices=`, and the whole. The rows of a sample are "
+        "in one slice, but for one column in one table. DuckDB and the SQL of Polars have them as `GROUPING SETS`, the "
+        "plan by hand as a `group_by` each, fairlearn as a `MetricFrame` each.",
         slices,
     ),
     "finder": Part(
@@ -160,8 +136,8 @@ PARTS = {
     ),
     "states": Part(
         "States",
-        "A log made into a state, which then answers, compared with `evaluate`. The state is by model and fold; then "
-        "also by 64 buckets of samples.",
+        "A log made into a state, which then answers, compared with `evaluate`; and the state alone. The state is by "
+        "model and fold; then also by 64 buckets of samples.",
         states,
     ),
     "check": Part(

@@ -11,7 +11,7 @@ import polars_mlmetrics as mlm
 from tests.benchmarks.comparison import Figures
 from tests.benchmarks.data import Log
 from tests.benchmarks.process import timed
-from tests.benchmarks.work import BY
+from tests.benchmarks.work import BY, NUMBERS, asked
 
 INLINE = {
     "f1 macro": mlm.f1(average="macro"),
@@ -36,6 +36,11 @@ def planning(log: Log) -> Figures:
     frame = pl.LazyFrame({"sample": [1], "label": ["a"], "score": [0.5], "truth": [True], "model": ["m"]})
     metrics = [metric.alias(str(i)) for i, metric in enumerate(forty_metrics())]
     return timed(lambda: mlm.evaluate(frame, metrics, by="model"))
+
+
+def planning_slices(work: str) -> Callable[[Log], Figures]:
+    """Planning a suite of slices on a log, up to a plan that is ready to run."""
+    return lambda log: timed(lambda: asked(log, work))
 
 
 def forty_metrics() -> list[mlm.Metric]:
@@ -75,4 +80,5 @@ WORK: dict[str, Callable[[Log], Figures]] = {
     "import polars": importing("polars"),
     "import polars_mlmetrics": importing("polars_mlmetrics"),
     "plan forty metrics": planning,
+    **{f"plan {number} columns": planning_slices(f"{number} columns") for number in NUMBERS},
 }

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from tests.benchmarks.data import SLICES, Log
+from tests.benchmarks.data import SLICES, Log, wide_columns
 
 BY = ("model", "fold")
 
@@ -57,6 +57,22 @@ LEAST = 100
 PAIRS_OF_SLICES = tuple(zip(list(SLICES)[::2], list(SLICES)[1::2], strict=True))
 GROUPINGS = (*((name,) for name in SLICES), *PAIRS_OF_SLICES)
 
+NUMBERS = (25, 50, 100)
+"""Of columns to slice by."""
+SLICED = {
+    "groups": GROUP,
+    "labels": [mlm.f1(average="macro")],
+    "samples": [mlm.label_ranking_average_precision(), mlm.subset_accuracy()],
+}
+"""What is asked for in slices."""
+
+
+def of_columns(number: int) -> Suite:
+    """The metrics of groups, by each of so many columns."""
+    columns = tuple(wide_columns(number))
+    return Suite(GROUP, columns, tuple((column,) for column in columns))
+
+
 SUITES = {
     "group": Suite(GROUP),
     "log loss": Suite([mlm.log_loss()]),
@@ -66,12 +82,15 @@ SUITES = {
     "ranking": Suite(RANKING),
     "short ranking": Suite(SHORT),
     "three rankings": Suite(PAIRS),
+    "mixed": Suite([mlm.log_loss(), mlm.f1(), mlm.f1(average="macro"), mlm.label_ranking_average_precision()]),
     "auc": Suite(AUC),
     "label auc": Suite(LABEL_AUC),
     "binned auc": Suite(BINNED),
     "everything": Suite([*FUSED, *RANKING, *AUC]),
-    "whole": Suite(GROUP, by=()),
-    "slices": Suite(GROUP, by=tuple(SLICES), slices=GROUPINGS),
+    **{f"{name}, whole": Suite(metrics, by=()) for name, metrics in SLICED.items()},
+    **{f"{name}, sliced": Suite(metrics, tuple(SLICES), GROUPINGS) for name, metrics in SLICED.items()},
+    "samples, eight": Suite(SLICED["samples"], tuple(SLICES), GROUPINGS[: len(SLICES)]),
+    **{f"{number} columns": of_columns(number) for number in NUMBERS},
     **{
         f"{name} by segment": Suite(metrics, by=("segment",))
         for name, metrics in {"group": GROUP, "sample": SAMPLE, "ranking": RANKING, "auc": AUC}.items()
@@ -93,15 +112,17 @@ def asked(log: Log, work: str, **how: Any) -> pl.LazyFrame:
     return mlm.evaluate(log.scan(), suite.metrics, by=list(suite.by), **how)
 
 
+def state_of(work: str, buckets: int) -> Callable[[Log], pl.DataFrame]:
+    """A state of the log that answers a suite."""
+    suite = SUITES[work]
+    asked_of = {"by": list(suite.by), "buckets": buckets}
+    return lambda log: mlm.state(log.scan(), suite.metrics, **asked_of).collect(engine="streaming")
+
+
 def by_state(work: str, buckets: int) -> Callable[[Log], pl.LazyFrame]:
     """A suite by a state of the log, which is made whole before it answers."""
-
-    def answer(log: Log) -> pl.LazyFrame:
-        suite = SUITES[work]
-        state = mlm.state(log.scan(), suite.metrics, by=list(suite.by), buckets=buckets).collect(engine="streaming")
-        return mlm.finish(state.lazy(), suite.metrics, by=list(suite.by))
-
-    return answer
+    suite, state = SUITES[work], state_of(work, buckets)
+    return lambda log: mlm.finish(state(log).lazy(), suite.metrics, by=list(suite.by))
 
 
 def in_three_calls(log: Log) -> pl.LazyFrame:
@@ -136,6 +157,7 @@ def whole(work: str, **how: Any) -> Callable[[Log], pl.LazyFrame]:
     return lambda log: asked(log, work, **how)
 
 
+STATES = ("label", "fused", "mixed")
 AUTO = {"passes": "auto", "progress": False}
 BOUNDED = {**AUTO, "memory": "1 GB"}
 
@@ -143,8 +165,10 @@ WORK: dict[str, Callable[[Log], pl.LazyFrame | pl.DataFrame]] = {
     **{work: whole(work) for work in SUITES},
     **{f"{work}, passes": whole(work, **AUTO) for work in ("group", "label", "ranking")},
     **{f"{work}, 1 GB": whole(work, **BOUNDED) for work in ("group", "label", "ranking")},
-    **{f"{work}, state": by_state(work, 0) for work in ("label", "fused")},
-    **{f"{work}, 64 buckets": by_state(work, 64) for work in ("label", "fused")},
+    **{f"{work}, state": by_state(work, 0) for work in STATES},
+    **{f"{work}, 64 buckets": by_state(work, 64) for work in STATES},
+    **{f"state of {work}": state_of(work, 0) for work in STATES},
+    **{f"state of {work}, 64 buckets": state_of(work, 64) for work in STATES},
     "everything, three calls": in_three_calls,
     "check, rows": lambda log: checked(log, thorough=False),
     "check": lambda log: checked(log, thorough=True),

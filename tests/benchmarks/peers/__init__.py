@@ -6,6 +6,7 @@ PEERS = {
     "command line": "tests.benchmarks.command",
     "floor": "tests.benchmarks.peers.floor",
     "by hand": "tests.benchmarks.peers.hand",
+    "Polars SQL": "tests.benchmarks.peers.polars_sql",
     "DuckDB": "tests.benchmarks.peers.duckdb_sql",
     "scikit-learn": "tests.benchmarks.peers.sklearn_loops",
     "fairlearn": "tests.benchmarks.peers.fairlearn_frame",

@@ -13,11 +13,23 @@ from tests.benchmarks.work import GROUPINGS
 VALUES = """
         -avg(ln(greatest(CASE WHEN truth THEN score ELSE 1 - score END, 1e-15))) AS log_loss,
         avg((score - truth::INT) * (score - truth::INT)) AS brier_score,
-        2 * sum((truth AND score > 0.5)::INT) / (sum((score > 0.5)::INT) + sum(truth::INT)) AS f1
+        2 * sum((truth AND score > 0.5)::INT) / nullif(sum((score > 0.5)::INT) + sum(truth::INT), 0) AS f1
 """
 GROUP = f"SELECT model, fold, {VALUES} FROM log GROUP BY ALL"
-SETS = ", ".join(f"({', '.join(columns)})" for columns in ((), *GROUPINGS))
-SLICED = f"SELECT {', '.join(SLICES)}, {VALUES} FROM log GROUP BY GROUPING SETS ({SETS})"
+
+
+def sets(*groupings: tuple[str, ...], more: str = "") -> str:
+    """The whole and some groupings, each by more columns."""
+    listed = (", ".join([*columns, *more.split()]) for columns in ((), *groupings))
+    return f"GROUPING SETS ({', '.join(f'({columns})' for columns in listed)})"
+
+
+ALL = ", ".join(SLICES)
+SLICED = f"SELECT {ALL}, {VALUES} FROM log GROUP BY {sets(*GROUPINGS)}"
+LABELS = f"""
+    SELECT {ALL}, avg(f1) AS f1_macro
+    FROM (SELECT {ALL}, {VALUES} FROM log GROUP BY {sets(*GROUPINGS, more="label")}) GROUP BY ALL
+"""
 
 # Without ties a row's rank is its number. With them its rank is that of the last row of its tie, which a window in
 # order of the score takes in whole.
@@ -99,12 +111,42 @@ def query(text: str) -> Callable[[Log], pl.DataFrame]:
     return answer
 
 
+STANDING = """
+    WITH standing AS (
+        SELECT {shown}, sample, truth, score,
+            row_number() OVER best AS rank,
+            sum(truth::INT) OVER best AS true_rank
+        FROM log WINDOW best AS (PARTITION BY {unit} ORDER BY score DESC ROWS UNBOUNDED PRECEDING)
+    ), counted AS (
+        SELECT {values}, sum(true_rank / rank) FILTER (truth) / sum(truth::INT) AS precision,
+            bool_and((score > 0.5) = truth) AS exact
+        FROM standing GROUP BY {unit}
+    )
+    SELECT {shown}, avg(precision) AS label_ranking_average_precision, avg(exact::INT) AS subset_accuracy
+    FROM counted GROUP BY {sets}
+"""
+
+
+def sliced_samples(unit: str, shown: list[str], groupings: str) -> str:
+    values = ", ".join(name if name in unit else f"any_value({name}) AS {name}" for name in shown)
+    return STANDING.format(shown=", ".join(shown), unit=unit, values=values, sets=groupings)
+
+
+EIGHT = [(name,) for name in SLICES]
+*SAME, LAST = SLICES
+SAMPLES = sliced_samples("sample", [*SLICES], sets(*EIGHT))
+PARTS = sliced_samples(f"sample, {LAST}", [LAST], LAST)
+VARIED = f"({sliced_samples('sample', SAME, sets(*EIGHT[:-1]))}) UNION ALL BY NAME ({PARTS})"
+
 COPIES = "SELECT model, fold, sample, label, count(*) AS len FROM log GROUP BY ALL HAVING len > 1"
 
 WORK = {
     "copies": query(COPIES),
     "group": query(GROUP),
-    "slices": query(SLICED),
+    "groups, sliced": query(SLICED),
+    "labels, sliced": query(LABELS),
+    "samples, eight": query(SAMPLES),
+    "samples, eight, varied": query(VARIED),
     "three rankings": query(ranked(PAIRS, UNTIED)),
     "short ranking": query(ranked(SHORT, UNTIED)),
     "ranking": query(ranked(RANKING, UNTIED)),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tests.benchmarks.data import Log
-from tests.benchmarks.peers import hand_ranking, hand_separation
+from tests.benchmarks.peers import hand_ranking, hand_separation, hand_slices
 from tests.benchmarks.work import BY
 
 SCORE, TRUTH = pl.col("score").cast(pl.Float64), pl.col("truth")
@@ -157,4 +157,5 @@ WORK = {
     "label auc": hand_separation.of_labels,
     "binned auc": hand_separation.binned,
     "everything": everything,
+    **hand_slices.WORK,
 }

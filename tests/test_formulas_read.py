@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.formula.declare import kept
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
 from tests.cases import AVERAGES, NO_AVERAGE, plain_cases
@@ -37,6 +38,7 @@ Readings = Counter[tuple[str, str, Any]]
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
     """How often each formula was read, by what tells one measure from another."""
+    kept.cache_clear()
     found: Readings = Counter()
     read = Measure._value_and_weight
 
@@ -71,6 +73,26 @@ def test_at_most_twice_whatever_is_asked(ask: Callable[[mlm.Metric], Any], avera
 def test_once_more_over_runs(ask: Callable[[mlm.Metric], Any], readings: Readings) -> None:
     ask(mlm.calibration_error(average="samples"))
     assert max(readings.values()) == 3
+
+
+def test_equal_calls_give_one_metric(readings: Readings) -> None:
+    assert mlm.f1(threshold=0.3) is mlm.f1(threshold=0.3)
+    assert mlm.f1(threshold=1) is not mlm.f1(threshold=1.0)
+    for _ in range(3):
+        SMALL.group_by("model").agg(mlm.f1(threshold=0.3))
+    assert max(readings.values()) == 2
+
+
+def test_a_formula_of_others_is_read_at_each_call() -> None:
+    bound = 0.3
+
+    @mlm.metric(range=(0, 1), best="max")
+    def over_a_bound(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+        return mlm.ratio(u.count(f"over_{bound}", u.score > bound), u.rows())
+
+    assert SMALL.select(over_a_bound()).collect().item() == 0.75
+    bound = 0.5
+    assert SMALL.select(over_a_bound()).collect().item() == 0.5
 
 
 @pytest.mark.parametrize("average", [*AVERAGES, NO_AVERAGE])

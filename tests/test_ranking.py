@@ -341,3 +341,19 @@ def test_a_whole_score_beside_its_rank_has_all_its_digits(dtype: Any) -> None:
     score = pl.Series([2**53 + 1, 5], dtype=dtype)
     log = pl.DataFrame({"sample": [1, 1], "label": ["a", "b"], "truth": [1, 0]}).with_columns(score=score)
     assert mlm.evaluate(log, last_digit).item() == (2**53 + 1) % 10 == log.select(last_digit).item()
+
+
+# -- few rows ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", [None, "group"])
+def test_few_rows_are_ranked_by_windows_as_many_are_by_the_pass(by: str | None) -> None:
+    random = np.random.default_rng(7)
+    score = random.random(400).round(2)
+    log = pl.DataFrame({"group": random.integers(0, 6, 400), "score": score, "truth": random.random(400) < score})
+    unknown = pl.when(pl.col("group") != 5).then("score")
+    alone = pl.when(pl.col("group") == 4).then(True).otherwise("truth")
+    log = log.with_columns(score=pl.when(pl.col("score") > 0.02).then(unknown), truth=alone)
+    metrics = [mlm.roc_auc(), mlm.gini(), mlm.average_precision()]
+    few, many = mlm.evaluate(log, metrics, by=by), mlm.evaluate(log.lazy(), metrics, by=by)
+    assert_frame_equal(few, many.collect(), rel_tol=1e-12, abs_tol=0)

@@ -13,6 +13,7 @@ from polars_mlmetrics.analysis.question import check_clusters, of_log
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
+from polars_mlmetrics.engine.asked import FEW_ROWS, Readings
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
@@ -146,11 +147,15 @@ def settled(
     if confidence is not None and query.plain:
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression, which has no interval: leave out ci=.")
 
+    # How the rows of buckets stand, which intervals ask for, only the ranking pass tells.
+    few_rows = confidence is None and query.n_rows is not None and query.n_rows <= FEW_ROWS
+    readings = Readings(query.schema, query.roles, few_rows=True) if few_rows else query.readings
+
     def signed(table: pl.LazyFrame) -> pl.LazyFrame:
         return table.with_columns(_signatures(query, confidence).alias("signature")) if signature else table
 
     def of_grouping(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(source, by, query.readings)
+        plan = Plan(source, by, readings)
         accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
         if confidence is not None:
             intervals = Intervals(plan, confidence)

@@ -53,6 +53,8 @@ class Door:
     """The other columns that a formula reads, without roles and keys; they must be known too."""
     types: Types = field(default_factory=dict)
     """The types of what is read, where they are known: then what they rule out need not be looked for."""
+    asks_guards: bool = True
+    """Whether the guards of what is read are asked."""
     guards: dict[str, pl.Expr | None] = field(default_factory=dict)
     """The readings that were asked for, each with the rows that are broken for it; None where no row can be."""
 
@@ -93,27 +95,29 @@ class Door:
         return self.raw_score
 
     def score(self) -> pl.Expr:
-        return self.score_as_given().cast(pl.Float64)
+        self.score_as_given()
+        return self._read(self.table.score)
 
     def probability(self) -> pl.Expr:
         self.guards["probability"] = ~self.raw_score.is_between(0, 1)
-        return self.raw_score.cast(pl.Float64)
+        return self._read(self.table.score)
 
     def logit(self) -> pl.Expr:
         self.guards["logit"] = ~self.raw_score.is_finite()
-        return self.raw_score.cast(pl.Float64)
+        return self._read(self.table.score)
 
     def truth(self) -> pl.Expr:
-        if self.has_boolean_truth:
-            self.guards["truth"] = None
-            return self.table.truth
+        number = self.truth_number()
+        return self.table.truth if self.has_boolean_truth else number == 1
+
+    def truth_number(self) -> pl.Expr:
         truth = self._number_truth()
-        self.guards["truth"] = (truth != 0) & (truth != 1)
-        return truth == 1
+        self.guards["truth"] = None if self.has_boolean_truth else (truth != 0) & (truth != 1)
+        return self._read(self.table.truth)
 
     def soft_truth(self) -> pl.Expr:
         self.guards["soft_truth"] = None if self.has_boolean_truth else ~self._number_truth().is_between(0, 1)
-        return self._number_truth()
+        return self._read(self.table.truth)
 
     @property
     def has_boolean_truth(self) -> bool:
@@ -122,11 +126,11 @@ class Door:
 
     def gain(self) -> pl.Expr:
         self.guards["gain"] = None if self.has_boolean_truth else ~self._number_truth().is_between(0, LARGEST)
-        return self._number_truth()
+        return self._read(self.table.truth)
 
     def real(self) -> pl.Expr:
         self.guards["real"] = self._number_truth().is_nan()
-        return self._number_truth()
+        return self._read(self.table.truth)
 
     def prediction(self) -> pl.Expr:
         self.guards["prediction"] = is_nan(self.table.score, self.types.get("score"))
@@ -151,6 +155,10 @@ class Door:
     def _number_truth(self) -> pl.Expr:
         number = self.table.truth if "truth" in self.types else _number(self.table.truth)
         return number.cast(pl.Float64)
+
+    def _read(self, role: pl.Expr) -> pl.Expr:
+        """A role as a float. What is no number raises in its guard; or here, where the guards are not asked."""
+        return (role if self.asks_guards or self.types else _number(role)).cast(pl.Float64)
 
 
 def _number(value: pl.Expr) -> pl.Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypedDict, get_args
 
 import polars as pl
@@ -33,7 +33,7 @@ class Bound(dict[str, Any]):
     @cached_property
     def table(self) -> Table:
         """The roles, settled."""
-        return Table.of(self)
+        return Table.of(self) if self else _of_no_roles()
 
     def __reduce__(self) -> Any:
         return Bound, (dict(self),)
@@ -151,6 +151,12 @@ class Table:
         if self.sample != other.sample:
             words.append(f"sample={'+'.join(self.sample)}")
         return words
+
+
+@cache
+def _of_no_roles() -> Table:
+    """The table of all that are bound to nothing: one, so that it is known as the same."""
+    return Table.of({})
 
 
 def _expression(column: str | pl.Expr) -> pl.Expr:

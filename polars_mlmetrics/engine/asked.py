@@ -17,15 +17,20 @@ from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.targets import OverTargets
 
+FEW_ROWS = 1_000_000
+"""So many rows in memory are ranked sooner by windows than by the ranking pass, which is a longer plan and a join."""
+
 
 class Readings:
     """What the formulas of measures ask for. Each is read once, for all groupings of a query.
 
     `roles` are the query's own: what a measure is bound to beyond them shows in the names of its statistics.
+    With `few_rows` windows rank the rows of a group.
     """
 
-    def __init__(self, schema: pl.Schema, roles: Table) -> None:
+    def __init__(self, schema: pl.Schema, roles: Table, *, few_rows: bool = False) -> None:
         self.roles = roles
+        self.few_rows = few_rows
         self._no_rows = pl.LazyFrame(schema=schema)
         self._measures: dict[tuple[object, ...], Measure] = {}
         self._types: dict[Table, Types] = {}
@@ -115,7 +120,9 @@ class Asked(ABC):
 
     def _recorder(self, measure: Measure, *, in_runs: bool = False) -> Recorder:
         """What the formula of a measure asks for."""
-        return self.readings.of(measure, in_runs=in_runs, ranks=not in_runs and self._has_codes(measure))
+        in_windows = self.readings.few_rows and measure.grain == "group"
+        ranks = not in_runs and not in_windows and self._has_codes(measure)
+        return self.readings.of(measure, in_runs=in_runs, ranks=ranks)
 
     def _has_codes(self, measure: Measure) -> bool:
         """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""

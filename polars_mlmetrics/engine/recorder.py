@@ -88,6 +88,10 @@ class Recorder:
         self.statistics.append(named)
         return named.merge() if self._in_runs else pl.col(named.name)
 
+    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Sequence[Statistic]) -> tuple[pl.Expr, pl.Expr]:
+        counts = [self.fold(count) for count in broken]
+        return included > 0, pl.sum_horizontal(counts) > 0 if counts else pl.lit(False)
+
     def key(self, column: str) -> pl.Expr:
         return pl.col(column).first() if self._in_runs else pl.col(column)
 

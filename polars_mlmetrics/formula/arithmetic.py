@@ -12,11 +12,22 @@ def ratio(numerator: pl.Expr | float, denominator: pl.Expr) -> pl.Expr:
     return numerator / pl.when(denominator != 0).then(denominator)
 
 
-def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """Divide a part by its whole; 0 where the whole, and so the part, is 0.
+def ratio_of_counts(numerator: pl.Expr, count: pl.Expr) -> pl.Expr:
+    """Divide by a whole number that is never below 0; null where it is 0.
 
-    Unlike in `ratio` the whole is written once: inside `agg` Polars works a repeated expression out again.
+    Unlike in `ratio` the count is written once: inside `agg` Polars works a repeated expression out again.
     """
+    # No unsigned number is -1, and what a type does not hold is null.
+    return numerator / ((count - 1).cast(pl.UInt64, strict=False) + 1)
+
+
+def quotient(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
+    """Divide, where somebody else sees to it that the denominator is not 0, or that nobody reads what it gives then."""
+    return numerator / denominator
+
+
+def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """Divide a part by its whole; 0 where the whole, and so the part, is 0."""
     return part / whole.cast(pl.Float64).clip(lower_bound=math.ulp(0.0))
 
 
@@ -52,7 +63,8 @@ def times_log_of_rest(factor: pl.Expr, value: pl.Expr, *, base: float = math.e, 
 
 def log_of_rest(value: pl.Expr, *, base: float = math.e) -> pl.Expr:
     """`log(1 - value)`, right for small values too: 1 less them is rounded."""
-    return (-value).log1p() * (1 / math.log(base))
+    log = (-value).log1p()
+    return log if base == math.e else log * (1 / math.log(base))
 
 
 def _times(factor: pl.Expr, value: pl.Expr) -> pl.Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec
 
 import polars as pl
@@ -95,6 +95,12 @@ class Factory(Declaration):
 
 def make(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Metric:
     """The metric of a declaration with these parameters."""
+    # Equal calls give one metric, which keeps its expression. Formulas of others may read what changes meanwhile.
+    is_plain = all(value is None or type(value) in (str, bool, int, float) for value in (*args, *kwargs.values()))
+    return (kept if is_plain and not declaration.is_from_elsewhere else _made)(declaration, *args, **kwargs)
+
+
+def _made(declaration: Declaration, /, *args: Any, **kwargs: Any) -> Metric:
     given = _bound(declaration, args, kwargs)
     if "threshold" in given:
         given["threshold"] = thresholds_in(declaration.name, given["threshold"])
@@ -103,6 +109,9 @@ def make(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, A
     if "threshold" in given:
         given["threshold"] = Decision(Decision.of(given["threshold"]).threshold, given.pop("inclusive"))
     return Metric(Measure(declaration, given, undefined, None if labels is None else tuple(labels)))
+
+
+kept = lru_cache(maxsize=1000, typed=True)(_made)
 
 
 def _bound(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,6 +77,8 @@ class Node(ABC):
 
     def on_the_rest(self, roles: Mapping[str, Any]) -> Node:
         """Bind the roles that are still free."""
+        if not roles:
+            return self
         return self.each(lambda measure: measure.bind({**roles, **measure.roles} if measure.roles else roles))
 
     def __reduce__(self) -> Any:
@@ -193,7 +195,10 @@ class Measure(Planned):
     def door(self, types: Types | None = None) -> Door:
         """A door to its rows; if their types are known, the values are not checked."""
         own = self.own_columns
-        door = Door(self.table, self.predicates, self.labels, frozenset(self.probe.reads), own.to_be_known, types or {})
+        reads, asks_guards = frozenset(self.probe.reads), not self.declaration.counts
+        door = Door(
+            self.table, self.predicates, self.labels, reads, own.to_be_known, types or {}, asks_guards=asks_guards
+        )
         for name in own.to_be_numbers:
             door.guard_column(name)
         return door
@@ -205,17 +210,18 @@ class Measure(Planned):
         """
         unit = Unit(self.door(types), self.grain, reading)
         value, weight = self._value_and_weight(unit)
-        rows, unknown, broken = unit.row_counts(judged=not self.declaration.counts)
-        if broken is None:
+        rows, unknown = unit.included_rows(), unit.unknown_rows()
+        if self.declaration.counts:
             return unit, Answer(value.cast(pl.Int64), weight, rows, unknown)
+        has_rows, is_broken = unit.judged(rows)
         if self.declaration.is_curve:
-            return unit, Answer(pl.when(broken == 0).then(value), weight, rows, unknown)
-        value = pl.when(rows > 0).then(value.cast(pl.Float64))
+            return unit, Answer(pl.when(is_broken).then(None).otherwise(value), weight, rows, unknown)
+        value = pl.when(has_rows).then(value.cast(pl.Float64))
         if self.undefined is not None:
             value = value.fill_null(self.undefined)
         if unknown is not None:
             value = pl.when((unknown == 0) | value.is_nan()).then(value)
-        value = pl.when(broken > 0).then(float("nan")).otherwise(value)
+        value = pl.when(is_broken).then(float("nan")).otherwise(value)
         return unit, Answer(value, weight, rows, unknown)
 
     def _value_and_weight(self, unit: Unit) -> tuple[pl.Expr, pl.Expr | None]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from polars_mlmetrics.data.door import Door
+from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.statistic import Monoid, Share, Statistic, folded
@@ -21,6 +24,13 @@ class GroupReading:
 
     def fold(self, statistic: Statistic) -> pl.Expr:
         return statistic.fold()
+
+    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Sequence[Statistic]) -> tuple[pl.Expr, pl.Expr]:
+        # Whether there is a row is known sooner than how many there are, and of several counts together.
+        has_rows = self.fold(Statistic("has_rows", mask, "max"))
+        if not broken:
+            return has_rows, pl.lit(False)
+        return has_rows, self.fold(Statistic("is_broken", any_of([count.row > 0 for count in broken]), "max"))
 
     def key(self, column: str) -> pl.Expr:
         return pl.col(column).first()

@@ -43,6 +43,11 @@ class Row:
         return self.door.truth()
 
     @cached_property
+    def truth_number(self) -> pl.Expr:
+        """The truth as 0.0 or 1.0; any other number is broken."""
+        return self.door.truth_number()
+
+    @cached_property
     def soft_truth(self) -> pl.Expr:
         """The truth as a number in [0, 1]."""
         return self.door.soft_truth()

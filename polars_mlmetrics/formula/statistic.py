@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
@@ -130,6 +130,13 @@ class Reading(Protocol):
     @abstractmethod
     def fold(self, statistic: Statistic) -> pl.Expr:
         """The value of a statistic of the unit."""
+
+    @abstractmethod
+    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Sequence[Statistic]) -> tuple[pl.Expr, pl.Expr]:
+        """Whether the unit has a row of the mask, given how many it has; and whether one of the counts is above 0.
+
+        Each is null or False where it is not so.
+        """
 
     @abstractmethod
     def key(self, column: str) -> pl.Expr:

@@ -8,7 +8,7 @@ import polars as pl
 from polars_mlmetrics.data.door import Door
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.formula.arithmetic import has_squares, ratio, share
+from polars_mlmetrics.formula.arithmetic import has_squares, quotient, ratio, share
 from polars_mlmetrics.formula.row import Row
 from polars_mlmetrics.formula.shared import OfRow, SharedStatistics
 from polars_mlmetrics.formula.statistic import Moment, Monoid, OfPlace, Reading, Share, Statistic, folded, only_rows_of
@@ -94,7 +94,7 @@ class Unit(Row, SharedStatistics):
 
     def rank_and_above(self, grain: Grain) -> pl.Expr:
         """How many rows of the row's unit score at least as high, and how many higher, added up."""
-        mean_place = self._of(grain, self.score).rank("average", descending=True)
+        mean_place = self._of(grain, -self.score).rank("average")  # Polars takes longer with descending=True
         return self._stands("rank_and_above", (2 * mean_place - 1).cast(pl.Int64), grain)
 
     def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]:
@@ -199,10 +199,12 @@ class Unit(Row, SharedStatistics):
 
     def count(self, name: str, rows: pl.Expr) -> pl.Expr:
         """How many rows it holds for, each counted once whatever its weight."""
+        return self._reading.fold(self._counted(name, rows))
+
+    def _counted(self, name: str, rows: pl.Expr) -> Statistic:
         self._note_columns(rows)
-        counted = rows.cast(pl.Int64)
         # Bytes are summed as Int64.
-        return self._reading.fold(Statistic(name, (self.mask & rows).cast(pl.Int8), "sum", counted, is_count=True))
+        return Statistic(name, (self.mask & rows).cast(pl.Int8), "sum", rows.cast(pl.Int64), is_count=True)
 
     def tally(self, name: str, rows: pl.Expr) -> pl.Expr:
         """Σw over the rows it holds for."""
@@ -211,6 +213,11 @@ class Unit(Row, SharedStatistics):
     def rows(self) -> pl.Expr:
         """Σw: how many rows there are, weighted."""
         return self.sum("rows", pl.lit(1)) if self.is_weighted else self.included_rows()
+
+    def per_row(self, total: pl.Expr) -> pl.Expr:
+        """A total by the weight of all rows; null where no row weighs."""
+        # Without rows there is no value, whatever this gives: so rows without weights are counted only once.
+        return (ratio if self.is_weighted else quotient)(total, self.rows())
 
     @property
     def is_weighted(self) -> bool:
@@ -370,26 +377,22 @@ class Unit(Row, SharedStatistics):
         """How many rows are in scope, included or left out for a null."""
         return self.included_rows() + self.excluded_rows()
 
-    def row_counts(self, *, judged: bool) -> tuple[pl.Expr, pl.Expr | None, pl.Expr | None]:
-        """How many rows are included, unknown, and broken: the last is None where rows are not judged."""
-        return self.included_rows(), self.unknown_rows(), self._broken_rows() if judged else None
-
-    def _broken_rows(self) -> pl.Expr:
-        """How many included rows are broken for what was read."""
+    def judged(self, included: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+        """Whether a row is included, and whether one is broken for what was read; null or False where none is."""
         if self.door.table.weight is not None:
             self.door.weight()  # acts when units are averaged, even where no statistic of theirs is weighted
         counts = [self._broken(name, rows) for name, rows in self.door.guards.items() if rows is not None]
-        return pl.sum_horizontal(counts) if counts else pl.lit(0, dtype=pl.Int64)
+        return self._reading.judged(included, self.mask, counts)
 
-    def _broken(self, name: str, rows: pl.Expr) -> pl.Expr:
+    def _broken(self, name: str, rows: pl.Expr) -> Statistic:
         if not self.looks_into:
-            return self.count(f"broken_{name}", rows)
+            return self._counted(f"broken_{name}", rows)
         # Where a formula looks into other units, a row broken there breaks all rows of that unit.
         grains = sorted(self.looks_into)
         others = {grain: self._of(grain, rows, any_label=self._looks_at_any_label) for grain in grains}
         broken = f"broken_{name}_of_any_label" if self._looks_at_any_label else f"broken_{name}"
         reach = [self._within(broken, row.any(), grain) for grain, row in others.items()]
-        return self.count(f"{broken}_in_{'_or_'.join(grains)}", any_of([rows, *reach]))
+        return self._counted(f"{broken}_in_{'_or_'.join(grains)}", any_of([rows, *reach]))
 
     def unknown_rows(self) -> pl.Expr | None:
         """How many included rows keep the value from being known; None where nothing can."""

@@ -56,7 +56,7 @@ def support(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged])
 @metric(range=(0, 1), best=None)
 def prevalence(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The share of rows that are true: Σw·t / Σw."""
-    return ratio(u.positives(), u.rows())
+    return u.per_row(u.positives())
 
 
 @metric(range=(0, 1), best=None)
@@ -64,7 +64,7 @@ def predicted_rate(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
     """The share of rows that are predicted: Σw·[s > threshold] / Σw."""
-    return ratio(u.predicted(threshold), u.rows())
+    return u.per_row(u.predicted(threshold))
 
 
 @metric(range=(0, 1), best="max", undefined_when="nothing predicted", needs_negatives=False)
@@ -148,7 +148,7 @@ def jaccard(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", 
 @metric(range=(0, 1), best="max")
 def accuracy(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """The share of rows that are right: (TP + TN) / Σw."""
-    return ratio(u.true_positives(threshold) + u.true_negatives(threshold), u.rows())
+    return u.per_row(u.true_positives(threshold) + u.true_negatives(threshold))
 
 
 @metric(range=(0, 1), best="min")
@@ -156,7 +156,7 @@ def hamming_loss(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
     """The share of rows that are wrong: (FP + FN) / Σw."""
-    return ratio(u.false_positives(threshold) + u.false_negatives(threshold), u.rows())
+    return u.per_row(u.false_positives(threshold) + u.false_negatives(threshold))
 
 
 @metric(range=(0, 1), best="max", undefined_when="one class only")
@@ -238,7 +238,7 @@ def subset_accuracy(u: Unit, *, threshold: Threshold = 0.5, **options: Unpack[De
 @metric(range=(0, 1), best="max")
 def classification_accuracy(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The share of rows whose score equals their truth: class names, ids, any type."""
-    return ratio(u.sum("right", u.prediction == u.actual), u.rows())
+    return u.per_row(u.sum("right", u.prediction == u.actual))
 
 
 @metric(grain="sample", range=(0, 1), best="max")

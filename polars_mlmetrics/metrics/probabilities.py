@@ -39,19 +39,20 @@ def log_loss(
 
 def _mean_log_loss(u: Unit, eps: Eps, *, logits: bool) -> pl.Expr:
     if logits:
-        return ratio(u.sum("log_loss@logits", _cost_of_logit(u)), u.rows())
-    return ratio(u.sum(f"log_loss@{eps}", -_log_likelihood(u, _clipped(u, eps))), u.rows())
+        return u.per_row(u.sum("log_loss@logits", _cost_of_logit(u)))
+    return u.per_row(u.sum(f"log_loss@{eps}", _cost(u, _clipped(u, eps), is_clipped=_keeps_off_ends(eps))))
 
 
 def _probability(u: Unit, *, logits: bool) -> pl.Expr:
     return sigmoid(u.logit) if logits else u.probability
 
 
-def _log_likelihood(u: Unit, p: pl.Expr) -> pl.Expr:
-    if u.has_boolean_truth:
-        # One of the two terms is 0.
-        return pl.when(u.soft_truth == 1).then(p.log()).otherwise(log_of_rest(p))
-    return times_log(u.soft_truth, p) + times_log_of_rest(1 - u.soft_truth, p)
+def _cost(u: Unit, p: pl.Expr, *, is_clipped: bool) -> pl.Expr:
+    """-(t·ln p + (1-t)·ln(1-p))."""
+    if is_clipped:
+        # Both logarithms are finite. To choose one of them row by row takes longer than to work out both.
+        return (u.soft_truth - 1) * log_of_rest(p) - u.soft_truth * p.log()
+    return -(times_log(u.soft_truth, p) + times_log_of_rest(1 - u.soft_truth, p))
 
 
 def _cost_of_logit(u: Unit, *, negatives: bool = True) -> pl.Expr:
@@ -59,6 +60,11 @@ def _cost_of_logit(u: Unit, *, negatives: bool = True) -> pl.Expr:
     if negatives:
         return u.logit.clip(lower_bound=0) - u.soft_truth * u.logit + log1p_exp(u.logit)
     return u.soft_truth * ((-u.logit).clip(lower_bound=0) + log1p_exp(u.logit))
+
+
+def _keeps_off_ends(eps: Eps) -> bool:
+    """Whether a probability clipped by it is neither 0 nor 1."""
+    return isinstance(eps, str) or 0 < eps < 1 - eps < 1
 
 
 def _clipped(u: Unit, eps: float | str) -> pl.Expr:
@@ -109,7 +115,7 @@ def multilabel_cross_entropy(
 @metric(range=(0, 1), best="min")
 def brier_score(u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean of (t - p)²."""
-    return ratio(_squared_gaps(u, logits=logits), u.rows())
+    return u.per_row(_squared_gaps(u, logits=logits))
 
 
 @metric(grain="sample", range=(0, INFINITY), best="min")
@@ -119,7 +125,7 @@ def multiclass_brier_score(u: Unit, **options: Unpack[Options]) -> pl.Expr:
 
 
 def _squared_gaps(u: Unit, *, logits: bool) -> pl.Expr:
-    gap = u.truth.cast(pl.Float64) - _probability(u, logits=logits)
+    gap = u.truth_number - _probability(u, logits=logits)
     return u.sum(f"squared_gap@{logits=}", gap**2)
 
 
@@ -200,7 +206,7 @@ def _uncertainty(u: Unit) -> pl.Expr:
 @metric(range=(-INFINITY, 1), best="max", undefined_when="one class only")
 def d2_brier(u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The Brier skill score: 1 - Brier score / (π·(1-π)) of the base rate π. 0 is no better than that, 1 is perfect."""
-    return 1 - ratio(ratio(_squared_gaps(u, logits=logits), u.rows()), _uncertainty(u))
+    return 1 - ratio(u.per_row(_squared_gaps(u, logits=logits)), _uncertainty(u))
 
 
 @metric(range=(-1, 1), best=None)
@@ -208,7 +214,7 @@ def calibration_bias(
     u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
     """The mean probability less the share of truths: Σw·p / Σw - Σw·t / Σw. Above 0 the probabilities are too high."""
-    return ratio(_expected_positives(u, logits=logits) - u.positives(), u.rows())
+    return u.per_row(_expected_positives(u, logits=logits) - u.positives())
 
 
 @metric(range=(0, INFINITY), best=None, undefined_when="no positives")

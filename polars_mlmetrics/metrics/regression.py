@@ -23,7 +23,7 @@ def rmse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) ->
 @metric(range=(0, INFINITY), best="min")
 def mae(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean absolute difference of score and truth: Σw·|s-t| / Σw."""
-    return ratio(u.sum("absolute_error", (u.score - u.real).abs()), u.rows())
+    return u.per_row(u.sum("absolute_error", (u.score - u.real).abs()))
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -33,7 +33,7 @@ def mse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> 
 
 
 def _mean_squared_error(u: Unit) -> pl.Expr:
-    return ratio(_squared_error(u), u.rows())
+    return u.per_row(_squared_error(u))
 
 
 def _squared_error(u: Unit) -> pl.Expr:
@@ -43,7 +43,7 @@ def _squared_error(u: Unit) -> pl.Expr:
 @metric(range=(-INFINITY, INFINITY), best=None)
 def bias(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean difference of score and truth: Σw·(s-t) / Σw. Above 0 the scores are too high."""
-    return ratio(u.sum("error", u.score - u.real), u.rows())
+    return u.per_row(u.sum("error", u.score - u.real))
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -53,21 +53,21 @@ def msle(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) ->
     A score or truth of -1 or less is broken.
     """
     u.breaks_on("msle", (u.score <= -1) | (u.real <= -1))
-    return ratio(u.sum("squared_log_error", (u.score.log1p() - u.real.log1p()) ** 2), u.rows())
+    return u.per_row(u.sum("squared_log_error", (u.score.log1p() - u.real.log1p()) ** 2))
 
 
 @metric(range=(0, INFINITY), best="min")
 def mape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean absolute error as a share of the truth: Σw·|s-t|/|t| / Σw. A truth of 0 counts as 2^-52."""
     error = ratio((u.score - u.real).abs(), u.real.abs().clip(lower_bound=SMALLEST_TRUTH))
-    return ratio(u.sum("relative_error", error), u.rows())
+    return u.per_row(u.sum("relative_error", error))
 
 
 @metric(range=(0, 2), best="min")
 def smape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean absolute error as a share of the mean size: Σw·2|s-t|/(|s|+|t|) / Σw; 0 where both are 0."""
     error = 2 * share((u.score - u.real).abs(), u.score.abs() + u.real.abs())
-    return ratio(u.sum("symmetric_error", error), u.rows())
+    return u.per_row(u.sum("symmetric_error", error))
 
 
 @metric(range=(0, INFINITY), best="min", interval="extreme")
@@ -152,7 +152,7 @@ def pinball(u: Unit, alpha: Share, *, average: Average = "micro", **options: Unp
     """The loss of a forecast of the alpha quantile: the mean of α·(t-s) where t > s, and of (1-α)·(s-t) elsewhere."""
     error = u.real - u.score
     loss = pl.when(error >= 0).then(alpha * error).otherwise((alpha - 1) * error)
-    return ratio(u.sum(f"pinball@{alpha}", loss), u.rows())
+    return u.per_row(u.sum(f"pinball@{alpha}", loss))
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -160,7 +160,7 @@ def huber(u: Unit, delta: Positive, *, average: Average = "micro", **options: Un
     """The mean of e²/2 for errors e = |s-t| up to delta, and of delta·(e - delta/2) beyond."""
     error = (u.score - u.real).abs()
     loss = pl.when(error <= delta).then(0.5 * error**2).otherwise(delta * (error - 0.5 * delta))
-    return ratio(u.sum(f"huber@{delta}", loss), u.rows())
+    return u.per_row(u.sum(f"huber@{delta}", loss))
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -175,7 +175,7 @@ def poisson_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[A
 def _poisson_deviance(u: Unit) -> pl.Expr:
     u.breaks_on("poisson", (u.score <= 0) | (u.real < 0) | u.score.is_infinite() | u.real.is_infinite())
     deviance = times_log(u.real, ratio(u.real, u.score)) - u.real + u.score
-    return ratio(2 * u.sum("poisson_deviance", deviance), u.rows())
+    return u.per_row(2 * u.sum("poisson_deviance", deviance))
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -190,7 +190,7 @@ def gamma_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[Ave
 def _gamma_deviance(u: Unit) -> pl.Expr:
     u.breaks_on("gamma", (u.score <= 0) | (u.real <= 0) | u.score.is_infinite() | u.real.is_infinite())
     relative = ratio(u.real, u.score)
-    return ratio(2 * u.sum("gamma_deviance", relative - 1 - relative.log()), u.rows())
+    return u.per_row(2 * u.sum("gamma_deviance", relative - 1 - relative.log()))
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -204,7 +204,7 @@ def tweedie_deviance(
     from a power of 1 on a truth below 0, from 2 on also one of 0.
     """
     if power == 0:
-        return ratio(_squared_error(u), u.rows())
+        return u.per_row(_squared_error(u))
     if power == 1:
         return _poisson_deviance(u)
     if power == 2:
@@ -218,4 +218,4 @@ def tweedie_deviance(
     of_both, of_score = above * u.real * u.score ** (1 - power), below * u.score ** (2 - power)
     # What is left of numbers that are level may be below 0 by rounding.
     deviance = (of_truth - of_both + of_score).clip(lower_bound=0)
-    return ratio(2 * u.sum(f"tweedie_deviance@{power}", deviance), u.rows())
+    return u.per_row(2 * u.sum(f"tweedie_deviance@{power}", deviance))

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.formula.arithmetic import exceeds, ratio, reaches, share
+from polars_mlmetrics.formula.arithmetic import exceeds, ratio, ratio_of_counts, reaches, share
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.curve import Bins, Curve, Grid, curve_of
 from polars_mlmetrics.formula.declare import metric
@@ -99,10 +99,11 @@ def _auc(u: Unit, bins: Bins, grid: Grid) -> pl.Expr:
 
 
 def _auc_of_ranks(u: Unit) -> pl.Expr:
-    # Each pair of a true row and a higher one is counted twice, a tied pair once. Of true rows there are P² of them.
-    ranks, positives = u.sum("ranks_of_positives", pl.when(u.truth).then(u.rank_and_above(u.grain))), u.positives()
-    pairs = positives.cast(pl.Float64) * u.negatives().cast(pl.Float64)
-    return ratio(pairs - 0.5 * (ranks - positives * positives), pairs)
+    # Each pair of a true row and a higher one is counted twice, a tied pair once; twice all pairs and P² are n² - N².
+    ranks = u.sum("ranks_of_positives", pl.when(u.truth).then(u.rank_and_above(u.grain)))
+    rows, negatives = (count.cast(pl.UInt64) for count in (u.rows(), u.negatives()))
+    in_order = 0.5 * (rows**2 - negatives**2 - ranks.cast(pl.UInt64))
+    return ratio_of_counts(in_order, u.positives() * u.negatives())
 
 
 def _partial_auc(curve: Curve, max_fpr: float) -> pl.Expr:

@@ -51,6 +51,8 @@ class Query:
     slices: list[list[KeyColumn]] | None
     bound: Bound
     """The roles as they were given."""
+    n_rows: int | None
+    """How many rows there are, where they are in memory."""
 
     @classmethod
     def read(
@@ -78,7 +80,8 @@ class Query:
         schema = reader.rows().collect_schema()
         if log is not None:
             schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
-        query = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound)
+        n_rows = frame.height if isinstance(frame, pl.DataFrame) and log is None else None
+        query = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound, n_rows)
         query._check(frame)
         return query
 

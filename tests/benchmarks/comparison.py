@@ -29,6 +29,8 @@ class Row:
     way: str = ""
     """How it is done, where a peer has several ways."""
     called: str = ""
+    times: int = 0
+    """How often it is done once more, of rows in memory, for the mean of these; 0 where once is all, from the files."""
 
     @property
     def key(self) -> str:

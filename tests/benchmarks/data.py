@@ -71,10 +71,20 @@ class Log:
     """A log as it is read."""
 
     files: tuple[str, ...]
+    held: pl.DataFrame | None = None
+    """All rows, where they are in memory."""
+
+    def in_memory(self) -> "Log":
+        """The same, in memory."""
+        return dataclasses.replace(self, held=self.scan().collect())
 
     def scan(self) -> pl.LazyFrame:
         """All rows, as one lazy frame."""
-        return pl.scan_parquet(list(self.files), glob=False)
+        return pl.scan_parquet(list(self.files), glob=False) if self.held is None else self.held.lazy()
+
+    def given(self) -> pl.LazyFrame | pl.DataFrame:
+        """All rows, as a user has them."""
+        return self.scan() if self.held is None else self.held
 
     def parts(self) -> Iterator[pl.LazyFrame]:
         """The rows of each file."""

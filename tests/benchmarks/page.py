@@ -41,7 +41,7 @@ library's numbers on a small log of the same kind. A row without figures says wh
 | by hand | a Polars plan for this one log, written by someone who knows that nothing in it is null or broken |
 | DuckDB | SQL over the same files, which knows the same |
 | group_by | a Polars `group_by` for each combination of features, and nothing else |
-| scikit-learn, fairlearn, polars-ds, sliceline | their own functions by group, on arrays or frames that Polars reads |
+| scikit-learn, fairlearn, polars-ds, polarbearings, sliceline | their own functions by group, on arrays or frames |
 
 The logs are made by a seeded generator. A plain one has samples of ten labels whose rows lie together, two models, five
 folds, scores in [0, 1] without ties, and truths that follow the scores. The rows of a sample are of one model and one

@@ -83,6 +83,24 @@ def check(rows: int) -> list[Comparison]:
     ]
 
 
+def groups(rows: int) -> list[Comparison]:
+    three, log_loss = "AUC, log loss, Brier score", "Log loss alone"
+    works = [(three, "three", 1000), (three, "three", 100), (three, "three", 10), (log_loss, "log loss by segment", 10)]
+    return [_of_groups(title, work, rows // part) for title, work, part in works]
+
+
+def _of_groups(title: str, work: str, rows: int) -> Comparison:
+    """One piece of work in many groups of 1,000 rows, by the library and by expressions of others."""
+    many = max(rows // 1000, 1)
+    log, times = Recipe(rows, segments=many), min(max(2_000_000 // rows, 10), 200)
+    ours = [
+        Row(OURS, work, log, "expressions", called="as expressions", times=times),
+        Row(OURS, work, log, called="evaluate", times=times),
+    ]
+    others = [Row(peer, work, log, times=times) for peer in ("polarbearings", "polars-ds")]
+    return Comparison(f"{title}: groups of 1,000 rows, {many:,}", [*ours, *others], against="polarbearings")
+
+
 def small(rows: int) -> list[Comparison]:
     log = Recipe(rows // 10)
     inline = [_small(f"inline {name}", log, name) for name in INLINE]
@@ -166,6 +184,12 @@ PARTS = {
         "A log of many more files",
         "Bounded memory, of five times as many files.",
         scale,
+    ),
+    "groups": Part(
+        "Small groups",
+        "Groups of about 1,000 rows in memory. A figure is the mean of 10 to 200 runs in one process, after a first "
+        "one. polarbearings and polars-ds have the metrics as expressions for `agg`, as the library has.",
+        groups,
     ),
     "small": Part(
         "In small",

@@ -86,6 +86,8 @@ SUITES = {
     "auc": Suite(AUC),
     "label auc": Suite(LABEL_AUC),
     "binned auc": Suite(BINNED),
+    "three": Suite([mlm.roc_auc(), mlm.log_loss(), mlm.brier_score()], by=("segment",)),
+    "log loss by segment": Suite([mlm.log_loss()], by=("segment",)),
     "everything": Suite([*FUSED, *RANKING, *AUC]),
     **{f"{name}, whole": Suite(metrics, by=()) for name, metrics in SLICED.items()},
     **{f"{name}, sliced": Suite(metrics, tuple(SLICES), GROUPINGS) for name, metrics in SLICED.items()},
@@ -104,12 +106,17 @@ def names(work: str) -> list[str]:
     return [metric.output_name for metric in SUITES[work].metrics]
 
 
-def asked(log: Log, work: str, **how: Any) -> pl.LazyFrame:
+def asked(log: Log, work: str, **how: Any) -> Any:
     """The library's answer to a suite."""
     suite = SUITES[work]
     if suite.slices:
-        return mlm.evaluate(log.scan(), suite.metrics, slices=list(map(list, suite.slices)), **how)
-    return mlm.evaluate(log.scan(), suite.metrics, by=list(suite.by), **how)
+        return mlm.evaluate(log.given(), suite.metrics, slices=list(map(list, suite.slices)), **how)
+    return mlm.evaluate(log.given(), suite.metrics, by=list(suite.by), **how)
+
+
+def as_expressions(work: str) -> Callable[[Log], pl.LazyFrame]:
+    """A suite as expressions inside an aggregation."""
+    return lambda log: log.scan().group_by(SUITES[work].by).agg(SUITES[work].metrics)
 
 
 def state_of(work: str, buckets: int) -> Callable[[Log], pl.DataFrame]:
@@ -169,6 +176,7 @@ WORK: dict[str, Callable[[Log], pl.LazyFrame | pl.DataFrame]] = {
     **{f"{work}, 64 buckets": by_state(work, 64) for work in STATES},
     **{f"state of {work}": state_of(work, 0) for work in STATES},
     **{f"state of {work}, 64 buckets": state_of(work, 64) for work in STATES},
+    **{f"{work}, expressions": as_expressions(work) for work in ("three", "log loss by segment")},
     "everything, three calls": in_three_calls,
     "check, rows": lambda log: checked(log, thorough=False),
     "check": lambda log: checked(log, thorough=True),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -34,7 +35,9 @@ def digests_of(measure: Measure, roles: Table) -> dict[str, str]:
     if not measure.is_from_elsewhere:
         return {}
     asked: dict[str, set[str]] = {}
-    unit = _Asking(Unit(measure.door(), measure.grain, GroupReading(measure.table)), asked)
+    # A count reads its rows without guards, and is of the same rows as its metric: both are told in the same words.
+    door = replace(measure.door(), asks_guards=False)
+    unit = _Asking(Unit(door, measure.grain, GroupReading(measure.table)), asked)
     value = measure.declaration.formula(cast(Unit, unit), **measure.parameters)
     suffix = measure.suffix(roles)
     if measure.grain == "sample":

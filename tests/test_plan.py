@@ -3,12 +3,14 @@
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.cases import variants
@@ -254,3 +256,26 @@ def test_a_plan_of_all_metrics_reads_the_roles_and_the_keys(log: pl.LazyFrame) -
     assert columns_read(mlm.evaluate(log, ALL_METRICS, by="model", slices=["country"], weight="w")) == 7
     assert columns_read(mlm.evaluate(log, mlm.f1(), by="model", tidy=True)) == 4
     assert columns_read(mlm.worst(log, mlm.log_loss(), by="model")) == 4
+
+
+ASKED_OF_ONE_DAY: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
+    "group": lambda log: mlm.evaluate(log, mlm.f1()),
+    "labels by": lambda log: mlm.evaluate(log, mlm.f1(average="macro"), mlm.log_loss(), by="day", tidy=True),
+    "of each label": lambda log: mlm.evaluate(log, mlm.f1(), per="label"),
+    "samples": lambda log: mlm.evaluate(log, mlm.ranking_loss()),
+    "of all kinds": lambda log: mlm.evaluate(log, mlm.f1(), mlm.roc_auc(), mlm.one_error(), slices=["label"], ci=0.95),
+    "state": lambda log: mlm.state(log, mlm.f1()),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED_OF_ONE_DAY.values(), ids=ASKED_OF_ONE_DAY)
+def test_a_filter_of_the_log_is_the_scans_own(asked: Callable[[pl.LazyFrame], pl.LazyFrame], tmp_path: Path) -> None:
+    """So that parts of files are left out by what their statistics say."""
+    rows = {"sample": [1, 1, 2, 2], "label": ["x", "y"] * 2, "score": [0.9, 0.2, 0.4, 0.8], "truth": [1, 0, 1, 0]}
+    pl.DataFrame({"day": [1, 1, 2, 2], **rows}).write_parquet(tmp_path / "log.parquet")
+    one_day = pl.scan_parquet(tmp_path / "log.parquet").filter(pl.col("day") == 2)
+    plan = asked(one_day)
+    shown = plan.explain()
+    assert shown.count("SELECTION:") == shown.count("SCAN [") == 1
+    expected = asked(one_day.collect().lazy()).collect()
+    assert_frame_equal(plan.collect(), expected, rel_tol=1e-12, check_row_order=False)

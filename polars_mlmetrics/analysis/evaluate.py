@@ -30,7 +30,7 @@ from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import Result, names_of, of_plain, table_of
-from polars_mlmetrics.query.source import passes_of, slices_of, source_of
+from polars_mlmetrics.query.source import passes_of, planned, slices_of, source_of
 
 
 @at_callers_line
@@ -114,15 +114,15 @@ def evaluate(
         check_clusters(query)
     split = passes_of(query, passes, memory, progress=progress)
 
-    def table(split: Passes | None) -> pl.LazyFrame:
+    def table(query: Query, split: Passes | None = None) -> pl.LazyFrame:
         source = slices_of(query, source_of(query, split), [] if confidence is None else [WITHOUT])
         if per is None:
             return settled(query, source, min_samples, confidence, tidy=tidy, signature=signature)
         return unsettled(query, source, per, min_samples, confidence, tidy=tidy or signature)
 
     if split is None:
-        return as_given(frame, table(None))
-    return as_given_later(frame, lambda: table(split), lambda: table(None))
+        return as_given(frame, planned(query, table))
+    return as_given_later(frame, lambda: table(query, split), lambda: table(query))
 
 
 def settled(

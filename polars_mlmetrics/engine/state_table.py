@@ -161,8 +161,9 @@ class StateTable(Asked):
         several = list(self._of_several.values())
         given = iter(self.source.partials([*of_rows, *bins, *of_samples, *several], self.by))
         rows_given, bins_given, samples_given = (list(islice(given, len(p))) for p in (of_rows, bins, of_samples))
-        # The groups are taken from it too.
-        rows = joined([table for table, _ in rows_given], [*self.by, *label]).cache()
+        rows = joined([table for table, _ in rows_given], [*self.by, *label])
+        if label or of_samples or several:  # it is read for these too
+            rows = rows.cache()
         of_groups, finer = [rows], []
         if self.label is not None:
             has_label = pl.col(self.label).is_not_null()

@@ -53,6 +53,8 @@ class Query:
     """The roles as they were given."""
     n_rows: int | None
     """How many rows there are, where they are in memory."""
+    holds_rows: bool = True
+    """Whether Polars is to hold rows that are more than a scan."""
 
     @classmethod
     def read(
@@ -108,7 +110,7 @@ class Query:
         upstream then runs once.
         """
         rows = self.with_keys(self.frame)
-        return rows if is_at_hand(self.frame) else rows.cache()
+        return rows.cache() if self.holds_rows and not is_at_hand(self.frame) else rows
 
     def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the frame, with every key as a column."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import polars as pl
@@ -29,6 +30,19 @@ def passes_of(
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression: it cannot be computed in passes.")
     sample = () if count is None else _sample(query)
     return passes_over(query.frame, query.with_keys, sample, count, memory, progress=progress)
+
+
+def planned(query: Query, plan: Callable[[Query], pl.LazyFrame]) -> pl.LazyFrame:
+    """What is planned of a query. Rows that it reads once only are not held.
+
+    Where Polars holds rows, it works a filter of them out row by row: no file and no part of a file is left out for it.
+    """
+    table = plan(query)
+    if is_at_hand(query.frame):
+        return table
+    held, *_ = query.rows.explain(optimized=False).splitlines()
+    is_read_once = table.explain(optimized=False).count(held) == 1
+    return plan(replace(query, holds_rows=False)) if is_read_once else table
 
 
 def source_of(query: Query, passes: Passes | None) -> Rows:

@@ -22,7 +22,7 @@ from polars_mlmetrics.query.account import ask_counts
 from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.query.pairs import count_of_samples, rows_of_pairs
 from polars_mlmetrics.query.query import Keys, Query
-from polars_mlmetrics.query.source import passes_of, source_of
+from polars_mlmetrics.query.source import passes_of, planned, source_of
 from polars_mlmetrics.query.written import written
 
 OPTIONS = ("by", "buckets", "cluster", "between", "passes", "memory", "progress")
@@ -91,7 +91,7 @@ def state(
     made = StateOf.read(frame, metrics, by, buckets, cluster, between, roles, sources)
     split = passes_of(made.query, passes, memory, progress=progress)
     if split is None:
-        return as_given(frame, made.table(None))
+        return as_given(frame, planned(made.query, lambda query: replace(made, query=query).table(None)))
     return as_given_later(frame, lambda: made.table(split), lambda: made.table(None))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.declaration import Declaration
-from polars_mlmetrics.formula.description import BEST_SAYS, GRAIN_SAYS, INTERVAL_SAYS, required
+from polars_mlmetrics.formula.description import BEST_SAYS, INTERVAL_SAYS, required, unit_says
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 
@@ -104,7 +104,7 @@ def entry(declaration: Declaration) -> Iterator[str]:
     yield ""
     yield f"* Values: {declaration.values}; {BEST_SAYS[declaration.best]}."
     yield f"* Null when: {declaration.null_when}."
-    yield f"* Unit: {GRAIN_SAYS[declaration.grain]}."
+    yield f"* Unit: {unit_says(declaration)}."
     yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
     yield ""
     yield "```pycon"

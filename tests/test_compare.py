@@ -303,6 +303,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "as ci, such as 0.95, not None": lambda: compared(ci=None),
     "as ci, such as 0.95, not 'bootstrap'": lambda: compared(ci="bootstrap"),
     "one has score=side: call it once for each": lambda: compared(mlm.f1(), mlm.mse().on(score="side")),
+    "this function takes no passes=. evaluate, state, check and find_slices take it.": lambda: compared(passes="auto"),
+    "this function takes no memory=. evaluate,": lambda: mlm.report(log(), memory="1 GB"),  # type: ignore[call-arg]
+    "this function takes no per=. help() lists what it takes.": lambda: compared(per="label"),
     "score= cannot be given for a state": lambda: mlm.compare(STATE, baseline="old", score="p"),
     "between= 'modle' is not a by column of the state": lambda: mlm.state(log(), mlm.f1(), by="model", between="modle"),
     "'model' is not a by column of the state": lambda: mlm.compare(mlm.state(log(), mlm.f1()), baseline="old"),

@@ -15,6 +15,10 @@ from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, unkno
 Grain = Literal["group", "label", "sample"]
 RoleName = Literal["sample", "label", "score", "truth", "weight"]
 ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
+WITH_PASSES = (
+    "evaluate, state, check and find_slices take it. compare, curve and report take a state: make it with "
+    "mlm.state(log, metrics, passes='auto'), and with between='model' for compare."
+)
 
 
 class Roles(TypedDict, total=False):
@@ -46,6 +50,10 @@ def checked_roles(given: Mapping[str, Any], *, others: Sequence[str] = ()) -> Bo
     """
     roles = Bound()
     for role, column in given.items():
+        if role in ("passes", "memory"):
+            raise ParameterError(f"this function takes no {role}=. {WITH_PASSES}")
+        if role in others:  # a keyword of the functions that share `others`, and not of this one
+            raise ParameterError(f"this function takes no {role}=. help() lists what it takes.")
         if role not in ROLE_NAMES:
             raise ParameterError(unknown("role", role, ROLE_NAMES, of="one of the roles", others=others))
         if column is not None:

@@ -15,10 +15,10 @@ PROPOSED = [2, 0.25, 1.5]
 
 BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
 GRAIN_SAYS = {
-    None: "takes averages",
-    "group": "of the whole group",
-    "label": "of a label; then the mean of the labels",
-    "sample": "of a sample; then the mean of the samples",
+    None: "chosen by `average=`",
+    "group": "the whole group",
+    "label": "a label; then the mean of the labels",
+    "sample": "a sample; then the mean of the samples",
 }
 INTERVAL_SAYS = {
     "kg_wilson": "kg_wilson, within the range",
@@ -44,6 +44,14 @@ def described(declaration: Declaration) -> str:
     """The docstring of a metric: what its author says, its parameters, what is known of it, an example."""
     parts = [declaration.says, "\n".join(_parameters(declaration)), "\n".join(_facts(declaration))]
     return "\n\n".join([part for part in parts if part] + ["\n".join(_examples(declaration))])
+
+
+def unit_says(declaration: Declaration) -> str:
+    """What the unit of a metric is: a count has none, and without `average=` it is the group."""
+    if declaration.counts:
+        return "none: a count"
+    takes_average = "average" in declaration.__signature__.parameters
+    return GRAIN_SAYS[declaration.grain or (None if takes_average else "group")]
 
 
 def required(declaration: Declaration) -> dict[str, Any]:
@@ -88,7 +96,7 @@ def _facts(declaration: Declaration) -> Iterator[str]:
     yield "-----"
     yield f"* Values: {declaration.values}; {BEST_SAYS[declaration.best]}."
     yield f"* Null when: {declaration.null_when}."
-    yield f"* Unit: {GRAIN_SAYS[declaration.grain]}."
+    yield f"* Unit: {unit_says(declaration)}."
     yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
 
 

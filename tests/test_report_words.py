@@ -64,7 +64,7 @@ def test_better_but_worse_somewhere() -> None:
 def test_worse_and_where_most() -> None:
     overall, where, _ = summary(bad_in_jp(), baseline="champion", slices=SLICES)
     assert (overall.tone, overall.heading) == (BAD, "challenger is worse than champion")
-    assert where.heading == "worse most where country=JP"
+    assert where.heading == "most harm where country=JP"
     assert overall.sign == "✗"
 
 

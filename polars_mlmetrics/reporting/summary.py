@@ -190,7 +190,7 @@ def _worse_slices(told: Told) -> Card:
         return Card(GOOD, "worse in no slice that can be judged", [[words]])
     first, *more = found["worse"].sort("repeats", maintain_order=True).head(1 + MOST_MORE).to_dicts()
     is_better = told.of(told.candidate)["verdict"] == "better"
-    heading = f"{'but worse' if is_better else 'worse most'} where {first[SHOWN]}"
+    heading = f"{'but worse' if is_better else 'most harm'} where {first[SHOWN]}"
     sentences: list[Sentence] = [
         [
             f"{percent(first['share'])} of the samples. {told.metric} ",

@@ -44,7 +44,7 @@ def cluster(folder: Path) -> Iterator[Any]:
         "PYTHONPATH": str(folder),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    with mock.patch.dict(os.environ, here):
+    with mock.patch.dict(os.environ, here):  # its processes keep it; those of other tests must not have it
         session = (
             SparkSession.builder.master("local-cluster[2,1,1024]")
             .config("spark.ui.enabled", "false")
@@ -54,11 +54,11 @@ def cluster(folder: Path) -> Iterator[Any]:
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
             .getOrCreate()
         )
-        session.sparkContext.setLogLevel("OFF")
-        try:
-            yield session
-        finally:
-            session.stop()
+    session.sparkContext.setLogLevel("OFF")
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def sent(session: Any, frame: pl.DataFrame, partitions: int = 7) -> Any:

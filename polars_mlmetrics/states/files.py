@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.adapters.delta import is_delta, scan_delta
 from polars_mlmetrics.data.files import Source, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, check_frame
@@ -22,6 +23,7 @@ from polars_mlmetrics.engine import state_format_1
 from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, said_in, text_in
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
+from polars_mlmetrics.states.plain import as_state
 from polars_mlmetrics.states.state import check_sources
 from polars_mlmetrics.states.writing import check_writable, write_whole
 from polars_mlmetrics.version import VERSION
@@ -57,10 +59,25 @@ SHAPE = {
 
 
 @dataclass(frozen=True)
-class StateFile:
-    """A state on disk, and what its file says of it."""
+class RowsOf:
+    """The rows of a Delta table that are the state of a file; None stands for those that name none."""
 
-    path: Place
+    table: Path
+    log: str | None
+
+    def __str__(self) -> str:
+        return f"{self.table} where log_path is {'null' if self.log is None else self.log}"
+
+
+Kept = Place | RowsOf
+"""Where a state is kept."""
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """A state that is kept, and what its file says of it."""
+
+    path: Kept
     digest: str
     metadata: dict[str, Any]
     schema: pl.Schema
@@ -75,7 +92,7 @@ class StateFile:
         return cls.of(path, data)
 
     @classmethod
-    def of(cls, path: Place, data: bytes) -> StateFile:
+    def of(cls, path: Kept, data: bytes) -> StateFile:
         """Read what a file says of itself, if its bytes are those that were written: others are not even parsed."""
         if len(data) < len(2 * MAGIC) or not (data.startswith(MAGIC) and data.endswith(MAGIC)):
             raise StateError(f"{path} is not a parquet file, or is cut off.")
@@ -203,7 +220,8 @@ def scan_states(
     buckets as the others; and that no state and no file of the log is there twice. The bytes of the files stay in
     memory: if a file is replaced later, nothing changes.
 
-    Paths of object stores are opened as in `write_state`.
+    Paths of object stores are opened as in `write_state`. The folder of a Delta table gives the states in its newest
+    version, as `as_state` checks them.
 
     Examples
     --------
@@ -216,6 +234,8 @@ def scan_states(
     """
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(source)
+    if is_delta(source, cloud):
+        return as_state(scan_delta(source, None, cloud))
     found = files_anywhere(source, cloud, instead=REMOTE_READ, in_tables=True)
     # What was checked is what is read, whatever becomes of the files meanwhile.
     held = {file.path: _bytes_of(file.path, cloud) for file in found}

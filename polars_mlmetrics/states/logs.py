@@ -123,6 +123,12 @@ def logs_of(source: Source, store: Store, prepare: Prepare | None) -> list[Log]:
     ]
 
 
+def check_current(log: Log) -> None:
+    """Refuse a state of a file that is another one by now."""
+    if not log.is_current():
+        raise FileError(f"{log.path} has changed while it was folded: call update_states again.")
+
+
 def is_gone(source: Mapping[str, Any] | None, store: Store) -> bool:
     """Whether there is no longer a file of which a state was made."""
     if source is None:

@@ -1,4 +1,4 @@
-"""The folders in which `update_states` keeps states: on this machine or in an object store."""
+"""Where `update_states` keeps states: in a folder on this machine or of an object store, or in a Delta table."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from polars_mlmetrics.adapters.delta import is_delta
 from polars_mlmetrics.data.files import place_of
-from polars_mlmetrics.data.stores import Address, MissingError, Place, Seen, Store, TakenError, is_of_store
+from polars_mlmetrics.data.stores import Address, MissingError, Seen, Store, TakenError, is_of_store
 from polars_mlmetrics.errors import FileError, StateError
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile
-from polars_mlmetrics.states.logs import Log
+from polars_mlmetrics.states.delta_table import DeltaTableHere
+from polars_mlmetrics.states.files import REMOTE_WRITE, Kept, StateFile
+from polars_mlmetrics.states.logs import Log, check_current
 from polars_mlmetrics.states.writing import check_writable, drafts_of, writable, write_whole
 
 LOCK = ".lock"
 
 
-def folder_of(given: str | os.PathLike[str], store: Store) -> FolderHere | FolderThere:
-    """A folder for states, wherever it is to be."""
+def folder_of(given: str | os.PathLike[str], store: Store) -> Folder:
+    """A folder for states, wherever it is to be; or a Delta table, which is there already."""
     if is_of_store(given):
         return FolderThere.of(str(given), store)
-    return FolderHere.of(place_of(given, instead=REMOTE_WRITE))
+    path = place_of(given, instead=REMOTE_WRITE)
+    return DeltaTableHere(path) if is_delta(path, store) else FolderHere.of(path)
 
 
 def _name_of(log: Log) -> str:
@@ -68,7 +71,7 @@ class FolderHere:
                 self.drop(draft)
             yield
 
-    def states(self) -> Mapping[Place, StateFile]:
+    def states(self) -> Mapping[Kept, StateFile]:
         """The states that are there."""
         return {path: StateFile.read(path) for path in sorted(self.path.glob("*.parquet"))}
 
@@ -78,7 +81,7 @@ class FolderHere:
         check_writable(path, overwrite=True)
         write_whole(path, lambda draft: draft.write_bytes(data), overwrite=True)
 
-    def drop(self, path: Place) -> None:
+    def drop(self, path: Kept) -> None:
         """Delete a state."""
         assert isinstance(path, Path)
         with writable(path):
@@ -115,6 +118,8 @@ class FolderThere:
             raise FileError(f"{address} is a pattern: pass a folder for the states.")
         if address.key and not address.key.endswith("/") and store.seen(address) is not None:
             raise FileError(f"{address} is a file: pass a folder for the states.")
+        if is_delta(url, store):
+            raise FileError(f"{address} is a Delta table: update_states writes to Delta tables on this machine only.")
         return cls(address, store)
 
     def state_of(self, log: Log) -> Address:
@@ -124,7 +129,7 @@ class FolderThere:
     def alone(self, logs: Iterable[Log]) -> Iterator[None]:
         yield
 
-    def states(self) -> Mapping[Place, StateFile]:
+    def states(self) -> Mapping[Kept, StateFile]:
         below = sorted(self.store.seen_below(self.path), key=lambda address: address.key)
         inside = [file for file in below if file == self.path.joinpath(file.name) and file.suffix == ".parquet"]
         states = {file: self._read(file) for file in inside}
@@ -145,7 +150,7 @@ class FolderThere:
                 return
             check_current(log)
 
-    def drop(self, path: Place) -> None:
+    def drop(self, path: Kept) -> None:
         assert isinstance(path, Address)
         self.store.delete(path)
 
@@ -159,7 +164,4 @@ class FolderThere:
         return StateFile.of(address, data)
 
 
-def check_current(log: Log) -> None:
-    """Refuse a state of a file that is another one by now."""
-    if not log.is_current():
-        raise FileError(f"{log.path} has changed while it was folded: call update_states again.")
+Folder = FolderHere | FolderThere | DeltaTableHere

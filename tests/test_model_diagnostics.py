@@ -1,17 +1,10 @@
 """Scores and calibration beside model-diagnostics, which works them out another way."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
-from model_diagnostics.calibration import compute_bias
-from model_diagnostics.scoring import (
-    GammaDeviance,
-    HomogeneousExpectileScore,
-    LogLoss,
-    PoissonDeviance,
-    SquaredError,
-    decompose,
-)
 
 import polars_mlmetrics as mlm
 
@@ -22,6 +15,22 @@ pytestmark = [
 weighted = pytest.mark.parametrize("weight", [None, "weight"])
 CLOSE = 1e-12
 """Sums of 2,000 rows, added up in another order."""
+
+
+@pytest.fixture
+def scoring() -> Any:
+    """Its scores: each a class, whose object is called."""
+    from model_diagnostics import scoring
+
+    return scoring
+
+
+@pytest.fixture
+def compute_bias() -> Any:
+    """What it says of how far predictions are off, in all or by the values of a feature."""
+    from model_diagnostics.calibration import compute_bias
+
+    return compute_bias
 
 
 def probabilities() -> pl.DataFrame:
@@ -42,15 +51,15 @@ def arrays(log: pl.DataFrame, weight: str | None) -> tuple[np.ndarray, np.ndarra
 
 
 @weighted
-def test_scores_of_probabilities(weight: str | None) -> None:
+def test_scores_of_probabilities(weight: str | None, scoring: Any, compute_bias: Any) -> None:
     log = probabilities()
     truth, score, weights = arrays(log, weight)
     base = np.full(len(truth), np.average(truth, weights=weights))
     expected = [
-        LogLoss()(truth, score, weights),
-        SquaredError()(truth, score, weights),
-        1 - LogLoss()(truth, score, weights) / LogLoss()(truth, base, weights),
-        1 - SquaredError()(truth, score, weights) / SquaredError()(truth, base, weights),
+        scoring.LogLoss()(truth, score, weights),
+        scoring.SquaredError()(truth, score, weights),
+        1 - scoring.LogLoss()(truth, score, weights) / scoring.LogLoss()(truth, base, weights),
+        1 - scoring.SquaredError()(truth, score, weights) / scoring.SquaredError()(truth, base, weights),
         compute_bias(truth, score, weights=weights)["bias_mean"].item(),
     ]
     metrics = [mlm.log_loss(), mlm.brier_score(), mlm.d2_log_loss(), mlm.d2_brier(), mlm.calibration_bias()]
@@ -58,7 +67,7 @@ def test_scores_of_probabilities(weight: str | None) -> None:
 
 
 @weighted
-def test_parts_of_the_brier_score(weight: str | None) -> None:
+def test_parts_of_the_brier_score(weight: str | None, scoring: Any, compute_bias: Any) -> None:
     """Of 15 bins: how far each is off, and what it would score if it promised the share of its true rows."""
     log = probabilities()
     truth, score, weights = arrays(log, weight)
@@ -70,7 +79,9 @@ def test_parts_of_the_brier_score(weight: str | None) -> None:
     reliability = np.average(bins["bias_mean"].to_numpy() ** 2, weights=bins["bias_weights"].to_numpy())
     own = np.ones(len(truth)) if weights is None else weights
     held = {number: np.average(truth[numbers == number], weights=own[numbers == number]) for number in range(15)}
-    parts = decompose(truth, np.array([held[number] for number in numbers]), own, scoring_function=SquaredError())
+    parts = scoring.decompose(
+        truth, np.array([held[number] for number in numbers]), own, scoring_function=scoring.SquaredError()
+    )
     expected = [reliability, parts["discrimination"].item(), parts["uncertainty"].item()]
     metrics = [mlm.brier_reliability(), mlm.brier_resolution(), mlm.brier_uncertainty()]
     assert mlm.evaluate(log, metrics, weight=weight).row(0) == pytest.approx(expected, rel=1e-10)  # differences of sums
@@ -78,15 +89,15 @@ def test_parts_of_the_brier_score(weight: str | None) -> None:
 
 @weighted
 @pytest.mark.parametrize("power", [0, 1, 1.5, 2, 3])
-def test_deviances(power: float, weight: str | None) -> None:
+def test_deviances(power: float, weight: str | None, scoring: Any) -> None:
     log = amounts()
-    scores = {0: SquaredError(), 1: PoissonDeviance(), 2: GammaDeviance()}
-    expected = scores.get(power, HomogeneousExpectileScore(degree=2 - power))(*arrays(log, weight))
+    scores = {0: scoring.SquaredError(), 1: scoring.PoissonDeviance(), 2: scoring.GammaDeviance()}
+    expected = scores.get(power, scoring.HomogeneousExpectileScore(degree=2 - power))(*arrays(log, weight))
     assert mlm.evaluate(log, mlm.tweedie_deviance(power), weight=weight).item() == pytest.approx(expected, rel=CLOSE)
 
 
 @weighted
-def test_bins_of_a_calibration_curve(weight: str | None) -> None:
+def test_bins_of_a_calibration_curve(weight: str | None, compute_bias: Any) -> None:
     log = probabilities()
     truth, score, weights = arrays(log, weight)
     numbers = pl.Series("cell", np.minimum(np.floor(score * 10), 9)).cast(pl.Int64).cast(pl.String)

@@ -221,7 +221,7 @@ def calibration_bias(
 def calibration_ratio(
     u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
-    """How many true rows the probabilities promise for each there is: Σw·p / Σw·t. 1 is right."""
+    """The true rows that the probabilities promise, by those that there are: Σw·p / Σw·t. 1 is right."""
     return ratio(_expected_positives(u, logits=logits), u.positives())
 
 

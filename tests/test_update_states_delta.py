@@ -233,29 +233,13 @@ mlm.update_states("logs", "states", METRICS, by=BY, gone="drop", progress=False)
 """
 
 KILLED = """
-import os, signal, sys, threading
+import sys
 import deltalake
 import polars_mlmetrics as mlm
+from tests.killing import killing
 from tests.test_update_states import BY, METRICS
 
-moment, turn, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-write, written = deltalake.write_deltalake, []
-
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def put(*given, **named):
-    if len(written) < turn:
-        written.append(write(*given, **named))
-        return
-    if moment == "before":
-        kill()
-    if moment == "during":
-        threading.Timer(seconds, kill).start()
-    write(*given, **named)
-    kill() if moment == "after" else threading.Event().wait()
-
-deltalake.write_deltalake = put
+deltalake.write_deltalake = killing(deltalake.write_deltalake, sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
 mlm.update_states("logs", "states", METRICS, by=BY, progress=False)
 """
 

@@ -290,29 +290,14 @@ def test_several_writers_at_once(options: dict[str, Any]) -> None:
 
 
 WORKER = """
-import json, os, signal, sys, threading
+import json, sys
 import obstore
 import polars_mlmetrics as mlm
+from tests.killing import killing
 from tests.test_update_states import BY, METRICS
 
-options, moment, turn, seconds = json.loads(sys.argv[1])
-write, written = obstore.put, []
-
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def put(*given, **named):
-    if len(written) < turn:
-        written.append(write(*given, **named))
-        return
-    if moment == "before":
-        kill()
-    if moment == "during":
-        threading.Timer(seconds, kill).start()
-    write(*given, **named)
-    kill() if moment == "after" else threading.Event().wait()
-
-obstore.put = put
+options, *moment = json.loads(sys.argv[1])
+obstore.put = killing(obstore.put, *moment)
 mlm.update_states("s3://bucket/logs", "s3://bucket/states", METRICS, by=BY, progress=False, storage_options=options)
 """
 

@@ -84,7 +84,8 @@ def test_a_large_log_is_read_in_parts(
     rows = log()
     whole = mlm.find_slices(rows, mlm.f1(), FEATURES)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(coded_rows, "AT_ONCE", 1000)
+    monkeypatch.setattr(coded_rows, "AT_ONCE", 2000)
+    monkeypatch.setattr(coded_rows, "PART", 1000)
     rows.write_parquet(tmp_path / "log.parquet")
     for frame in (rows, pl.scan_parquet(tmp_path / "log.parquet")):
         in_parts = mlm.find_slices(frame, mlm.f1(), FEATURES)
@@ -147,6 +148,6 @@ def test_ten_million_rows_take_half_a_gigabyte(tmp_path: Path) -> None:
         scored.write_parquet(tmp_path / f"{i}.parquet")
     done = subprocess.run([sys.executable, "-c", SEARCH, str(tmp_path / "*.parquet")], capture_output=True, check=True)
     said = json.loads(done.stdout)
-    assert said["plan"].startswith("rows read in 10 passes for each step; 92 combinations of features")
+    assert said["plan"].startswith("rows read in 20 passes for each step; 92 combinations of features")
     assert said["slice"] == "f0=v1, f1=v2"
     assert said["held"] < 500 * MB

@@ -43,7 +43,10 @@ BYTES = 200
 """What a row takes, about, while its part of the log is searched."""
 
 AT_ONCE = 1_000_000
-"""A log of more rows is read in parts of so many, where nothing else is asked for."""
+"""A log of more rows is read in parts, where nothing else is asked for."""
+
+PART = 500_000
+"""How many rows such a part has, about."""
 
 SHRINKS = 10
 """Rows are folded by all codes at once where there are so many rows for each combination of these, or more."""
@@ -109,7 +112,7 @@ class CodedRows:
         self._packs = Packs([(WITHOUT, buckets), *((code_column(i), each.size) for i, each in enumerate(features))])
         self._keys, self._cells = [GROUP, *self._packs.keys], [GROUP, WITHOUT, *self._codes]
         self._n_rows = int(query.frame.select(pl.len()).collect().item())
-        self._are_folded = min(self._n_rows, AT_ONCE) >= SHRINKS * self._packs.cells
+        self._are_folded = min(self._n_rows, PART) >= SHRINKS * self._packs.cells
         self._passes = self._passes_of(*passes)
         schema = pl.Schema({**query.schema, GROUP: pl.Int32(), **dict.fromkeys(self._packs.keys, pl.Int64())})
         # Of no source yet: what it is answered from comes later, chunk by chunk.
@@ -137,7 +140,7 @@ class CodedRows:
 
     def _passes_of(self, count: Any, memory: Any, progress: bool) -> Passes | None:
         if count is None and memory is None and self._n_rows > AT_ONCE:
-            count = whole_times(AT_ONCE, self._n_rows)
+            count = whole_times(PART, self._n_rows)
         return passes_of(self._query, count, memory, progress=progress)
 
     def _held(self) -> list[Chunk] | None:

@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.folds import changes, fold, matched
 from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.sources import Rows, bytes_of, units_of
+from polars_mlmetrics.engine.sources import HeldRows, Rows, bytes_of, units_of
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
 
@@ -162,7 +162,7 @@ class Slices(Rows):
     def _placed(self, rows: pl.LazyFrame, sample: Sequence[str]) -> PlacedSamples:
         columns = self._columns_of(sample)
         known = [self._added[column] for column in self._columns if column in self._added and column not in columns]
-        return PlacedSamples(rows, self._by, sample, columns, known)
+        return PlacedSamples(rows, self.label, self._by, sample, columns, known)
 
     def _columns_of(self, sample: Sequence[str]) -> list[str]:
         """The columns of slices of which a sample may have several values: they do not follow from what it is."""
@@ -205,6 +205,7 @@ class PlacedSamples:
     def __init__(
         self,
         rows: pl.LazyFrame,
+        label: str,
         by: Sequence[str],
         sample: Sequence[str],
         columns: Sequence[str],
@@ -212,6 +213,7 @@ class PlacedSamples:
     ) -> None:
         self.columns = list(columns)
         self._rows = rows
+        self._label = label
         self._by = list(by)
         self._sample = list(sample)
         self._keys = list(dict.fromkeys([*by, *sample]))
@@ -229,12 +231,21 @@ class PlacedSamples:
         # Where there are none the cross join does not begin to read the rows; an inner join would read them all.
         some = several.select(pl.col(self._keys[0]).alias(_SOME)).head(1)
         split_rows = self._rows.join(some, how="cross").drop(_SOME)
-        split_rows = matched(split_rows, several, self._keys).cache()
-        varies = [(pl.col(column).n_unique() > 1).alias(_split(column)) for column in self.columns]
+        # Held as numbers too, beside the texts, which are then left out where nothing else reads them.
+        numbers = (pl.col(column).cast(pl.Categorical).alias(_number(column)) for column in self._texts)
+        split_rows = matched(split_rows.with_columns(numbers), several, self._keys).cache()
+        varies = [self._varies(column).alias(_split(column)) for column in self.columns]
         flags = fold(split_rows, self._keys, varies).cache()
         placed = matched(places.drop(_LOWEST, _HIGHEST), flags, self._keys, how="left")
         placed = placed.with_columns(pl.col(_split(column)).fill_null(False) for column in self.columns)
         return placed, matched(split_rows, flags, self._keys).cache()
+
+    def _varies(self, column: str) -> pl.Expr:
+        """Whether a sample has several values of a column: null is one."""
+        if column not in self._texts:
+            return pl.col(column).n_unique() > 1
+        number = pl.col(_number(column)).to_physical().cast(pl.Int64).fill_null(-1)
+        return number.min() != number.max()
 
     def sums(self, partial: Partial, slicings: Sequence[Slicing]) -> Iterator[pl.LazyFrame]:
         """The sums over samples in the groups of each slicing; two rows of a group may have a part of them each."""
@@ -244,7 +255,12 @@ class PlacedSamples:
             keys = [*self._by, *slicing]
             whole = self._with_texts(partial.values.sums(self._whole(units, slicing), keys), slicing)
             split = self._split_in(slicing)
-            yield whole if split is None else _together(partial.at(keys).of_rows(split), whole)
+            yield whole if split is None else _together(self._sums_of_split(partial.at(keys), split, keys), whole)
+
+    def _sums_of_split(self, partial: Partial, rows: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
+        """The sums over samples of rows that the plan holds."""
+        [(sums, _)] = HeldRows(rows, self._label, rows.collect_schema()).partials([partial], keys)
+        return sums
 
     def units(self, partials: Sequence[Partial], slicings: Sequence[Slicing]) -> Iterator[pl.LazyFrame]:
         """One row a sample in the groups of each slicing, with the values of all partials."""
@@ -279,13 +295,17 @@ class PlacedSamples:
     def _split_in(self, slicing: Slicing) -> pl.LazyFrame | None:
         """The rows of samples that lie in several slices; None where none can."""
         flags = self._flags(slicing)
-        return self._split_rows.filter(any_of(flags)) if flags else None
+        if not flags:
+            return None
+        texts = (pl.col(_number(c)).cast(pl.String).alias(c) for c in slicing if c in self._texts)
+        return self._split_rows.filter(any_of(flags)).with_columns(texts)
 
     def n_split(self, slicing: Slicing) -> pl.LazyFrame:
         """How many samples of each group of a slicing lie in other slices too; no row for a group without such."""
         keys, is_known = [*self._by, *slicing], [pl.col(column).is_not_null() for column in self._sample]
-        rows = self._split_rows.filter(any_of(self._flags(slicing)), *is_known)
-        units = rows.select(list(dict.fromkeys([*keys, *self._sample]))).unique()
+        rows = self._split_in(slicing)
+        assert rows is not None  # it is asked where a slicing may cut through a sample
+        units = rows.filter(is_known).select(list(dict.fromkeys([*keys, *self._sample]))).unique()
         return fold(units, keys, [pl.len().cast(pl.Int64).alias(_n_split(self._sample))])
 
     def _placed(self) -> pl.LazyFrame:
@@ -303,6 +323,11 @@ class PlacedSamples:
 def _together(table: pl.LazyFrame, more: pl.LazyFrame) -> pl.LazyFrame:
     """The rows of two tables, in the columns of the first."""
     return pl.concat([table, more.select(table.collect_schema().names())])
+
+
+def _number(column: str) -> str:
+    """The column that has the texts of another as numbers."""
+    return f"{INTERNAL}number:{column}"
 
 
 def _split(column: str) -> str:

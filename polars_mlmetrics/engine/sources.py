@@ -132,7 +132,10 @@ class Rows(Source):
         if asked.grain != "sample" or asked.counting is None:
             return False
         types = [self.schema[key] for key in asked.keys]
-        return len(types) == 1 and types[0] in IDS and self._has_plain_keys(by) and is_at_hand(self.rows)
+        return len(types) == 1 and types[0] in IDS and self._has_plain_keys(by) and self._are_at_hand()
+
+    def _are_at_hand(self) -> bool:
+        return is_at_hand(self.rows)
 
     def _sums_of_small_ids(self, asked: Partial, by: list[str]) -> pl.LazyFrame:
         """Sums over samples with small ids, and over the others."""
@@ -144,6 +147,13 @@ class Rows(Source):
         small = small.with_columns(pl.exclude(by).fill_null(0))
         both = pl.concat([small, others.select(small.collect_schema().names())])
         return fold(both, by, [pl.exclude(by).sum()])
+
+
+class HeldRows(Rows):
+    """Rows that a plan holds, so that they can be read once more."""
+
+    def _are_at_hand(self) -> bool:
+        return True
 
 
 class RowsInPasses(Rows):

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 def alone(by: tuple[str, ...]) -> dict[tuple[Any, ...], Row]:
     """The values of the rows of each bucket."""
     metrics = [metric.alias(name) for name, metric in METRICS.items()]
-    table = mlm.evaluate(worlds(), metrics, by=[*by, BUCKET_OF.alias("bucket")])
+    table = mlm.evaluate(worlds().with_columns(BUCKET_OF.alias("bucket")), metrics, by=[*by, "bucket"])
     return {tuple(row.pop(key) for key in (*by, "bucket")): row for row in table.to_dicts()}
 
 

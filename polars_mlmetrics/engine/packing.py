@@ -14,10 +14,11 @@ def modulo(code: pl.Expr, parts: int) -> pl.Expr:
 
 def splitmix(number: pl.Expr) -> pl.Expr:
     """A number of 64 bits, scrambled by the finalizer of SplitMix64: the same on any machine, in any version."""
-    mixed = number + pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)
+    # Each step reads the one before twice. As the field of a struct it is computed once.
+    mixed, field = pl.struct((number + pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)).alias("mixed")), pl.field("mixed")
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed // 2**shift)) * pl.lit(factor, dtype=pl.UInt64)
-    return mixed ^ (mixed // 2**31)
+        mixed = mixed.struct.with_fields((field ^ (field // 2**shift)) * pl.lit(factor, dtype=pl.UInt64))
+    return mixed.struct.with_fields(field ^ (field // 2**31)).struct.field("mixed")
 
 
 FIXED_POINT = 2.0**44

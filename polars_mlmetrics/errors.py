@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -16,6 +16,15 @@ INTERNAL = "__mlm_"
 
 class MetricError(ValueError):
     """Something is wrong with a metric, its roles or its table."""
+
+    remedy = ""
+    """The end of the message where files differ: what to type in Python. A command says another one there."""
+
+    def with_remedy(self, remedy: str) -> Self:
+        """An error whose message goes on with this."""
+        error = type(self)(f"{self} {remedy}")
+        error.remedy = remedy
+        return error
 
 
 class ColumnError(MetricError):

@@ -110,22 +110,22 @@ def _union(schemas: Mapping[Place, pl.Schema], kind: Format) -> pl.Schema:
 def _check_same(path: Place, schema: pl.Schema, first: Place, expected: pl.Schema, kind: Format) -> None:
     for name, dtype in expected.items():
         if name not in schema:
-            raise FileError(f"{path} has no column {name!r} ({dtype} in {first}). {FILLED}")
+            raise FileError(f"{path} has no column {name!r} ({dtype} in {first}).").with_remedy(FILLED)
         if schema[name] != dtype:
             raise _other_type(name, schema[name], path, dtype, first, kind)
     for name, dtype in schema.items():
         if name not in expected:
-            raise FileError(f"{path} has a column {name!r} ({dtype}), which is not in {first}. {FILLED}")
+            raise FileError(f"{path} has a column {name!r} ({dtype}), which is not in {first}.").with_remedy(FILLED)
     # Polars reads the others by name, and csv by position.
     if kind == "csv" and schema.names() != expected.names():
         raise FileError(
-            f"{path} has its columns in a different order from {first}: {', '.join(schema)} and {', '.join(expected)}. "
-            f"{REMEDY}"
-        )
+            f"{path} has its columns in a different order from {first}: {', '.join(schema)} and {', '.join(expected)}."
+        ).with_remedy(REMEDY)
 
 
 def _other_type(
     name: str, dtype: pl.DataType, path: Place, other: pl.DataType, first: Place, kind: Format
 ) -> FileError:
     guessed = f" Polars guesses the types of {kind} files." if kind in TEXTS else ""
-    return FileError(f"column {name!r} is {dtype} in {path} and {other} in {first}.{guessed} {REMEDY}")
+    error = FileError(f"column {name!r} is {dtype} in {path} and {other} in {first}.{guessed}")
+    return error.with_remedy(REMEDY)

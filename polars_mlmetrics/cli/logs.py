@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.adapters.agreement import FILLED, REMEDY
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -100,10 +99,8 @@ def _made_alike(settings: Settings) -> Node:
     whole = source_of(settings)
     try:
         return _renamed(Done(whole, whole.run()), settings)
-    except FileError as error:
+    except FileError:
         files = _files_of(settings) if {"rename", "cast"} & settings.table("prepare").keys() else []
-        if len(files) < 2 and str(error).endswith((FILLED, REMEDY)):
-            raise ColumnError(str(error)) from None  # the files can be read: it is the table that will not do
         if len(files) < 2:
             raise
     return _one_by_one(files, settings)

@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from polars_mlmetrics.adapters.agreement import FILLED, REMEDY
 from polars_mlmetrics.checks.statuses import FAILURES
 from polars_mlmetrics.cli.calls import program
 from polars_mlmetrics.cli.catalogue import explained, metrics_table
@@ -25,7 +24,6 @@ from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.stores import is_of_store
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, StateError, TableError
-from polars_mlmetrics.states.folder import REMEDY as PREPARE
 from polars_mlmetrics.version import VERSION
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE = range(5)
@@ -36,8 +34,7 @@ BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
 """The rows that make a command end with exit code 1, by --fail-on."""
 
 ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
-REMEDIES = (FILLED, REMEDY, PREPARE)
-"""What the library says of files that differ, where a command says what stands in its file of options."""
+"""What a command says where files differ, and the library says what to type in Python."""
 
 CLOSED = {"check": "the check found problems.", "gate": "the gate is closed."}
 
@@ -114,9 +111,8 @@ def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
 def _failed(error: BaseException, *, debug: bool) -> int:
     if debug:
         traceback.print_exception(error, file=sys.stderr)
-    if isinstance(error, MetricError) and str(error).endswith(REMEDIES):
-        text = next(str(error).removesuffix(remedy) for remedy in REMEDIES if str(error).endswith(remedy))
-        return _said(f"{text}{ALIKE}", NO_TABLE)
+    if isinstance(error, MetricError) and error.remedy:
+        return _said(f"{str(error).removesuffix(error.remedy)}{ALIKE}", NO_TABLE)
     if isinstance(error, FileError | OSError):
         return _said(_of_system(error) if isinstance(error, OSError) else str(error), NO_FILE)
     if isinstance(error, ModuleNotFoundError):  # the libraries of an extra

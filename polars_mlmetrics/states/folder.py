@@ -157,8 +157,8 @@ class _Part(NamedTuple):
         try:
             return StateOf.read(self.log.rows, metrics, **asked, sources=[self.fingerprint]).table(None)
         except MetricError as error:
-            remedy = f" {REMEDY}" if isinstance(error, ColumnError) else ""
-            raise type(error)(f"{self.log.path}: {error}{remedy}") from None
+            of_file = type(error)(f"{self.log.path}: {error}")
+            raise (of_file.with_remedy(REMEDY) if isinstance(error, ColumnError) else of_file) from None
 
     def folded(self, metrics: Sequence[Any], asked: Mapping[str, Any]) -> bytes:
         """The file of that state."""
@@ -217,7 +217,7 @@ def _check_alike(states: Mapping[Kept, pl.LazyFrame], known: Sequence[StateFile]
         try:
             check_alike(path, schema, first, expected)
         except StateError as error:
-            raise StateError(f"{error} {REMEDY}" if _is_asked_the_same(schema, expected) else str(error)) from None
+            raise (error.with_remedy(REMEDY) if _is_asked_the_same(schema, expected) else error) from None
 
 
 def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:

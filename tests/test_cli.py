@@ -106,6 +106,19 @@ def test_what_is_printed(line: str, code: int, printed: str, capsys: pytest.Capt
     assert capsys.readouterr().out == printed
 
 
+def test_a_truth_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    word = pl.when(pl.col("truth") == 1).then(pl.lit("yes")).otherwise(pl.lit("a=b"))
+    LOG.with_columns(truth=word).write_csv("words.csv")
+    assert run("evaluate log.parquet -m f1") == 0
+    expected = capsys.readouterr().out
+    Path("words.toml").write_text("roles = { truth = 'truth=yes' }", encoding="utf-8")
+    for typed in ("--truth truth=yes", "--truth truth==yes", "-c words.toml"):
+        assert run(f"evaluate words.csv -m f1 {typed}") == 0
+        assert capsys.readouterr().out == expected
+    assert run("evaluate words.csv -m f1 --truth truth=a=b --show-python") == 0
+    assert 'truth=pl.col("truth") == "a=b"' in capsys.readouterr().out
+
+
 def test_states(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("state log.parquet -m f1 --by model country -o state.parquet") == 0
     assert run("finish state.parquet --by model --where country=DE") == 0

@@ -42,7 +42,10 @@ NOT_A_NUMBER = "it must be Boolean or a number. Cast or map"
         (
             mlm.f1(),
             {"truth": pl.col("label")},
-            f"truth is String: {NOT_A_NUMBER} 'label' first. pl.col('label') == '...' says which text is true.",
+            (
+                f"truth is String: {NOT_A_NUMBER} 'label' first. "
+                "pl.col('label') == '...' says which text is true (a command: --truth label=...)."
+            ),
         ),
         (mlm.f1(), {"weight": "label"}, f"weight is String: {NOT_A_NUMBER} 'label' first."),
         (mlm.f1(labels=[1]), {}, "f1: label 1 is int, and the label column is String."),

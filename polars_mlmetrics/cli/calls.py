@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
+
 WIDTH = 88
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -56,6 +58,9 @@ class Named(Node):
 
     def text(self) -> str:
         return self.name
+
+
+COL = Named("pl.col", pl.col)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate
-from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
-from polars_mlmetrics.cli.logs import COL, log_or_state
+from polars_mlmetrics.cli.calls import COL, Call, Done, Function, Named, Node, Operation
+from polars_mlmetrics.cli.logs import log_or_state
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.models import against
 from polars_mlmetrics.cli.remote import opened

@@ -15,7 +15,7 @@ from polars.exceptions import PolarsError
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
-from polars_mlmetrics.cli.calls import Call, Done, Function, Named, Node, Operation
+from polars_mlmetrics.cli.calls import COL, Call, Done, Function, Named, Node, Operation
 from polars_mlmetrics.cli.remote import opened, store_of
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
@@ -33,7 +33,6 @@ TYPES = (
     "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "String",
     "Boolean", "Date", "Categorical",
 )  # fmt: skip
-COL = Named("pl.col", pl.col)
 
 
 def log_of(settings: Settings) -> Node:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from polars_mlmetrics.cli.calls import COL, Call, Operation
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.errors import FileError, ParameterError, unknown
 
@@ -57,7 +59,8 @@ class Settings:
         """The columns of the roles."""
         typed = {role: self.options.get(role) for role in ROLE_NAMES}
         roles = {**self.table("roles"), **{role: column for role, column in typed.items() if column is not None}}
-        return {role: _single(roles[role]) for role in ROLE_NAMES if role in roles}
+        named = {role: _single(roles[role]) for role in ROLE_NAMES if role in roles}
+        return {role: _truth(column) if role == "truth" else column for role, column in named.items()}
 
     def slices(self) -> dict[str, Any]:
         """The slicings: on a command line several columns of one stand between commas."""
@@ -74,6 +77,12 @@ class Settings:
         if isinstance(count, str) and count.isdecimal():
             found["passes"] = int(count)
         return found | ({"progress": False} if self.get("quiet") else {})
+
+
+def _truth(column: Any) -> Any:
+    """A column, or where a column has the text that is written behind it."""
+    found = re.fullmatch(r"(?s)(.+?)==?(.*)", column) if isinstance(column, str) else None
+    return Operation(Call(COL, [found[1]]), "==", found[2]) if found else column
 
 
 def _single(value: Any) -> Any:

@@ -57,8 +57,8 @@ def told_of(measure: Measure, suffix: str, rows: Weights) -> dict[str, pl.Expr]:
 
 def broken_in(recorder: Recorder) -> set[str]:
     """The counts of rows without which a formula has a value."""
-    names = (statistic.name for statistic in recorder.statistics)
-    return {name for name in names if name.startswith(("broken_", "unknown_"))}
+    unknown = recorder.answer.unknown
+    return recorder.broken if unknown is None else recorder.broken | {*unknown.meta.root_names()}
 
 
 def rows_of(measure: Measure) -> tuple[Any, ...]:

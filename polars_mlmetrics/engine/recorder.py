@@ -57,6 +57,8 @@ class Recorder:
         """The grains whose rows a feature is worked out of."""
         self.looks_back: list[pl.Expr] = []
         self.run_key: pl.Expr | None = None
+        self.broken: set[str] = set()
+        """The counts of rows that are broken for what the formula reads."""
         self.run_name = ""
         self.run_rows: list[Statistic] = []
         self.cells: int | None = None
@@ -90,6 +92,7 @@ class Recorder:
 
     def judged(self, included: pl.Expr, mask: pl.Expr, broken: Sequence[Statistic]) -> tuple[pl.Expr, pl.Expr]:
         counts = [self.fold(count) for count in broken]
+        self.broken = {count.name + self.suffix for count in broken}
         return included > 0, pl.sum_horizontal(counts) > 0 if counts else pl.lit(False)
 
     def key(self, column: str) -> pl.Expr:

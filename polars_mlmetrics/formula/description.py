@@ -23,7 +23,7 @@ GRAIN_SAYS = {
 INTERVAL_SAYS = {
     "kg_wilson": "kg_wilson, within the range",
     "t": "t, symmetric",
-    "biased": "t, symmetric; the value is not right on average, and so is the interval",
+    "biased": "t, symmetric; the value is biased, and so is the interval",
     "total": "none: a sum over rows",
     "extreme": "none: one row decides the value",
 }

@@ -85,7 +85,7 @@ def recall(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", *
 def specificity(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
-    """The share of rows that are not true and not predicted either: TN / (TN + FP)."""
+    """Of the rows that are not true, the share that is not predicted: TN / (TN + FP)."""
     return ratio(u.true_negatives(threshold), u.true_negatives(threshold) + u.false_positives(threshold))
 
 
@@ -93,7 +93,7 @@ def specificity(
 def negative_predictive_value(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
-    """The share of rows left unpredicted that are not true: TN / (TN + FN)."""
+    """Of the rows that are not predicted, the share that is not true: TN / (TN + FN)."""
     left = u.true_negatives(threshold) + u.false_negatives(threshold)
     return ratio(u.true_negatives(threshold), left)
 
@@ -102,7 +102,7 @@ def negative_predictive_value(
 def false_positive_rate(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
-    """The share of rows that are not true and yet predicted: FP / (FP + TN)."""
+    """Of the rows that are not true, the share that is predicted: FP / (FP + TN)."""
     return ratio(u.false_positives(threshold), u.false_positives(threshold) + u.true_negatives(threshold))
 
 
@@ -228,7 +228,7 @@ def n_excluded(u: Unit) -> pl.Expr:
 def subset_accuracy(u: Unit, *, threshold: Threshold = 0.5, **options: Unpack[Decided]) -> pl.Expr:
     """The share of samples with every label right.
 
-    With "argmax" a sample is right when its one true label is the predicted one, to the share 1/m among m tied.
+    With "argmax" a sample is right when its one true label has the highest score; of m tied labels it is right by 1/m.
     """
     if Decision.of(threshold).is_argmax:
         return pl.when(u.positives() == 1).then(u.true_positives(threshold)).otherwise(0.0)

@@ -190,7 +190,7 @@ def brier_resolution(
 def brier_uncertainty(
     u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
-    """Murphy's uncertainty: π·(1-π) of the base rate π. It is the Brier score of whoever knows nothing else.
+    """Murphy's uncertainty: π·(1-π) of the base rate π. It is the Brier score of the base rate itself.
 
     It says nothing of the scores, which must be probabilities all the same (with `logits=True`, logits).
     """
@@ -205,7 +205,10 @@ def _uncertainty(u: Unit) -> pl.Expr:
 
 @metric(range=(-INFINITY, 1), best="max", undefined_when="one class only")
 def d2_brier(u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The Brier skill score: 1 - Brier score / (π·(1-π)) of the base rate π. 0 is no better than that, 1 is perfect."""
+    """The Brier skill score: 1 - Brier score / (π·(1-π)) of the base rate π.
+
+    0 is no better than the base rate, 1 is perfect.
+    """
     return 1 - ratio(u.per_row(_squared_gaps(u, logits=logits)), _uncertainty(u))
 
 
@@ -221,7 +224,7 @@ def calibration_bias(
 def calibration_ratio(
     u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
-    """The true rows that the probabilities promise, by those that there are: Σw·p / Σw·t. 1 is right."""
+    """How many true rows the probabilities expect, per true row: Σw·p / Σw·t. Above 1 they are too high."""
     return ratio(_expected_positives(u, logits=logits), u.positives())
 
 
@@ -233,7 +236,7 @@ def _expected_positives(u: Unit, *, logits: bool) -> pl.Expr:
 def normalized_entropy(
     u: Unit, *, eps: Eps = 1e-15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
-    """The log loss as a share of that of the base rate π: log loss / -(π·ln π + (1-π)·ln(1-π)). 1 is no better."""
+    """The log loss / that of the base rate π, -(π·ln π + (1-π)·ln(1-π)). 1 is no better than the base rate."""
     return _normalized_entropy(u, eps, logits=logits)
 
 
@@ -248,7 +251,7 @@ def _normalized_entropy(u: Unit, eps: Eps, *, logits: bool) -> pl.Expr:
 def d2_log_loss(
     u: Unit, *, eps: Eps = 1e-15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
-    """The share of the base rate's log loss that is not lost: 1 - `normalized_entropy`. 0 is no better, 1 is perfect.
+    """The share of the base rate's log loss that is not lost: 1 - `normalized_entropy`. 0 is that of the base rate.
 
     `eps` and `logits` as in `log_loss`.
     """

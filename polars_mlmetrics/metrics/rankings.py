@@ -47,7 +47,7 @@ def ranking_loss(
 ) -> pl.Expr:
     """The share of (true, false) label pairs in which the false one is ranked higher.
 
-    `pairs="all"` divides by all L·(L-1)/2 pairs of labels (and needs L >= 2 alone). Ties: a tie is wrong, or
+    `pairs="all"` divides by all L·(L-1)/2 pairs of labels (and then needs only L >= 2). Ties: a tie is wrong, or
     "right", or "half" wrong.
     """
     false_at_least, false_above = u.rank - u.true_rank, u.above - u.true_above
@@ -136,8 +136,8 @@ def recall_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
 def hit_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The share of samples with a true label among the k best. No positives: 0.
 
-    Ties: labels tied across the border of k count to the share of the group that has a place within it; the largest
-    share of a true label is the sample's.
+    Ties: labels tied across the border of k count to the share of the group that has a place within it; a sample
+    counts the largest share that one of its true labels has.
     """
     return u.max(f"best_hit@{k}", pl.when(u.truth).then(_taken(u, k))).fill_null(0.0)
 

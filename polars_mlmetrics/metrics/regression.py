@@ -200,8 +200,8 @@ def tweedie_deviance(
     """The mean Tweedie deviance: 2·Σw·(t^(2-p)/((1-p)(2-p)) - t·s^(1-p)/(1-p) + s^(2-p)/(2-p)) / Σw for a power p.
 
     0 is `mse`, 1 `poisson_deviance`, 2 `gamma_deviance`; between 1 and 2 it is of amounts that are often 0. Below 0 a
-    negative truth counts as 0 in t^(2-p). But for a power of 0, a score of 0 or less is broken, and what is infinite;
-    from a power of 1 on a truth below 0, from 2 on also one of 0.
+    negative truth counts as 0 in t^(2-p). Unless the power is 0, a score of 0 or less is broken, and so is what is
+    infinite. From a power of 1 on a truth below 0 is broken too, and from 2 on a truth of 0.
     """
     if power == 0:
         return u.per_row(_squared_error(u))

@@ -197,7 +197,7 @@ def recall_at_fpr(
     average: Average = "micro",
     **options: Unpack[Averaged],
 ) -> pl.Expr:
-    """The highest recall of a threshold whose false positive rate is at most f; 0 where only predicting nothing is.
+    """The highest recall of a threshold whose false positive rate is at most f; 0 if that is only one above all scores.
 
     Ties: rows of one score are one step. `bins` as in `roc_auc`.
     """
@@ -216,7 +216,7 @@ def lift_at(
     average: Average = "micro",
     **options: Unpack[Averaged],
 ) -> pl.Expr:
-    """How much denser true rows are among the best share q of the rows than among all: recall of that share / q.
+    """How many times as frequent true rows are among the best share q of the rows as among all: its recall / q.
 
     Ties: rows tied across the border count to the share of the group that is within it. `bins` as in `roc_auc`.
     """

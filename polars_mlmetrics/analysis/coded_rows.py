@@ -112,7 +112,8 @@ class CodedRows:
         self._packs = Packs([(WITHOUT, buckets), *((code_column(i), each.size) for i, each in enumerate(features))])
         self._keys, self._cells = [GROUP, *self._packs.keys], [GROUP, WITHOUT, *self._codes]
         self._n_rows = int(query.frame.select(pl.len()).collect().item())
-        self._are_folded = min(self._n_rows, PART) >= SHRINKS * self._packs.cells
+        part = self._n_rows if self._n_rows <= AT_ONCE else PART
+        self._are_folded = part >= SHRINKS * self._packs.cells
         self._passes = self._passes_of(*passes)
         schema = pl.Schema({**query.schema, GROUP: pl.Int32(), **dict.fromkeys(self._packs.keys, pl.Int64())})
         # Of no source yet: what it is answered from comes later, chunk by chunk.

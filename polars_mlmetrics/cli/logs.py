@@ -17,7 +17,7 @@ from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import COL, Call, Done, Function, Named, Node, Operation
 from polars_mlmetrics.cli.remote import opened, store_of
-from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.stored_files import files_anywhere
@@ -188,8 +188,6 @@ def _without_copies(log: Node, settings: Settings) -> Node:
 
 
 # -- only some rows ----------------------------------------------------------------------------------------------------
-
-CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 
 
 def where(log: Node, conditions: Sequence[str]) -> Node:

@@ -20,6 +20,9 @@ KEYS = (
 )  # fmt: skip
 """What a file may hold."""
 
+CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
+"""A column, a sign and a value, as in country=DE."""
+
 PREPARE = ("rename", "cast", "dedupe", "where")
 GATE = ("metric", "sliced_by", "slice", "side", "op", "bound", "warn")
 LISTS = ("metrics", "slices", "features", "ignore", "gate")
@@ -81,8 +84,10 @@ class Settings:
 
 def _truth(column: Any) -> Any:
     """A column, or where a column has the text that is written behind it."""
-    found = re.fullmatch(r"(?s)(.+?)==?(.*)", column) if isinstance(column, str) else None
-    return Operation(Call(COL, [found[1]]), "==", found[2]) if found else column
+    found = re.fullmatch(CONDITION, column) if isinstance(column, str) else None
+    if found is None or found[2] not in ("=", "=="):
+        return column
+    return Operation(Call(COL, [found[1]]), "==", found[3])
 
 
 def _single(value: Any) -> Any:

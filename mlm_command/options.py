@@ -318,7 +318,7 @@ def _roles(command: Parser) -> None:
     _several(command, "--sample", "COLUMN", "the column of the sample, or several")
     for role in ("label", "score"):
         command.add_argument(f"--{role}", metavar="COLUMN", help=f"the column of the {role}")
-    command.add_argument("--truth", metavar="COLUMN", help="the column of the truth, or clicked=yes for one of words")
+    command.add_argument("--truth", metavar="COLUMN", help="the column of the truth, or clicked=yes if it has words")
     command.add_argument("--weight", metavar="COLUMN", help="the column of the weight; none is used otherwise")
 
 

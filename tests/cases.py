@@ -295,7 +295,10 @@ def plain_cases(average: str) -> list[Case]:
 
 
 def a_few(keep: int) -> list[Case]:
-    """Every metric of the whole group and of its own unit, and every so many of those that are averaged."""
+    """Every metric once, with another average than the one before it, and every so many of the other plain cases."""
     plain = [case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average)]
-    whole = ("micro", NO_AVERAGE)
-    return [case for place, case in enumerate(plain) if case.average in whole or place % keep == 0]
+    of_metric: dict[str, list[Case]] = {}
+    for case in plain:
+        of_metric.setdefault(case.name, []).append(case)
+    once = [cases[turn % len(cases)] for turn, cases in enumerate(of_metric.values())]
+    return [case for place, case in enumerate(plain) if case in once or place % keep == 0]

@@ -43,24 +43,27 @@ class Setting:
         return self.average, self.weighted, self.engine, self.reading
 
     def cases(self) -> list[Case]:
-        """All plain cases and some others; those of the two weights are together as many others as in a proof.
-
-        The windows of expressions cost the most: where nothing but engine or weight differs, plain cases do, and
-        each half of them is asked with one weight.
-        """
-        if self.reading == "evaluate":
-            return thinned(self.average, 3) if self.is_proof else thinned(self.average, 6, 0 if self.weighted else 3)
-        if self.average in SETTLED_ALIKE and not self.is_proof:
+        """In a proof, all plain cases and some others; of expressions, which take long to plan, fewer others."""
+        if not self.is_proof:
             return self.some_cases()
-        if self.engine == "streaming" or (self.average in WINDOWED and not self.is_proof):
+        if self.reading == "evaluate":
+            return thinned(self.average, 3)
+        if self.engine == "streaming":
             return plain_cases(self.average)[self.weighted :: 2]
-        whole = self.is_proof or self.average not in WINDOWED
-        return thinned(self.average, 8) if self.weighted and whole else plain_cases(self.average)
+        return thinned(self.average, 8) if self.weighted else plain_cases(self.average)
 
     def some_cases(self) -> list[Case]:
-        """Every fourth plain case, other ones for each average and weight."""
-        turn = list(AVERAGES).index(self.average) + 2 * self.weighted
-        return plain_cases(self.average)[turn % 4 :: 4]
+        """By `evaluate`, all plain cases and some others, or half of them where little but the settling is new.
+
+        By expressions, half of the plain cases or a quarter: other ones for each weight.
+        """
+        alike = self.average in SETTLED_ALIKE
+        turn = self.weighted + [*AVERAGES, NO_AVERAGE].index(self.average) * alike
+        if self.reading == "expression":
+            every = 4 if alike else 2
+            return plain_cases(self.average)[turn % every :: every]
+        cases = thinned(self.average, 6, 0 if self.weighted else 3)
+        return cases[turn % 2 :: 2] if alike or self.engine == "streaming" else cases
 
     def asked(self) -> list[Key]:
         """The worlds that are compared with the reference: every other one of labels settled alike, all in proofs."""
@@ -105,12 +108,8 @@ def proofs(average: str, weighted: bool, engine: str, reading: str) -> tuple[boo
 
     On the streaming engine, a plan of windows or of labels settled alike has nothing of its own but the engine's.
     """
-    if reading == "expression" and average not in WINDOWED:
-        return (False,)
-    like_others = average in SETTLED_ALIKE or (average in WINDOWED and not weighted)
-    if engine == "streaming" and (reading == "expression" or like_others):
-        return (True,)
-    return (True, False)
+    like_others = average in SETTLED_ALIKE or (average in WINDOWED and (reading == "expression" or not weighted))
+    return (True,) if engine == "streaming" and like_others else (True, False)
 
 
 # Weighted ones first: tests of the weighted settings alone then share their numbering, and pytest groups them.
@@ -160,8 +159,7 @@ def marked(settings: Iterable[Setting], *, streaming_too: bool = True) -> list[A
         pytest.param(setting, marks=[pytest.mark.proof] if is_proof else [])
         for setting in settings
         for is_proof in [setting.is_proof or (setting.engine == "streaming" and not streaming_too)]
-        # Of two that would be proofs, the one with all its cases does.
-        if not is_proof or setting.is_proof or proofs(*setting.key) == (False,)
+        if not is_proof or setting.is_proof  # of two that would be proofs, the one with all its cases does
     ]
 
 

@@ -177,7 +177,7 @@ def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain:
             excluded += in_scope
             continue
         row = Row(sample, label, read_score(s), read_truth(t), number(w), limit=limit, float_type=of_type)
-        included.append(replace(row, broken=True) if is_broken(row) else row)
+        included.append(row._replace(broken=True) if is_broken(row) else row)
     if looks_across(name, params):
         included = with_the_others(included)
     if vocabulary is not None:  # the best label is the best of all, whichever are asked about
@@ -196,8 +196,7 @@ def with_the_others(rows: list[Row]) -> list[Row]:
         best = [other for other in sample if other.score == max(o.score for o in sample)]
         negatives = [other.score for other in sample if other.truth == 0]
         told.append(
-            replace(
-                row,
+            row._replace(
                 broken=broken,
                 top_share=1 / len(best) if row in best and not broken else 0.0,
                 highest_negative=max(negatives, default=None),
@@ -211,7 +210,7 @@ def with_label_shares(rows: list[Row]) -> list[Row]:
     broken, true = any(row.broken for row in rows), positives_of(rows)
     whole = weight_of(true)
     shares = {row.label: weight_of(other for other in true if other.label == row.label) for row in rows}
-    return [replace(row, broken=broken, limit=shares[row.label] / whole if whole else None) for row in rows]
+    return [row._replace(broken=broken, limit=shares[row.label] / whole if whole else None) for row in rows]
 
 
 # --- the units ------------------------------------------------------------------------------------------------------
@@ -261,18 +260,19 @@ def unit_of(name: str, key: Hashable, rows: list[Row], params: Params, excluded:
 def units_of(name: str, rows: Rows, params: Params, grain: str) -> list[Settled]:
     if grain == "group":
         return [unit_of(name, (), rows.included, params, rows.excluded)]
-    keys = list(dict.fromkeys(getattr(row, grain) for row in rows.included))
+    of_unit: dict[Hashable, list[Row]] = {}
+    for row in rows.included:
+        of_unit.setdefault(getattr(row, grain), []).append(row)
     units = []
-    for key in keys:
-        members = [row for row in rows.included if getattr(row, grain) == key]
+    for key, members in of_unit.items():
         if grain == "sample":  # the sample has a weight, its rows have none
-            unweighted = [replace(row, weight=1.0) for row in members]
+            unweighted = [row._replace(weight=1.0) for row in members]
             heaviest = max(row.weight for row in members)
             units.append(replace(unit_of(name, key, unweighted, params), sample_weight=heaviest))
         else:
             units.append(unit_of(name, key, members, params))
     if grain == "label" and params.get("labels") is not None:
-        units += [Settled(key, None, 0.0, 0.0) for key in dict.fromkeys(params["labels"]) if key not in keys]
+        units += [Settled(key, None, 0.0, 0.0) for key in dict.fromkeys(params["labels"]) if key not in of_unit]
     return units
 
 

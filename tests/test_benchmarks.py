@@ -126,6 +126,7 @@ def test_a_part_replaces_its_own_section_alone() -> None:
     assert "| DuckDB | is not installed |" in again
 
 
+@pytest.mark.proof  # it runs every part
 def test_the_command_writes_a_page(tmp_path: Path, folder: Path) -> None:
     page = tmp_path / "page.md"
     command = [sys.executable, "-m", "tests.benchmarks", "everything", "--rows", "20000", "--runs", "1"]

@@ -19,8 +19,9 @@ FRAME = groups()["multi: own weights", 1].drop("world", "fold")
 NUMBERS = [column for column in SCORES if column != "answer"]
 
 
-# A type is judged at the door, before any average: each metric comes with some of them, fewer for expressions.
-CASES, SOME = a_few(5), a_few(10)
+# A type is judged at the door, before any average: each metric comes with one or two, half of them as expressions too.
+CASES = a_few(20)
+SOME = CASES[::2]
 
 BY_CASE = [
     *(Case("f1", {"average": average, "threshold": {"a": 0.1, None: 0.5}}) for average in AVERAGES.values()),

@@ -86,7 +86,7 @@ def mean_by_law(frame: pl.DataFrame, metric: mlm.Metric, weights: dict[str, floa
     return None if is_unknown or abs(whole) <= 1e-12 * size else total / whole
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize(
     "weights",
     [

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.cases import UNDEFINED, Case, plain_cases
+from tests.cases import UNDEFINED, Case
 from tests.frames import KEYS, SCHEMA, worlds
 from tests.law_tables import (
     BY_NAME,
@@ -66,7 +66,7 @@ def test_undefined(table: Table) -> None:
 @of_settings([s for s in EVALUATED if s.weighted or s.is_proof], streaming_too=False)
 def test_slices(table: Table) -> None:
     """A slice is the group of its rows; one slice more changes no other."""
-    setting, cases = table.setting, plain_cases(table.setting.average)
+    setting, cases = table.setting, [case for case in table.cases if case.is_plain]
     metrics = [case.metric(weighted=setting.weighted) for case in cases]
     lazy = worlds().filter(pl.col("world").is_in(["nulls", "multi", "one row"], nulls_equal=True)).lazy()
 

@@ -71,8 +71,8 @@ def test_weights_of_one_are_no_weights(table: Table) -> None:
 
 
 MOVED = [s for s in WEIGHTED if s.reading == "evaluate" and s.average not in ("min", "max")]
-# Of two labels alone, a few more cases are needed until each metric has one that moves.
-MOVED = [s for s in MOVED if s.is_proof or s.average != "named"]
+# Of two labels alone or of half of the cases, a few more are needed until each metric has one that moves.
+MOVED = [s for s in MOVED if s.is_proof or (s.average != "named" and s.engine == "in-memory")]
 
 
 @of_settings(MOVED)

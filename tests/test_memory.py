@@ -264,6 +264,7 @@ def test_passes_end_whatever_the_threads(threads: str) -> None:
     assert said == f"{threads}\n", wrong
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_interrupt_ends_the_work(engine: str) -> None:
     process = started(INTERRUPTED, engine)

@@ -107,7 +107,10 @@ def serialized(plan: pl.LazyFrame) -> bytes:
     [
         pytest.param({}, marks=pytest.mark.proof),
         pytest.param({"by": "model"}, marks=pytest.mark.proof),
-        {"by": pl.col("model").str.to_uppercase(), "slices": ["country", ["country", "label"]], "weight": "w"},
+        pytest.param(
+            {"by": pl.col("model").str.to_uppercase(), "slices": ["country", ["country", "label"]], "weight": "w"},
+            marks=pytest.mark.proof,
+        ),
         {"by": "model", "slices": ["country"], "min_samples": 2, "tidy": True},
     ],
 )
@@ -182,10 +185,10 @@ def test_a_plan_is_native(log: pl.LazyFrame, name: str, average: Any, weight: st
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.proof),
         pytest.param({"slices": ["country", "label"]}, marks=pytest.mark.proof),
         {"by": "model", "slices": ["country"], "min_samples": 2},
-        {"by": pl.col("score").round(1).alias("score")},
+        pytest.param({"by": pl.col("score").round(1).alias("score")}, marks=pytest.mark.proof),
     ],
 )
 def test_a_plan_of_many_metrics_is_native(log: pl.LazyFrame, options: dict[str, Any]) -> None:

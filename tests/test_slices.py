@@ -291,6 +291,7 @@ class Counted:
         yield self.frame.select(columns) if columns else self.frame
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("slices", [None, ["steady"], ["steady", "some", "every", ["steady", "some"]]], ids=str)
 @pytest.mark.parametrize("ci", [None, 0.95])

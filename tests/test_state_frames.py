@@ -14,6 +14,7 @@ from tests.test_states_rolled_up import agrees
 # -- frames, engines, passes -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines(engine: Any) -> None:
     state = mlm.state(LOG.lazy(), FEW, by=["model", "day"])

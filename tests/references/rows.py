@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,7 @@ def reference(**facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
     return declare
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One included row. The last fields are what a metric must know of other rows or of the column's type."""
 
     sample: Hashable
@@ -56,10 +55,10 @@ class UnknownLimitError(LookupError):
 
 def total(values: Iterable[float]) -> float:
     """A sum without rounding on the way; infinities of both signs give NaN instead of an error."""
-    found = list(values)
-    if all(math.isfinite(value) for value in found):
-        return math.fsum(found)
-    return float(sum(found))
+    try:
+        return math.fsum(values)
+    except ValueError:  # infinities of both signs
+        return math.nan
 
 
 def times(weight: float, value: float) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from tests.references.rows import Row, negatives_of, over, positives_of, reference, total, weight_of
@@ -30,7 +30,7 @@ def tied_in_cells(rows: Sequence[Row], bins: int | None, grid: str) -> list[Row]
     if bins is None:
         return list(rows)
     cell = logit_cell if grid == "logit" else float_cell
-    return [replace(row, score=float(cell(row.score, bins))) for row in rows]
+    return [row._replace(score=float(cell(row.score, bins))) for row in rows]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any, Unpack, overload
 
 import polars as pl
 
-from polars_mlmetrics.adapters.missed import KNOWN, Columns, Join, N, are_known
-from polars_mlmetrics.data.door import check_columns, check_role
+from polars_mlmetrics.adapters.missed import Columns, Join, N, are_known
+from polars_mlmetrics.data.door import check_columns, check_role, type_of
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Names, schema_of
@@ -232,7 +232,7 @@ def _check(
 
 
 def _check_condition(condition: pl.Expr, schema: pl.Schema) -> None:
-    dtype = pl.LazyFrame(schema=schema).select(condition.alias(KNOWN)).collect_schema()[KNOWN]
+    dtype = type_of(condition, schema)
     if dtype != pl.Boolean:
         raise ColumnError(f"known is {dtype}: it must be Boolean, such as pl.col('day') < today.")
 

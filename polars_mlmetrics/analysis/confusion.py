@@ -282,13 +282,13 @@ def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confide
 
 
 def _hard_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
-    door = Door(table, types=types_of(rows, table))
+    door = Door(table, types=types_of(rows.collect_schema(), table))
     pair = {TRUE: door.actual(), PREDICTED: door.prediction(), N: door.weight()}
     return rows.filter(door.included("group")).select(*by, *buckets, **pair, **{BROKEN: _broken(door)})
 
 
 def _scored_door(rows: pl.LazyFrame, table: Table) -> Door:
-    return Door(table, reads=frozenset({"label"}), types=types_of(rows, table))
+    return Door(table, reads=frozenset({"label"}), types=types_of(rows.collect_schema(), table))
 
 
 def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:

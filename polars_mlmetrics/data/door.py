@@ -24,10 +24,18 @@ Types = Mapping[str, pl.DataType]
 """The types of readings, by their names."""
 
 
-def types_of(rows: pl.LazyFrame, table: Table) -> Types:
+def types_of(schema: pl.Schema, table: Table) -> Types:
     """The types in which the score and the truth of a table come, and its columns as they are."""
-    own = {own_reading(name): dtype for name, dtype in rows.collect_schema().items()}
-    return own | rows.select(table.score.alias("score"), table.truth.alias("truth")).collect_schema()
+    own = {own_reading(name): dtype for name, dtype in schema.items()}
+    return own | {"score": type_of(table.score, schema), "truth": type_of(table.truth, schema)}
+
+
+def type_of(expression: pl.Expr, schema: pl.Schema) -> pl.DataType:
+    """The type of an expression over a table. Polars is asked only where it is no column of it: a plan takes time."""
+    if expression.meta.is_column():
+        return schema[expression.meta.output_name()]
+    (dtype,) = pl.LazyFrame(schema=schema).select(expression).collect_schema().dtypes()
+    return dtype
 
 
 def own_reading(column: str) -> str:
@@ -180,7 +188,7 @@ def check_roles(
 def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: bool) -> pl.DataType:
     """The type of a role; refused where the table lacks it, or it cannot be read as a number where one is needed."""
     check_columns(expression.meta.root_names(), schema, what=f"{role} column")
-    dtype = pl.LazyFrame(schema=schema).select(expression.alias(role)).collect_schema()[role]
+    dtype = type_of(expression, schema)
     if not (any_type or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
         name = name_or_text(expression)
         is_text = role == "truth" and dtype == pl.String

@@ -31,7 +31,7 @@ class Readings:
     def __init__(self, schema: pl.Schema, roles: Table, *, few_rows: bool = False) -> None:
         self.roles = roles
         self.few_rows = few_rows
-        self._no_rows = pl.LazyFrame(schema=schema)
+        self._schema = schema
         self._measures: dict[tuple[object, ...], Measure] = {}
         self._types: dict[Table, Types] = {}
         self._recorders: dict[tuple[object, ...], Recorder] = {}
@@ -48,7 +48,7 @@ class Readings:
 
     def _types_of(self, measure: Measure) -> Types:
         if measure.table not in self._types:
-            self._types[measure.table] = types_of(self._no_rows, measure.table)
+            self._types[measure.table] = types_of(self._schema, measure.table)
         return self._types[measure.table]
 
 

@@ -73,9 +73,11 @@ def stacked(
         labels = [*(_labels(query, keys) if sliced else ()), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
         tables.append(table.select(*by, *labels, *(key.column for key in keys), *results))
     # A table has the keys of its own grouping alone: the others are null there.
-    table = pl.concat(tables, how="diagonal") if len(tables) > 1 else tables[0]
-    if in_order:
-        table = table.sort([*by, PLACE, *(key.column for key in slice_keys)], maintain_order=True)
+    several = len(tables) > 1
+    table = pl.concat(tables, how="diagonal") if several else tables[0]
+    order = [*by, PLACE, *(key.column for key in slice_keys)] if several else by
+    if in_order and order:
+        table = table.sort(order, maintain_order=True)
     named = [pl.col(key.column).alias(key.name) for key in query.by]
     return table.select(*named, *sliced, *(pl.col(key.column).alias(key.name) for key in slice_keys), *results)
 

@@ -124,7 +124,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.one_in(15)
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize(("road", "average", "named", "weight"), ASKED)
 def test_a_slice_is_what_its_rows_give_by_themselves(
     road: str, average: str, named: str, weight: str | None, monkeypatch: pytest.MonkeyPatch
@@ -206,6 +206,7 @@ def readings_of(plan: pl.LazyFrame) -> int:
     return scans
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("suite", ["groups", "labels", "samples", "deviations"])
 def test_the_source_is_read_as_often_for_many_groupings_as_for_few(suite: str, tmp_path: Path) -> None:
     log().drop("age").write_parquet(tmp_path / "log.parquet")

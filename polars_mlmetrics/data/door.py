@@ -20,6 +20,9 @@ from polars_mlmetrics.errors import ColumnError, unknown
 
 LARGEST = sys.float_info.max
 
+ONE = pl.lit(1, dtype=pl.Int64)
+"""The weight of a row where none is named: an exact integer."""
+
 Types = Mapping[str, pl.DataType]
 """The types of readings, by their names."""
 
@@ -149,9 +152,9 @@ class Door:
         return self.table.truth
 
     def weight(self) -> pl.Expr:
-        """The weight of a row: 1, an exact integer, where none is named."""
+        """The weight of a row: 1 where none is named."""
         if self.table.weight is None:
-            return pl.lit(1, dtype=pl.Int64)
+            return ONE
         weight = _number(self.table.weight).cast(pl.Float64)
         self.guards["weight"] = ~weight.is_between(0, LARGEST)
         return weight

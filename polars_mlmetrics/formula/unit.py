@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.door import Door
+from polars_mlmetrics.data.door import ONE, Door
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import has_squares, quotient, ratio, share
@@ -58,7 +58,7 @@ class Unit(Row, SharedStatistics):
     @property
     def weight(self) -> pl.Expr:
         """The weight of a row. Inside a sample it is 1: the sample's own weight acts when samples are averaged."""
-        return self.door.weight() if self.is_weighted else pl.lit(1, dtype=pl.Int64)
+        return self.door.weight() if self.is_weighted else ONE
 
     @property
     def rank(self) -> pl.Expr:

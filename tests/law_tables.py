@@ -58,19 +58,20 @@ class Setting:
         By expressions, half of the plain cases or a quarter: other ones for each weight.
         """
         alike = self.average in SETTLED_ALIKE
-        turn = self.weighted + [*AVERAGES, NO_AVERAGE].index(self.average) * alike
         if self.reading == "expression":
             every = 4 if alike else 2
-            return plain_cases(self.average)[turn % every :: every]
+            return plain_cases(self.average)[self.turn % every :: every]
         cases = thinned(self.average, 6, 0 if self.weighted else 3)
-        return cases[turn % 2 :: 2] if alike or self.engine == "streaming" else cases
+        return cases[self.turn % 2 :: 2] if alike or self.engine == "streaming" else cases
 
     def asked(self) -> list[Key]:
-        """The worlds that are compared with the reference: every other one of labels settled alike, all in proofs."""
-        if self.average not in SETTLED_ALIKE or self.is_proof:
-            return ASKED
-        turn = list(AVERAGES).index(self.average) + self.weighted
-        return ASKED[turn % 2 :: 2]
+        """The worlds that are compared with the reference: in proofs all, else half of them with each weight."""
+        return ASKED if self.is_proof else ASKED[self.turn % 2 :: 2]
+
+    @property
+    def turn(self) -> int:
+        """A number that is another for each weight, and for the average after it."""
+        return [*AVERAGES, NO_AVERAGE].index(self.average) + self.weighted
 
     def few(self, cases: list[Case]) -> list[Case]:
         """Every third of them where each question plans its windows anew; all of them in proofs."""

@@ -61,6 +61,7 @@ def found_in(log: Any, **options: Any) -> pl.DataFrame:
     return check(frame, **options)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_passes_change_no_number(options: str) -> None:
     asked = OPTIONS[options]

@@ -72,6 +72,7 @@ def test_file_by_file(scan: Scan, folder: Path, capsys: pytest.CaptureFixture[st
     assert "pass 3 of 3" in capsys.readouterr().err
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("step", "said"), OF_SCANS.values(), ids=OF_SCANS)
 def test_steps_on_a_scan(step: Callable[[pl.LazyFrame], pl.LazyFrame], said: tuple[str, ...], folder: Path) -> None:
     frame = step(pl.scan_parquet([folder / f"{i}.parquet" for i in range(3)]))

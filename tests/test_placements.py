@@ -228,6 +228,7 @@ ROADS: dict[str, Callable[[pl.DataFrame], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("road", ROADS)
 def test_so_it_is_of_each_slice(road: str) -> None:
     table = ROADS[road](rows())

@@ -205,7 +205,7 @@ def groupings() -> Iterator[list[str]]:
         yield from map(list, combinations(BY, size))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("buckets", [0, 3])
 @pytest.mark.parametrize("passes", [None, 3])
 def test_a_group_is_right_or_not_known(buckets: int, passes: int | None) -> None:

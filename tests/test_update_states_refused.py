@@ -185,6 +185,7 @@ def flipped(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("damage", [cut, without_its_end, no_bytes, a_text, flipped])
 @pytest.mark.parametrize("new", [False, True])
 def test_a_damaged_state_is_named(damage: Callable[[bytes], bytes], new: bool) -> None:

@@ -107,28 +107,29 @@ class Door:
 
     def score(self) -> pl.Expr:
         self.score_as_given()
-        return self._read(self.table.score)
+        return self._float_score()
 
     def probability(self) -> pl.Expr:
         self.guards["probability"] = ~self.raw_score.is_between(0, 1)
-        return self._read(self.table.score)
+        return self._float_score()
 
     def logit(self) -> pl.Expr:
         self.guards["logit"] = ~self.raw_score.is_finite()
-        return self._read(self.table.score)
+        return self._float_score()
 
     def truth(self) -> pl.Expr:
-        number = self.truth_number()
-        return self.table.truth if self.has_boolean_truth else number == 1
+        self.truth_number()
+        return self.table.truth if self.has_boolean_truth else self._number_truth() == 1
 
     def truth_number(self) -> pl.Expr:
         truth = self._number_truth()
         self.guards["truth"] = None if self.has_boolean_truth else (truth != 0) & (truth != 1)
-        return self._read(self.table.truth)
+        return truth.cast(pl.Float64)
 
     def soft_truth(self) -> pl.Expr:
-        self.guards["soft_truth"] = None if self.has_boolean_truth else ~self._number_truth().is_between(0, 1)
-        return self._read(self.table.truth)
+        truth = self._number_truth()
+        self.guards["soft_truth"] = None if self.has_boolean_truth else ~truth.is_between(0, 1)
+        return truth.cast(pl.Float64)
 
     @property
     def has_boolean_truth(self) -> bool:
@@ -136,12 +137,14 @@ class Door:
         return self.types.get("truth") == pl.Boolean
 
     def gain(self) -> pl.Expr:
-        self.guards["gain"] = None if self.has_boolean_truth else ~self._number_truth().is_between(0, LARGEST)
-        return self._read(self.table.truth)
+        truth = self._number_truth().cast(pl.Float64)
+        self.guards["gain"] = None if self.has_boolean_truth else ~truth.is_between(0, LARGEST)
+        return truth
 
     def real(self) -> pl.Expr:
-        self.guards["real"] = self._number_truth().is_nan()
-        return self._read(self.table.truth)
+        truth = self._number_truth().cast(pl.Float64)
+        self.guards["real"] = truth.is_nan()
+        return truth
 
     def prediction(self) -> pl.Expr:
         self.guards["prediction"] = is_nan(self.table.score, self.types.get("score"))
@@ -164,17 +167,20 @@ class Door:
         self.guards[own_reading(name)] = is_nan(pl.col(name), self.types.get(own_reading(name)))
 
     def _number_truth(self) -> pl.Expr:
-        number = self.table.truth if "truth" in self.types else _number(self.table.truth)
-        return number.cast(pl.Float64)
+        """The truth as a number. Of a Boolean it is an integer first: Polars makes floats of Booleans slowly."""
+        if self.has_boolean_truth:
+            return self.table.truth.cast(pl.Int8)
+        return self.table.truth if "truth" in self.types else _number(self.table.truth)
 
-    def _read(self, role: pl.Expr) -> pl.Expr:
-        """A role as a float. What is no number raises in its guard; or here, where the guards are not asked."""
-        return (role if self.asks_guards or self.types else _number(role)).cast(pl.Float64)
+    def _float_score(self) -> pl.Expr:
+        """The score as a float. What is no number raises in its guard; or here, where the guards are not asked."""
+        score = self.table.score
+        return (score if self.asks_guards or self.types else _number(score)).cast(pl.Float64)
 
 
 def _number(value: pl.Expr) -> pl.Expr:
     # The difference refuses text, dates and durations, which a cast alone would take.
-    return value - 0.0
+    return value - 0
 
 
 def check_roles(

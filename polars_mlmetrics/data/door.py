@@ -167,10 +167,10 @@ class Door:
         self.guards[own_reading(name)] = is_nan(pl.col(name), self.types.get(own_reading(name)))
 
     def _number_truth(self) -> pl.Expr:
-        """The truth as a number. Of a Boolean it is an integer first: Polars makes floats of Booleans slowly."""
+        """The truth as a number; a Boolean as an integer, since Polars makes floats of Booleans slowly."""
         if self.has_boolean_truth:
             return self.table.truth.cast(pl.Int8)
-        return self.table.truth if "truth" in self.types else _number(self.table.truth)
+        return self.table.truth if "truth" in self.types else _number(self.table.truth, 0)
 
     def _float_score(self) -> pl.Expr:
         """The score as a float. What is no number raises in its guard; or here, where the guards are not asked."""
@@ -178,9 +178,9 @@ class Door:
         return (score if self.asks_guards or self.types else _number(score)).cast(pl.Float64)
 
 
-def _number(value: pl.Expr) -> pl.Expr:
+def _number(value: pl.Expr, zero: float = 0.0) -> pl.Expr:
     # The difference refuses text, dates and durations, which a cast alone would take.
-    return value - 0
+    return value - zero
 
 
 def check_roles(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -90,9 +90,9 @@ class Recorder:
         self.statistics.append(named)
         return named.merge() if self._in_runs else pl.col(named.name)
 
-    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Sequence[Statistic]) -> tuple[pl.Expr, pl.Expr]:
-        counts = [self.fold(count) for count in broken]
-        self.broken = {count.name + self.suffix for count in broken}
+    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Mapping[str, pl.Expr]) -> tuple[pl.Expr, pl.Expr]:
+        counts = [self.fold(Statistic.count(name, mask, rows)) for name, rows in broken.items()]
+        self.broken = {name + self.suffix for name in broken}
         return included > 0, pl.sum_horizontal(counts) > 0 if counts else pl.lit(False)
 
     def key(self, column: str) -> pl.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -25,12 +25,12 @@ class GroupReading:
     def fold(self, statistic: Statistic) -> pl.Expr:
         return statistic.fold()
 
-    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Sequence[Statistic]) -> tuple[pl.Expr, pl.Expr]:
-        # Whether there is a row is known sooner than how many there are, and of several counts together.
+    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Mapping[str, pl.Expr]) -> tuple[pl.Expr, pl.Expr]:
+        # Whether there is a row is known sooner than how many there are.
         has_rows = self.fold(Statistic("has_rows", mask, "max"))
         if not broken:
             return has_rows, pl.lit(False)
-        return has_rows, self.fold(Statistic("is_broken", any_of([count.row > 0 for count in broken]), "max"))
+        return has_rows, self.fold(Statistic("is_broken", mask & any_of(list(broken.values())), "max"))
 
     def key(self, column: str) -> pl.Expr:
         return pl.col(column).first()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
@@ -85,6 +85,11 @@ class Statistic:
     moment: Moment | None = None
     """What it needs to be merged, if it is a sum of deviations from a shift, or a shift."""
 
+    @classmethod
+    def count(cls, name: str, mask: pl.Expr, rows: pl.Expr) -> Statistic:
+        """How many rows of a mask something holds for. Polars sums bytes as Int64."""
+        return cls(name, (mask & rows).cast(pl.Int8), "sum", rows.cast(pl.Int64), is_count=True)
+
     @property
     def bare(self) -> pl.Expr:
         """What is folded of rows that all count."""
@@ -132,10 +137,10 @@ class Reading(Protocol):
         """The value of a statistic of the unit."""
 
     @abstractmethod
-    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Sequence[Statistic]) -> tuple[pl.Expr, pl.Expr]:
-        """Whether the unit has a row of the mask, given how many it has; and whether one of the counts is above 0.
+    def judged(self, included: pl.Expr, mask: pl.Expr, broken: Mapping[str, pl.Expr]) -> tuple[pl.Expr, pl.Expr]:
+        """Whether the unit has a row of the mask, given how many it has; and whether one of them is broken.
 
-        Each is null or False where it is not so.
+        The broken rows are told by what they are broken for. Each answer is null or False where it is not so.
         """
 
     @abstractmethod

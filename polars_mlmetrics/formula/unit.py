@@ -199,12 +199,8 @@ class Unit(Row, SharedStatistics):
 
     def count(self, name: str, rows: pl.Expr) -> pl.Expr:
         """How many rows it holds for, each counted once whatever its weight."""
-        return self._reading.fold(self._counted(name, rows))
-
-    def _counted(self, name: str, rows: pl.Expr) -> Statistic:
         self._note_columns(rows)
-        # Bytes are summed as Int64.
-        return Statistic(name, (self.mask & rows).cast(pl.Int8), "sum", rows.cast(pl.Int64), is_count=True)
+        return self._reading.fold(Statistic.count(name, self.mask, rows))
 
     def tally(self, name: str, rows: pl.Expr) -> pl.Expr:
         """Σw over the rows it holds for."""
@@ -381,18 +377,19 @@ class Unit(Row, SharedStatistics):
         """Whether a row is included, and whether one is broken for what was read; null or False where none is."""
         if self.door.table.weight is not None:
             self.door.weight()  # acts when units are averaged, even where no statistic of theirs is weighted
-        counts = [self._broken(name, rows) for name, rows in self.door.guards.items() if rows is not None]
-        return self._reading.judged(included, self.mask, counts)
+        broken = dict(self._broken(name, rows) for name, rows in self.door.guards.items() if rows is not None)
+        self._note_columns(*broken.values())
+        return self._reading.judged(included, self.mask, broken)
 
-    def _broken(self, name: str, rows: pl.Expr) -> Statistic:
+    def _broken(self, name: str, rows: pl.Expr) -> tuple[str, pl.Expr]:
         if not self.looks_into:
-            return self._counted(f"broken_{name}", rows)
+            return f"broken_{name}", rows
         # Where a formula looks into other units, a row broken there breaks all rows of that unit.
         grains = sorted(self.looks_into)
         others = {grain: self._of(grain, rows, any_label=self._looks_at_any_label) for grain in grains}
         broken = f"broken_{name}_of_any_label" if self._looks_at_any_label else f"broken_{name}"
         reach = [self._within(broken, row.any(), grain) for grain, row in others.items()]
-        return self._counted(f"{broken}_in_{'_or_'.join(grains)}", any_of([rows, *reach]))
+        return f"{broken}_in_{'_or_'.join(grains)}", any_of([rows, *reach])
 
     def unknown_rows(self) -> pl.Expr | None:
         """How many included rows keep the value from being known; None where nothing can."""

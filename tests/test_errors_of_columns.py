@@ -44,7 +44,7 @@ NOT_A_NUMBER = "it must be Boolean or a number. Cast or map"
             {"truth": pl.col("label")},
             (
                 f"truth is String: {NOT_A_NUMBER} 'label' first. "
-                "pl.col('label') == '...' says which text is true (a command: --truth label=...)."
+                "pl.col('label') == '...' says which text is true (on the command line: --truth label=...)."
             ),
         ),
         (mlm.f1(), {"weight": "label"}, f"weight is String: {NOT_A_NUMBER} 'label' first."),

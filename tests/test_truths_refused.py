@@ -93,7 +93,7 @@ def test_a_parameter_it_cannot_take_is_refused(bad: Callable[[], object], messag
             TRUTHS.with_columns(truth=pl.lit("yes")),
             (
                 "truth is String: it must be Boolean or a number. Cast or map 'truth' first. "
-                "pl.col('truth') == '...' says which text is true (a command: --truth truth=...)."
+                "pl.col('truth') == '...' says which text is true (on the command line: --truth truth=...)."
             ),
         ),
         (

@@ -201,7 +201,7 @@ def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: b
     if not (any_type or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
         name = name_or_text(expression)
         is_text = role == "truth" and dtype == pl.String
-        words = f" pl.col({name!r}) == '...' says which text is true (a command: --truth {name}=...)."
+        words = f" pl.col({name!r}) == '...' says which text is true (on the command line: --truth {name}=...)."
         asked = words if is_text else ""
         raise ColumnError(f"{role} is {dtype}: it must be Boolean or a number. Cast or map {name!r} first.{asked}")
     return dtype

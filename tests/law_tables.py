@@ -55,12 +55,12 @@ class Setting:
     def some_cases(self) -> list[Case]:
         """By `evaluate`, all plain cases and some others, or half of them where little but the settling is new.
 
-        By expressions, half of the plain cases or a quarter: other ones for each weight.
+        By expressions, half of the plain cases and of fewer others, or a quarter: other ones for each weight.
         """
         alike = self.average in SETTLED_ALIKE
         if self.reading == "expression":
             every = 4 if alike else 2
-            return plain_cases(self.average)[self.turn % every :: every]
+            return thinned(self.average, 16)[self.turn % every :: every]
         cases = thinned(self.average, 6, 0 if self.weighted else 3)
         return cases[self.turn % 2 :: 2] if alike or self.engine == "streaming" else cases
 

@@ -7,7 +7,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
-from tests.sound_log import ENGINES, INF, NAN, OF_BROKEN_ROWS, all_broken, found, put, told, values
+from tests.sound_log import ENGINES, INF, LOG, NAN, OF_BROKEN_ROWS, all_broken, found, put, told, values
 from tests.test_bad_scores import READERS
 from tests.test_errors import raised
 
@@ -51,6 +51,14 @@ def test_a_truth_that_is_neither_0_nor_1(shown: str, truth: pl.Series) -> None:
     severity, count, examples = found(log, "truth_not_binary")
     assert (severity, count) == ("error", 1)
     assert examples == [f"sample=2, label=b, score=0.8, truth={shown}"]
+
+
+def test_a_row_that_does_not_count_breaks_nothing() -> None:
+    """The last one, which has no score, or a label that nobody asks about."""
+    broken, rest = put(truth=[1, 0, 0, 2]), LOG.head(3)
+    assert values(broken.with_columns(score=pl.Series([0.9, 0.2, 0.6, None])), *READERS) == values(rest, *READERS)
+    of_a = [mlm.f1(labels=["a"]), mlm.log_loss(labels=["a"]), mlm.roc_auc(labels=["a"])]
+    assert values(broken, *of_a) == values(rest, *of_a)
 
 
 def test_a_truth_that_is_a_grade_or_a_share_is_read_by_some() -> None:

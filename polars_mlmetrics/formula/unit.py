@@ -378,7 +378,6 @@ class Unit(Row, SharedStatistics):
         if self.door.table.weight is not None:
             self.door.weight()  # acts when units are averaged, even where no statistic of theirs is weighted
         broken = dict(self._broken(name, rows) for name, rows in self.door.guards.items() if rows is not None)
-        self._note_columns(*broken.values())
         return self._reading.judged(included, self.mask, broken)
 
     def _broken(self, name: str, rows: pl.Expr) -> tuple[str, pl.Expr]:

@@ -179,7 +179,8 @@ class Door:
 
 
 def _number(value: pl.Expr, zero: float = 0.0) -> pl.Expr:
-    # The difference refuses text, dates and durations, which a cast alone would take.
+    # The difference refuses text, dates and durations, which a cast alone would take. From 0, and not 0.0, it leaves
+    # integers and Decimals what they are, and makes an integer of a Boolean.
     return value - zero
 
 

@@ -55,8 +55,9 @@ class UnknownLimitError(LookupError):
 
 def total(values: Iterable[float]) -> float:
     """A sum without rounding on the way; infinities of both signs give NaN instead of an error."""
+    found = list(values)  # an error in one of them is not taken for one of the sum
     try:
-        return math.fsum(values)
+        return math.fsum(found)
     except ValueError:  # infinities of both signs
         return math.nan
 

@@ -38,10 +38,6 @@ class Setting:
         whole = "-whole" if self.is_proof else ""
         return f"{self.average}-{'weighted' if self.weighted else 'unweighted'}-{self.engine}-{self.reading}{whole}"
 
-    @property
-    def key(self) -> tuple[str, bool, str, str]:
-        return self.average, self.weighted, self.engine, self.reading
-
     def cases(self) -> list[Case]:
         """In a proof, all plain cases and some others; of expressions, which take long to plan, fewer others."""
         if not self.is_proof:
@@ -55,7 +51,8 @@ class Setting:
     def some_cases(self) -> list[Case]:
         """By `evaluate`, all plain cases and some others, or half of them where little but the settling is new.
 
-        By expressions, half of the plain cases and of fewer others, or a quarter: other ones for each weight.
+        By expressions, half of the plain cases and of a few others; where the settling alone is new, a quarter. The
+        other weight has other ones.
         """
         alike = self.average in SETTLED_ALIKE
         if self.reading == "expression":
@@ -70,7 +67,7 @@ class Setting:
 
     @property
     def turn(self) -> int:
-        """A number that is another for each weight, and for the average after it."""
+        """A number that differs between the two weights, and between an average and the next."""
         return [*AVERAGES, NO_AVERAGE].index(self.average) + self.weighted
 
     def few(self, cases: list[Case]) -> list[Case]:

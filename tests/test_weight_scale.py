@@ -34,7 +34,6 @@ def differing(answers: pl.DataFrame, cases: list[Case]) -> list[str]:
     ]
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("average", [*AVERAGES, NO_AVERAGE])
 def test_by_evaluate(average: str) -> None:
     cases = [case for case in plain_cases(average) if case.degree == 0]
@@ -45,7 +44,6 @@ def test_by_evaluate(average: str) -> None:
     assert differing(mlm.evaluate(in_many_units(), metrics, by=["world", "factor"]), cases) == []
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("average", ["micro", "macro", NO_AVERAGE])
 def test_by_expression(average: str) -> None:
     cases = [case for case in plain_cases(average) if case.degree == 0]

@@ -96,7 +96,7 @@ def has_interval(measure: Measure) -> bool:
 
 
 def is_what_rounding_left(values: Sequence[float | None]) -> bool:
-    """Whether the values of all buckets, and without each, are 0 but for rounding."""
+    """Whether the values of all buckets, and without each, and how far these vary, are 0 but for rounding."""
     known = [abs(value) for value in values if value is not None]
     return any(0 < value < NOTHING for value in known) and all(value < NOTHING for value in known)
 
@@ -109,7 +109,7 @@ def differing(table: pl.DataFrame, by: tuple[str, ...]) -> list[Any]:
         measure = METRICS[name].tree.measures()[0]
         value, there = row["value"], [bucket for bucket in range(BUCKETS) if (*group, bucket) in expected(by, 1)]
         without = [expected(by, 1)[*group, bucket][name] for bucket in there]
-        if is_what_rounding_left([value, *without]):
+        if is_what_rounding_left([value, row["se"], *without]):
             continue
         if value is None or not isfinite(value) or not has_interval(measure):
             right = Expected(row["n_buckets"])

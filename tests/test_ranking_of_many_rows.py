@@ -115,10 +115,11 @@ FAR = 2**40
 """Samples from it on are looked up, since their ids are not small."""
 
 
-def codes(other: int) -> Callable[[Sequence[str]], pl.Expr]:
+def codes(other: int) -> Callable[..., pl.Expr]:
     """Of what is 3 in the last column, be it a sample from afar: those of another number."""
 
-    def code_of(columns: Sequence[str]) -> pl.Expr:
+    def code_of(columns: Sequence[str], among: Sequence[str] = ()) -> pl.Expr:
+        assert list(among or columns) == list(columns)  # no key follows from a sample
         known = [*map(pl.col, columns[:-1]), pl.col(columns[-1]).replace({3: other, FAR + 3: FAR + other})]
         return pl.sum_horizontal(column.hash(seed) for seed, column in enumerate(known))
 

@@ -11,7 +11,7 @@ from polars_mlmetrics.analysis.confidence import Confidence, Level
 from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.question import check_clusters, of_log
 from polars_mlmetrics.data.expressions import is_one_of
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later
+from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
 from polars_mlmetrics.engine.asked import FEW_ROWS, Readings
 from polars_mlmetrics.engine.folds import fold, joined
@@ -121,7 +121,7 @@ def evaluate(
         return unsettled(query, source, per, min_samples, confidence, tidy=tidy or signature)
 
     if split is None:
-        return as_given(frame, planned(query, table))
+        return answer_as_given(frame, planned(query, table))
     return as_given_later(frame, lambda: table(query, split), lambda: table(query))
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.analysis.question import of_state
-from polars_mlmetrics.data.frames import AnyFrame, as_given
+from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys
@@ -69,4 +69,4 @@ def finish(
         table = settled(query, source, min_samples, confidence, tidy=tidy, signature=signature)
     else:
         table = unsettled(query, source, per, min_samples, confidence, tidy=tidy or signature)
-    return as_given(frame, table)
+    return answer_as_given(frame, table)

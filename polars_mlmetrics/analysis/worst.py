@@ -10,7 +10,7 @@ from polars_mlmetrics.analysis.confidence import Level, check_level
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names
+from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, column_names
 from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
@@ -98,7 +98,7 @@ def worst(
         query: Query = Query.read(rows, [metric], by, None, roles)
         on = [*(key.name for key in query.by), *units]
         table = table.join(_kept(query, units, kept), on=on, how="left", nulls_equal=True, maintain_order="left")
-    return as_given(frame, table)
+    return answer_as_given(frame, table)
 
 
 def check_ranked(caller: str, metric: Any) -> None:

@@ -14,6 +14,9 @@ AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 Names = str | Sequence[str] | None
 """One column, or several; what None stands for, each parameter says."""
 
+ROWS_IN_MEMORY = 100_000
+"""Up to so many rows of a DataFrame are answered by the in-memory engine."""
+
 
 def check_frame(frame: Any) -> None:
     """Refuse what is no Polars frame."""
@@ -31,6 +34,17 @@ def schema_of(frame: Any, caller: str) -> pl.Schema:
 def as_given(frame: AnyFrame, result: pl.LazyFrame) -> AnyFrame:
     """The result as a DataFrame where one was given."""
     return result.collect() if isinstance(frame, pl.DataFrame) else result
+
+
+def answer_as_given(frame: AnyFrame, result: pl.LazyFrame) -> AnyFrame:
+    """The same, of few rows by the in-memory engine: the streaming one starts threads for each of the many steps.
+
+    It is not for a plan that divides a column by a column of one value: that engine multiplies by the inverse, and
+    49 / 49 is not 1 then.
+    """
+    if isinstance(frame, pl.DataFrame) and frame.height <= ROWS_IN_MEMORY:
+        return result.collect(engine="in-memory")
+    return as_given(frame, result)
 
 
 def as_given_later(frame: AnyFrame, result: Callable[[], pl.LazyFrame], alike: Callable[[], pl.LazyFrame]) -> AnyFrame:

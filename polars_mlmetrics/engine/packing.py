@@ -56,11 +56,6 @@ def code_of_small(group: pl.Expr, number: pl.Expr) -> pl.Expr:
     return group * (2 * SMALL) + number.cast(pl.UInt64) * 2
 
 
-def small_of_code(code: pl.Expr) -> pl.Expr:
-    """The whole number in such a code."""
-    return code % (2 * SMALL) // 2
-
-
 # A sort key is 63 bits of a code, 64 of a number upside down, which lies across the middle, and 1 of truth.
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.folds import CODE, Fold, fold, fold_rows, joined, matched, take_columns, two_of_one_name
-from polars_mlmetrics.engine.packing import number_of_group, small_of_code
+from polars_mlmetrics.engine.packing import number_of_group
 from polars_mlmetrics.engine.placements import RankingByBucket
 from polars_mlmetrics.engine.ranking import UNIT, Order, Ranking, take_share
 from polars_mlmetrics.engine.ranking_by_id import NUMBER
@@ -244,9 +244,10 @@ class Partial:
             counted = rows.filter(pl.any_horizontal(count.row > 0 for count in of_rows)).with_columns(code.alias(UNIT))
             units = units.join(fold_rows(counted, [UNIT], of_rows), on=UNIT, how="left")
             units = units.with_columns(pl.col(count.name).fill_null(0) for count in of_rows)
+        # Of a sample nothing is asked any more but whether it has an id, as its code says too.
         [sample] = self.keys
-        named = [number_of_group(pl.col(UNIT)).alias(NUMBER), small_of_code(pl.col(UNIT)).alias(sample)]
-        return self.values.sums(self.values.of_units(units.with_columns(named), [NUMBER, sample]), [NUMBER])
+        named = units.with_columns(number_of_group(pl.col(UNIT)).alias(NUMBER)).rename({UNIT: sample})
+        return self.values.sums(self.values.of_units(named, [NUMBER, sample]), [NUMBER])
 
 
 def _name_of(order: Order) -> tuple[object, ...]:

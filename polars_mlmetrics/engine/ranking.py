@@ -79,11 +79,12 @@ def take_share(shares: dict[str, Share], name: str, share: Share) -> None:
         raise two_of_one_name(name)
 
 
-def code_of(columns: Sequence[str]) -> pl.Expr:
-    """One number for the values of several columns."""
+def code_of(columns: Sequence[str], among: Sequence[str] = ()) -> pl.Expr:
+    """One number for the values of several columns; of columns `among` others, what they add to the number of all."""
     if not columns:
         return pl.lit(0, dtype=pl.UInt64)
-    return pl.sum_horizontal(pl.col(column).hash(seed) for seed, column in enumerate(columns))
+    seeds = {column: seed for seed, column in enumerate(among or columns)}
+    return pl.sum_horizontal(pl.col(column).hash(seeds[column]) for column in columns)
 
 
 @dataclass

@@ -2,12 +2,13 @@
 
 Statistics of groups, labels and bins are folded at a few covering sets of keys, and merged at the keys of each
 grouping. A sample is looked at once, and counts in each slice that holds all its rows. A sample that has rows in
-several slices is another, smaller sample in each of them: it is looked at again there.
+several slices is another, smaller sample in each of them: it is looked at again there. Where most samples have, no
+sample is looked up: all are worked out in the slices, from the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 
 import polars as pl
@@ -17,7 +18,7 @@ from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.folds import changes, fold, matched
 from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.sources import HeldRows, Rows, bytes_of, units_of
+from polars_mlmetrics.engine.sources import HeldRows, Rows, bytes_of, following, units_of
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
 
@@ -33,7 +34,8 @@ Slicing = tuple[str, ...]
 class Slices(Rows):
     """The rows of a log, for all groupings of a query.
 
-    `added` are the columns of keys that are worked out of others.
+    `added` are the columns of keys that are worked out of others. `varied` are those of which most samples have several
+    values, as far as is known, by the columns of the sample: to know them changes the time alone.
     """
 
     def __init__(
@@ -43,14 +45,15 @@ class Slices(Rows):
         slicings: Sequence[Sequence[str]],
         covers: Covers,
         added: Sequence[pl.Expr] = (),
+        varied: Mapping[tuple[str, ...], Sequence[str]] | None = None,
     ) -> None:
-        super().__init__(source.rows, source.label, source.schema)
+        super().__init__(source.rows, source.label, source.schema, added)
         self.source = source
         self._by = list(by)
-        self._added = {column.meta.output_name(): column for column in added}
         self._slicings: list[Slicing] = [tuple(slicing) for slicing in slicings]
         self._columns = list(dict.fromkeys(column for slicing in slicings for column in slicing))
         self._covers = covers
+        self._varied = varied or {}
         self._held: dict[tuple[object, ...], list[pl.LazyFrame]] = {}
         self._split: dict[tuple[str, ...], dict[Slicing, pl.LazyFrame]] = {}
         """How many samples of each group lie in other slices too, by the columns of the sample."""
@@ -161,14 +164,15 @@ class Slices(Rows):
 
     def _placed(self, rows: pl.LazyFrame, sample: Sequence[str]) -> PlacedSamples:
         columns = self._columns_of(sample)
-        known = [self._added[column] for column in self._columns if column in self._added and column not in columns]
-        return PlacedSamples(rows, self.label, self._by, sample, columns, known)
+        known = [self.added[column] for column in self._columns if column in self.added and column not in columns]
+        varied = [column for column in self._varied.get(tuple(sample), ()) if column in columns]
+        return PlacedSamples(rows, self.label, self._by, sample, columns, known, varied)
 
     def _columns_of(self, sample: Sequence[str]) -> list[str]:
         """The columns of slices of which a sample may have several values: they do not follow from what it is."""
-        keys = {*self._by, *sample}
-        rest = (column for column in self._columns if column not in keys)
-        return [c for c in rest if c not in self._added or not keys.issuperset(self._added[c].meta.root_names())]
+        keys = [*self._by, *sample]
+        known = {*keys, *following(self._columns, keys, self.added)}
+        return [column for column in self._columns if column not in known]
 
     def _splitting(self, columns: Sequence[str]) -> list[Slicing]:
         """The slicings that may cut through a sample."""
@@ -199,7 +203,8 @@ def _name_of(partial: Partial) -> tuple[object, ...]:
 class PlacedSamples:
     """The samples of some rows, each with the slices in which it lies.
 
-    `columns` are looked up for every sample. Those that are `known` follow from what a sample is.
+    Those that are `known` follow from what a sample is. The others of the `columns` are looked up for every sample, but
+    for those that are `varied`: of these most samples have several values.
     """
 
     def __init__(
@@ -210,22 +215,26 @@ class PlacedSamples:
         sample: Sequence[str],
         columns: Sequence[str],
         known: Sequence[pl.Expr],
+        varied: Sequence[str],
     ) -> None:
         self.columns = list(columns)
+        self._varied = set(varied)
+        self._placed = [column for column in columns if column not in varied]
         self._rows = rows
+        self._all_rows = rows.cache()
         self._label = label
         self._by = list(by)
         self._sample = list(sample)
         self._keys = list(dict.fromkeys([*by, *sample]))
         self._known = list(known)
         schema = rows.collect_schema()
-        self._texts = [column for column in self.columns if schema[column] == pl.String]
-        if self.columns:
+        self._texts = [column for column in self._placed if schema[column] == pl.String]
+        if self._placed:
             self._places, self._split_rows = self._looked_up()
 
     def _looked_up(self) -> tuple[pl.LazyFrame, pl.LazyFrame]:
         """The slices of each sample, and the rows of those that lie in several."""
-        places = self._placed().cache()
+        places = self._placed_rows().cache()
         # Samples that lie in several slices are few, as a rule: all that is asked of their rows is asked of these.
         several = places.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self._keys)
         # Where there are none the cross join does not begin to read the rows; an inner join would read them all.
@@ -234,10 +243,10 @@ class PlacedSamples:
         # Held as numbers too, beside the texts, which are then left out where nothing else reads them.
         numbers = (pl.col(column).cast(pl.Categorical).alias(_number(column)) for column in self._texts)
         split_rows = matched(split_rows.with_columns(numbers), several, self._keys).cache()
-        varies = [self._varies(column).alias(_split(column)) for column in self.columns]
+        varies = [self._varies(column).alias(_split(column)) for column in self._placed]
         flags = fold(split_rows, self._keys, varies).cache()
         placed = matched(places.drop(_LOWEST, _HIGHEST), flags, self._keys, how="left")
-        placed = placed.with_columns(pl.col(_split(column)).fill_null(False) for column in self.columns)
+        placed = placed.with_columns(pl.col(_split(column)).fill_null(False) for column in self._placed)
         return placed, matched(split_rows, flags, self._keys).cache()
 
     def _varies(self, column: str) -> pl.Expr:
@@ -251,16 +260,13 @@ class PlacedSamples:
         """The sums over samples in the groups of each slicing; two rows of a group may have a part of them each."""
         base = partial.at(self._by)
         units = self._in_places(base.values.of_units(base.units(self._rows)))
-        for slicing in slicings:
-            keys = [*self._by, *slicing]
-            whole = self._with_texts(partial.values.sums(self._whole(units, slicing), keys), slicing)
-            split = self._split_in(slicing)
-            yield whole if split is None else _together(self._sums_of_split(partial.at(keys), split, keys), whole)
 
-    def _sums_of_split(self, partial: Partial, rows: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
-        """The sums over samples of rows that the plan holds."""
-        [(sums, _)] = HeldRows(rows, self._label, rows.collect_schema()).partials([partial], keys)
-        return sums
+        def of_rows(rows: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
+            held = HeldRows(rows, self._label, rows.collect_schema())
+            [(sums, _)] = held.partials([partial.at(keys)], keys)
+            return sums
+
+        return self._in_each(slicings, of_rows, lambda keys, whole: partial.values.sums(whole, keys), units)
 
     def units(self, partials: Sequence[Partial], slicings: Sequence[Slicing]) -> Iterator[pl.LazyFrame]:
         """One row a sample in the groups of each slicing, with the values of all partials."""
@@ -270,19 +276,32 @@ class PlacedSamples:
             return units_of(at_keys, [each.units(rows) for each in at_keys])
 
         units = self._in_places(of_rows(self._rows, self._by))
+        return self._in_each(slicings, of_rows, lambda keys, whole: whole, units)
+
+    def _in_each(
+        self,
+        slicings: Sequence[Slicing],
+        of_rows: Callable[[pl.LazyFrame, list[str]], pl.LazyFrame],
+        of_whole: Callable[[list[str], pl.LazyFrame], pl.LazyFrame],
+        units: pl.LazyFrame,
+    ) -> Iterator[pl.LazyFrame]:
+        """A table of each slicing: of the samples that lie in one slice of it, and of the rows of the others."""
         for slicing in slicings:
-            keys = [*self._by, *slicing]
-            whole = self._with_texts(self._whole(units, slicing), slicing)
-            split = self._split_in(slicing)
-            yield whole if split is None else _together(of_rows(split, keys), whole)
+            keys, split = [*self._by, *slicing], self._split_in(slicing)
+            again = None if split is None else of_rows(split, keys)
+            if again is not None and self._cuts_most(slicing):
+                yield again
+                continue
+            whole = self._with_texts(of_whole(keys, self._whole(units, slicing)), slicing)
+            yield whole if again is None else _together(again, whole)
 
     def _in_places(self, units: pl.LazyFrame) -> pl.LazyFrame:
         """Samples with the slices in which they lie."""
         units = units.with_columns(self._known)
-        return (matched(units, self._places, self._keys) if self.columns else units).cache()
+        return (matched(units, self._places, self._keys) if self._placed else units).cache()
 
     def _flags(self, slicing: Slicing) -> list[pl.Expr]:
-        return [pl.col(_split(column)) for column in slicing if column in self.columns]
+        return [pl.col(_split(column)) for column in slicing if column in self._placed]
 
     def _whole(self, units: pl.LazyFrame, slicing: Slicing) -> pl.LazyFrame:
         """The samples that lie in one slice."""
@@ -292,8 +311,14 @@ class PlacedSamples:
     def _with_texts(self, table: pl.LazyFrame, slicing: Slicing) -> pl.LazyFrame:
         return table.with_columns(pl.col(column).cast(pl.String) for column in slicing if column in self._texts)
 
+    def _cuts_most(self, slicing: Slicing) -> bool:
+        """Whether most samples lie in several slices, so that none is looked up."""
+        return not self._varied.isdisjoint(slicing)
+
     def _split_in(self, slicing: Slicing) -> pl.LazyFrame | None:
-        """The rows of samples that lie in several slices; None where none can."""
+        """The rows of samples that lie in several slices, or of all; None where none can."""
+        if self._cuts_most(slicing):
+            return self._all_rows
         flags = self._flags(slicing)
         if not flags:
             return None
@@ -305,12 +330,16 @@ class PlacedSamples:
         keys, is_known = [*self._by, *slicing], [pl.col(column).is_not_null() for column in self._sample]
         rows = self._split_in(slicing)
         assert rows is not None  # it is asked where a slicing may cut through a sample
-        units = rows.filter(is_known).select(list(dict.fromkeys([*keys, *self._sample]))).unique()
-        return fold(units, keys, [pl.len().cast(pl.Int64).alias(_n_split(self._sample))])
+        parts = rows.filter(is_known).select(list(dict.fromkeys([*keys, *self._sample]))).unique()
+        if self._cuts_most(slicing):
+            parts = parts.cache()
+            several = fold(parts, self._keys, [pl.len().alias(_SOME)]).filter(pl.col(_SOME) > 1)
+            parts = matched(parts, several, self._keys)
+        return fold(parts, keys, [pl.len().cast(pl.Int64).alias(_n_split(self._sample))])
 
-    def _placed(self) -> pl.LazyFrame:
+    def _placed_rows(self) -> pl.LazyFrame:
         """One row a sample: a value of each column of slices, and the bounds of a code of them all."""
-        code, columns = pl.col(_CODE), self.columns
+        code, columns = pl.col(_CODE), self._placed
         rows = self._rows.select(*self._keys, *columns, code_of(columns).alias(_CODE))
         # Of rows that lie together and are in one place, the first is enough.
         rows = rows.filter(pl.any_horizontal(changes(pl.col(key)) for key in [*self._keys, _CODE]))

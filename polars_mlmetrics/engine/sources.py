@@ -12,7 +12,6 @@ from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
-from polars_mlmetrics.engine.packing import even
 from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
@@ -68,12 +67,16 @@ class Source(ABC):
 
 
 class Rows(Source):
-    """The rows of a log, all at once."""
+    """The rows of a log, all at once.
 
-    def __init__(self, rows: pl.LazyFrame, label: str, schema: pl.Schema) -> None:
+    `added` are columns of theirs that are worked out of others.
+    """
+
+    def __init__(self, rows: pl.LazyFrame, label: str, schema: pl.Schema, added: Sequence[pl.Expr] = ()) -> None:
         self.rows = rows
         self.schema = schema
         self.label = label
+        self.added = {column.meta.output_name(): column for column in added}
 
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         # One number stands for several by columns: a key less to match when millions of samples are folded.
@@ -99,9 +102,17 @@ class Rows(Source):
         names = joined(tables, by) if tables else self.rows.select(by).unique()
         return named(names, coded, by)
 
-    def coded(self, keys: list[str], rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
-        """Rows with the keys that they are folded by."""
-        return rows if keys == by else rows.with_columns(_code(by))
+    def of_rows(self, asked: Mergeable, rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
+        """What some of the rows give of a partial."""
+        if not isinstance(asked, Partial) or asked.by == by:
+            return asked.of_rows(rows)
+        # What follows from a sample, as its bucket does, is worked out for each sample and not for each row.
+        told = following(by, asked.keys, self.added)
+        units = asked.units(rows.with_columns(_code([key for key in by if key not in told], by).alias(CODE)))
+        if told:
+            units = units.with_columns(self.added[key] for key in told)
+            units = units.with_columns(pl.col(CODE) + _code(told, by))
+        return asked.values.sums(asked.values.of_units(units), asked.by)
 
     def gathered(self, bytes_a_row: int, tables_of: Callable[[pl.LazyFrame], list[pl.LazyFrame]]) -> list[pl.LazyFrame]:
         """Tables of the rows, one under the other where the rows are read in parts, for which a row takes so much."""
@@ -110,7 +121,7 @@ class Rows(Source):
     def _partial(self, asked: Mergeable, by: list[str]) -> Given:
         if isinstance(asked, Partial) and self._has_small_ids(asked, by):
             return self._sums_of_small_ids(asked, by), by
-        return asked.of_rows(self.coded(asked.by, self.rows, by)), asked.by
+        return self.of_rows(asked, self.rows, by), asked.by
 
     def _sharing(self, asked: Sequence[Mergeable], by: list[str]) -> list[Partial]:
         """A group, its labels and its few runs (bins): all can be merged from one fold of the rows."""
@@ -141,7 +152,7 @@ class Rows(Source):
         """Sums over samples with small ids, and over the others."""
         split = split_by_id(self.rows, self.rows.select(by).unique() if by else None, *asked.keys)
         small = split.numbers.join(asked.sums_by_code(self.rows, split.code), on=NUMBER, how="left").drop(NUMBER)
-        others = asked.of_rows(self.coded(asked.by, split.others, by))
+        others = self.of_rows(asked, split.others, by)
         if asked.by != by:
             others = named(split.groups, [others], by)
         small = small.with_columns(pl.exclude(by).fill_null(0))
@@ -159,8 +170,8 @@ class HeldRows(Rows):
 class RowsInPasses(Rows):
     """The rows of a log, part by part where all at once would take too much memory."""
 
-    def __init__(self, passes: Passes, label: str, schema: pl.Schema) -> None:
-        super().__init__(passes.rows, label, schema)
+    def __init__(self, passes: Passes, label: str, schema: pl.Schema, added: Sequence[pl.Expr] = ()) -> None:
+        super().__init__(passes.rows, label, schema, added)
         self._passes = passes
 
     def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
@@ -174,9 +185,7 @@ class RowsInPasses(Rows):
         """What the parts of the rows give, put together."""
         if not asked:
             return []
-        tables = self.gathered(
-            bytes_of(asked), lambda rows: [each.of_rows(self.coded(each.by, rows, by)) for each in asked]
-        )
+        tables = self.gathered(bytes_of(asked), lambda rows: [self.of_rows(each, rows, by) for each in asked])
         return [each.merged(table) for each, table in zip(asked, tables, strict=True)]
 
     def gathered(self, bytes_a_row: int, tables_of: Callable[[pl.LazyFrame], list[pl.LazyFrame]]) -> list[pl.LazyFrame]:
@@ -215,8 +224,14 @@ def named(names: pl.LazyFrame, coded: Sequence[pl.LazyFrame], by: list[str]) -> 
     """Tables of coded groups, beside the groups."""
     # Two groups of one code would be an error here, never a wrong number. The check leaves the streaming engine,
     # with a row a group.
-    return joined([names.with_columns(_code(by)), *coded], [CODE], validate="1:1").drop(CODE)
+    return joined([names.with_columns(_code(by, by).alias(CODE)), *coded], [CODE], validate="1:1").drop(CODE)
 
 
-def _code(by: list[str]) -> pl.Expr:
-    return even(code_of(by)).alias(CODE)
+def following(columns: Sequence[str], known: Sequence[str], added: Mapping[str, pl.Expr]) -> list[str]:
+    """The columns that follow from those that are known: they are worked out of these alone."""
+    return [column for column in columns if column in added and {*known}.issuperset(added[column].meta.root_names())]
+
+
+def _code(keys: Sequence[str], by: Sequence[str]) -> pl.Expr:
+    """An even number for the values of some by columns: those of all are that of some and that of the others."""
+    return code_of(keys, among=by) * 2

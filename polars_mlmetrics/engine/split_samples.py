@@ -54,7 +54,8 @@ class SeveralValues:
     def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The counts of the rows; no row for a group without such samples."""
         rows = rows.filter(pl.col(column).is_not_null() for column in self.sample)
-        codes = rows.select(*self.sample, code_of(self.by).alias(_CODE)).group_by(self.sample)
+        varying = list(dict.fromkeys(column for column, *_ in self.counts.values()))
+        codes = rows.select(*self.sample, code_of(varying).alias(_CODE)).group_by(self.sample)
         ends = codes.agg(pl.col(_CODE).min().alias(_LOWEST), pl.col(_CODE).max().alias(_HIGHEST))
         several = ends.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self.sample).cache()
         # As a rule there are none. Then a cross join does not begin to read the rows; a semi join would read them all.
@@ -62,7 +63,7 @@ class SeveralValues:
         keys = list(dict.fromkeys([*self.sample, *self.by]))
         places = rows.select(keys).join(there_are, how="cross").drop(_CODE).join(several, on=self.sample, how="semi")
         # Equal values as one number, so that the lowest and the highest of each sample tell whether there are several.
-        number = {column: f"{INTERNAL}number:{column}" for column, *_ in self.counts.values()}
+        number = {column: f"{INTERNAL}number:{column}" for column in varying}
         numbers = [pl.col(_CODE).min().over(column).alias(name) for column, name in number.items()]
         counted = [
             _has_several(pl.col(number[column]), [*self.sample, *(number[other] for other in within)]).alias(name)

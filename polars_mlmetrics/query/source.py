@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -14,12 +14,17 @@ from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.slices import Slices
 from polars_mlmetrics.engine.sources import Rows, RowsInPasses, Source
-from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError
 from polars_mlmetrics.formula.arithmetic import cuts
 from polars_mlmetrics.query.query import Query
 
+_N = f"{INTERNAL}n"
+
 LOOK, PLACES = 25_000, 4
 """How many rows are looked at to plan slices, in each of how many places."""
+
+MOST = 0.5
+"""Of how many samples several values are known, as a share, where all are worked out in the slices at once."""
 
 
 def passes_of(
@@ -47,8 +52,8 @@ def planned(query: Query, plan: Callable[[Query], pl.LazyFrame]) -> pl.LazyFrame
 
 def source_of(query: Query, passes: Passes | None) -> Rows:
     """The rows of a query, at once or in passes."""
-    label, schema = query.roles.label, query.schema
-    return RowsInPasses(passes, label, schema) if passes else Rows(query.rows, label, schema)
+    known = query.roles.label, query.schema, query.added
+    return RowsInPasses(passes, *known) if passes else Rows(query.rows, *known)
 
 
 def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
@@ -59,30 +64,57 @@ def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
     if not slicings[1:] and not finer:
         return source
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
-    return Slices(source, by, [*slicings, *finer], _covers_of(query, by, slicings, more), query.added)
-
-
-def _covers_of(query: Query, by: list[str], slicings: list[list[str]], more: Sequence[str]) -> Covers:
     if not is_at_hand(query.frame):
-        return Covers(by, slicings, None, more)
-    n_rows: int = query.frame.select(pl.len()).collect().item()
-    return Covers(by, slicings, _sizes(query, n_rows), more, n_rows)
+        return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added)
+    look = Look.at(query)
+    covers = Covers(by, slicings, look.sizes, more, look.n_rows)
+    return Slices(source, by, [*slicings, *finer], covers, query.added, look.varied)
 
 
-def _sizes(query: Query, n_rows: int) -> dict[str, int]:
-    """How many values keys and labels have in some of the rows, which are at hand.
+class Look(NamedTuple):
+    """What some of the rows tell of a log that is at hand: how fast the answer is found, and nothing else."""
 
-    They change how fast the answer is found, and nothing else.
-    """
-    labels = [measure.table.label for measure in query.measures]
-    keys = [key.column for key in (*query.by, *query.slice_keys)]
-    columns = [name for name in dict.fromkeys([*keys, *labels]) if name in query.schema]
-    columns = [name for name in columns if not query.schema[name].is_nested()]
+    n_rows: int
+    """How many rows the log has."""
+    sizes: dict[str, int]
+    """How many values keys and labels have."""
+    varied: dict[tuple[str, ...], list[str]]
+    """The columns of slices of which most samples have several values, by the columns of the sample."""
+
+    @classmethod
+    def at(cls, query: Query) -> Look:
+        """What is seen of the log of a query."""
+        by, slices = ([key.column for key in keys] for keys in (query.by, query.slice_keys))
+        samples = {m.table.sample: [*by, *m.table.sample] for m in query.measures if slices and m.grain == "sample"}
+        sized = _plain(query, [*by, *slices, *(measure.table.label for measure in query.measures)])
+        looked_at = _plain(query, [*sized, *(column for keys in samples.values() for column in keys)])
+        n_rows: int = query.frame.select(pl.len()).collect().item()
+        if not sized:
+            return cls(n_rows, {}, {})
+        some = [query.frame.slice(start, LOOK) for start in (0, *cuts(n_rows, PLACES))]
+        rows = query.with_keys(pl.concat(some)).select(looked_at).collect()
+        sizes = dict(zip(sized, rows.select(pl.col(sized).n_unique()).row(0), strict=True))
+        varied = {
+            sample: _varied(rows, keys, [column for column in slices if column in sized and column not in keys])
+            for sample, keys in samples.items()
+            if set(keys) <= set(looked_at)
+        }
+        return cls(n_rows, sizes, varied)
+
+
+def _plain(query: Query, columns: Sequence[str]) -> list[str]:
+    """The columns that the log has, each once, but for lists and structs."""
+    return [name for name in dict.fromkeys(columns) if name in query.schema and not query.schema[name].is_nested()]
+
+
+def _varied(rows: pl.DataFrame, sample: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The columns of which most samples have several values, of those samples that have several rows."""
     if not columns:
-        return {}
-    some = [query.frame.slice(start, LOOK) for start in (0, *cuts(n_rows, PLACES))]
-    counts = query.with_keys(pl.concat(some)).select(pl.col(columns).n_unique()).collect()
-    return dict(zip(columns, counts.row(0), strict=True))
+        return []
+    value = pl.col(columns).hash()
+    varies = rows.lazy().group_by(sample).agg(value.min() != value.max(), pl.len().alias(_N)).filter(pl.col(_N) > 1)
+    [shares] = varies.select(pl.col(columns).mean()).collect().rows(named=True)
+    return [column for column, share in shares.items() if share is not None and share >= MOST]
 
 
 def passes_over(

@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
-from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given, as_given_later, check_frame
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, answer_as_given, as_given_later, check_frame
 from polars_mlmetrics.data.returned import Listed
 from polars_mlmetrics.data.roles import Bound, Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
@@ -91,7 +91,7 @@ def state(
     made = StateOf.read(frame, metrics, by, buckets, cluster, between, roles, sources)
     split = passes_of(made.query, passes, memory, progress=progress)
     if split is None:
-        return as_given(frame, planned(made.query, lambda query: replace(made, query=query).table(None)))
+        return answer_as_given(frame, planned(made.query, lambda query: replace(made, query=query).table(None)))
     return as_given_later(frame, lambda: made.table(split), lambda: made.table(None))
 
 
@@ -120,7 +120,8 @@ class StateOf:
         bound, added = _as_columns(checked_roles(roles, others=OPTIONS))
         scheme = buckets_of(frame.lazy().collect_schema(), bound.table.sample, cluster, buckets)
         if scheme is not None:
-            added.append(scheme.bucket.alias(BUCKET))
+            # A key of one byte is matched faster than a wide one.
+            added.append(scheme.bucket.cast(pl.UInt8 if buckets <= 256 else pl.Int64).alias(BUCKET))
         query = Query.read(frame, metrics, by, None, bound, added=added)
         if query.plain:
             raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state can hold metrics only.")
@@ -137,7 +138,8 @@ class StateOf:
         table = plan.table()
         there = table.collect_schema()
         names = names | {BIN: "bin"} | ({} if contents.label is None else {contents.label: "label"})
-        named = table.rename({column: name for column, name in names.items() if column in there})
+        named = table.cast({BUCKET: pl.Int64} if self.buckets else {})
+        named = named.rename({column: name for column, name in names.items() if column in there})
         return _in_order(with_sources(named, self.sources), contents)
 
     def planned(self, passes: Passes | None) -> StateTable:
@@ -255,7 +257,7 @@ def compact(frame: AnyFrame) -> AnyFrame:
     rows, is_source = frame.lazy(), pl.col(SOURCE).is_not_null()
     merged = compacted(rows.filter(~is_source), contents.keys(), contents.merged())
     named = rows.filter(is_source).select(SOURCE)
-    return as_given(frame, _in_order(pl.concat([merged, named], how="diagonal"), contents))
+    return answer_as_given(frame, _in_order(pl.concat([merged, named], how="diagonal"), contents))
 
 
 def check_sources(state: Frame) -> None:

@@ -44,8 +44,8 @@ class Slices(Rows):
         by: Sequence[str],
         slicings: Sequence[Sequence[str]],
         covers: Covers,
-        added: Sequence[pl.Expr] = (),
-        varied: Mapping[tuple[str, ...], Sequence[str]] | None = None,
+        added: Sequence[pl.Expr],
+        varied: Mapping[tuple[str, ...], Sequence[str]],
     ) -> None:
         super().__init__(source.rows, source.label, source.schema, added)
         self.source = source
@@ -53,7 +53,7 @@ class Slices(Rows):
         self._slicings: list[Slicing] = [tuple(slicing) for slicing in slicings]
         self._columns = list(dict.fromkeys(column for slicing in slicings for column in slicing))
         self._covers = covers
-        self._varied = varied or {}
+        self._varied = varied
         self._held: dict[tuple[object, ...], list[pl.LazyFrame]] = {}
         self._split: dict[tuple[str, ...], dict[Slicing, pl.LazyFrame]] = {}
         """How many samples of each group lie in other slices too, by the columns of the sample."""

@@ -65,7 +65,7 @@ def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
         return source
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
     if not is_at_hand(query.frame):
-        return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added)
+        return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added, {})
     look = Look.at(query)
     covers = Covers(by, slicings, look.sizes, more, look.n_rows)
     return Slices(source, by, [*slicings, *finer], covers, query.added, look.varied)

@@ -236,14 +236,10 @@ class Partial:
         """Sums of samples by the number of their group, where rows have a code that tells it and the sample."""
         of_rows, counting = self._not_ranked(), self.counting
         assert counting is not None
-        units = counting.table(rows, code)
+        units = counting.table_with(of_rows, rows, code) if of_rows else counting.table(rows, code)
         for ranking in self.rankings.values():
             if ranking is not counting:
                 units = ranking.join_to_coded(units, rows, code)
-        if of_rows:
-            counted = rows.filter(pl.any_horizontal(count.row > 0 for count in of_rows)).with_columns(code.alias(UNIT))
-            units = units.join(fold_rows(counted, [UNIT], of_rows), on=UNIT, how="left")
-            units = units.with_columns(pl.col(count.name).fill_null(0) for count in of_rows)
         # Of a sample nothing is asked any more but whether it has an id, as its code says too.
         [sample] = self.keys
         named = units.with_columns(number_of_group(pl.col(UNIT)).alias(NUMBER)).rename({UNIT: sample})

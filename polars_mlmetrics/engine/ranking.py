@@ -125,12 +125,27 @@ class Ranking:
 
     def table(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """One row a unit: rows of one code are of one. A unit without a row that the statistics are of is not there."""
+        return self._folded(self._ranked(rows, code))
+
+    def table_with(self, counts: Sequence[Statistic], rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
+        """The same with counts that need no order. Where these alone are of a unit, all that is ranked is null."""
+        # Folded at once: two tables of as many units would have to be joined.
+        counted = rows.filter(pl.any_horizontal(count.row > 0 for count in counts))
+        counted = counted.select(code.alias(UNIT), *(count.row.alias(count.name) for count in counts))
+        return self._folded(pl.concat([self._ranked(rows, code), counted], how="diagonal"), counts)
+
+    def _ranked(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
+        """The rows that count, with what is folded of them."""
         ranked = self.placed(self.counted(self.in_order(rows, code)))
-        columns, folds = self.columns(), merged(self.statistics.values())
+        return ranked.select(UNIT, *([_UPTO] if self.counts else []), *self.columns())
+
+    def _folded(self, ranked: pl.LazyFrame, counts: Sequence[Statistic] = ()) -> pl.LazyFrame:
+        """One row a unit."""
+        folds = merged([*self.statistics.values(), *counts])
         if not self.counts:
-            return fold(ranked.select(UNIT, *columns), [UNIT], folds)
+            return fold(ranked, [UNIT], folds)
         upto = pl.col(_UPTO)
-        units = fold(ranked.select(UNIT, upto, *columns), [UNIT], [upto.max(), *folds])
+        units = fold(ranked, [UNIT], [upto.max(), *folds])
         last = dict(zip(("place", "true_place"), counts_of(upto), strict=True))
         return units.with_columns(last[place].alias(name) for name, place in self.counts.items()).drop(_UPTO)
 

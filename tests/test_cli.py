@@ -99,6 +99,8 @@ f1      -
         ("check log.parquet --by model --ignore label_never_true -f table", 0, CHECKED),
         ("gate log.parquet -m f1 --by model --rule f1>=0.5 --warn f1>0.9 -f table", 1, GATED),
         ("gate log.parquet -m f1 --rule f1>=0.5", 0, "rule,status,reason\nf1>=0.5,pass,\n"),
+        # a rule that is a warning too closes the gate all the same
+        ("gate log.parquet -m f1 --rule f1>=0.9 --warn f1>=0.9", 1, "rule,status,reason\nf1>=0.9,fail,f1 is 0.6\n"),
     ],
 )
 def test_what_is_printed(line: str, code: int, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -379,6 +381,11 @@ def test_no_spreadsheet_runs_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("evaluate odd.parquet -m f1 --by model --for-spreadsheet") == 0
     assert capsys.readouterr().out == "model,f1\n'=1+1,0.6\n"
     assert run("evaluate odd.parquet -m f1 --for-spreadsheet -f md") == 2
+    LOG.rename({"sample": "=1+1"}).write_parquet("odd.parquet")
+    assert run("check odd.parquet --sample =1+1 --for-spreadsheet -o found.csv") == 1
+    examples = pl.read_csv("found.csv")["examples"].drop_nulls()
+    assert examples.str.contains("=1+1", literal=True).any()
+    assert not examples.str.starts_with("=").any()
 
 
 def test_a_folder_that_cannot_be_written_to(

@@ -61,6 +61,12 @@ def test_a_rule_of_a_slice_is_about_one_row_of_each_model() -> None:
     assert statuses(rule) == {("old", "country=DE"): "pass", ("new", "country=DE"): "warn"}
 
 
+@pytest.mark.parametrize("ends", [("", "warn = true"), ("warn = true", "")])
+def test_a_rule_that_is_a_warning_too_closes_the_gate(ends: tuple[str, str]) -> None:
+    assert run("gate log.parquet -o found.csv", *(f"op = '>='\nbound = 1\n{end}" for end in ends)) == 1
+    assert "warn" not in pl.read_csv("found.csv")["status"].to_list()
+
+
 def test_a_slice_that_is_not_there_closes_the_gate() -> None:
     assert run("gate log.parquet -o found.csv", "slice = 'country=IT'\nop = '>='\nbound = 0.6") == 1
     assert pl.read_csv("found.csv")["status"].to_list() == ["missing"]

@@ -58,6 +58,14 @@ def test_a_full_disk_and_a_closed_pipe() -> None:
     assert process.stderr == "mlm: the output was closed before all of it was written.\n"
 
 
+@pytest.mark.parametrize("line", ["evaluate - -m f1", "compare - --baseline a -m f1", "curve - --kind roc"])
+def test_a_log_is_read_from_a_pipe(line: str) -> None:
+    log = "model,sample,score,truth\na,1,0.9,1\na,2,0.2,0\nb,1,0.8,1\nb,2,0.1,1\n"
+    process = command(line, input=log, capture_output=True)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert len(process.stdout.splitlines()) > 1
+
+
 def test_an_interrupt_is_one_line() -> None:
     """A pipe takes no more than some kB: that all was written says that the command is at work."""
     process = subprocess.Popen(

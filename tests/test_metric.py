@@ -325,6 +325,7 @@ def test_a_metric_of_a_column_of_its_own() -> None:
 
 def test_a_notebook_shows_the_call() -> None:
     assert mlm.f1(average="macro")._repr_html_() == "<code>f1(average='macro')</code>"
+    assert "<img" not in mlm.f1().filter(pl.col("<img src=x onerror=alert(1)>") > 0)._repr_html_()
 
 
 def test_a_declaration_is_found_where_its_module_is_not_imported_yet(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,16 @@ def test_a_report_is_saved_whole_and_replaces_nothing_by_itself(tmp_path: Path) 
     assert (tmp_path / "report.html").read_text("utf-8") == report.html
     assert "[The whole report](report.html)" in (tmp_path / "comment.md").read_text("utf-8")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["comment.md", "report.html"]
+    for folder in ("pages (1)", "comments"):
+        (tmp_path / folder).mkdir()
+    report.save(tmp_path / "pages (1)" / "report.html")
+    with pytest.raises(mlm.FileError, match="no folder"):
+        report.save(tmp_path / "not there" / "report.html")
+    report.save(tmp_path / "comments" / "comment.md")
+    text = (tmp_path / "comments" / "comment.md").read_text("utf-8")
+    assert "[The whole report](../pages%20%281%29/report.html)" in text
+    with pytest.raises(mlm.FileError, match="remote path"):
+        report.save("s3://bucket/report.html")
     with pytest.raises(mlm.FileError, match="overwrite=True"):
         report.save(tmp_path / "report.html")
     report.save(tmp_path / "report.html", overwrite=True)

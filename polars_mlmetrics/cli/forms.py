@@ -67,7 +67,7 @@ class Form(NamedTuple):
         """Write a file; what is left is for the standard output."""
         if self.file is None:
             return data
-        write_whole(self.file, lambda draft: _fill(draft, data), overwrite=self.overwrite)
+        write_whole(self.file, lambda draft: draft.write_bytes(data), overwrite=self.overwrite)
         return b""
 
     def render(self, table: pl.DataFrame, settings: Settings) -> bytes:
@@ -78,7 +78,8 @@ class Form(NamedTuple):
 
     def _text(self, table: pl.DataFrame, settings: Settings) -> str:
         if self.kind == "csv":
-            return _csv(_safe(table) if self.for_spreadsheet else table)
+            plain = _without_lists(table)
+            return (_safe(plain) if self.for_spreadsheet else plain).write_csv()
         if self.kind == "json":
             return _json(table)
         if self.kind == "table" and settings.get("command") == "check":
@@ -116,10 +117,6 @@ class Form(NamedTuple):
         return turned if turned is not None and turned.fits(self.width) else short
 
 
-def _fill(draft: Path, data: bytes) -> None:
-    draft.write_bytes(data)
-
-
 def _of_file(file: Path | None) -> str | None:
     if file is None:
         return None
@@ -134,9 +131,10 @@ def _parquet(table: pl.DataFrame) -> bytes:
     return written.getvalue()
 
 
-def _csv(table: pl.DataFrame) -> str:
+def _without_lists(table: pl.DataFrame) -> pl.DataFrame:
+    """A table with texts for lists, which a CSV file cannot hold."""
     lists = {name: dtype.inner for name, dtype in table.schema.items() if isinstance(dtype, pl.List)}
-    return table.with_columns(_joined(name, inner).list.join("; ") for name, inner in lists.items()).write_csv()
+    return table.with_columns(_joined(name, inner).list.join("; ") for name, inner in lists.items())
 
 
 def _joined(name: str, inner: Any) -> pl.Expr:

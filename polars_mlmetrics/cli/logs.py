@@ -50,6 +50,8 @@ def log_or_state(settings: Settings) -> tuple[Node, Settings]:
 
 
 def _are_states(settings: Settings) -> bool:
+    if STDIN in settings.get("logs"):  # it can be read once, and it is a log
+        return False
     try:
         return is_state(source_of(settings).run().collect_schema())
     except FileError:  # files of a log that have drifted; any other error comes again where they are read

@@ -15,6 +15,7 @@ NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 COLUMN = r"[^\s<>=!+]+"
 RULE = rf"\s*({COLUMN})\s*(>=|<=|==|!=|>|<)\s*(?:({NUMBER})|({COLUMN})(?:\s+([+-])\s+({NUMBER}))?)\s*"
 SIDES = {"value": "", "low": "_low", "high": "_high", "difference": ""}
+WARN = Named("mlm.warn", warn)
 EXAMPLES = {"sliced_by": "country", "slice": "country=DE"}
 
 
@@ -28,6 +29,11 @@ class Written(NamedTuple):
     is_difference: bool = False
     """Whether it is about the difference of models, which is a table of its own."""
 
+    @property
+    def is_warning(self) -> bool:
+        """Whether it closes no gate."""
+        return isinstance(self.node, Call) and self.node.function == WARN
+
 
 def rules_of(settings: Settings) -> list[Written]:
     """The rules of a gate: those of the command line, or else those of the file."""
@@ -37,7 +43,12 @@ def rules_of(settings: Settings) -> list[Written]:
     written = typed or [_of_entry(entry, settings, of_table=has_table) for entry in settings.file.get("gate", [])]
     if not written:
         raise ParameterError("a gate needs a rule: --rule 'f1 >= 0.8', or [[gate]] in the file of -c.")
-    return list({rule.text: rule for rule in written}.values())
+    rules: dict[str, Written] = {}
+    for rule in written:
+        # Of a rule that is given as a warning too, the gate keeps the one that closes it.
+        if rule.text not in rules or not rule.is_warning:
+            rules[rule.text] = rule
+    return list(rules.values())
 
 
 def _of_entry(entry: Mapping[str, Any], settings: Settings, *, of_table: bool) -> Written:
@@ -106,7 +117,7 @@ def _rule(text: str, *, is_warning: bool) -> Node:
 
 
 def _as_warning(rule: Node, is_warning: bool) -> Node:
-    return Call(Named("mlm.warn", warn), [rule]) if is_warning else rule
+    return Call(WARN, [rule]) if is_warning else rule
 
 
 def _number(text: str) -> float:

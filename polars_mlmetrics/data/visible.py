@@ -1,5 +1,10 @@
 """Texts of a table, made safe to show: in a terminal, a chart, a page, Markdown."""
 
+import re
+
+CALLS = r"(?<!\w)@(?=\w)|:(?=//)"
+"""Where a page of Markdown that is shared begins to call a person, or to open an address."""
+
 MARKS = {mark: f"\\{mark}" for mark in "|`*["} | {"<": "&lt;", "&": "&amp;"}
 
 
@@ -17,5 +22,5 @@ def _escaped(letter: str) -> str:
 
 
 def marked(text: str) -> str:
-    """A text that prints, as a cell of a table of Markdown."""
-    return "".join(MARKS.get(letter, letter) for letter in text)
+    """A text that prints, as a cell of a table of Markdown. It calls nobody and links to nothing."""
+    return re.sub(CALLS, r"\g<0>&#8203;", "".join(MARKS.get(letter, letter) for letter in text))

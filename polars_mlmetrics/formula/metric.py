@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cached_property, update_wrapper
@@ -148,7 +149,7 @@ class Metric(pl.Expr):
         return repr(self)
 
     def _repr_html_(self) -> str:
-        return f"<code>{self!r}</code>"
+        return f"<code>{html.escape(repr(self), quote=False)}</code>"
 
     def __reduce__(self) -> Any:
         return Metric, (self.tree,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
@@ -23,7 +24,7 @@ def comment_of(told: Told, title: str | None, link: str | None) -> str:
     if not told.slices.is_empty():
         lines[-1] += f" {where.sign} {marked(where.heading)}."
     lines += ["", *(_changes(told) if told.baseline is not None else _values(told)), ""]
-    lines += [f"[The whole report]({link})", ""] if link else []
+    lines += [f"[The whole report]({quote(link)})", ""] if link else []
     lines.append(f"<sub>{marked(' · '.join(sizes_of(told, [])))} · {marked(_signatures(told))}</sub>")
     return "\n".join(lines) + "\n"
 

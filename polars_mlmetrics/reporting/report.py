@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
+from polars_mlmetrics.data.files import place_of
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.data.visible import visible
@@ -24,6 +26,7 @@ from polars_mlmetrics.reporting.summary import Told
 from polars_mlmetrics.states.writing import check_writable, write_whole
 
 PAGES, COMMENTS = (".html", ".htm"), (".md",)
+REMOTE_WRITE = "Save it on this machine, and copy the file there."
 
 
 class Report:
@@ -53,29 +56,23 @@ class Report:
 
         A comment that is saved after the page links to it.
         """
-        file = Path(path)
+        file = place_of(path, instead=REMOTE_WRITE)
         ending = file.suffix.lower()
         if ending not in (*PAGES, *COMMENTS):
             raise ParameterError(f"{file}: a report is saved as .html or, for a comment, as .md.")
         check_writable(file, overwrite=overwrite)
-        if ending in PAGES:
-            text = self.html
-            self._page_file = file
-        else:
-            text = comment_of(self._told, self._title, self._link_from(file))
+        is_page = ending in PAGES
+        text = self.html if is_page else comment_of(self._told, self._title, self._link_from(file))
         data = text.encode()
-
-        def write(draft: Path) -> None:
-            draft.write_bytes(data)
-
-        write_whole(file, write, overwrite=overwrite)
+        write_whole(file, lambda draft: draft.write_bytes(data), overwrite=overwrite)
+        if is_page:
+            self._page_file = file
 
     def _link_from(self, file: Path) -> str | None:
         """The page as seen from the comment."""
         if self._page_file is None:
             return None
-        page, folder = self._page_file.resolve(), file.resolve().parent
-        return page.relative_to(folder).as_posix() if page.is_relative_to(folder) else page.name
+        return Path(os.path.relpath(self._page_file.resolve(), file.resolve().parent)).as_posix()
 
     def _repr_html_(self) -> str:
         page = html.escape(self.html)

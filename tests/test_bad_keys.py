@@ -198,3 +198,11 @@ def test_null_label_is_not_above_another_label() -> None:
     """Without its false row of 0.9, which has no label, sample 1 has no negative."""
     log = put(label=["a", None, "a", "b"], score=[0.5, 0.9, 0.5, 0.1], truth=[1, 0, 1, 0])
     assert values(log, mlm.labelwise_precision(), mlm.labelwise_precision(average={"a": 1})) == [1, 1]
+
+
+def test_labels_of_a_mapping_are_matched_by_value() -> None:
+    log = put(label=[1.0, 2.0, 1.0, 2.0], score=[0.9, 0.2, None, 0.8], truth=[1, 1, 1, 1])
+    metric = mlm.recall(threshold={1: 0.5, 2: 0.5}, average={1: 1, 2: 3})
+    table = mlm.evaluate(log, metric, tidy=True)
+    assert table.select("value", "n_excluded").row(0) == (0.625, 1)
+    assert mlm.finish(mlm.state(log, metric, buckets=0), metric).item() == 0.625

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -68,6 +69,8 @@ def test_every_error_is_a_metric_error_and_a_value_error() -> None:
             f"f1: average must be {AVERAGES}, not 'makro'. Did you mean 'macro'?",
         ),
         (lambda: mlm.f1(average=None), f"f1: average must be {AVERAGES}, not None."),
+        (lambda: mlm.f1(average=pl.col("x")), f'f1: average must be {AVERAGES}, not col("x").'),
+        (lambda: mlm.f1(average=np.array([1, 2])), f"f1: average must be {AVERAGES}, not array([1, 2])."),
         (
             lambda: mlm.labelwise_precision(average="micro"),
             f"labelwise_precision: average must be {LABEL_AVERAGES}, not 'micro'. Did you mean 'macro'?",

@@ -255,6 +255,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "sample= cannot be given for a state": lambda: find(
         rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), sample="user"
     ),
+    "memory= is for a log": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), memory="1 GB"
+    ),
     "passes= is for a log": lambda: find(rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), passes=2),
     "pass worse='low' or worse='high'": lambda: find(mlm.f1() - mlm.accuracy()),
     "memory= works only with passes='auto'": lambda: find(memory="1 GB"),

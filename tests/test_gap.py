@@ -118,6 +118,12 @@ def test_the_k_most_changed_of_each_slice_and_model() -> None:
     assert losses["change"].to_list() == ["better" if better else "worse" for better in is_better]
 
 
+def test_a_baseline_that_is_not_there_is_an_error_of_a_lazy_frame_too() -> None:
+    lazy = mlm.flips(log().lazy(), mlm.accuracy(), baseline="older")
+    with pytest.raises(mlm.ParameterError, match="baseline='older' is no value of 'model', which has 'new', 'old'"):
+        lazy.collect()
+
+
 CALLS: dict[str, Callable[[], object]] = {
     "gap takes a metric, but": lambda: mlm.gap(log(), pl.len(), over="label"),  # type: ignore[arg-type]
     "pass over=, a column or a list of columns": lambda: mlm.gap(log(), mlm.f1(), over=[]),

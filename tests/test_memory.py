@@ -97,6 +97,13 @@ def test_free_memory_of_this_machine() -> None:
     assert 10**6 < free_memory() < 10**15
 
 
+def test_free_memory_of_a_machine_that_does_not_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("MACHINE", "OWN_GROUPS", "GROUPS"):
+        monkeypatch.setattr(memory, name, tmp_path / "not there")
+    monkeypatch.delattr(memory.os, "sysconf")
+    assert free_memory() == 4 * 2**30
+
+
 # -- how many passes it takes ------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import polars as pl
@@ -188,3 +189,11 @@ def test_a_table_for_a_notebook() -> None:
     assert "alert(1) //</script>" not in hostile
     with pytest.raises(mlm.ParameterError, match="at most 1,000 rows"):
         mlm.table(pl.DataFrame({"a": range(1001)}))
+
+
+@pytest.mark.parametrize(("key", "shown"), [(timedelta(hours=36), "1d 12h"), (b"\xff", "ff")])
+def test_a_key_that_polars_cannot_cast_to_text(key: Any, shown: str) -> None:
+    log = LOG.with_columns(key=pl.lit(key))
+    assert shown in mlm.table(mlm.evaluate(log, mlm.f1(), by="key")).as_raw_html()
+    assert shown in str(mlm.plot(mlm.evaluate(log, mlm.f1(), by="key", tidy=True)).to_dict())
+    assert shown in str(mlm.plot(mlm.curve(log, "roc", by="key")).to_dict())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -253,6 +254,22 @@ def test_a_state_says_what_it_does_not_hold() -> None:
         row = made_of._told.of("challenger")
         assert row["difference"] == pytest.approx(of_log._told.of("challenger")["difference"], abs=1e-12)
         assert row["verdict"] == "better"
+
+
+@without_charts
+def test_the_call_of_a_page_can_be_run() -> None:
+    difference = (mlm.f1() - mlm.recall()).alias("f1()").abs().on(weight="w")
+    log = made(100).with_columns(w=1.0)
+    page = mlm.report(log, [mlm.log_loss(), difference], baseline="champion").html
+    assert "[mlm.log_loss(), (mlm.f1()" in page
+    call = html.unescape(page[page.index("mlm.report(") :].partition("</")[0])
+    assert eval(call, {"mlm": mlm, "log": log, "pl": pl}).html
+
+
+@pytest.mark.parametrize("slices", ["country", pl.col("country")])
+def test_slices_are_read_as_evaluate_reads_them(slices: Any) -> None:
+    with pytest.raises(mlm.ParameterError, match="slices takes a list, each entry a column"):
+        mlm.report(made(100), mlm.log_loss(), slices=slices)
 
 
 @without_charts

@@ -31,7 +31,7 @@ HELD = mlm.state(SMALL, METRICS, by=BY, buckets=4)
 SAYS_NOTHING = "this is not a state: its column 'state' does not describe what it holds."
 OTHER_FORMAT = (
     "this state has format {!r}, and this version reads format 2: make it again from its log, with `state` or "
-    "`update_states`, or read it with the version that wrote it."
+    "`update_states`, or read it with the version that wrote it. A file of format 1 is read with `scan_states`."
 )
 
 

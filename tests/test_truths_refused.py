@@ -158,6 +158,7 @@ def test_a_column_that_would_be_written_over_is_refused(name: str, n_labels: int
         ({"asked": TRUTHS, "known": pl.col("score") > 0}, "column 'score' is not in asked (sample, label)."),
         ({"truth": "clicked"}, "column 'clicked' is not in truths (sample, label)."),
         ({"weight": "w"}, "column 'w' is not in returned (sample, label, score)."),
+        ({"weight": pl.col("w")}, "column 'w' is not in returned (sample, label, score)."),
     ],
 )
 def test_a_column_that_an_option_needs_is_asked_for(asked: dict[str, Any], message: str, lazily: bool) -> None:

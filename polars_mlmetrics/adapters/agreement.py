@@ -78,7 +78,7 @@ def _check_wanted(path: Place, schema: pl.Schema, wanted: pl.Schema, missing: Mi
 
 
 def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
-    """Whether a cast keeps every value, or raises an error."""
+    """Whether a cast keeps every value, but for a number that a float rounds, or raises an error."""
     if dtype == wanted or dtype.is_nested() or wanted.is_nested():
         return dtype == wanted
     whole = wanted.is_integer() or wanted == pl.Boolean

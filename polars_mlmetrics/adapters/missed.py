@@ -28,6 +28,7 @@ class Columns:
     truth: str
     by: list[str]
     of_sample: list[str]
+    weight: str | None
 
     @classmethod
     def of(cls, by: Names, of_sample: Names, roles: Mapping[str, Any]) -> Columns:
@@ -44,7 +45,8 @@ class Columns:
             "by": column_names("by", by), "of_sample": column_names("of_sample", of_sample),
         }  # fmt: skip
         _check_names(named)
-        return cls(named["sample"], table.label, score, truth, named["by"], named["of_sample"])
+        weight = None if table.weight is None else table.weight.meta.output_name()
+        return cls(named["sample"], table.label, score, truth, named["by"], named["of_sample"], weight)
 
     @property
     def key(self) -> list[str]:

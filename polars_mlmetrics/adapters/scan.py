@@ -75,8 +75,9 @@ def scan(
         are whole numbers, Date if all are ISO dates, and String otherwise.
     schema
         The columns to read and their types, if files differ: each file is read with these, and its other columns are
-        left out. It is an error if a type would change values, such as Int64 for Float64, or if a value cannot be read
-        as its type. `hive` decides which columns come from folders; their types can be set here.
+        left out. It is an error to ask for a type that loses a part of values, such as Int64 where a file has Float64,
+        or if a value cannot be read as its type. Float32 and Float64 round what they cannot hold. `hive` decides which
+        columns come from folders; their types can be set here.
     missing
         "raise" raises an error if a file lacks a column; "null" fills the column with nulls. Without `schema`, the
         result then has every column that any of the files has.

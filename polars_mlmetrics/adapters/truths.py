@@ -208,7 +208,7 @@ def _check(
 ) -> None:
     returned, truths = schemas["returned"], schemas["truths"]
     roots = [] if condition is None else condition.meta.root_names()
-    weight = [] if roles.get("weight") is None else [roles["weight"]]
+    weight = [] if columns.weight is None else [columns.weight]
     needed = {
         "returned": [*columns.of_row, *columns.of_sample, *roots, *weight, columns.score],
         "truths": [*columns.key, *([columns.truth] if roles.get("truth") is not None else [])],

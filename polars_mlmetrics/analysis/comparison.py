@@ -35,6 +35,19 @@ ROWS = f"{INTERNAL}comparisons"
 Adjust = Literal["bh"] | None
 
 
+def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
+    """The models that can be compared with a baseline, of a column with all of them; it must be one of them."""
+    found = models.unique().collect().to_series()
+    known = pl.Series([baseline], dtype=found.dtype, strict=False)
+    if known.null_count() or not found.eq_missing(known).any():
+        shown = ", ".join(map(repr, found.drop_nulls().sort().head(10)))
+        raise ParameterError(f"baseline={baseline!r} is no value of {name!r}, which has {shown}.")
+    candidates = found.filter(found.ne_missing(known)).sort(nulls_last=True)
+    if candidates.is_empty():
+        raise ParameterError(f"{name!r} has no other value than baseline={baseline!r}.")
+    return candidates
+
+
 class Part(NamedTuple):
     """Some candidates, and the source of their values and of the baseline's."""
 
@@ -103,15 +116,7 @@ class Comparison(ABC):
     @cached_property
     def _candidates(self) -> pl.Series:
         """The models that are compared with the baseline."""
-        models = self._models().unique().collect().to_series()
-        known = pl.Series([self._baseline], dtype=models.dtype, strict=False)
-        if known.null_count() or not models.eq_missing(known).any():
-            shown = ", ".join(map(repr, models.drop_nulls().sort().head(10)))
-            raise ParameterError(f"baseline={self._baseline!r} is no value of {self._model.name!r}, which has {shown}.")
-        candidates = models.filter(models.ne_missing(known)).sort(nulls_last=True)
-        if candidates.is_empty():
-            raise ParameterError(f"{self._model.name!r} has no other value than baseline={self._baseline!r}.")
-        return candidates
+        return candidates_of(self._models(), self._baseline, self._model.name)
 
     def _of_grouping(self, by: list[str]) -> pl.LazyFrame:
         slicing = by[len(self._by) :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given
-from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles
+from polars_mlmetrics.data.roles import Roles, Table, checked_roles
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
@@ -216,7 +216,7 @@ def _of_decision(
     metrics = [cell.rows(**decided).alias(name) for name, cell in CELLS.items()]
     if ci is not None:
         metrics += [cell.share(**decided).alias(_rate(name)) for name, cell in CELLS.items()]
-    per: Grain | None = "label" if labels else None
+    per: Literal["label"] | None = "label" if labels else None
     table = evaluate(frame, *metrics, n_rows().alias("n"), per=per, ci=ci, **asked).lazy()  # type: ignore[type-var]
     return table.filter(pl.col("n") > 0)
 

@@ -39,7 +39,7 @@ def evaluate(
     *metrics: pl.Expr | Sequence[pl.Expr],
     by: Keys | None = None,
     slices: Sequence[Keys] | None = None,
-    per: Grain | None = None,
+    per: Literal["label", "sample"] | None = None,
     min_samples: int | None = None,
     tidy: bool = False,
     signature: bool = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import polars as pl
 
@@ -10,7 +11,6 @@ from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.analysis.question import of_state
 from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
-from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys
 
@@ -21,7 +21,7 @@ def finish(
     *metrics: pl.Expr | Sequence[pl.Expr],
     by: Keys | None = None,
     slices: Sequence[Keys] | None = None,
-    per: Grain | None = None,
+    per: Literal["label"] | None = None,
     min_samples: int | None = None,
     tidy: bool = False,
     signature: bool = False,

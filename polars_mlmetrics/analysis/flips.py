@@ -7,12 +7,13 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.analysis.comparison import candidates_of
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.interval import NOISE
 from polars_mlmetrics.analysis.worst import check_ranked
-from polars_mlmetrics.data.frames import AnyFrame, as_given
+from polars_mlmetrics.data.frames import AnyFrame, as_given_later
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
+from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed, rows_of
@@ -67,13 +68,17 @@ def flips(
     units = metric.tree.on_the_rest(checked_roles(roles)).measures()[0].table.keys("sample")
     check_names([*keys, *COLUMNS])
     is_baseline = pl.col(model).eq_missing(pl.lit(baseline))
-    if isinstance(frame, pl.DataFrame) and values.filter(is_baseline).limit(1).collect().is_empty():
-        raise ParameterError(f"baseline={baseline!r} is no value of {model!r}.")
     told = pl.col(name).cast(pl.Float64)
     theirs = values.filter(is_baseline).select(*(key for key in keys if key != model), told.alias("baseline_value"))
     ours = values.filter(~is_baseline).select(*keys, told.alias("value"))
     both = ours.join(theirs, on=[key for key in keys if key != model], how="inner", nulls_equal=True)
-    return as_given(frame, _changed(both, keys, units, k, is_loss=metric.best == "min"))
+    changed = _changed(both, keys, units, k, is_loss=metric.best == "min")
+
+    def checked() -> pl.LazyFrame:
+        candidates_of(rows.select(between), baseline, model)
+        return changed
+
+    return as_given_later(frame, checked, lambda: changed)
 
 
 def _changed(both: pl.LazyFrame, keys: list[str], units: list[str], k: int, *, is_loss: bool) -> pl.LazyFrame:

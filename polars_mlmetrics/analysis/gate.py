@@ -13,6 +13,7 @@ from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_te
 from polars_mlmetrics.data.door import check_columns, check_key_columns
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import Frame, schema_of
+from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import (
     INTERNAL,
     ColumnError,
@@ -249,13 +250,9 @@ def _any(conditions: Sequence[pl.Expr]) -> pl.Expr:
 
 def _values(columns: Sequence[str], schema: pl.Schema) -> pl.Expr:
     """Columns and what they hold; "" where none of them can be written as text."""
-    plain = [name for name in columns if not (schema[name].is_nested() or schema[name] in (pl.Binary, pl.Object))]
-    shown = [pl.format("{} is {}", pl.lit(name), _or_null(name)) for name in plain]
+    plain = [name for name in columns if not (schema[name].is_nested() or schema[name] == pl.Object)]
+    shown = [pl.format("{} is {}", pl.lit(name), text_of_key(pl.col(name), schema[name])) for name in plain]
     return pl.concat_str(shown, separator=", ") if shown else pl.lit("")
-
-
-def _or_null(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.String).fill_null("null")
 
 
 def _listed(texts: Sequence[tuple[pl.Expr, str]]) -> pl.Expr:

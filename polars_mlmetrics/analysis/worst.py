@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, column_names
-from polars_mlmetrics.data.roles import Grain, Roles, checked_roles
+from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
@@ -70,7 +70,7 @@ def worst(
     check_columns(kept, rows.collect_schema(), what="column to keep")
     check_ranked("worst", metric)
     check_parameter("worst", "k", k, Count)
-    per: Grain = "label" if metric.tree.measures()[0].grain == "label" else "sample"
+    per: Literal["label", "sample"] = "label" if metric.tree.measures()[0].grain == "label" else "sample"
     if ci is not None and per == "sample":
         raise ParameterError(
             "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval."

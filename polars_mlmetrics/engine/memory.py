@@ -12,6 +12,9 @@ from polars_mlmetrics.errors import ParameterError
 SHARE = 0.5
 """Of the memory that is free: Polars' own buffers, and whatever else is at work, want some too."""
 
+UNKNOWN = 8 * 2**30
+"""The memory of a machine that does not say how much it has."""
+
 MACHINE, OWN_GROUPS, GROUPS = map(Path, ("/proc/meminfo", "/proc/self/cgroup", "/sys/fs/cgroup"))
 OF_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 
@@ -39,8 +42,9 @@ def _free_of_machine() -> int:
     try:
         contents = MACHINE.read_text(encoding="ascii")
     except OSError:
-        # No Linux: of all the memory, as much as is free of it as a rule.
-        return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * SHARE)
+        # No Linux: of all the memory, as much as is free of it as a rule. Windows does not say how much there is.
+        of_machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else UNKNOWN
+        return int(of_machine * SHARE)
     return int(contents.partition("MemAvailable:")[2].split()[0]) * 1024
 
 

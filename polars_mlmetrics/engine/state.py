@@ -157,7 +157,8 @@ class Contents:
         if not fits(said["format"], FORMAT):
             raise StateError(
                 f"this state has format {said['format']!r}, and this version reads format {FORMAT}: make it again from "
-                "its log, with `state` or `update_states`, or read it with the version that wrote it."
+                "its log, with `state` or `update_states`, or read it with the version that wrote it. "
+                "A file of format 1 is read with `scan_states`."
             )
         if not fits(said, SHAPE):
             raise StateError(SAYS_NOTHING)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
@@ -112,7 +113,7 @@ class RowCounts:
             return None
         known, average = self._known_keys, self.measure.parameters.get("average")
         if isinstance(average, Mapping):
-            known = [*known, pl.col(self.measure.table.label).is_in(list(average))]
+            known = [*known, is_one_of(pl.col(self.measure.table.label), average)]
         return replace(self._counted(UNKNOWN, known), parameters={"measure": self.measure})
 
     @cached_property

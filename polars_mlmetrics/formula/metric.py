@@ -6,12 +6,12 @@ import html
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cached_property, update_wrapper
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec, Unpack, cast
 
 import polars as pl
 
 from polars_mlmetrics.data.expressions import is_row_wise
-from polars_mlmetrics.data.roles import ROLE_NAMES, checked_roles
+from polars_mlmetrics.data.roles import ROLE_NAMES, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.comparison import Comparison
@@ -106,7 +106,7 @@ class Metric(pl.Expr):
         marked = inline(self.tree).alias(f"{MARK}{' '.join(bound)}: {self!r}")
         return marked.alias(self.output_name)._pyexpr
 
-    def on(self, **roles: Any) -> Metric:
+    def on(self, **roles: Unpack[Roles]) -> Metric:
         """Bind roles to columns: `.on(score="p", truth="clicked", weight="w")`.
 
         A role that is not bound is read from the column of its own name, or from the role passed to `evaluate` and

@@ -118,7 +118,8 @@ def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> Non
     if not any(_fits(value, member) for member in members):
         near = get_close_matches(str(value), [str(choice) for member in members for choice in _choices(member)], n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ParameterError(f"{metric}: {name} must be {admitted(annotation)}, not {value!r}.{hint}")
+        shown = value if isinstance(value, pl.Expr) else repr(value)
+        raise ParameterError(f"{metric}: {name} must be {admitted(annotation)}, not {shown}.{hint}")
     if isinstance(value, pl.Expr) and not is_row_wise(value):
         raise ParameterError(f"{metric}: {name} must be computed row by row, and {value} is not.")
     if isinstance(value, Mapping):
@@ -146,7 +147,7 @@ def _choices(member: Any) -> tuple[Any, ...]:
 
 def _fits(value: Any, member: Any) -> bool:
     if get_origin(member) is Literal:
-        return value in _choices(member) and not isinstance(value, bool)
+        return isinstance(value, str | int | float) and value in _choices(member) and not isinstance(value, bool)
     if get_origin(member) is Annotated:
         kind, bound = get_args(member)
         return _is_number(value) and bound.admits(value) and (kind is float or isinstance(value, int))

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import polars as pl
 
+from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Key, KeyColumn, Query
@@ -89,13 +90,5 @@ def _labels(query: Query, keys: list[KeyColumn]) -> list[pl.Expr]:
 
 def slice_text(query: Query, keys: Sequence[KeyColumn]) -> pl.Expr:
     """A slice in words."""
-    parts = [pl.lit(f"{key.name}=") + _text_of(key, query.schema[key.column]).fill_null("null") for key in keys]
+    parts = [pl.lit(f"{key.name}=") + text_of_key(pl.col(key.column), query.schema[key.column]) for key in keys]
     return pl.concat_str(parts, separator=", ") if parts else pl.lit("")
-
-
-def _text_of(key: KeyColumn, dtype: pl.DataType) -> pl.Expr:
-    """A value as text. Polars casts neither a Duration nor bytes that are no text."""
-    value = pl.col(key.column)
-    if dtype == pl.Duration:
-        return value.dt.to_string("polars")
-    return value.bin.encode("hex") if dtype == pl.Binary else value.cast(pl.String)

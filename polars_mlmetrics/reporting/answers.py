@@ -14,16 +14,16 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.data.bare_scan import scan_node
+from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
 from polars_mlmetrics.query.query import Keys
-from polars_mlmetrics.reporting.asked import Asked, name_of
+from polars_mlmetrics.reporting.asked import Asked, dtype_of, name_of
 from polars_mlmetrics.reporting.chosen import metrics_for, problems_of
 from polars_mlmetrics.reporting.curve_tables import curves_of
-from polars_mlmetrics.reporting.wording import text_column
 
 MODEL = f"{INTERNAL}model"
 WHOLE = ""
@@ -111,7 +111,7 @@ def _with_model(table: pl.DataFrame, asked: Asked) -> pl.DataFrame:
         table = table.with_columns(pl.lit(ALL).alias(MODEL))
     else:
         name = name_of(asked.between)
-        table = table.with_columns(text_column(name).alias(MODEL)).drop(name)
+        table = table.with_columns(text_of_key(pl.col(name), table.schema[name]).alias(MODEL)).drop(name)
     whole = [pl.lit(WHOLE).alias(name) for name in ("sliced_by", "slice") if name not in table.columns]
     return table.with_columns(whole)
 
@@ -191,7 +191,8 @@ def _found(asked: Asked, models: Sequence[str]) -> pl.DataFrame | None:
     rows = asked.frame
     if asked.between is not None:
         key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
-        rows = rows.filter(key.cast(pl.String).fill_null("null") == candidate_of(asked, models))
+        dtype = dtype_of(asked.frame, asked.between)
+        rows = rows.filter(text_of_key(key, dtype) == candidate_of(asked, models))
     return find_slices(rows, asked.headline, asked.features, progress=False, **asked.roles)
 
 

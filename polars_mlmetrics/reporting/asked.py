@@ -14,10 +14,11 @@ from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import Frame, check_frame, column_names
 from polars_mlmetrics.data.roles import Table, checked_roles
+from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.query.query import Key, Keys, check_is_metric, listed
+from polars_mlmetrics.query.query import Key, Keys, check_is_metric, checked_slices, listed
 
 KEYWORDS = ("metrics", "between", "baseline", "by", "slices", "features", "ci", "title", "static")
 MODEL = "model"
@@ -65,7 +66,7 @@ class Asked:
             between = MODEL
         if between is None and baseline is not None:
             raise ParameterError(f"baseline={baseline!r} needs the column of the models: pass between=.")
-        keys = [listed(key) for key in slices or ()]
+        keys = [] if slices is None else [listed(key) for key in checked_slices(slices)]
         groups = listed(by)
         for key in [*groups, *(key for each in keys for key in each), *listed(between)]:
             check_columns([key] if isinstance(key, str) else key.meta.root_names(), known)
@@ -105,8 +106,9 @@ class Asked:
         """The baseline as the text that tables of models have for it."""
         if self.between is None or not self.has_baseline:
             return None
-        value = pl.Series([self.baseline], dtype=_type_of(self.frame, self.between), strict=False)
-        text: str | None = value.cast(pl.String).to_list()[0]
+        dtype = dtype_of(self.frame, self.between)
+        value = pl.Series([self.baseline], dtype=dtype, strict=False)
+        text: str = pl.select(text_of_key(pl.lit(value), dtype)).item()
         return text
 
     @cached_property
@@ -164,18 +166,19 @@ def _check_of_state(contents: Contents | None, roles: Mapping[str, Any]) -> None
         raise ParameterError(f"{next(iter(roles))}= cannot be given for a state: it has what it was made with.")
 
 
-def _type_of(frame: Frame, key: Key) -> pl.DataType:
+def dtype_of(frame: Frame, key: Key) -> pl.DataType:
+    """The type of a key."""
     (dtype,) = frame.lazy().select(key).collect_schema().dtypes()
     return dtype
 
 
 def _is_time(frame: Frame, key: Key) -> bool:
-    return isinstance(_type_of(frame, key), pl.Date | pl.Datetime)
+    return isinstance(dtype_of(frame, key), pl.Date | pl.Datetime)
 
 
 def _by_day(frame: Frame, key: Key) -> Key:
     """A date, or the day of a time: a line of seconds shows nothing."""
-    if isinstance(_type_of(frame, key), pl.Date):
+    if isinstance(dtype_of(frame, key), pl.Date):
         return key
     column = pl.col(key) if isinstance(key, str) else key
     return column.dt.date().alias(name_of(key))

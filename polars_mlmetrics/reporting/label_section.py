@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.data.visible import text_of_key, visible
 from polars_mlmetrics.reporting.answers import MODEL, N_ROWS, WHOLE, Answers
 from polars_mlmetrics.reporting.charts import Charts
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.summary import Told
-from polars_mlmetrics.reporting.wording import as_shown, count, number, signed, text_column
+from polars_mlmetrics.reporting.wording import as_shown, count, number, signed
 
 MOST_LABELS, MOST_ROWS_OF_HEAT = 200, 30
 FEWEST = 100
@@ -85,7 +85,7 @@ def _metrics_in(table: pl.DataFrame, label: str) -> list[str]:
 
 
 def _named(table: pl.DataFrame, label: str) -> pl.DataFrame:
-    return as_shown(table.with_columns(text_column(label).alias(LABEL)), LABEL)
+    return as_shown(table.with_columns(text_of_key(pl.col(label), table.schema[label]).alias(LABEL)), LABEL)
 
 
 def label_plot(told: Told) -> tuple[dict[str, Any], str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import sys
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -294,9 +295,15 @@ def visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
+def _called(metric: Metric) -> str:
+    """A metric as it is written after `import polars_mlmetrics as mlm`; one of several has each of them so."""
+    calls = sorted({repr(measure) for measure in metric.tree.measures()}, key=len, reverse=True)
+    return re.sub(rf"(?<!['\"])(?:{'|'.join(map(re.escape, calls))})", r"mlm.\g<0>", repr(metric))
+
+
 def call_of(asked: Asked) -> str:
     """The call that makes the page."""
-    given: dict[str, str] = {"metrics": f"[{', '.join(f'mlm.{metric!r}' for metric in asked.metrics)}]"}
+    given: dict[str, str] = {"metrics": f"[{', '.join(map(_called, asked.metrics))}]"}
     given |= {"between": repr(name_of(asked.between))} if asked.between is not None else {}
     given |= {"baseline": repr(asked.baseline)} if asked.baseline is not None else {}
     dates = [name_of(date) for date in asked.dates]

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.frames import Frame, schema_of
-from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.data.visible import text_of_key, visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.libraries import altair
@@ -197,7 +197,9 @@ def _over_time(lines: pl.DataFrame, date: str, keys: Sequence[str]) -> Any:
 def _heat(lines: pl.DataFrame) -> Any:
     """The values by label and slice, in seven steps between the lowest and the highest of a metric."""
     lines = lines.filter(pl.col("slice") != "", pl.col("value").is_finite())
-    lines = as_shown(as_shown(lines.with_columns(pl.col("label").cast(pl.String)), "label"), "slice")
+    lines = as_shown(
+        as_shown(lines.with_columns(text_of_key(pl.col("label"), lines.schema["label"])), "label"), "slice"
+    )
     charts, steps = Charts(LIGHT, []), len(LIGHT.steps)
 
     def of_metric(part: pl.DataFrame, name: str) -> Any:

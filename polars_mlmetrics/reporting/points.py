@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.query.results import TIDY
-from polars_mlmetrics.reporting.wording import as_shown, interval, number, signed, text_column
+from polars_mlmetrics.reporting.wording import as_shown, interval, number, signed
 
 SERIES = f"{INTERNAL}series"
 
@@ -28,18 +29,12 @@ RATES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
 """What the axes of a det curve name; they are those of a normal distribution."""
 
 
-class Points(NamedTuple):
-    """The rows of a chart, and its series in their order."""
-
-    rows: list[dict[str, Any]]
-    series: list[str]
-
-
 def with_series(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """A frame with a text that names the group of each row."""
     if not keys:
         return frame.with_columns(pl.lit("all rows").alias(SERIES))
-    return as_shown(frame.with_columns(pl.concat_str(map(text_column, keys), separator=", ").alias(SERIES)), SERIES)
+    texts = [text_of_key(pl.col(key), frame.schema[key]) for key in keys]
+    return as_shown(frame.with_columns(pl.concat_str(texts, separator=", ").alias(SERIES)), SERIES)
 
 
 def series_of(frame: pl.DataFrame) -> list[str]:

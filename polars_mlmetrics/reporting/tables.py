@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.frames import Frame, schema_of
-from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.data.visible import text_of_key, visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.looks import LIGHT
@@ -68,5 +68,5 @@ def _texts(column: pl.Series) -> pl.Series:
         return pl.Series([written(value) for value in column.to_list()], dtype=pl.String)
     if column.dtype.is_nested():
         column = pl.Series(column.name, [None if each is None else str(each) for each in column.to_list()], pl.String)
-    texts = column.cast(pl.String).fill_null(NONE).to_frame(column.name)
-    return as_shown(texts, column.name)[column.name]
+    texts = pl.select(pl.when(column.is_null()).then(pl.lit(NONE)).otherwise(text_of_key(pl.lit(column), column.dtype)))
+    return as_shown(texts.rename({texts.columns[0]: column.name}), column.name)[column.name]

@@ -71,11 +71,6 @@ def level_of(ci: float) -> str:
     return f"{100 * ci:g} %"
 
 
-def text_column(column: str) -> pl.Expr:
-    """A key as text, a null too."""
-    return pl.col(column).cast(pl.String).fill_null("null")
-
-
 def shown_texts(texts: pl.Series) -> dict[str, str]:
     """What is shown of each of some texts."""
     return {text: visible(text) for text in texts.unique().to_list() if text is not None}

@@ -71,6 +71,22 @@ def test_a_lone_slice_has_no_gap() -> None:
     assert (row["gap"], row["low"], row["worst"], row["n_slices"]) == (None, None, None, 1)
 
 
+@pytest.mark.parametrize(("n", "flag", "raises_low"), [(6, "few_buckets", False), (18, "ok", False), (200, "ok", True)])
+@pytest.mark.parametrize("hit", [0, 1])
+def test_a_slice_of_few_samples_with_one_value_does_not_raise_low(
+    n: int, flag: str, raises_low: bool, hit: int
+) -> None:
+    """Of a slice that is hit always, or never, no bucket says how far its recall is off."""
+    hits = [*([1, 1, 0, 1, 0] * 200), *([hit] * n)]
+    rows = pl.DataFrame(
+        {"sample": range(1000 + n), "truth": 1, "score": hits, "part": ["large"] * 1000 + ["small"] * n}
+    )
+    row = mlm.gap(rows, mlm.recall(), over="part").row(0, named=True)
+    assert row["gap"] == pytest.approx(abs(hit - 0.6))
+    assert (row["ci_flag"], row["low"] > 0) == (flag, raises_low)
+    assert row["high"] > row["gap"]
+
+
 def test_what_has_no_interval_has_a_gap() -> None:
     table = mlm.gap(log(), mlm.ks(), over="label")
     assert table.select("ci_flag", "low").row(0) == ("no_state", None)

@@ -9,7 +9,7 @@ import polars as pl
 from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
 from polars_mlmetrics.analysis.confidence import Confidence, check_number
 from polars_mlmetrics.analysis.interval import unless_noise
-from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS
+from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
 from polars_mlmetrics.analysis.parts import core_of
 from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
@@ -43,11 +43,14 @@ COLUMNS = pl.Schema(
 )
 """What is said of each group."""
 
-VALUE, HAS, SLICE, OTHER, TEXT, DIFFERENCE, SIZE, TELLS, OF_ALL, SIZE_OF_ALL, ERROR, BUCKETS, PAIRS, QUANTILE = (
+(
+    VALUE, HAS, SLICE, OTHER, TEXT, DIFFERENCE, SIZE, TELLS, OF_ALL, SIZE_OF_ALL, ERROR, BUCKETS, PAIRS, QUANTILE,
+    FEWEST, IS_SURE,
+) = (
     f"{INTERNAL}{name}"
     for name in (
         "value", "has_value", "slice", "other", "text", "difference", "size", "tells", "of_all", "size_of_all",
-        "error", "buckets", "pairs", "quantile",
+        "error", "buckets", "pairs", "quantile", "fewest", "is_sure",
     )
 )  # fmt: skip
 
@@ -67,7 +70,8 @@ def gap(
 
     The interval is that of the largest of all true differences. It looks at every pair of slices, with the level shared
     among the pairs (Bonferroni): a search for the largest difference finds one where there is none, and the interval of
-    that one pair would not know of the search. So `low` is often 0.
+    that one pair would not know of the search. So `low` is often 0. A slice of fewer than 10 buckets, or one of up to
+    24 whose value is the same without any of them, does not raise `low`: nothing tells how far its value is off.
 
     Parameters
     ----------
@@ -86,7 +90,7 @@ def gap(
     -------
     One row a group: the difference (`gap`) with `low` and `high`; the lowest value divided by the highest (`ratio`);
     the `worst` and the `best` slice with their values (of a metric without a direction, the lowest and the highest);
-    how many slices have a value; and `ci_flag`, as in a tidy table.
+    how many slices have a value; and `ci_flag`, as in a tidy table, of the slice that has the fewest buckets.
 
     Examples
     --------
@@ -192,7 +196,19 @@ class Between:
         whole = whole.rename({DIFFERENCE: OF_ALL, SIZE: SIZE_OF_ALL})
         pairs = self._two_by_two(cells.filter(~is_whole), [*self._by, WITHOUT])
         pairs = pairs.join(whole, on=[*self._by, SLICE, OTHER], nulls_equal=True)
-        return self._over_pairs(self._with_errors(pairs)).lazy()
+        sure = self._sure(cells.filter(~is_whole), cells.filter(is_whole))
+        told = self._with_errors(pairs).join(sure, on=SLICE)
+        return self._over_pairs(told.join(sure.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)).lazy()
+
+    def _sure(self, without: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
+        """How many buckets tell of each slice, and whether they are enough to say how far its value is off."""
+        both = without.join(whole.select(SLICE, pl.col(VALUE).alias(OF_ALL)), on=SLICE)
+        value, of_all = pl.col(VALUE), pl.col(OF_ALL)
+        moved = unless_noise(value - of_all, value.abs() + of_all.abs()) != 0
+        told = both.group_by(SLICE).agg((pl.col(HAS) | moved).sum().alias(FEWEST), moved.any().alias(IS_SURE))
+        # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
+        enough = pl.when(IS_SURE).then(min(FEW_BUCKETS, self._confidence.buckets)).otherwise(SEEMS_FEW + 1)
+        return told.with_columns((pl.col(FEWEST) >= enough).alias(IS_SURE))
 
     def _two_by_two(self, cells: pl.DataFrame, on: list[str]) -> pl.DataFrame:
         """The differences of all pairs of slices with equal keys."""
@@ -234,11 +250,13 @@ class Between:
         """One row a group: between what the largest of all true differences lies."""
         half, is_known = pl.col(QUANTILE) * pl.col(ERROR), pl.col(ERROR).is_not_null().all()
         varies = (pl.col(ERROR) > 0).any()
-        low, high = (pl.col(OF_ALL) - half).max().clip(lower_bound=0), (pl.col(OF_ALL) + half).max()
+        is_sure = pl.col(IS_SURE) & pl.col(IS_SURE + OTHER)
+        low = (pl.col(OF_ALL) - half).filter(is_sure).max().fill_null(0).clip(lower_bound=0)
+        high = (pl.col(OF_ALL) + half).max()
         flags = [
             (~is_known, pl.lit("undefined_replicates")),
             (~varies, pl.lit("degenerate")),
-            (pl.col(BUCKETS).min() < FEW_BUCKETS, pl.lit("few_buckets")),
+            (pl.min_horizontal(pl.col(FEWEST, FEWEST + OTHER).min()) < FEW_BUCKETS, pl.lit("few_buckets")),
         ]
         told = [
             pl.when(is_known & varies).then(low).alias("low"),

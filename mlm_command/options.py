@@ -147,6 +147,7 @@ def _curve(command: Parser) -> None:
     command.add_argument("--points", type=int, metavar="N", help="how many points are enough (200)")
     command.add_argument("--bins", type=int, metavar="N", help="the bins of calibration (15), or cells of scores")
     _ci(command)
+    _cluster(command)
     _roles(command)
     _output(command)
 
@@ -162,6 +163,7 @@ def _report(command: Parser) -> None:
     _ci(command)
     command.add_argument("--title", metavar="TEXT", help="the heading of the page")
     _flag(command, "--static", "a page without any script")
+    _cluster(command)
     _roles(command)
     about = "the page (.html), or a comment for a pull request (.md), or both"
     command.add_argument("-o", "--output", dest="outputs", nargs="+", metavar="FILE", help=about)

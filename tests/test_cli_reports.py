@@ -51,6 +51,21 @@ def test_the_python_that_is_shown_writes_the_same_comment(capsys: pytest.Capture
     assert Path("shown.md").read_text() == Path("comment.md").read_text()
 
 
+@pytest.mark.parametrize(
+    "line", ["report log.parquet -m brier_score -o comment.md", "curve log.parquet --kind calibration --ci 0.9"]
+)
+def test_the_cluster_is_that_of_the_file_or_the_one_that_is_typed(
+    line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mlm.toml").write_text("cluster = 'device'")
+    for options, cluster in (("", None), ("-c mlm.toml", "device"), ("-c mlm.toml --cluster country", "country")):
+        assert run(f"{line} {options} --show-python") == 0
+        shown = capsys.readouterr().out
+        assert (f'cluster="{cluster}"' in shown) == (cluster is not None)
+    assert run("curve log.parquet --kind roc --cluster device") == 2
+    assert "cluster= is for intervals" in capsys.readouterr().err
+
+
 def test_a_state_has_a_report_too() -> None:
     assert run("state log.parquet -m brier_score n_samples --by model country --between model -o state.parquet") == 0
     assert run("report state.parquet -c mlm.toml -o comment.md") == 0

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting import answers, chosen, libraries
@@ -270,6 +271,30 @@ def test_the_call_of_a_page_can_be_run() -> None:
 def test_slices_are_read_as_evaluate_reads_them(slices: Any) -> None:
     with pytest.raises(mlm.ParameterError, match="slices takes a list, each entry a column"):
         mlm.report(made(100), mlm.log_loss(), slices=slices)
+
+
+@without_charts
+@pytest.mark.parametrize("carrier", ["log", "lazy log", "state"])
+def test_intervals_are_of_the_clusters_that_are_named(carrier: str) -> None:
+    log = made(300).with_columns(user=pl.col("sample") // 30)
+    metrics = [mlm.log_loss(), mlm.accuracy()]
+    frame = mlm.state(log, metrics, by=["model", "country"], cluster="user") if carrier == "state" else log
+    given: dict[str, Any] = {} if carrier == "state" else {"cluster": "user"}
+    lazy = frame.lazy().filter(pl.lit(True)) if carrier == "lazy log" else frame
+    report = mlm.report(lazy, metrics, baseline="champion", slices=["country"], **given)
+    row = report._told.of("challenger")
+    compared = mlm.compare(log, metrics, baseline="champion", cluster="user").row(0, named=True)
+    evaluated = mlm.evaluate(log, metrics, by="model", ci=0.95, cluster="user").row(0, named=True)
+    assert (row["d_low"], row["d_high"]) == pytest.approx((compared["low"], compared["high"]))
+    assert (row["low"], row["high"]) == pytest.approx((evaluated["log_loss_low"], evaluated["log_loss_high"]))
+    assert "|cluster:user|" in report.html
+    assert "cluster:user" in report.markdown
+    assert "rows of one user are taken to depend on one another" in report.html
+    if carrier != "state":
+        curve = mlm.curve(log, "calibration", by="model", ci=0.95, cluster="user")
+        assert_frame_equal(
+            report._told.answers.curves["calibration"].select("low", "high"), curve.select("low", "high")
+        )
 
 
 @without_charts

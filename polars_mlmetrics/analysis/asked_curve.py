@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from polars_mlmetrics.analysis.confidence import Confidence, Level
 from polars_mlmetrics.analysis.held_bins import HeldBins
 from polars_mlmetrics.analysis.question import Question
-from polars_mlmetrics.data.frames import Frame
+from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.engine.state_rows import StateRows
@@ -40,9 +40,10 @@ class AskedCurve(NamedTuple):
         *,
         bins: Bins = None,
         ci: Level | None = None,
+        cluster: Names = None,
     ) -> AskedCurve:
         """Understand what is asked."""
-        query, source, confidence = Question.read(frame, metrics, by, slices, ci, None, roles)
+        query, source, confidence = Question.read(frame, metrics, by, slices, ci, cluster, roles)
         if not isinstance(source, StateRows):
             return cls(query, source, confidence, None, bins)
         contents = Contents.of(frame.lazy().collect_schema())

@@ -11,7 +11,7 @@ from polars_mlmetrics.analysis import calibration_curves, rank_curves, threshold
 from polars_mlmetrics.analysis.asked_curve import AskedCurve
 from polars_mlmetrics.analysis.confidence import Level, check_level
 from polars_mlmetrics.analysis.decided import check_has_thresholds
-from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.curve import Cells
@@ -35,6 +35,7 @@ def curve(
     points: int = 200,
     bins: int | None = None,
     ci: Level | None = None,
+    cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The points of a curve, of every group and every slice of it: what a plot is drawn from.
@@ -69,8 +70,9 @@ def curve(
     bins
         Merge scores into the cells of a fixed grid, as `roc_auc(bins=...)` does: quicker for many rows. Of
         "calibration" the number of bins of equal width, 15 if it is not given. A state has those that it was made with.
-    ci
-        The level of intervals, as in `evaluate`, of "threshold" and "calibration": `low` and `high`.
+    ci, cluster
+        The level of intervals, as in `evaluate`, of "threshold" and "calibration": `low` and `high`; and what depends
+        on one another.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -94,11 +96,12 @@ def curve(
     """
     check_frame(frame)
     _check(kind, metrics, ci)
+    check_level(ci, cluster)
     check_parameter("curve", "points", points, Points)
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
     of_rows = [Metric(Cells(1 if kind == "calibration" else bins).points())]
-    asked = AskedCurve.read(frame, metrics or of_rows, by, slices, roles, bins=bins, ci=ci)
+    asked = AskedCurve.read(frame, metrics or of_rows, by, slices, roles, bins=bins, ci=ci, cluster=cluster)
     columns, of_grouping = _planned(kind, asked, points)
     asked.query.check_names(columns)
     return as_given(frame, stacked(asked.query, of_grouping, columns, in_order=True))
@@ -108,7 +111,6 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
     kinds = get_args(Kind)
     if kind not in kinds:
         raise ParameterError(unknown("kind", str(kind), kinds, of="a kind of curve"))
-    check_level(ci, None)
     if ci is not None and kind not in WITH_INTERVALS:
         raise ParameterError(
             f"a curve of kind {kind!r} has no intervals: on other rows a threshold moves in both directions. "

@@ -76,6 +76,8 @@ def _curve(settings: Settings) -> Node:
     # A file that serves other commands has a level of intervals, which not every curve takes.
     level = settings.given("ci") if settings.options["ci"] is not None or kind in WITH_INTERVALS else {}
     named = settings.given("by") | settings.slices() | settings.given("points", "bins") | level | own.roles()
+    # As with the level, for the cluster.
+    named |= own.given("cluster") if "ci" in named or settings.options["cluster"] is not None else {}
     return Call(Named("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
 
 

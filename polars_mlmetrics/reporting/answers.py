@@ -97,7 +97,7 @@ def _values(asked: Asked) -> pl.DataFrame:
 def _evaluated(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
     """The values of metrics, of a log or of a state."""
     given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, **more}
-    given |= {} if asked.ci is None or "per" in more else {"ci": asked.ci}
+    given |= {} if "per" in more else asked.level
     if asked.contents is None:
         table = evaluate(asked.frame, list(metrics), **given, **asked.roles)
     else:
@@ -125,8 +125,7 @@ def _differences(asked: Asked) -> pl.DataFrame:
 
 def _compared(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
     assert asked.between is not None
-    assert asked.ci is not None
-    given: dict[str, Any] = {"between": asked.between, "baseline": asked.baseline, "ci": asked.ci}
+    given: dict[str, Any] = {"between": asked.between, "baseline": asked.baseline, **asked.level}
     table = compare(asked.frame, list(metrics), slices=list(slices) or None, **given, **asked.roles)
     return _with_model(table.collect(), asked)
 
@@ -193,7 +192,8 @@ def _found(asked: Asked, models: Sequence[str]) -> pl.DataFrame | None:
         key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
         dtype = dtype_of(asked.frame, asked.between)
         rows = rows.filter(text_of_key(key, dtype) == candidate_of(asked, models))
-    return find_slices(rows, asked.headline, asked.features, progress=False, **asked.roles)
+    given: dict[str, Any] = {"cluster": asked.cluster, "progress": False, **asked.roles}
+    return find_slices(rows, asked.headline, asked.features, **given)
 
 
 def candidate_of(asked: Asked, models: Sequence[str]) -> str:

@@ -10,17 +10,19 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.confidence import check_number
+from polars_mlmetrics.analysis.question import check_no_roles
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.frames import Frame, check_frame, column_names
+from polars_mlmetrics.data.frames import Frame, Names, check_frame, column_names
 from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.query.query import Key, Keys, check_is_metric, checked_slices, listed
 
-KEYWORDS = ("metrics", "between", "baseline", "by", "slices", "features", "ci", "title", "static")
+KEYWORDS = ("metrics", "between", "baseline", "by", "slices", "features", "ci", "cluster", "title", "static")
 MODEL = "model"
 
 
@@ -40,6 +42,8 @@ class Asked:
     features: list[str]
     ci: float | None
     """None where a state has no buckets, and so no intervals."""
+    cluster: list[str] | None
+    """The columns of clusters that were given; None where the sample is one, or a state has them."""
     roles: Mapping[str, Any]
 
     @classmethod
@@ -53,6 +57,7 @@ class Asked:
         slices: Sequence[Keys] | None,
         features: Any,
         ci: float,
+        cluster: Names,
         roles: Mapping[str, Any],
     ) -> Asked:
         """Understand what was given, or say what is wrong with it."""
@@ -60,7 +65,8 @@ class Asked:
         check_number("report", ci)
         schema = frame.lazy().collect_schema()
         contents = Contents.of(schema) if is_state(schema) else None
-        _check_of_state(contents, roles)
+        if contents is not None:
+            check_no_roles(cluster, roles)
         known = schema if contents is None else pl.Schema({name: schema[name] for name in contents.by})
         if between is None and MODEL in known:
             between = MODEL
@@ -82,6 +88,7 @@ class Asked:
             dates=[_by_day(frame, key) for key in times],
             features=column_names("features", features),
             ci=None if contents is not None and contents.buckets is None else ci,
+            cluster=column_names("cluster", cluster) or None,
             roles=checked_roles(roles, others=KEYWORDS),
         )
         asked.check_baseline()
@@ -124,6 +131,23 @@ class Asked:
         return self.table.label if self.table.label in self.frame.collect_schema() else None
 
     @property
+    def level(self) -> dict[str, Any]:
+        """How the intervals of values are asked for; nothing where there are none."""
+        cluster = {} if self.cluster is None else {"cluster": self.cluster}
+        return {} if self.ci is None else {"ci": self.ci, **cluster}
+
+    @property
+    def clusters(self) -> list[str]:
+        """The columns of the clusters that intervals take as one."""
+        if self.contents is None:
+            return self.cluster or list(self.table.sample)
+        return [] if self.contents.buckets is None else self.contents.buckets["cluster"]
+
+    def signature_of(self, metric: Metric) -> str:
+        """The signature of a metric here."""
+        return signature_of(metric.tree.on_the_rest(self.roles), self.clusters)
+
+    @property
     def all_slices(self) -> list[list[Key]]:
         """The slicings, and those by a date alone for what is shown over time."""
         more = [[date] for date in self.dates if [name_of(date)] not in [list(map(name_of, s)) for s in self.slices]]
@@ -137,7 +161,7 @@ class Asked:
         columns = {name for key in keys for name in ([key] if isinstance(key, str) else key.meta.root_names())}
         measures = [measure for metric in self.metrics for measure in metric.tree.on_the_rest(self.roles).measures()]
         columns |= {name for measure in measures for name in measure.columns_read}
-        columns |= {*self.features, *self.table.sample, self.table.label, "listed"}
+        columns |= {*self.features, *self.clusters, *self.table.sample, self.table.label, "listed"}
         columns |= {name for role in self.table.values().values() for name in role.meta.root_names()}
         here = self.frame.collect_schema()
         rows = self.frame.select(name for name in here if name in columns).collect()
@@ -159,11 +183,6 @@ def _checked_metrics(metrics: Any) -> list[Metric]:
     for metric in given:
         check_is_metric("report", metric)
     return given
-
-
-def _check_of_state(contents: Contents | None, roles: Mapping[str, Any]) -> None:
-    if contents is not None and roles:
-        raise ParameterError(f"{next(iter(roles))}= cannot be given for a state: it has what it was made with.")
 
 
 def dtype_of(frame: Frame, key: Key) -> pl.DataType:

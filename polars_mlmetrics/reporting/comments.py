@@ -31,7 +31,7 @@ def comment_of(told: Told, title: str | None, link: str | None) -> str:
 
 def _signatures(told: Told) -> str:
     asked = told.answers.asked
-    return asked.headline.on(**asked.roles).signature
+    return asked.signature_of(asked.headline)
 
 
 def _changes(told: Told) -> list[str]:

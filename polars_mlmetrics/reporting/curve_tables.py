@@ -26,7 +26,7 @@ def curves_of(asked: Asked) -> dict[str, pl.DataFrame]:
     tables = {
         "roc": _curve(asked, "roc"),
         "threshold": _curve(asked, "threshold", _of_threshold(asked)),
-        "calibration": _curve(asked, "calibration", ci=asked.ci),
+        "calibration": _curve(asked, "calibration", **asked.level),
     }
     found = {kind: table for kind, table in tables.items() if table is not None and _has_points(kind, table)}
     # The points of a roc curve are those of precision and recall.

@@ -268,14 +268,10 @@ def _made(told: Told) -> list[tuple[str, str, bool]]:
         ("roles", visible(", ".join(shown)), False),
         ("left out", f"rows without a score or a truth: {left}", False),
         ("intervals", _intervals(asked), False),
-        ("metrics", "\n".join(_signature(metric, asked) for metric in asked.metrics), True),
+        ("metrics", "\n".join(map(asked.signature_of, asked.metrics)), True),
         ("versions", f"polars_mlmetrics {VERSION}, polars {pl.__version__}, Python {sys.version.split()[0]}", False),
         ("made", f"{datetime.now(UTC):%Y-%m-%d, %H:%M} UTC", False),
     ]
-
-
-def _signature(metric: Metric, asked: Asked) -> str:
-    return Metric(metric.tree.on_the_rest(asked.roles)).signature
 
 
 def _role(column: Any) -> str:
@@ -287,7 +283,8 @@ def _role(column: Any) -> str:
 def _intervals(asked: Asked) -> str:
     if asked.ci is None:
         return "none: the state has no buckets"
-    return f"{level_of(asked.ci)}, by the jackknife over parts of the samples"
+    dependent = visible(", ".join(asked.clusters))
+    return f"{level_of(asked.ci)}, by the jackknife; rows of one {dependent} are taken to depend on one another"
 
 
 def visible_lines(text: str) -> str:
@@ -312,6 +309,7 @@ def call_of(asked: Asked) -> str:
     given |= {"slices": repr(slices)} if slices else {}
     given |= {"features": repr(asked.features)} if asked.features else {}
     given |= {"ci": repr(asked.ci)} if asked.ci not in (None, 0.95) else {}
+    given |= {"cluster": repr(asked.cluster)} if asked.cluster else {}
     given |= {role: repr(_role(column)) for role, column in asked.roles.items()}
     lines = "".join(f"    {name}={text},\n" for name, text in given.items())
     return f"mlm.report(\n    log,\n{lines})"

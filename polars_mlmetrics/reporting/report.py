@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from polars_mlmetrics.data.files import place_of
-from polars_mlmetrics.data.frames import Frame
+from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
@@ -93,6 +93,7 @@ def report(
     slices: Sequence[Keys] | None = None,
     features: str | Sequence[str] | None = None,
     ci: float = 0.95,
+    cluster: Names = None,
     title: str | None = None,
     static: bool = False,
     **roles: Unpack[Roles],
@@ -119,8 +120,8 @@ def report(
         As in `evaluate`.
     features
         The columns that `find_slices` searches, for the best model that is not the baseline.
-    ci
-        The level of all intervals.
+    ci, cluster
+        The level of all intervals, and the columns that say which samples depend on one another, such as the user.
     title
         The heading of the page.
     static
@@ -139,7 +140,7 @@ def report(
     >>> print(made.markdown.splitlines()[2])
     ✓ **new is better than old.** ✓ worse in no slice that can be judged.
     """
-    asked = Asked.read(frame, metrics, between, baseline, by, slices, features, ci, roles)
+    asked = Asked.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles)
     check_libraries()
     answers = answered(asked)
     models = answers.models

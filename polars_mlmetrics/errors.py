@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
+from os import PathLike
 from typing import Any, Self, TypeVar, cast
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -97,6 +98,8 @@ def shown_type(value: object) -> str:
     """The type of a value that is not a Polars frame, and how to turn it into one."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     shown = name if package == "builtins" else f"{name} of {package}"
+    if isinstance(value, str | PathLike):
+        return f"{shown}: mlm.scan reads a file"
     return f"{shown}: mlm.scan turns it into a LazyFrame" if hasattr(value, "__arrow_c_stream__") else shown
 
 

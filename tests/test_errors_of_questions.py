@@ -201,3 +201,37 @@ def test_a_metric_of_a_name_that_is_taken() -> None:
     declare = mlm.metric(range=(0, 1), best="max", undefined_when="never")
     message = raised(mlm.NameCollisionError, declare, f1)
     assert message == "a metric with the name 'f1' is already declared in polars_mlmetrics.metrics.decisions."
+
+
+# -- calls as they are made elsewhere ----------------------------------------------------------------------------------
+
+TWO = pl.DataFrame({"model": ["a", "b"] * 4, "sample": range(8), "score": [0.1, 0.9] * 4, "truth": [0, 1] * 4})
+CALLS: dict[str, Callable[[], object]] = {
+    "metrics need a DataFrame or a LazyFrame, not a str: mlm.scan reads a file.": lambda: mlm.evaluate(
+        "log.csv",  # type: ignore[type-var]
+        mlm.f1(),
+    ),
+    "f1: too many positional arguments (parameters: threshold, average, inclusive, labels, undefined). A metric takes "
+    "no rows: evaluate(from_arrays(score=..., truth=...), f1()) does.": lambda: mlm.f1([1, 0], [0.9, 0.2]),  # type: ignore[misc]
+    "f1: too many positional arguments (parameters: threshold, average, inclusive, labels, undefined). Pass parameters "
+    "by name, such as threshold=.": lambda: mlm.f1(0.3),  # type: ignore[misc]
+    "a key is a column, such as by='model', and f1() is a metric.": lambda: mlm.check(TWO, mlm.f1()),
+    "kind 'roc_auc()' is not a kind of curve (roc, pr, det, gain, threshold, calibration).": lambda: mlm.curve(
+        TWO,
+        mlm.roc_auc(),  # type: ignore[arg-type]
+    ),
+    "a single metric is expected, and [f1()] is a list.": lambda: mlm.worst(TWO, [mlm.f1()]),  # type: ignore[arg-type]
+    "plot takes the table of a verb, such as evaluate, and this one holds no values.": lambda: mlm.plot(mlm.check(TWO)),
+    "two columns of the result would have the name 'model', by which compare tells the models apart: leave it out of "
+    "by=.": lambda: mlm.compare(TWO, mlm.f1(), baseline="a", by="model"),
+    "this is a state, which has no rows of a log: finish works out metrics from it.": lambda: mlm.evaluate(
+        mlm.state(TWO, mlm.f1()), mlm.f1()
+    ),
+}
+
+
+@pytest.mark.parametrize("message", CALLS)
+def test_what_to_type_instead_is_said(message: str) -> None:
+    with pytest.raises(mlm.MetricError) as caught:
+        CALLS[message]()
+    assert str(caught.value) == message

@@ -14,7 +14,7 @@ from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.state import is_state
-from polars_mlmetrics.errors import ParameterError, at_callers_line
+from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.query.query import Key, Keys, listed
 
 
@@ -88,7 +88,13 @@ def compare(
     check_frame(frame)
     _check_options(margin, adjust)
     check_number("compare", ci)
-    keys = [*listed(by), between]
+    groups: list[Key] = listed(by)
+    if between in groups and isinstance(between, str):
+        raise NameCollisionError(
+            f"two columns of the result would have the name {between!r}, by which compare tells the models apart: "
+            "leave it out of by=."
+        )
+    keys = [*groups, between]
     if is_state(frame.lazy().collect_schema()):
         check_no_roles(cluster, roles)
         query, source, confidence = of_state(frame, metrics, keys, slices, ci)

@@ -109,7 +109,7 @@ def curve(
 
 def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
     kinds = get_args(Kind)
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise ParameterError(unknown("kind", str(kind), kinds, of="a kind of curve"))
     if ci is not None and kind not in WITH_INTERVALS:
         raise ParameterError(

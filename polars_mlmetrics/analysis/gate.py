@@ -27,6 +27,9 @@ from polars_mlmetrics.query.account import first_that_holds
 
 OnUndefined = Literal["fail", "pass", "skip"]
 
+PAIRED = "n_pairs"
+"""The samples of a row of `compare`."""
+
 COUNTS = ("n_rows", "n_samples", "n_excluded", "support")
 """Columns of values that may be whole numbers."""
 
@@ -64,8 +67,8 @@ def gate(
     on_undefined
         The status of a row for which a rule is null: "fail", "pass" or "skip".
     min_samples
-        Rows with fewer `n_samples` than this are "skip", whatever their values. Pass what you passed to
-        `evaluate`: nulls do not say why they are null.
+        Rows with fewer `n_samples` than this (in a table of `compare`, `n_pairs`) are "skip", whatever their values.
+        Pass what you passed to `evaluate`: nulls do not say why they are null.
 
     Examples
     --------
@@ -94,8 +97,9 @@ def gate(
     schema = schema_of(table, "gate")
     keys = list(takewhile(lambda name: not _is_value(name, schema[name]), schema))
     _check_keys(keys, schema)
+    counted = PAIRED if PAIRED in schema else "n_samples"
     if min_samples is not None:
-        check_columns(["n_samples"], schema, what="min_samples needs n_samples(): column")
+        check_columns([counted], schema, what="min_samples needs n_samples(): column")
     rows = _read(table, keys, "table")
     gone = rows.select(keys).clear()
     if baseline is not None:
@@ -104,7 +108,8 @@ def gate(
     read = read_rules(rules, rows.schema, has_baseline=baseline is not None)
     parts = []
     for rule in read:
-        cases = _cases(rule, rows.schema, keys, on_undefined, min_samples)
+        too_few = [] if min_samples is None else [_too_few(counted, min_samples)]
+        cases = _cases(rule, rows.schema, keys, on_undefined, too_few)
         parts += [_tried(rule, rows, keys, cases), *_missing(rule, rows, gone, keys)]
     return pl.concat(parts)
 
@@ -169,10 +174,9 @@ class Case(NamedTuple):
 
 
 def _cases(
-    rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnUndefined, min_samples: int | None
+    rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnUndefined, too_few: Sequence[Case]
 ) -> list[Case]:
     """What may become of a rule: the first that holds does."""
-    too_few = [] if min_samples is None else [_too_few(min_samples)]
     values = _values([name for name in rule.columns if name not in keys] or rule.columns, schema)
     nulls = _listed([(pl.col(name).is_null(), f"{name} is null") for name in rule.columns])
     undefined = pl.format("undefined: {}", _or(nulls, "the rule is null"))
@@ -190,9 +194,9 @@ def _cases(
     ]
 
 
-def _too_few(min_samples: int) -> Case:
-    reason = pl.format(f"n_samples is {{}}, fewer than {min_samples}", "n_samples")
-    return Case(pl.col("n_samples") < min_samples, "skip", reason)
+def _too_few(counted: str, min_samples: int) -> Case:
+    reason = pl.format(f"{counted} is {{}}, fewer than {min_samples}", counted)
+    return Case(pl.col(counted) < min_samples, "skip", reason)
 
 
 def _broken(rule: Rule, schema: pl.Schema, values: pl.Expr) -> Case:

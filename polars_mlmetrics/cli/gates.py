@@ -122,8 +122,7 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> Node:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "gate")
     named |= settings.given("ci") | own.given("cluster") | own.roles()
-    table = Call(Named("mlm.compare", compare), [log, *metrics], named)
-    return table if settings.get("min_samples") is None else table.method("rename", {"n_pairs": "n_samples"})
+    return Call(Named("mlm.compare", compare), [log, *metrics], named)
 
 
 def _metrics(settings: Settings) -> list[Node]:

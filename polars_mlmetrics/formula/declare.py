@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -123,8 +123,12 @@ def _bound(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str,
     try:
         bound = declaration.__signature__.bind(*args, **kwargs)
     except TypeError as error:
-        raise ParameterError(
-            f"{declaration.name}: {error} (parameters: {', '.join(declaration.__signature__.parameters)})."
-        ) from None
+        names = list(declaration.__signature__.parameters)
+        hint = ""
+        if any(isinstance(given, Iterable) and not isinstance(given, str) for given in args):
+            hint = f" A metric takes no rows: evaluate(from_arrays(score=..., truth=...), {declaration.name}()) does."
+        elif args:
+            hint = f" Pass parameters by name, such as {names[0]}=."
+        raise ParameterError(f"{declaration.name}: {error} (parameters: {', '.join(names)}).{hint}") from None
     bound.apply_defaults()
     return dict(bound.arguments)

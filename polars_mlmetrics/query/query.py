@@ -230,6 +230,8 @@ class KeyReader:
         _check_key([name, *key.meta.root_names()])
         if key.meta.is_column() and self._keeps_names:
             return KeyColumn(name, name)
+        if isinstance(key, Metric):
+            raise MetricError(f"a key is a column, such as by='model', and {key} is a metric.")
         if not is_row_wise(key):
             raise MetricError(f"a key must be computed row by row, and {key} is not. Add it as a column first.")
         return self._added(name, key)
@@ -337,6 +339,8 @@ def check_is_metric(caller: str, metric: Any) -> None:
 
 def not_a_metric(given: Any) -> ParameterError:
     """What to say where a metric was expected."""
+    if isinstance(given, list | tuple):
+        return ParameterError(f"a single metric is expected, and {given!r} is a {type(given).__name__}.")
     if callable(given) and getattr(given, "__name__", None) in CATALOGUE:
         return ParameterError(f"{given.__name__} is a function that returns a metric. Call it: {given.__name__}().")
     if isinstance(given, str) and given in CATALOGUE:

@@ -254,7 +254,7 @@ def _keys_of_values(table: pl.DataFrame) -> list[str]:
     if {"metric", "value"} <= set(table.columns):
         return _keys_before(table, "metric")
     floats = [name for name, dtype in table.schema.items() if dtype.is_float()]
-    if not floats:
+    if not floats or "problem" in table.columns:
         raise ParameterError("plot takes the table of a verb, such as evaluate, and this one holds no values.")
     return _keys_before(table, floats[0])
 

@@ -117,8 +117,29 @@ def test_a_truth_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     for typed in ("--truth truth=yes", "--truth truth==yes", "-c words.toml"):
         assert run(f"evaluate words.csv -m f1 {typed}") == 0
         assert capsys.readouterr().out == expected
+    assert run("evaluate words.csv -m f1 --truth truth=Yes") == 4
+    assert capsys.readouterr().err == "mlm: column 'truth' has no value 'Yes': it has 'a=b', 'yes'.\n"
+    assert run("evaluate words.csv -m f1 --truth truth=yes --where truth=a=b") == 0
+    assert capsys.readouterr().out == "f1\n0.0\n"
+    LOG.with_columns(truth=pl.lit("no")).write_csv("no.csv")
+    assert run("evaluate no.csv -m f1 --truth truth=yes") == 0
+    assert capsys.readouterr().out == "f1\n0.0\n"
     assert run("evaluate words.csv -m f1 --truth truth=a=b --show-python") == 0
     assert 'truth=pl.col("truth") == "a=b"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("gate log.parquet -m f1 --rule f1>=f1_baseline", "pass --against FILE, or write a [[gate]] with side ="),
+        ("evaluate log.parquet -m f1 --cluster sample", "cluster= is for intervals: pass --ci too, such as --ci 0.95."),
+        ("evaluate log.dat -m f1", "Or pass --log-format parquet, 'ipc', 'csv' or 'ndjson'."),
+    ],
+)
+def test_a_message_says_what_to_type_here(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("log.dat").write_text("score,truth\n")
+    assert run(line) in (2, 3, 4)
+    assert said in capsys.readouterr().err
 
 
 def test_states(capsys: pytest.CaptureFixture[str]) -> None:

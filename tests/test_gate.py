@@ -134,6 +134,11 @@ def test_few_samples_are_passed_over_whatever_the_values() -> None:
         ("fail", "f1 is 0.1"),
         ("fail", "f1 is 0.1"),
     ]
+    compared = of(difference=[-0.1, -0.1], n_pairs=[29, 30]).cast({"n_pairs": pl.Int64})
+    assert told(mlm.gate(compared, {"worse": pl.col("difference") >= 0}, min_samples=30)) == [
+        ("skip", "n_pairs is 29, fewer than 30"),
+        ("fail", "difference is -0.1"),
+    ]
 
 
 @pytest.mark.parametrize("on_undefined", ["fail", "pass", "skip"])

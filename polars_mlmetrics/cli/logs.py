@@ -20,6 +20,7 @@ from polars_mlmetrics.cli.remote import opened, store_of
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import found_files
+from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.stored_files import files_anywhere
 from polars_mlmetrics.data.stores import is_there
 from polars_mlmetrics.engine.state import is_state
@@ -37,9 +38,24 @@ TYPES = (
 
 def log_of(settings: Settings) -> Node:
     """The log, prepared."""
-    log = _without_copies(_made_alike(settings), settings)
+    log = _with_truth(_without_copies(_made_alike(settings), settings), settings)
     conditions = [*settings.table("prepare").get("where", []), *(settings.get("where") or [])]
     return where(log, conditions)
+
+
+def _with_truth(log: Node, settings: Settings) -> Node:
+    """The log, if its column of truths in words has the word that is true. No row would be true of a misspelt one."""
+    truth = settings.roles().get("truth")
+    if not isinstance(truth, Operation):
+        return log
+    frame, (column,), word = log.run(), truth.left.given, truth.right
+    if is_text(frame.collect_schema().get(column, pl.Null())):
+        words = frame.select(pl.col(column).cast(pl.String).drop_nulls().unique().sort()).collect().to_series()
+        # A log of one word may be one without a true row.
+        if word not in words and len(words) > 1:
+            shown = ", ".join(map(repr, words.head(5))) + (", …" if len(words) > 5 else "")
+            raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown}.")
+    return Done(log, frame)
 
 
 def log_or_state(settings: Settings) -> tuple[Node, Settings]:

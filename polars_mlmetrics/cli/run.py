@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from argparse import Namespace
@@ -35,6 +36,14 @@ BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
 
 ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
 """What a command says where files differ, and the library says what to type in Python."""
+
+OPTIONS = {
+    **{name: f"--{name}" for name in ("sample", "label", "score", "truth", "weight", "by", "slices", "ci", "cluster")},
+    "between": "--between",
+    "format": "--log-format",
+    "baseline": "--against FILE, or write a [[gate]] with side = 'difference',",
+}
+"""What is typed for what a message of the library says to pass."""
 
 CLOSED = {"check": "the check found problems.", "gate": "the gate is closed."}
 
@@ -131,9 +140,17 @@ def _of_system(error: OSError) -> str:
     return f"{where}{error.strerror or error}."
 
 
+def _in_options(text: str) -> str:
+    """A message of the library with what is typed here, not in Python."""
+    for option, typed in OPTIONS.items():
+        text = re.sub(rf"\b([Pp]ass|[Ll]eave out|such as) {option}=(?=[\s,.;:)])", rf"\1 {typed}", text)
+        text = re.sub(rf"\b([Pp]ass|such as) {option}='?([\w.]+)'?", rf"\1 {typed} \2", text)
+    return text
+
+
 def _said(text: str, code: int) -> int:
     # A message shows names as Python writes them, so a backslash is one already.
-    shown = " ".join(text.split())
+    shown = _in_options(" ".join(text.split()))
     shown = "".join(letter if letter.isprintable() else visible(letter) for letter in shown)
     sys.stderr.write(f"mlm: {shown}\n")
     return code

@@ -108,6 +108,18 @@ def test_what_is_printed(line: str, code: int, printed: str, capsys: pytest.Capt
     assert capsys.readouterr().out == printed
 
 
+def test_a_check_says_what_it_could_not_look_for(capsys: pytest.CaptureFixture[str]) -> None:
+    LOG.rename({"sample": "id"}).write_csv("log.csv")
+    LOG.clear().write_csv("empty.csv")
+    without_samples = "The log has no column of samples, so no copies and no contradictions were looked\nfor: --sample"
+    for line, said in {"log.csv": without_samples, "empty.csv": "\nThe log has no rows.\n"}.items():
+        assert run(f"check {line} -f table") == 0
+        assert said in capsys.readouterr().out
+    for line in ("log.csv --quick", "log.csv --sample id", "log.parquet"):
+        run(f"check {line} -f table")
+        assert "The log has no" not in capsys.readouterr().out
+
+
 def test_a_truth_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     word = pl.when(pl.col("truth") == 1).then(pl.lit("yes")).otherwise(pl.lit("a=b"))
     LOG.with_columns(truth=word).write_csv("words.csv")

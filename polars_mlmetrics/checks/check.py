@@ -256,9 +256,11 @@ def _table(
         }
         for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
     ]
+    # Of which column it would be is not known of a problem that was not looked for.
+    unsaid = [(problem, problem.meaning.replace("{column!r}", "a column")) for problem in skipped]
     rows += [
-        {"severity": "skipped", "problem": problem.name, "of": problem.of, "meaning": problem.meaning}
-        for problem in skipped
+        {"severity": "skipped", "problem": problem.name, "of": problem.of, "meaning": meaning[0].upper() + meaning[1:]}
+        for problem, meaning in unsaid
     ]
     table = pl.DataFrame(rows, schema=SCHEMA)
     return table.with_columns(share=ratio(pl.col("count"), pl.col("share"))).sort("severity", maintain_order=True)

@@ -391,4 +391,7 @@ MANY_SLICES = _declared(
 FLOAT_SLICES = _declared(
     Problem("slices_of_floats", "info", "rows", "{column!r} is Float: 0.1 + 0.2 and 0.3 are two slices.", INTO_BINS)
 )
-SIZES = {of: _declared(Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log)")) for of in get_args(Of)}
+SIZES = {
+    of: _declared(Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log{roles})"))
+    for of in get_args(Of)
+}

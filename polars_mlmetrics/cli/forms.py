@@ -83,7 +83,8 @@ class Form(NamedTuple):
         if self.kind == "json":
             return _json(table)
         if self.kind == "table" and settings.get("command") == "check":
-            return problem_lines(table, self.width, colour=self.colour)
+            is_quick = bool(settings.get("quick"))
+            return problem_lines(table, self.width, is_quick=is_quick, colour=self.colour)
         shown = Shown.of(table, settings, is_cut=self.is_cut)
         if self.kind == "md":
             return TextTable(shown.table, self.digits, shown.gap).markdown()

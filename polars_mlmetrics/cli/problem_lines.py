@@ -13,13 +13,22 @@ from polars_mlmetrics.data.visible import visible
 SIZES = "info"
 
 
-def problem_lines(found: pl.DataFrame, width: int, *, colour: bool) -> str:
+def problem_lines(found: pl.DataFrame, width: int, *, is_quick: bool, colour: bool) -> str:
     """A paragraph for each problem, the worst first, and a line of the sizes."""
     problems = found.filter(pl.col("severity") != SIZES)
     sizes = [f"{row['problem']} {row['count']:,}" for row in found.filter(pl.col("severity") == SIZES).to_dicts()]
     paragraphs = [_paragraph(row, width, colour=colour) for row in problems.to_dicts()]
     last = [_filled(", ".join(sizes), width, "")] if sizes else []
-    return "\n".join([*(paragraphs or ["No problem was found.\n"]), *last])
+    return "\n".join([*(paragraphs or ["No problem was found.\n"]), *_not_seen(found, width, is_quick=is_quick), *last])
+
+
+def _not_seen(found: pl.DataFrame, width: int, *, is_quick: bool) -> list[str]:
+    """What no problem could be found in."""
+    counts = dict(found.filter(pl.col("severity") == SIZES).select("problem", "count").iter_rows())
+    if counts.get("rows") == 0:
+        return ["The log has no rows.\n"]
+    about = "The log has no column of samples, so no copies and no contradictions were looked for: --sample names it."
+    return [] if is_quick or "samples" in counts else [_filled(about, width, "")]
 
 
 def _paragraph(row: dict[str, Any], width: int, *, colour: bool) -> str:

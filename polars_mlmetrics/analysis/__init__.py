@@ -1,1 +1,1 @@
-"""The functions that give numbers: evaluate, finish, confusion, worst."""
+"""The functions that give numbers, from `evaluate` to `gate`, and the intervals of these."""

@@ -24,7 +24,7 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query
 
 
-def score_and_role(frame: Frame, metric: Any, score: Any) -> tuple[Score, Any]:
+def score_and_role(frame: Frame, score: Any) -> tuple[Score, Any]:
     """What slices are searched by, and the column of the role."""
     if score is None:
         return "gap", None

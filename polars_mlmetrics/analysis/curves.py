@@ -51,8 +51,8 @@ def curve(
     ----------
     frame
         The long table: one row per sample and label. Labels are pooled, as "micro" does; `by="label"` gives a curve for
-        each. A state will do if it holds metrics with bins: `roc_auc(bins=...)` or one like it, of which "roc", "pr",
-        "det", "gain" and "threshold" are told; for "calibration" `calibration_error()` and `brier_resolution()`.
+        each. It can also be a state. For "roc", "pr", "det", "gain" and "threshold" the state must hold a metric with
+        bins, such as `roc_auc(bins=...)`; for "calibration" `calibration_error()` and `brier_resolution()`.
     kind
         "roc" has the columns `fpr` and `tpr`, "pr" `recall` and `precision`, "det" `fpr` and `fnr`, "gain" `share` (of
         the rows that are above), `recall` and `lift`. Beside them stand `tp` and `fp` of the point, and `positives`,

@@ -97,9 +97,9 @@ def find_slices(
     min_samples
         How many samples a slice, and the rest, must have. None is 60, or a thousandth of the group if that is more.
     score
-        What slices are searched by: "gap" (how many standard errors they are worse), which None is too, or
-        "sliceline", the score of SliceLine with its alpha of 0.6, which weighs the error of a slice against its size;
-        then the 20 best are the candidates. Anything else is the column of the role, as in `evaluate`.
+        What slices are searched by: "gap" (how many standard errors they are worse), or "sliceline", the score of
+        SliceLine with its alpha of 0.6, which weighs the error of a slice against its size; then the 20 best are the
+        candidates. None means "gap". Anything else is the column of the role, as in `evaluate`.
     alpha
         1 - alpha is the level of the intervals.
     confirm
@@ -150,7 +150,7 @@ def find_slices(
     └───────────────────────┴───────────┴──────┴──────┘
     """
     check_frame(frame)
-    searched_by, role = score_and_role(frame, metric, score)
+    searched_by, role = score_and_role(frame, score)
     given = {**roles, **({} if role is None else {"score": role})}
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)

@@ -38,8 +38,8 @@ def finish(
     *metrics
         Metrics whose statistics the state holds, one by one or in lists. None gives those that it was made for.
     by, slices
-        By columns of the state, or expressions of these. A metric that looks into samples is null where a group takes
-        together what samples have several values of.
+        By columns of the state, or expressions of these. A metric that looks into samples is null in a group that
+        merges several values of a column, if a sample has rows in more than one of them.
     per
         "label" stops before averaging.
     min_samples, tidy, signature, ci

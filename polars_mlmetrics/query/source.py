@@ -1,4 +1,4 @@
-"""Passes that are asked for: checked before any work."""
+"""What a query is answered from: its rows, at once or in passes, for one grouping or for all."""
 
 from __future__ import annotations
 

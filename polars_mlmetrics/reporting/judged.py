@@ -29,11 +29,11 @@ WORDS = {
 SHOWN = "shown"
 
 
-def _why_not_judged(value: pl.Expr, sizes: bool) -> pl.Expr:
+def _why_not_judged(value: pl.Expr) -> pl.Expr:
     flag = pl.col("ci_flag")
     cases = [
         (value.is_null() | value.is_nan(), pl.lit("no value")),
-        (pl.col("n") < FEWEST, pl.lit(f"fewer than {FEWEST} samples")) if sizes else (pl.lit(False), pl.lit("")),
+        (pl.col("n") < FEWEST, pl.lit(f"fewer than {FEWEST} samples")),
         *((flag == name, pl.lit(words)) for name, words in WORDS.items()),
         (pl.col("low").is_null(), pl.lit("no interval")),
     ]
@@ -49,7 +49,7 @@ def judged_models(answers: Answers) -> pl.DataFrame:
         texts = {"verdict": pl.String, "why": pl.String}
         return values.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in {**nothing, **texts}.items())
     whole = answers.differences.filter(pl.col("slice") == WHOLE).with_columns(n=pl.col("n_pairs"))
-    whole = whole.with_columns(why=_why_not_judged(pl.col("difference"), sizes=True))
+    whole = whole.with_columns(why=_why_not_judged(pl.col("difference")))
     told = whole.select(
         MODEL,
         "metric",
@@ -85,7 +85,7 @@ def judged_slices(answers: Answers, candidate: str) -> pl.DataFrame:
     table = table.join(sizes, on=["sliced_by", "slice"], how="left", maintain_order="left")
     table = table.with_columns(n=pl.coalesce("n_pairs", "size"))
     table = table.with_columns(share=ratio(pl.col("n"), pl.col("n").filter(pl.col("slice") == WHOLE).first()))
-    table = table.with_columns(why=_why_not_judged(pl.col("value"), sizes=True))
+    table = table.with_columns(why=_why_not_judged(pl.col("value")))
     verdict = pl.col("verdict") if "verdict" in table.columns else pl.lit(None, pl.String)
     table = table.with_columns(verdict=pl.when(pl.col("why").is_null()).then(verdict))
     table = _with_harm(table, asked.headline.best, middle or 0.0)

@@ -121,7 +121,7 @@ def _differences(table: pl.DataFrame) -> Any:
     """One line for each slice, or for each group where there are no slices."""
     keys = _keys_before(table, "metric")
     model = keys[-1]
-    lines = with_series(table, [key for key in keys if key not in ("sliced_by", *_slice_keys(table, keys))])
+    lines = with_series(table, [key for key in keys if key not in ("sliced_by", *_slice_keys(keys))])
     lines = _named(lines)
     charts = Charts(LIGHT, [])
 
@@ -132,7 +132,7 @@ def _differences(table: pl.DataFrame) -> Any:
     return _beside(charts, lines, of_metric)
 
 
-def _slice_keys(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+def _slice_keys(keys: Sequence[str]) -> list[str]:
     """The columns of slices, which come after `slice` and, in a comparison, before the model."""
     return list(keys[keys.index("slice") : -1]) if "slice" in keys else []
 

@@ -85,8 +85,8 @@ class DeltaTableHere:
                 raise FileError(f"the Delta table {self.path} cannot be written: {error}") from None
             return
         raise StateError(
-            f"{self.path}: each of {TRIES} times that a state was to be written, another run was faster. Call "
-            "update_states again when fewer write to the table: what is written is whole."
+            f"{self.path}: another run wrote to this table first, {TRIES} times in a row. Call update_states again "
+            "when fewer runs write to it: what is there is whole."
         )
 
 

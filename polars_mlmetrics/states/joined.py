@@ -19,7 +19,7 @@ def joined(states: Iterable[bytes], empty: bytes) -> pl.DataFrame:
     for place, data in enumerate(states):
         found.append(_read(data, place))
         if found[-1].schema != expected.schema:
-            raise StateError(f"the state at place {place} is not of this fold: it was made for another question.")
+            raise StateError(f"the state at place {place} is not of this fold: it was made by another one.")
     return compact(pl.concat(found))
 
 

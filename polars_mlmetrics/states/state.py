@@ -44,8 +44,8 @@ def state(
 ) -> AnyFrame:
     """Fold a log into its statistics: a small table that answers for these metrics without the rows.
 
-    States of different rows merge by going one under the other (`pl.concat`, or files in one folder), where no sample
-    has rows in two of them: it would count as two. `finish` makes metrics of them.
+    To merge states of different rows, put them one under the other (`pl.concat`, or files in one folder). No sample may
+    have rows in two of them: it would count as two. `finish` works out metrics from them.
 
     Parameters
     ----------

@@ -108,6 +108,20 @@ def test_what_is_printed(line: str, code: int, printed: str, capsys: pytest.Capt
     assert capsys.readouterr().out == printed
 
 
+@pytest.mark.parametrize("log", ["ids.csv", "-"])
+def test_ids_that_are_cast_to_text_are_read_as_text(
+    log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Read as numbers, 001, 01 and 1 would be one."""
+    Path("ids.csv").write_text("id,score,truth\n001,0.9,1\n01,0.2,0\n1,0.8,1\n2,0.3,0\n", encoding="utf-8")
+    Path("ids.toml").write_text('[prepare]\nrename = { id = "sample" }\ncast = { sample = "String" }', encoding="utf-8")
+    for options, n_samples in (("--sample id", 2), ("-c ids.toml", 4)):
+        with Path("ids.csv").open(encoding="utf-8") as stream:
+            monkeypatch.setattr("sys.stdin", stream)
+            assert run(f"evaluate {log} -m n_samples {options}") == 0
+        assert capsys.readouterr().out == f"n_samples\n{n_samples}\n"
+
+
 def test_a_check_says_what_it_could_not_look_for(capsys: pytest.CaptureFixture[str]) -> None:
     LOG.rename({"sample": "id"}).write_csv("log.csv")
     LOG.clear().write_csv("empty.csv")

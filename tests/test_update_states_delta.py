@@ -214,9 +214,7 @@ def test_it_gives_up_where_others_never_stop_writing(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(delta_table, "_write", late)
     monkeypatch.setattr(delta_table, "TRIES", 3)
-    with pytest.raises(
-        mlm.StateError, match=r"^states: another run wrote to this table first, 3 times in a row"
-    ):
+    with pytest.raises(mlm.StateError, match=r"^states: another run wrote to this table first, 3 times in a row"):
         update()
     check_answer(log)
 

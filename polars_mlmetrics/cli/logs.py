@@ -18,6 +18,7 @@ from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import COL, Call, Done, Function, Named, Node, Operation
 from polars_mlmetrics.cli.remote import opened, store_of
 from polars_mlmetrics.cli.settings import CONDITION, Settings
+from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.frames import is_text
@@ -85,22 +86,40 @@ def source_of(settings: Settings) -> Node:
     """The log as it is on the disk, or as it comes in."""
     paths: list[str] = settings.get("logs")
     if STDIN in paths:
-        return _standard_input(paths, settings.get("log_format") or "csv")
+        return _standard_input(settings, settings.get("log_format") or "csv")
     return _scan_of(paths, settings)
 
 
 def _scan_of(paths: list[str], settings: Settings) -> Node:
     given = settings.get("log_format")
     named = ({} if given is None else {"format": given}) | opened(settings, *paths)
-    return Call(Named("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
+    read = Call(Named("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
+    texts = _cast_to_text(settings)
+    if not texts or not (node := scan_node(frame := read.run())) or node.scan_type[0] != "csv":
+        return read
+    # Read as numbers, 01 and 1 would be one id before any cast.
+    schema = {
+        name: Named("pl.String", pl.String) if name in texts else Named(f"pl.{dtype!r}", dtype)
+        for name, dtype in frame.collect_schema().items()
+    }
+    return Call(read.function, read.given, {**named, "schema": schema})
 
 
-def _standard_input(paths: Sequence[str], kind: str) -> Node:
-    if len(paths) > 1:
+def _cast_to_text(settings: Settings) -> set[str]:
+    """The columns of the files that [prepare] casts to text."""
+    names, types = _steps(settings)
+    cast = {column for column, kind in types.items() if kind == "String"}
+    return {old for old, new in names.items() if new in cast} | (cast - set(names.values()))
+
+
+def _standard_input(settings: Settings, kind: str) -> Node:
+    if len(settings.get("logs")) > 1:
         raise ParameterError("- is standard input, which cannot be read together with files: give one of them.")
     assert kind in FORMATS
     stream = Named("sys.stdin.buffer", sys.stdin.buffer)
-    read = Call(Named(f"pl.read_{kind}", READERS[kind]), [stream])
+    texts = _cast_to_text(settings) if kind == "csv" else set()
+    types = {"schema_overrides": {name: Named("pl.String", pl.String) for name in sorted(texts)}} if texts else {}
+    read = Call(Named(f"pl.read_{kind}", READERS[kind]), [stream], types)
     try:
         frame = read.run()
     except PolarsError as error:
@@ -157,18 +176,24 @@ def _beyond(schema: pl.Schema, other: pl.Schema) -> str:
     return ", ".join(f"{name} ({dtype})" for name, dtype in schema.items() if other.get(name) != dtype)
 
 
-def _renamed(log: Node, settings: Settings) -> Node:
+def _steps(settings: Settings) -> tuple[dict[str, str], dict[str, Any]]:
+    """The new names of columns, and the types that columns are cast to."""
     steps = settings.table("prepare")
     for step in ("rename", "cast"):
         if step in steps and not isinstance(steps[step], dict):
             raise ParameterError(f"prepare: {step} must be a table of columns, as in {step} = {{ p = 'score' }}.")
-    if steps.get("rename"):
-        if not all(isinstance(name, str) for name in steps["rename"].values()):
-            raise ParameterError("prepare: rename takes names of columns, as in rename = { p = 'score' }.")
+    if not all(isinstance(name, str) for name in steps.get("rename", {}).values()):
+        raise ParameterError("prepare: rename takes names of columns, as in rename = { p = 'score' }.")
+    return steps.get("rename", {}), steps.get("cast", {})
+
+
+def _renamed(log: Node, settings: Settings) -> Node:
+    names, types = _steps(settings)
+    if names:
         # Of the files of a folder only those that have drifted may have the old name.
-        log = log.method("rename", dict(steps["rename"]), strict=False)
-    if steps.get("cast"):
-        log = log.method("cast", {column: _type(kind) for column, kind in steps["cast"].items()})
+        log = log.method("rename", dict(names), strict=False)
+    if types:
+        log = log.method("cast", {column: _type(kind) for column, kind in types.items()})
     return log
 
 

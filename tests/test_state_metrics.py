@@ -5,6 +5,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -32,6 +33,7 @@ def test_every_metric_is_read_as_it_was_written(name: str) -> None:
 MADE = {
     "a threshold": mlm.f1(threshold=0.3, inclusive=True),
     "thresholds by label": mlm.f1(threshold={"a": 0.1, None: 0.5}),
+    "a threshold of NumPy": mlm.f1(threshold=np.float32(0.5)),
     "a threshold that is a column": mlm.f1(threshold=pl.col("limit")),
     "a threshold of a float that JSON lacks": mlm.f1(threshold=float("-inf")),
     "weights of labels": mlm.f1(average={"a": 1, "b": 2.5}),

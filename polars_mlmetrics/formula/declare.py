@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, get_args
 
 import polars as pl
 
@@ -61,6 +61,7 @@ def metric(
 
     @at_callers_line
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
+        _check_ends(range, best)
         facts = (grain, range, best, undefined_when, counts, needs_negatives)
         declaration = Factory(formula, *facts, interval=interval, influence=influence)
         known = CATALOGUE.get(declaration.name)
@@ -80,6 +81,14 @@ def metric(
         return factory
 
     return declare
+
+
+def _check_ends(ends: Any, best: Any) -> None:
+    """Refuse what does not say where the values of a metric lie, and which end is good."""
+    if not isinstance(ends, tuple) or len(ends) != 2 or not all(isinstance(end, int | float) for end in ends):
+        raise ParameterError(f"range is two numbers, such as (0, 1) or (0, float('inf')), not {ends!r}.")
+    if best not in (*get_args(Best), None):
+        raise ParameterError(f"best is 'max', 'min' or None, not {best!r}.")
 
 
 class Factory(Declaration):

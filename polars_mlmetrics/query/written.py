@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from io import StringIO
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import polars as pl
@@ -179,7 +179,7 @@ def _value(value: Any) -> Any:
         return value
     if isinstance(value, Integral):
         return int(value)
-    if isinstance(value, float) and math.isfinite(value):
+    if isinstance(value, Real) and math.isfinite(value):
         return float(value)
     if isinstance(value, pl.Expr):
         return {"expression": _expression(value)}

@@ -261,3 +261,27 @@ def test_what_polars_cannot_tell_of_an_expression_must_be_a_column(opaque: pl.Ex
 
 def test_a_filter_on_all_columns_is_refused() -> None:
     assert raised(mlm.MetricError, mlm.f1().filter, pl.all() > 0) == f"{pl.all() > 0} {OPAQUE}"
+
+
+# -- declarations ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        (
+            {"range": (0, None), "best": "max"},
+            "range is two numbers, such as (0, 1) or (0, float('inf')), not (0, None).",
+        ),
+        ({"range": [0, 1], "best": "max"}, "range is two numbers, such as (0, 1) or (0, float('inf')), not [0, 1]."),
+        ({"range": (0, 1), "best": "low"}, "best is 'max', 'min' or None, not 'low'."),
+    ],
+)
+def test_a_declaration_that_does_not_say_where_values_lie(facts: dict[str, object], message: str) -> None:
+    def not_declared(u: mlm.Unit) -> pl.Expr:
+        return u.rows()
+
+    with pytest.raises(mlm.ParameterError) as caught:
+        mlm.metric(**facts)(not_declared)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+    assert "not_declared" not in mlm.CATALOGUE

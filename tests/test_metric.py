@@ -345,27 +345,6 @@ def test_a_declaration_is_found_where_its_module_is_not_imported_yet(monkeypatch
         mlm.CATALOGUE.update(known)
 
 
-@pytest.mark.parametrize(
-    ("facts", "message"),
-    [
-        (
-            {"range": (0, None), "best": "max"},
-            "range is two numbers, such as (0, 1) or (0, float('inf')), not (0, None).",
-        ),
-        ({"range": [0, 1], "best": "max"}, "range is two numbers, such as (0, 1) or (0, float('inf')), not [0, 1]."),
-        ({"range": (0, 1), "best": "low"}, "best is 'max', 'min' or None, not 'low'."),
-    ],
-)
-def test_a_declaration_that_does_not_say_where_values_lie(facts: dict[str, object], message: str) -> None:
-    def not_declared(u: mlm.Unit) -> pl.Expr:
-        return u.rows()
-
-    with pytest.raises(mlm.ParameterError) as caught:
-        mlm.metric(**facts)(not_declared)  # type: ignore[arg-type]
-    assert str(caught.value) == message
-    assert "not_declared" not in mlm.CATALOGUE
-
-
 def test_a_metric_that_is_declared_again_is_another() -> None:
     def declare(factor: float) -> mlm.Metric:
         @mlm.metric(range=(0, 9), best="max", undefined_when="no rows")

@@ -161,8 +161,9 @@ def find_slices(
     names = names_of(features)
     if is_state(frame.lazy().collect_schema()):
         check_no_roles(cluster, given)
-        if passes is not None or memory is not None:
-            raise ParameterError(f"{'memory' if passes is None else 'passes'}= is for a log: a state is small.")
+        for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
+            if given_for_a_log is not None:
+                raise ParameterError(f"{name}= is for a log: a state is small.")
         query, source, confidence = _state_of(frame, metric, by, names, alpha)
         check_names([*(key.name for key in query.by), *COLUMNS])
         coded, how = read_state(query, source, names, top, bins, confidence.buckets)

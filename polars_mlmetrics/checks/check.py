@@ -186,7 +186,7 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning", "fail",
     if is_of_gate(found):
         return raise_for_status(found, severity)
     if not isinstance(found, pl.DataFrame) or found.schema != pl.Schema(SCHEMA):
-        raise ParameterError("raise_for takes a table that `check` or `gate` returned.")
+        raise ParameterError("raise_for takes the table that `check` returns, or the one that `gate` returns.")
     if severity not in ("error", "warning"):
         raise ParameterError(f"severity is 'error' or 'warning', not {severity!r}.")
     bad = found.filter(pl.col("severity").is_in(["error", severity]))

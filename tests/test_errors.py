@@ -121,7 +121,10 @@ def test_every_error_is_a_metric_error_and_a_value_error() -> None:
             lambda: mlm.calibration_error(bins=1.5),
             "calibration_error: bins must be a whole number of at least 1, not 1.5.",
         ),
-        (lambda: mlm.log_loss(eps=-1), "log_loss: eps must be a number of at least 0 or 'dtype', not -1."),
+        (
+            lambda: mlm.log_loss(eps=-1),
+            "log_loss: eps must be a number of at least 0 and at most 0.5 or 'dtype', not -1.",
+        ),
         (lambda: mlm.precision_at(0), "precision_at: k must be a whole number of at least 1, not 0."),
         (mlm.precision_at, "precision_at: missing a required argument: 'k' (parameters: k, undefined)."),
         (

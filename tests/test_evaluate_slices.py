@@ -148,3 +148,17 @@ def test_cube_and_rollup_are_those_of_sql() -> None:
 def test_columns_of_no_cube_are_refused(wrong: Callable[[], object], said: str) -> None:
     with pytest.raises(mlm.ParameterError, match=said):
         wrong()
+
+
+def test_a_slicing_that_is_named_twice_is_there_once() -> None:
+    log = pl.DataFrame({"sample": range(8), "a": ["x", "y"] * 4, "b": ["p"] * 4 + ["q"] * 4, "model": ["m"] * 8})
+    log = log.with_columns(score=pl.col("sample") / 8, truth=pl.col("sample") % 3)
+    log = pl.concat([log.with_columns(truth=pl.col("truth") > 0, model=pl.lit(m)) for m in ("m", "n")])
+    repeated = ["a", *mlm.cube("a", "b"), ["b", "a"]]
+    for verb in (
+        lambda slices: mlm.evaluate(log, mlm.f1(), by="model", slices=slices),
+        lambda slices: mlm.compare(log, mlm.f1(), baseline="m", slices=slices),
+        lambda slices: mlm.worst(log, mlm.accuracy(), slices=slices, by="model"),
+        lambda slices: mlm.finish(mlm.state(log, mlm.f1(), by=["a", "b", "model"]), by="model", slices=slices),
+    ):
+        assert_frame_equal(verb(repeated), verb(mlm.cube("a", "b")), check_row_order=False)

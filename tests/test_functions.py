@@ -275,3 +275,12 @@ def test_the_line_to_write_is_shown() -> None:
 
 def test_plain_expressions_without_a_metric_take_no_roles() -> None:
     assert mlm.evaluate(A, pl.len(), pl.col("score").max(), weight="w").row(0) == (3, 0.9)
+
+
+@pytest.mark.parametrize("number", [np.int64(2), np.float32(0.5), np.float16(0.5), np.uint8(1)], ids=repr)
+@pytest.mark.parametrize("make", [mlm.fbeta, mlm.huber, lambda number: mlm.lift_at(min(number, 1))])
+def test_a_number_of_numpy_is_a_number(make: Any, number: Any) -> None:
+    log = pl.DataFrame({"sample": range(4), "score": [0.9, 0.2, 0.6, 0.4], "truth": [1, 0, 1, 1]})
+    given, plain = make(number), make(number.item())
+    assert log.select(given).item() == mlm.evaluate(log, given).item() == mlm.evaluate(log, plain).item()
+    assert given.signature == plain.signature

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import stats
 
 import polars_mlmetrics as mlm
@@ -114,3 +115,33 @@ def test_an_interval_does_not_leave_the_range_by_rounding(share: int) -> None:
     log = pl.DataFrame(rows, schema=["n", "sample"], orient="row").with_columns(truth=1, score=pl.lit(float(share)))
     table = mlm.evaluate(log, mlm.recall(), by="n", ci=0.95)
     assert table.select(pl.col("recall_low", "recall_high").is_between(0, 1).all()).row(0) == (True, True)
+
+
+@pytest.mark.parametrize("slices", [None, ["part"]])
+def test_a_cluster_that_lies_in_several_passes_is_counted_once(slices: Any) -> None:
+    log = pl.DataFrame({"sample": range(400)}).with_columns(
+        user=pl.col("sample") % 10, part=pl.col("sample") % 2, score=pl.col("sample") * 7919 % 101 / 101
+    )
+    log = log.with_columns(truth=pl.col("sample") * 104729 % 3 == 0)
+    asked = {"ci": 0.95, "cluster": "user", "tidy": True, "slices": slices}
+    whole = mlm.evaluate(log, mlm.f1(), mlm.one_error(), **asked)
+    assert whole["n_clusters"].to_list() == [10, 10, *([5] * 4 if slices else [])]
+    parts = mlm.evaluate(log, mlm.f1(), mlm.one_error(), **asked, passes=7, progress=False)
+    assert_frame_equal(parts, whole, rel_tol=1e-12)
+
+
+def test_rows_without_a_sample_do_not_cut_a_cluster() -> None:
+    log = pl.DataFrame({"sample": [1, 1, 2, 2, None, None], "label": ["a", "b"] * 3, "user": [1, 1, 2, 2, 3, 4]})
+    log = log.with_columns(score=pl.Series([0.9, 0.2, 0.4, 0.8, 0.5, 0.6]), truth=pl.Series([1, 0, 1, 0, 0, 1]))
+    row = mlm.evaluate(log, mlm.subset_accuracy(), ci=0.9, cluster="user")
+    assert_frame_equal(row, mlm.evaluate(log.drop_nulls("sample"), mlm.subset_accuracy(), ci=0.9, cluster="user"))
+    with pytest.raises(mlm.TableError, match="cluster= has several values in one sample"):
+        mlm.evaluate(log.with_columns(sample=1), mlm.subset_accuracy(), ci=0.9, cluster="user")
+
+
+def test_an_interval_holds_its_value_and_stays_in_the_range() -> None:
+    """Seven tied labels share the discounts of seven places: sums in another order may pass that of the ideal."""
+    log = pl.DataFrame({"sample": [number // 7 for number in range(350)], "score": [0.5] * 350, "truth": [1] * 350})
+    value, low, high = mlm.evaluate(log, mlm.ndcg(), ci=0.95).row(0)
+    assert (value, high) == (1.0, 1.0)
+    assert low < 1

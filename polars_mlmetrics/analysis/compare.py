@@ -63,7 +63,8 @@ def compare(
     -------
     The keys, then `metric`, `value`, `baseline_value`, `difference`, its interval `low` and `high`, `p`, `p_adjusted`,
     `verdict`, `n_pairs`, `n_unpaired`, the undefined units of each side (`n_undefined`, `n_undefined_baseline`),
-    `ci_flag`, and `mde`: the smallest difference that these samples would show in 8 of 10 cases. The verdict is
+    `ci_flag`, and `mde`: the smallest difference that these samples would show in 8 of 10 cases. An average over labels
+    is of the labels that have a value in both, so it may differ from that of `evaluate`. The verdict is
     "better" or "worse" where `p_adjusted` is below 1 - ci, else "unclear"; null for a metric that is good at neither
     end.
 

@@ -21,7 +21,7 @@ from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, TableError
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.account import first_that_holds
@@ -38,6 +38,8 @@ Adjust = Literal["bh"] | None
 def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
     """The models that can be compared with a baseline, of a column with all of them; it must be one of them."""
     found = models.unique().collect().to_series()
+    if found.is_empty():
+        raise TableError("there is nothing to compare: no row has a sample.")
     known = pl.Series([baseline], dtype=found.dtype, strict=False)
     if known.null_count() or not found.eq_missing(known).any():
         shown = ", ".join(map(repr, found.drop_nulls().sort().head(10)))

@@ -114,7 +114,10 @@ class Interval(ABC):
         return (value - half).clip(low, high), (value + half).clip(low, high)
 
     def _wilson(self) -> tuple[pl.Expr, pl.Expr]:
-        low, high = wilson(self._in_range(self.column("value_of_all")), self.column("units"), self._z)
+        share = self._in_range(self.column("value_of_all"))
+        low, high = wilson(share, self.column("units"), self._z)
+        # At an end of the range the value is the end of the interval, but for rounding.
+        low, high = pl.min_horizontal(low, share), pl.max_horizontal(high, share)
         return self._limits.low + self._width * low, self._limits.low + self._width * high
 
     def _in_range(self, value: pl.Expr) -> pl.Expr:

@@ -107,7 +107,8 @@ def check_clusters(query: Query) -> None:
     samples = {measure.table.sample: measure for measure in query.measures if measure.probe.looks_at_samples}
     for sample, measure in samples.items():
         keys, bucket = list(dict.fromkeys([*(key.column for key in query.by), *sample])), pl.col(WITHOUT)
-        cut = query.rows.group_by(keys).agg(bucket.min() != bucket.max()).select(pl.col(WITHOUT).any())
+        rows = query.rows.filter(pl.col(column).is_not_null() for column in sample)
+        cut = rows.group_by(keys).agg(bucket.min() != bucket.max()).select(pl.col(WITHOUT).any())
         if cut.collect().item():
             raise TableError(
                 f"cluster= has several values in one sample, and {measure.output_name} looks into samples: a cluster "

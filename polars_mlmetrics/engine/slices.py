@@ -126,13 +126,20 @@ class Slices(Rows):
 
     def _of_samples(self, asked: Sequence[Partial], slicing: Slicing) -> Iterator[tuple[Partial, pl.LazyFrame]]:
         """The sums over samples of each partial, in the groups of a slicing."""
+        for sample in _samples_of(asked):
+            yield from self._of_one_sample(sample, [each for each in asked if tuple(each.keys) == sample], slicing)
+
+    def _of_one_sample(
+        self, sample: tuple[str, ...], asked: Sequence[Partial], slicing: Slicing
+    ) -> Iterator[tuple[Partial, pl.LazyFrame]]:
+        """The same of samples of these columns."""
         name = tuple(map(_name_of, asked))
-        if asked and name not in self._held:
-            self._held[name] = self.source.gathered(self._bytes_of(asked), lambda rows: self._sums_of(asked, rows))
-            counts = iter(self._held[name][len(asked) * len(self._slicings) :])
-            for sample in _samples_of(asked):
-                splitting = self._splitting(self._columns_of(sample))
-                self._split[sample] = {slicing: self._summed(next(counts), slicing) for slicing in splitting}
+        if name not in self._held:
+            bytes_a_row, splitting = self._bytes_of(asked), self._splitting(self._columns_of(sample))
+            tables = self.source.gathered(bytes_a_row, sample, lambda rows: self._sums_of(sample, asked, rows))
+            self._held[name] = tables
+            counts = zip(splitting, tables[len(asked) * len(self._slicings) :], strict=True)
+            self._split[sample] = {slicing: self._summed(count, slicing) for slicing, count in counts}
         place = self._slicings.index(slicing)
         for turn, each in enumerate(asked):
             yield each, self._summed(self._held[name][turn * len(self._slicings) + place], slicing)
@@ -142,21 +149,22 @@ class Slices(Rows):
         keys = [*self._by, *slicing]
         return fold(parts, keys, [pl.exclude(keys).sum()])
 
-    def _sums_of(self, asked: Sequence[Partial], rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+    def _sums_of(self, sample: Sequence[str], asked: Sequence[Partial], rows: pl.LazyFrame) -> list[pl.LazyFrame]:
         """In the groups of each slicing: the sums over samples of each partial, and how many samples are split."""
-        placed = {sample: self._placed(rows, sample) for sample in _samples_of(asked)}
-        sums = [each for partial in asked for each in placed[tuple(partial.keys)].sums(partial, self._slicings)]
-        splitting = ((each, slicing) for each in placed.values() for slicing in self._splitting(each.columns))
-        return [*sums, *(each.n_split(slicing) for each, slicing in splitting)]
+        placed = self._placed(rows, sample)
+        sums = [each for partial in asked for each in placed.sums(partial, self._slicings)]
+        return [*sums, *(placed.n_split(slicing) for slicing in self._splitting(placed.columns))]
 
     def _units_of_samples(self, asked: Sequence[Partial], slicing: Slicing) -> pl.LazyFrame:
         """One row a sample of each group of a slicing, with the values of all partials."""
         name = "units", *map(_name_of, asked)
         if name not in self._held:
             [sample] = _samples_of(asked)
-            self._held[name] = self.source.gathered(
-                self._bytes_of(asked), lambda rows: list(self._placed(rows, sample).units(asked, self._slicings))
-            )
+
+            def units_of_all(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+                return list(self._placed(rows, sample).units(asked, self._slicings))
+
+            self._held[name] = self.source.gathered(self._bytes_of(asked), sample, units_of_all)
         return self._held[name][self._slicings.index(slicing)]
 
     def _bytes_of(self, asked: Sequence[Partial]) -> int:

@@ -23,6 +23,8 @@ from polars_mlmetrics.formula.measure import Measure
 IDS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 """The types of ids that may be small whole numbers."""
 
+TablesOf = Callable[[pl.LazyFrame], list[pl.LazyFrame]]
+
 
 class Source(ABC):
     """What a plan is answered from. One that says no more of itself answers whatever it is asked."""
@@ -114,8 +116,8 @@ class Rows(Source):
             units = units.with_columns(pl.col(CODE) + _code(told, by))
         return asked.values.sums(asked.values.of_units(units), asked.by)
 
-    def gathered(self, bytes_a_row: int, tables_of: Callable[[pl.LazyFrame], list[pl.LazyFrame]]) -> list[pl.LazyFrame]:
-        """Tables of the rows, one under the other where the rows are read in parts, for which a row takes so much."""
+    def gathered(self, bytes_a_row: int, sample: Sequence[str], tables_of: TablesOf) -> list[pl.LazyFrame]:
+        """Tables of the rows, for which a row takes so much: one under the other, if these are read in parts."""
         return tables_of(self.rows)
 
     def _partial(self, asked: Mergeable, by: list[str]) -> Given:
@@ -175,7 +177,7 @@ class RowsInPasses(Rows):
         self._passes = passes
 
     def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
-        apart, at_once = ([each for each in asked if each.whole_samples is whole] for whole in (True, False))
+        apart, at_once = ([each for each in asked if self._is_apart(each) is whole] for whole in (True, False))
         merged = zip(apart, self._merged(apart, by), strict=True)
         given = {id(each): (table, each.by) for each, table in merged}
         given |= {id(each): found for each, found in zip(at_once, super().partials(at_once, by), strict=True)}
@@ -185,10 +187,24 @@ class RowsInPasses(Rows):
         """What the parts of the rows give, put together."""
         if not asked:
             return []
-        tables = self.gathered(bytes_of(asked), lambda rows: [self.of_rows(each, rows, by) for each in asked])
+        tables = self._of_parts(bytes_of(asked), lambda rows: [self.of_rows(each, rows, by) for each in asked])
         return [each.merged(table) for each, table in zip(asked, tables, strict=True)]
 
-    def gathered(self, bytes_a_row: int, tables_of: Callable[[pl.LazyFrame], list[pl.LazyFrame]]) -> list[pl.LazyFrame]:
+    def _is_apart(self, asked: Mergeable) -> bool:
+        if isinstance(asked, Partial) and asked.grain == "sample":
+            return asked.whole_samples and self._holds_whole(asked.keys)
+        return asked.whole_samples
+
+    def _holds_whole(self, sample: Sequence[str]) -> bool:
+        """Whether a part has all rows of such a sample. A cluster of samples may lie in several parts."""
+        return list(sample) == list(self._passes.sample)
+
+    def gathered(self, bytes_a_row: int, sample: Sequence[str], tables_of: TablesOf) -> list[pl.LazyFrame]:
+        return self._of_parts(bytes_a_row, tables_of) if self._holds_whole(sample) else tables_of(self.rows)
+
+    def _of_parts(
+        self, bytes_a_row: int, tables_of: Callable[[pl.LazyFrame], list[pl.LazyFrame]]
+    ) -> list[pl.LazyFrame]:
         # To be closed where a pass fails: a bar would stay on the screen.
         with closing(self._passes.parts(bytes_a_row)) as parts:
             # What is more than a scan runs once for all tables of a part.
@@ -198,9 +214,9 @@ class RowsInPasses(Rows):
     def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
         if asked[0].grain != "sample":
             return units_of(asked, [table for table, _ in self.partials(asked, by)])
-        if not all(each.whole_samples for each in asked):
+        if not all(map(self._is_apart, asked)):
             return super().units(asked, by)
-        [units] = self.gathered(bytes_of(asked), lambda rows: [units_of(asked, [each.units(rows) for each in asked])])
+        [units] = self._of_parts(bytes_of(asked), lambda rows: [units_of(asked, [each.units(rows) for each in asked])])
         return units
 
     def _has_small_ids(self, asked: Partial, by: list[str]) -> bool:

@@ -16,7 +16,7 @@ from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Interva
 from polars_mlmetrics.formula.description import described
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.parameters import check_parameters, thresholds_in
+from polars_mlmetrics.formula.parameters import as_number, check_parameters, thresholds_in
 from polars_mlmetrics.formula.placements import Influence
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.unit import Unit
@@ -111,6 +111,9 @@ def make(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, A
 
 def _made(declaration: Declaration, /, *args: Any, **kwargs: Any) -> Metric:
     given = _bound(declaration, args, kwargs)
+    # Polars takes some numbers of NumPy for columns.
+    numbers = {name: as_number(value) for name, value in given.items()}
+    given |= {name: number for name, number in numbers.items() if number is not None}
     if "threshold" in given:
         given["threshold"] = thresholds_in(declaration.name, given["threshold"])
     check_parameters(declaration.name, given, declaration.annotations)

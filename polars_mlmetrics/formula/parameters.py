@@ -37,7 +37,6 @@ class Above:
 
 Count = Annotated[int, Above(1)]
 Positive = Annotated[float, Above(0, strictly=True)]
-NotNegative = Annotated[float, Above(0)]
 MoreThanOne = Annotated[float, Above(1, strictly=True)]
 AtLeastOne = Annotated[float, Above(1)]
 AtMostZero = Annotated[float, Above(-math.inf, at_most=0)]

@@ -1,14 +1,14 @@
 """Metrics of a decision: whether a score is over a threshold, and whether that is right."""
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Annotated, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import as_parts_of, ratio
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Averaged, Decided, Options, Positive
+from polars_mlmetrics.formula.parameters import Above, Averaged, Decided, Options
 from polars_mlmetrics.formula.shared import Decision, Threshold
 from polars_mlmetrics.formula.unit import Unit
 
@@ -123,7 +123,7 @@ def f1(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **opt
 @metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", needs_negatives=False)
 def fbeta(
     u: Unit,
-    beta: Positive,
+    beta: Annotated[float, Above(0, strictly=True, at_most=1e9)],
     *,
     threshold: Threshold = 0.5,
     average: Average = "micro",

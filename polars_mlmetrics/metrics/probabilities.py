@@ -17,12 +17,12 @@ from polars_mlmetrics.formula.arithmetic import (
 )
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import TO_MERGE, Averaged, Count, MoreThanOne, NotNegative, Options, Positive
+from polars_mlmetrics.formula.parameters import TO_MERGE, Above, Averaged, Count, MoreThanOne, Options, Positive
 from polars_mlmetrics.formula.shared import OfRow
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
-Eps = NotNegative | Literal["dtype"]
+Eps = Annotated[float, Above(0, at_most=0.5)] | Literal["dtype"]
 
 
 @metric(range=(0, INFINITY), best="min")

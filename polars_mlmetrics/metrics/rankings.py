@@ -222,7 +222,9 @@ def ndcg(
     gained = _gain(u, gain) * _discount(u.ideal_place, k)
     ideal = u.sum(f"ideal@{gain},{k}", pl.when(u.has_gain).then(gained))
     # As a share of what no float holds, any sum of gains would be 0.
-    return ratio(_dcg(u, k, gain, ties), pl.when(ideal.is_finite()).then(ideal).otherwise(float("nan")))
+    share = ratio(_dcg(u, k, gain, ties), pl.when(ideal.is_finite()).then(ideal).otherwise(float("nan")))
+    # Of ties, gains and discounts are summed in another order than of the ideal: by rounding it might pass 1.
+    return share.clip(upper_bound=1.0)
 
 
 def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:

@@ -78,7 +78,7 @@ class Query:
         metrics, plain, order = _sorted_out(given, bound)
         reader = KeyReader(rows, added, keys)
         by_columns = reader.read(by)
-        sets = None if slices is None else [reader.read(key) for key in checked_slices(slices)]
+        sets = None if slices is None else _each_once(reader.read(key) for key in checked_slices(slices))
         schema = reader.rows().collect_schema()
         if log is not None:
             schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
@@ -169,6 +169,14 @@ class Query:
                     raise ParameterError(f"{key.name!r} is already in by=, so it cannot be a slice too.")
                 if self.schema[key.column].is_nested():
                     raise ColumnError(f"{key.name!r} is {self.schema[key.column]}: a slice must have a plain value.")
+
+
+def _each_once(slicings: Iterable[list[KeyColumn]]) -> list[list[KeyColumn]]:
+    """Slicings, each of the same columns once: `cube` has those that may be named beside it."""
+    found: dict[frozenset[KeyColumn], list[KeyColumn]] = {}
+    for keys in slicings:
+        found.setdefault(frozenset(keys), keys)
+    return list(found.values())
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -90,7 +90,7 @@ def gap(
     -------
     One row a group: the difference (`gap`) with `low` and `high`; the lowest value divided by the highest (`ratio`);
     the `worst` and the `best` slice with their values (of a metric without a direction, the lowest and the highest);
-    how many slices have a value; and `ci_flag`, as in a tidy table, of the slice that has the fewest buckets.
+    how many slices have a value; and `ci_flag`, as in a tidy table: "few_buckets" if one slice has few.
 
     Examples
     --------

@@ -70,7 +70,7 @@ def of_log(
 ) -> tuple[Query, Confidence | None]:
     """The query of a log; where intervals are wanted, its rows say in which bucket they are."""
     check_frame(frame)
-    if is_state(frame.lazy().collect_schema()):
+    if is_state(frame.collect_schema()):
         raise StateError("this is a state, which has no rows of a log: finish works out metrics from it.")
     confidence, added = confidence_of(frame, ci, cluster, roles)
     return Query.read(frame, metrics, by, slices, roles, added=added), confidence

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.data.visible import marked, visible
 
 ANY = st.text(st.characters(exclude_categories=[]))
 """Texts with every code point, surrogates too."""
@@ -56,3 +56,16 @@ def test_nothing_is_left_that_does_not_print(text: str) -> None:
 )
 def test_what_is_shown(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("@octocat", "@&#8203;octocat"),
+        ("(@octocat)", "(@&#8203;octocat)"),
+        ("https://a.example", "https:&#8203;//a.example"),
+        ("precision@5 at 12:30", "precision@5 at 12:30"),
+    ],
+)
+def test_a_cell_of_markdown_calls_nobody_and_links_to_nothing(text: str, shown: str) -> None:
+    assert marked(text) == shown

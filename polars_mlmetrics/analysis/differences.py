@@ -15,7 +15,7 @@ from polars_mlmetrics.analysis.pairing import N_PAIRS
 from polars_mlmetrics.analysis.parts import core_of, planned_in, range_of
 from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.measure import Node
+from polars_mlmetrics.formula.measure import Node, Planned
 
 COLUMNS = pl.Schema(
     {
@@ -63,6 +63,10 @@ class Differences(Intervals):
 
     def notes(self) -> dict[str, pl.Expr]:
         return {"pairs_unknown": pl.col(N_PAIRS).is_null()}
+
+    def bound(self, coarseness: Planned) -> pl.Expr:
+        """How far bins may put a difference off, at most: both of its sides."""
+        return pl.sum_horizontal(self._pairs.values(coarseness))
 
     def row(self, metric: Node) -> pl.Expr:
         """What is said of one metric, as a struct."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.interval import Interval, Limits
-from polars_mlmetrics.analysis.parts import core_of, range_of
+from polars_mlmetrics.analysis.parts import coarseness_of, core_of, range_of
 from polars_mlmetrics.analysis.placed import Placed
 from polars_mlmetrics.analysis.replicated import Drawn, Replicable, Replicated
 from polars_mlmetrics.engine.draws import DRAW, Draws
@@ -18,7 +18,7 @@ from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.measure import Node
+from polars_mlmetrics.formula.measure import Node, Planned
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import Account, first_that_holds
 from polars_mlmetrics.query.results import Ends, Result
@@ -95,6 +95,7 @@ class Intervals:
             "dominant_cluster": (interval.share > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
             **self.notes(),
             "biased": pl.lit(kind == "biased"),
+            "coarse_bins": self.is_coarse(metric, interval),
             "approx": se == 0,
         }
         return first_that_holds([(holds, pl.lit(flag)) for flag, holds in cases.items()], pl.lit("ok"))
@@ -102,6 +103,16 @@ class Intervals:
     def notes(self) -> dict[str, pl.Expr]:
         """More to know of every interval, by flag."""
         return {}
+
+    def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:
+        """Whether the bins of a metric may put it off by more than half the width of its interval."""
+        bounds = [self.bound(part) for part in coarseness_of(core_of(metric)[0])]
+        half = 0.5 * (interval.column("high") - interval.column("low"))
+        return (pl.sum_horizontal(bounds) > half).fill_null(False) if bounds else pl.lit(False)
+
+    def bound(self, coarseness: Planned) -> pl.Expr:
+        """How far bins may put a value off, at most."""
+        return self._plan.value(coarseness)
 
     def of(self, metric: Node, rows: pl.Expr | None = None) -> Interval | None:
         """The interval of a metric, in columns of the table; None where it has none. `rows` counts those it uses."""

@@ -44,3 +44,20 @@ def planned_in(metric: Node) -> Iterator[Planned]:
     else:
         for part in metric.of_rows.values() if isinstance(metric, EachTarget) else metric.parts:
             yield from planned_in(part)
+
+
+def coarseness_of(core: Node) -> list[Planned]:
+    """How far the bins of each part of a metric may put it off, at most."""
+    found = []
+    for part in planned_in(core):
+        bounds = [measure.coarseness() for measure in part.measures()]
+        # Of a mean over targets the bound is known where it is one of a metric, not of arithmetic.
+        if len(bounds) == 1 and bounds[0] is not None:
+            found.append(_with(part, bounds[0]))
+    return found
+
+
+def _with(part: Planned, measure: Measure) -> Planned:
+    changed = part.each(lambda _: measure)
+    assert isinstance(changed, Planned)
+    return changed

@@ -59,6 +59,8 @@ class Declaration:
     """What kind of interval it has, where its range does not say."""
     influence: Influence | None = None
     """How far each bucket of rows moves its value, where how its rows stand says so."""
+    coarseness: Callable[..., pl.Expr] | None = None
+    """How far `bins=` may put its value off, at most: a formula of the same parameters."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.formula.__doc__)

@@ -34,6 +34,7 @@ def metric(
     needs_negatives: bool = True,
     interval: Interval | None = None,
     influence: Influence | None = None,
+    coarseness: Callable[..., pl.Expr] | None = None,
 ) -> Callable[[Callable[Concatenate[Unit, P], pl.Expr]], Callable[P, Metric]]:
     """Declare a metric: a function of a `Unit` that returns the value of one unit of rows.
 
@@ -45,7 +46,8 @@ def metric(
     finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "biased" where the
     value is not right on average: the first two have none. `influence` is for a metric that needs all rows at once,
     such as an exact curve, and whose interval is known from how the rows of each bucket stand among the others: see
-    `polars_mlmetrics.formula.placements`.
+    `polars_mlmetrics.formula.placements`. `coarseness` is for a metric with `bins=`: a formula of the same parameters
+    for how far the merged scores may put its value off, at most.
 
     Examples
     --------
@@ -63,7 +65,7 @@ def metric(
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
         _check_ends(range, best)
         facts = (grain, range, best, undefined_when, counts, needs_negatives)
-        declaration = Factory(formula, *facts, interval=interval, influence=influence)
+        declaration = Factory(formula, *facts, interval=interval, influence=influence, coarseness=coarseness)
         known = CATALOGUE.get(declaration.name)
         if known is not None and known.formula.__module__ != formula.__module__:
             owner = known.formula.__module__

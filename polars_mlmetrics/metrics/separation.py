@@ -67,7 +67,34 @@ GINI = Influence(lambda unit: 2 * _auc_of(unit) - 1, lambda bucket, unit: 2 * _a
 PRECISION = Influence(_precision_of, _precision_moved)
 
 
-@metric(range=(0, 1), best="max", undefined_when="one class only", influence=AUC)
+def _auc_coarseness(u: Unit, *, bins: Bins, grid: Grid, max_fpr: float | None = None, **_: object) -> pl.Expr:
+    """Half of the pairs that share a cell, of all pairs; of a part of the curve, what lies within that part."""
+    curve = curve_of(u, bins, grid)
+    tied, pairs = curve.positives * curve.negatives, curve.all_positives * curve.all_negatives
+    if max_fpr is None or max_fpr == 1:
+        return ratio(0.5 * tied.sum(), pairs)
+    part = _part_within(curve, max_fpr)
+    return _rescaled(ratio((tied * part * (1 - 0.5 * part)).sum(), pairs), max_fpr)
+
+
+def _gini_coarseness(u: Unit, *, bins: Bins, grid: Grid, **_: object) -> pl.Expr:
+    return 2 * _auc_coarseness(u, bins=bins, grid=grid)
+
+
+def _precision_coarseness(u: Unit, *, bins: Bins, grid: Grid, **_: object) -> pl.Expr:
+    """How much better, or worse, the order inside each cell may be than all rows of the cell as one step."""
+    curve = curve_of(u, bins, grid)
+    upto, false_upto = curve.positives_upto, curve.negatives_upto
+    best = share(upto, upto + false_upto.shift(1, fill_value=0))
+    # Behind all other rows of the cell, precision rises with each true row, and ever less: so its mean is at least
+    # that of its ends. Rows with weights may be as light as nothing.
+    first = upto.shift(1, fill_value=0) + (0.0 if u.is_weighted else 1.0)
+    lowest = pl.when(false_upto > 0).then(share(first, first + false_upto)).otherwise(1.0)
+    too_low, too_high = best - curve.precision, 0.5 * (curve.precision - lowest)
+    return ratio((curve.positives * pl.max_horizontal(too_low, too_high)).sum(), curve.all_positives)
+
+
+@metric(range=(0, 1), best="max", undefined_when="one class only", influence=AUC, coarseness=_auc_coarseness)
 def roc_auc(
     u: Unit,
     *,
@@ -107,17 +134,25 @@ def _auc_of_ranks(u: Unit) -> pl.Expr:
 
 
 def _partial_auc(curve: Curve, max_fpr: float) -> pl.Expr:
-    # In rows, not in rates: of these a step without negatives is exactly as wide as nothing.
-    limit, left = max_fpr * curve.all_negatives, curve.negatives_upto.shift(1, fill_value=0)
-    part = share(curve.negatives_upto.clip(upper_bound=limit) - left.clip(upper_bound=limit), curve.negatives)
-    lower = curve.positives_upto.shift(1, fill_value=0)
+    part, lower = _part_within(curve, max_fpr), curve.positives_upto.shift(1, fill_value=0)
     pairs = (part * curve.negatives * (lower + 0.5 * part * curve.positives)).sum()
     area = ratio(pairs, curve.all_positives * curve.all_negatives)
-    by_chance = max_fpr**2 * 0.5
-    return 0.5 + 0.5 * ratio(area - by_chance, pl.lit(max_fpr - by_chance))
+    return 0.5 + _rescaled(area - max_fpr**2 * 0.5, max_fpr)
 
 
-@metric(range=(-1, 1), best="max", undefined_when="one class only", influence=GINI)
+def _part_within(curve: Curve, max_fpr: float) -> pl.Expr:
+    """The share of each step that lies within a false positive rate."""
+    # In rows, not in rates: of these a step without negatives is exactly as wide as nothing.
+    limit, left = max_fpr * curve.all_negatives, curve.negatives_upto.shift(1, fill_value=0)
+    return share(curve.negatives_upto.clip(upper_bound=limit) - left.clip(upper_bound=limit), curve.negatives)
+
+
+def _rescaled(area: pl.Expr, max_fpr: float) -> pl.Expr:
+    """An area of a part of the curve, where the best is 0.5 more than chance."""
+    return 0.5 * ratio(area, pl.lit(max_fpr - max_fpr**2 * 0.5))
+
+
+@metric(range=(-1, 1), best="max", undefined_when="one class only", influence=GINI, coarseness=_gini_coarseness)
 def gini(
     u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
@@ -125,7 +160,7 @@ def gini(
     return 2 * _auc(u, bins, grid) - 1
 
 
-@metric(range=(0, 1), best="max", undefined_when="no positives", influence=PRECISION)
+@metric(range=(0, 1), best="max", undefined_when="no positives", influence=PRECISION, coarseness=_precision_coarseness)
 def average_precision(
     u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:

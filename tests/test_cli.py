@@ -49,6 +49,7 @@ old    (all)          0.250     0.578
 old    country=DE     0.333     0.612
 old    country=FR     0.000     0.511
 """
+POOLED = "\nrows of 2 models (new, old) make one value: --by model tells them apart\n"
 COMPARED = """\
 metric    value  difference     low   high  verdict  n_pairs  ci_flag
 log_loss  0.415      -0.163  -0.710  0.383  unclear        3  few_buckets
@@ -90,11 +91,11 @@ f1      -
     ("line", "code", "printed"),
     [
         ("evaluate log.parquet -m f1:average=macro log_loss --by model --slices country -f table", 0, EVALUATED),
-        ("evaluate log.parquet -m f1 --tidy -f table", 0, TIDY),
+        ("evaluate log.parquet -m f1 --tidy -f table", 0, TIDY + POOLED),
         ("evaluate log.parquet -m f1 -f md", 0, "| f1 |\n| ---: |\n| 0.600 |\n"),
         ("evaluate log.parquet -m f1 --by model", 0, "model,f1\nnew,0.8\nold,0.4\n"),
         ("evaluate log.parquet -m f1 --by model --where model=old -f json", 0, '[{"model": "old", "f1": 0.4}]\n'),
-        ("evaluate log.parquet -m f1 --digits 1 -f table", 0, " f1\n0.6\n"),
+        ("evaluate log.parquet -m f1 --digits 1 -f table", 0, " f1\n0.6\n" + POOLED),
         ("compare log.parquet -m log_loss --baseline old -f table", 0, COMPARED),
         ("check log.parquet --by model --ignore label_never_true -f table", 0, CHECKED),
         ("gate log.parquet -m f1 --by model --rule f1>=0.5 --warn f1>0.9 -f table", 1, GATED),
@@ -277,7 +278,7 @@ def test_a_terminal_gets_a_table_with_colours(
     assert capsys.readouterr().out == "rule     status  reason\nf1>=0.5  pass    -\n"
     assert run("evaluate log.parquet -m f1 -f parquet") == 2
     assert run("evaluate log.parquet -m f1 -o table.txt") == 0
-    assert Path("table.txt").read_text() == "   f1\n0.600\n"
+    assert Path("table.txt").read_text() == "   f1\n0.600\n" + POOLED
 
 
 def test_a_table_that_is_too_wide_has_a_row_for_each_metric(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfSt
 from polars_mlmetrics.analysis.confidence import check_number
 from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
-from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.data.roles import MODEL, Roles
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.query.query import Key, Keys, listed
@@ -22,7 +22,7 @@ from polars_mlmetrics.query.query import Key, Keys, listed
 def compare(
     frame: AnyFrame,
     *metrics: pl.Expr | Sequence[pl.Expr],
-    between: Key = "model",
+    between: Key = MODEL,
     baseline: Any,
     by: Keys | None = None,
     slices: Sequence[Keys] | None = None,

@@ -84,7 +84,7 @@ class Differences(Intervals):
             "n_pairs": pl.col(N_PAIRS),
             "n_undefined": self._undefined(metric, lambda name: name),
             "n_undefined_baseline": self._undefined(metric, named_of_baseline),
-            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, self._n_clusters)),
+            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, pl.lit(False), self._n_clusters)),
         }
         if replicated is not None:
             se, buckets = replicated.column("se"), replicated.column("buckets")

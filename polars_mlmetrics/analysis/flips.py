@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.interval import NOISE
 from polars_mlmetrics.analysis.worst import check_ranked
 from polars_mlmetrics.data.frames import AnyFrame, as_given_later
-from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
@@ -29,7 +29,7 @@ SIZE = f"{INTERNAL}size"
 def flips(
     frame: AnyFrame,
     metric: Metric,
-    between: Key = "model",
+    between: Key = MODEL,
     *,
     baseline: Any,
     k: int = 50,

@@ -67,7 +67,9 @@ class Intervals:
             "low": result.ends.low,
             "high": result.ends.high,
             "ci_method": pl.lit("none" if interval is None else interval.method),
-            "ci_flag": pl.when(_is_number(result)).then(self.flag_of(account.metric, interval, clusters, rarest)),
+            "ci_flag": pl.when(_is_number(result)).then(
+                self.flag_of(account.metric, interval, account.is_pooled, clusters, rarest)
+            ),
             "n_buckets": None if interval is None else interval.column("buckets"),
             "n_clusters": clusters,
         }
@@ -77,7 +79,12 @@ class Intervals:
         return replace(result, ends=Ends(*(_shown(result, interval, end) for end in ("low", "high"))))
 
     def flag_of(
-        self, metric: Node, interval: Interval | None, clusters: pl.Expr | None, rarest: pl.Expr | None = None
+        self,
+        metric: Node,
+        interval: Interval | None,
+        is_pooled: pl.Expr,
+        clusters: pl.Expr | None,
+        rarest: pl.Expr | None = None,
     ) -> pl.Expr:
         """The first thing to know of an interval, in a word."""
         kind = metric.interval_kind
@@ -90,12 +97,13 @@ class Intervals:
         cases = {
             "undefined_replicates": interval.lost,
             "degenerate": interval.is_degenerate,
+            "pooled": is_pooled,
             "few_buckets": buckets < FEW_BUCKETS,
+            "biased": pl.lit(kind == "biased"),
+            "coarse_bins": self.is_coarse(metric, interval),
             "low_n": is_small,
             "dominant_cluster": (interval.share > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
             **self.notes(),
-            "biased": pl.lit(kind == "biased"),
-            "coarse_bins": self.is_coarse(metric, interval),
             "approx": se == 0,
         }
         return first_that_holds([(holds, pl.lit(flag)) for flag, holds in cases.items()], pl.lit("ok"))

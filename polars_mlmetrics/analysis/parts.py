@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
+from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import Applied, Named
@@ -50,14 +52,17 @@ def coarseness_of(core: Node) -> list[Planned]:
     """How far the bins of each part of a metric may put it off, at most."""
     found = []
     for part in planned_in(core):
-        bounds = [measure.coarseness() for measure in part.measures()]
+        measures = part.measures()
         # Of a mean over targets the bound is known where it is one of a metric, not of arithmetic.
-        if len(bounds) == 1 and bounds[0] is not None:
-            found.append(_with(part, bounds[0]))
+        if len(measures) == 1 and measures[0].declaration.coarseness and measures[0].parameters["bins"]:
+            bound = part.each(_coarseness)
+            assert isinstance(bound, Planned)
+            found.append(bound)
     return found
 
 
-def _with(part: Planned, measure: Measure) -> Planned:
-    changed = part.each(lambda _: measure)
-    assert isinstance(changed, Planned)
-    return changed
+def _coarseness(measure: Measure) -> Measure:
+    formula = measure.declaration.coarseness
+    assert formula is not None
+    bound = Declaration(formula, measure.declaration.grain, (0, inf), None)
+    return replace(measure, declaration=bound, undefined=None if measure.undefined is None else 0.0)

@@ -70,11 +70,12 @@ class Form(NamedTuple):
         write_whole(self.file, lambda draft: draft.write_bytes(data), overwrite=self.overwrite)
         return b""
 
-    def render(self, table: pl.DataFrame, settings: Settings) -> bytes:
-        """A table in this form."""
+    def render(self, table: pl.DataFrame, settings: Settings, note: str = "") -> bytes:
+        """A table in this form; on a terminal with a note below."""
         if self.kind == "parquet":
             return _parquet(table)
-        return self._text(table, settings).encode()
+        below = f"\n{fill(note, self.width)}\n" if note else ""
+        return (self._text(table, settings) + below).encode()
 
     def _text(self, table: pl.DataFrame, settings: Settings) -> str:
         if self.kind == "csv":

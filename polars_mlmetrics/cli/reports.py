@@ -11,10 +11,9 @@ from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.models import against, groups_of
 from polars_mlmetrics.cli.places import check_place, place_here
 from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.reporting.report import COMMENTS, PAGES, report
-
-MODEL = "model"
 
 
 def write_reports(settings: Settings) -> bytes:

@@ -19,6 +19,7 @@ from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
 from polars_mlmetrics.cli.forms import Form
 from polars_mlmetrics.cli.places import check_free, check_place, place_here
+from polars_mlmetrics.cli.pooled import pooled_line
 from polars_mlmetrics.cli.remote import answers, store_of
 from polars_mlmetrics.cli.reports import report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
@@ -83,8 +84,10 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     if command == "state":
         return _state(settings), DONE
     form = Form.of(settings)
-    table = call_of(settings).run()
-    data = form.deliver(form.render(table, settings))
+    call = call_of(settings)
+    table = call.run()
+    note = pooled_line(call, settings) if form.kind == "table" else ""
+    data = form.deliver(form.render(table, settings, note))
     return data, FOUND if _is_bad(table, settings) else DONE
 
 

@@ -14,6 +14,9 @@ from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, unkno
 
 Grain = Literal["group", "label", "sample"]
 RoleName = Literal["sample", "label", "score", "truth", "weight"]
+MODEL = "model"
+"""The column that tells models apart, where nothing else is named."""
+
 ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
 WITH_PASSES = (
     "evaluate, state, check and find_slices take it. compare, curve and report take a state: make it with "

@@ -47,7 +47,9 @@ class StateRows(Source):
     """Keys of the query, made of its by columns."""
 
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        merged = self.at(by, {name for partial in asked for name in _needed(partial)})
+        folded = {name: each for partial in asked for name, each in partial.fold.statistics.items()}
+        of_keys = [each for each in folded.values() if self._is_of_keys(each)]
+        merged = self.at(by, {name for partial in asked for name in _needed(partial)}, of_keys)
         return [(partial.merged(_as_parts(partial, merged, by)), by) for partial in asked]
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
@@ -56,14 +58,15 @@ class StateRows(Source):
         why = reasons(self.held, self._names(), self.added, keys, counts)
         return matched(table, why, keys, how="left")
 
-    def at(self, keys: Sequence[str], statistics: Collection[str]) -> pl.LazyFrame:
-        """Some statistics at keys of the query, all grains in one table."""
+    def at(self, keys: Sequence[str], statistics: Collection[str], of_keys: Sequence[Statistic] = ()) -> pl.LazyFrame:
+        """Some statistics at keys of the query, also such as are folded of its by columns, all grains in one table."""
         needed = [statistic for name, statistic in self.statistics.items() if name in statistics]
-        read = {name for key in self.added for name in key.meta.root_names()}
+        worked_out = [*self.added, *(statistic.bare.alias(statistic.name) for statistic in of_keys)]
+        read = {name for column in worked_out for name in column.meta.root_names()}
         by = [name for name in self._names() if name in read or name in keys]
         # First as they are, since fewer rows are left then for which a key must be worked out.
-        rows = compacted(self.held, [*by, *self.finer], needed).with_columns(self.added)
-        return compacted(rows, list(dict.fromkeys([*keys, *self.finer])), needed)
+        rows = compacted(self.held, [*by, *self.finer], needed).with_columns(worked_out)
+        return compacted(rows, list(dict.fromkeys([*keys, *self.finer])), [*needed, *of_keys])
 
     def _names(self) -> dict[str, str]:
         return {**{name: name for name in self.by}, **({} if self.cluster is None else {BUCKET: "bucket"})}
@@ -115,7 +118,11 @@ class StateRows(Source):
         asked = sums_of(recorder) if measure.grain == "sample" else [*recorder.folded, *recorder.run_rows]
         names = [statistic.name for statistic in asked]
         lacking = [
-            *(statistic.name for statistic in asked if not self._is_held(statistic, by_label=by_label)),
+            *(
+                each.name
+                for each in asked
+                if not (self._is_held(each, by_label=by_label) or (self._is_of_keys(each) and not measure.predicates))
+            ),
             *(name for name in own if name not in self.declared),
             *(name for name in names if name in self.declared and name not in own),
         ] or [name for name in self._counts(recorder, roles) if name not in self.statistics]
@@ -123,6 +130,11 @@ class StateRows(Source):
             f"{name!r} by label" if by_label and name in self.statistics else repr(name)
             for name in dict.fromkeys(lacking)
         ]
+
+    def _is_of_keys(self, statistic: Statistic) -> bool:
+        """Whether its by columns say what it is: the lowest or the highest of something that they have."""
+        by = set(self.by).difference(self.expressions)
+        return statistic.monoid != "sum" and bool(statistic.reads) and statistic.reads <= by
 
     def _is_held(self, statistic: Statistic, *, by_label: bool) -> bool:
         held = self.statistics.get(statistic.name)

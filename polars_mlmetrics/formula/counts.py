@@ -9,7 +9,7 @@ from functools import cached_property
 import polars as pl
 
 from polars_mlmetrics.data.expressions import is_one_of
-from polars_mlmetrics.data.roles import Grain
+from polars_mlmetrics.data.roles import MODEL, Grain
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
@@ -32,6 +32,12 @@ def rows_unknown(u: Unit, *, measure: Measure) -> pl.Expr:
     return pl.lit(0) if unknown is None else unknown
 
 
+def several_models(u: Unit) -> pl.Expr:
+    """Whether rows of several models are included."""
+    model = pl.when(pl.col(MODEL).is_not_null()).then(pl.col(MODEL).hash())
+    return u.min("lowest_model", model) != u.max("highest_model", model)
+
+
 def support_of_shares(u: Unit) -> pl.Expr:
     """Σw·t of a truth that is a share."""
     return u.sum("soft_support", u.soft_truth)
@@ -42,6 +48,7 @@ USED: dict[Grain | None, Declaration] = {
 }
 IN_SCOPE = Declaration(rows_in_scope, None, (0, float("inf")), None, counts=True)
 UNKNOWN = Declaration(rows_unknown, None, (0, float("inf")), None, counts=True)
+SEVERAL_MODELS = Declaration(several_models, None, (0, float("inf")), None, counts=True)
 SOFT_SUPPORT = Declaration(support_of_shares, None, (0, float("inf")), None)
 
 
@@ -83,6 +90,11 @@ class RowCounts:
         sample = self.measure.table.sample
         keys = [pl.col(key).is_not_null() for key in self._needed_keys if key not in sample]
         return self._counted(CATALOGUE["n_samples"], [*keys, *self._target])
+
+    @cached_property
+    def several_models(self) -> Measure:
+        """Whether it uses rows of several models: 1 or 0."""
+        return self._counted(SEVERAL_MODELS)
 
     def clusters(self, cluster: Sequence[str]) -> Measure:
         """How many clusters of samples, told apart by these columns, have a row that it uses."""

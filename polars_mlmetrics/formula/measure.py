@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from math import inf
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -245,14 +244,6 @@ class Measure(Planned):
     def restrict(self, *predicates: pl.Expr) -> Measure:
         """The same measure of fewer rows."""
         return replace(self, predicates=(*self.predicates, *predicates))
-
-    def coarseness(self) -> Measure | None:
-        """How far its bins may put its value off, at most, as a measure; None where it has none, or no known bound."""
-        formula = self.declaration.coarseness
-        if formula is None or self.parameters["bins"] is None:
-            return None
-        bound = Declaration(formula, self.declaration.grain, (0, inf), None)
-        return replace(self, declaration=bound, undefined=None if self.undefined is None else 0.0)
 
     def unsettled(self, per: Grain) -> Measure:
         """The same measure, stopped at its units."""

@@ -108,7 +108,8 @@ def roc_auc(
 
     `max_fpr` takes the part of the curve up to that false positive rate, rescaled so that chance is 0.5 and the best is
     1 (McClish). `bins` merges scores into the cells of a fixed grid: "logit" for probabilities, "float" for any score.
-    The cell b of p_b true and n_b other rows then adds an error of at most p_b·n_b / (2·P·N).
+    The cell b of p_b true and n_b other rows then adds an error of at most p_b·n_b / (2·P·N). Where the sum of these
+    exceeds half the width of an interval, its `ci_flag` is "coarse_bins".
     """
     if max_fpr is not None and max_fpr < 1:
         return _partial_auc(curve_of(u, bins, grid), max_fpr)
@@ -166,7 +167,8 @@ def average_precision(
 ) -> pl.Expr:
     """The area under precision against recall, as a sum of steps: Σ (R_i - R_{i-1})·P_i. Exact and weighted.
 
-    Ties: rows of one score are one step. `bins` as in `roc_auc`.
+    Ties: rows of one score are one step. `bins` as in `roc_auc`: what order the rows of a cell may have, at best and at
+    worst, bounds the error.
     """
     if bins is None and not u.is_weighted:
         return ratio(u.precision_at_true(u.grain), u.positives())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.asked import Asked
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.counts import RowCounts
@@ -65,6 +67,12 @@ class Account:
 
         return self._over_parts(self.metric, clusters, pl.min_horizontal, pl.min_horizontal)
 
+    @cached_property
+    def is_pooled(self) -> pl.Expr:
+        """Whether rows of several models make one value."""
+        several = [self._plan.value(each) > 0 for each in several_models(self.metric, self._plan)]
+        return any_of(several) if several else pl.lit(False)
+
     def positives_of_rarest(self) -> pl.Expr | None:
         """How many true rows the rarest label has that is averaged over; None where that is not known."""
 
@@ -83,6 +91,7 @@ class Account:
         added = [self._plan.add(part) for part in parts.values()]
         undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
         return {
+            "ci_flag": pl.when(self.value.cast(pl.Float64).is_finite() & self.is_pooled).then(pl.lit("pooled")),
             "n_rows": self._n_rows(self.metric),
             "n_samples": self._n_samples(self.metric),
             "n_split": self._over_parts(self.metric, self._split, pl.max_horizontal, pl.max_horizontal),
@@ -232,6 +241,14 @@ def counts_in(metric: Node, target: str | None = None) -> Iterator[RowCounts]:
     else:
         for part, of in _parts(metric, target):
             yield from counts_in(part, of)
+
+
+def several_models(metric: Node, plan: Asked) -> list[Measure]:
+    """Measures that are 1 where a metric uses rows of several models; none where models are not told apart."""
+    dtype = plan.schema.get(MODEL)
+    if dtype is None or dtype.is_nested() or dtype == pl.Object or MODEL in plan.by:
+        return []
+    return [counts.several_models for counts in counts_in(metric) if plan.can_answer(counts.several_models)]
 
 
 def ask_counts(metric: Node, plan: Asked) -> None:

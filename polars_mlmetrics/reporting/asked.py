@@ -14,7 +14,7 @@ from polars_mlmetrics.analysis.question import check_no_roles
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import Frame, Names, check_frame, column_names
-from polars_mlmetrics.data.roles import Table, checked_roles
+from polars_mlmetrics.data.roles import MODEL, Table, checked_roles
 from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.errors import ParameterError
@@ -23,7 +23,6 @@ from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.query.query import Key, Keys, check_is_metric, checked_slices, listed
 
 KEYWORDS = ("metrics", "between", "baseline", "by", "slices", "features", "ci", "cluster", "title", "static")
-MODEL = "model"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.frames import Frame, schema_of
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.data.visible import text_of_key, visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.libraries import library
@@ -15,6 +16,7 @@ from polars_mlmetrics.reporting.wording import NONE, as_shown, number, signed
 
 MOST_ROWS = 1000
 VERDICTS = {"better": LIGHT.better, "worse": LIGHT.worse}
+POOLED = f"pooled: rows of several models make one value. Pass by={MODEL!r} to tell them apart."
 SIGNED = ("difference", "gap")
 
 
@@ -53,6 +55,8 @@ def table(frame: Frame) -> Any:
         for word, colour in VERDICTS.items():
             cells = tables.loc.body(column, [place for place, said in enumerate(rows[column]) if said == word])
             shown = shown.tab_style(tables.style.text(color=colour, weight="bold"), cells)
+    if "ci_flag" in rows.columns and (rows["ci_flag"] == "pooled").any():
+        shown = shown.tab_source_note(POOLED)
     return shown
 
 

@@ -325,9 +325,9 @@ def test_a_terminal_shows_a_part_of_many_rows(
     assert [line.split()[0] for line in (lines[10], lines[11], lines[12], lines[21])] == [
         "user=8", "…", "user=110", "user=119",
     ]  # fmt: skip
-    assert lines[22:] == ["", "121 slices, 20 shown (-f table shows all)"]
+    assert lines[22:] == ["", "121 slices, 20 shown (-f table shows all)", *POOLED.splitlines()]
     assert run("evaluate users.parquet -m n_rows --slices user -f table") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 122
+    assert len(capsys.readouterr().out.splitlines()) == 122 + len(POOLED.splitlines())
     assert run("gate users.parquet -m n_excluded --slices user --rule n_excluded<9") == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split()[:3] == ["n_excluded<9", "(all)", "fail"]

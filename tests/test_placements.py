@@ -302,7 +302,7 @@ def flag(frame: pl.DataFrame, *metrics: mlm.Metric, **asked: Any) -> list[str | 
 
 
 def test_a_flag_says_what_to_know_of_an_interval() -> None:
-    frame, sample = rows(300), pl.col("sample")
+    frame, sample = rows(300).drop("model"), pl.col("sample")
     perfect = frame.with_columns(score=pl.col("truth"))
     rare = frame.with_columns(truth=pl.col("truth") * (sample < 6))
     heavy = frame.with_columns(user=pl.when(sample < 150).then(0).otherwise(sample))

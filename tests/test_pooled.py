@@ -58,6 +58,7 @@ def test_the_rows_that_a_metric_uses_decide() -> None:
     unknown = LOG.with_columns(score=pl.when(pl.col("model") == "a").then("score"))
     nameless = LOG.with_columns(model=pl.when(pl.col("model") == "a").then("model"))
     assert flags(mlm.evaluate(LOG, of_each, tidy=True)) == [None]
+    assert flags(mlm.evaluate(LOG, mlm.n_rows(), mlm.n_samples(), tidy=True)) == [None]
     assert flags(mlm.evaluate(unknown, mlm.f1(), tidy=True)) == [None]
     assert flags(mlm.evaluate(nameless, mlm.f1(), tidy=True)) == [None]
     assert flags(mlm.evaluate(LOG.with_columns(score=None), mlm.f1(), tidy=True)) == [None]

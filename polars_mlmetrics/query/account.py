@@ -244,11 +244,12 @@ def counts_in(metric: Node, target: str | None = None) -> Iterator[RowCounts]:
 
 
 def several_models(metric: Node, plan: Asked) -> list[Measure]:
-    """Measures that are 1 where a metric uses rows of several models; none where models are not told apart."""
+    """Measures that are 1 where a metric uses rows of several models; none for counts, or without a column of models."""
     dtype = plan.schema.get(MODEL)
     if dtype is None or dtype.is_nested() or dtype == pl.Object or MODEL in plan.by:
         return []
-    return [counts.several_models for counts in counts_in(metric) if plan.can_answer(counts.several_models)]
+    several = [counts.several_models for counts in counts_in(metric) if not counts.measure.declaration.counts]
+    return [measure for measure in several if plan.can_answer(measure)]
 
 
 def ask_counts(metric: Node, plan: Asked) -> None:

@@ -244,7 +244,7 @@ def counts_in(metric: Node, target: str | None = None) -> Iterator[RowCounts]:
 
 
 def several_models(metric: Node, plan: Asked) -> list[Measure]:
-    """Measures that are 1 where a metric uses rows of several models; none for counts, or without a column of models."""
+    """Measures that are 1 where a metric uses rows of several models; none for counts, nor where no column says so."""
     dtype = plan.schema.get(MODEL)
     if dtype is None or dtype.is_nested() or dtype == pl.Object or MODEL in plan.by:
         return []

@@ -310,7 +310,7 @@ def lists_of_structs(data: Data, folder: Path) -> pl.DataFrame:
         .select(*BESIDE, "sample", "names", found=pl.struct(label="labels", score="scores"))
     )
     rows = pairs.group_by(*BESIDE, "sample", maintain_order=True).agg("found", pl.col("names").first())
-    return mlm.from_lists(rows, "found", true_labels="names", sample="sample", keep=BESIDE)
+    return mlm.from_lists(rows, "found", true_labels="names", sample="sample", keep=BESIDE).drop("listed")
 
 
 @adapter(digits, topics)

@@ -220,7 +220,11 @@ def arrays_of_one_class(data: Data, folder: Path) -> pl.DataFrame:
 @adapter(tumours)
 def arrays_of_two_classes(data: Data, folder: Path) -> pl.DataFrame:
     classes = data.parts[0].classes
-    both = from_parts(data, lambda part: part.given, lambda part: data.answer[part.test], labels=classes)
+
+    def is_true(part: Part) -> Any:
+        return data.answer[part.test][:, None] == classes
+
+    both = from_parts(data, lambda part: part.given, is_true, labels=classes)
     return both.filter(label="malignant")
 
 

@@ -67,7 +67,8 @@ def head() -> Iterator[str]:
 
 def summary() -> Iterator[str]:
     yield "The last column says which metrics take a log with only the returned labels, as `with_truths` makes it"
-    yield "without `n_labels`. The other metrics need the missing negatives, or probabilities, and refuse it."
+    yield "without `n_labels`, and `from_lists` of returned lists. The other metrics need the missing negatives, or"
+    yield "probabilities, and refuse it."
     yield ""
     yield "| metric | values | best | null when | returned labels only |"
     yield "|---|---|---|---|---|"

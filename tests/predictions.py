@@ -220,7 +220,11 @@ def arrays_of_one_class(data: Data, folder: Path) -> pl.DataFrame:
 @adapter(tumours)
 def arrays_of_two_classes(data: Data, folder: Path) -> pl.DataFrame:
     classes = data.parts[0].classes
-    both = from_parts(data, lambda part: part.given, lambda part: data.answer[part.test], labels=classes)
+
+    def is_true(part: Part) -> Any:
+        return data.answer[part.test][:, None] == classes
+
+    both = from_parts(data, lambda part: part.given, is_true, labels=classes)
     return both.filter(label="malignant")
 
 
@@ -310,7 +314,7 @@ def lists_of_structs(data: Data, folder: Path) -> pl.DataFrame:
         .select(*BESIDE, "sample", "names", found=pl.struct(label="labels", score="scores"))
     )
     rows = pairs.group_by(*BESIDE, "sample", maintain_order=True).agg("found", pl.col("names").first())
-    return mlm.from_lists(rows, "found", true_labels="names", sample="sample", keep=BESIDE)
+    return mlm.from_lists(rows, "found", true_labels="names", sample="sample", keep=BESIDE).drop("listed")
 
 
 @adapter(digits, topics)

@@ -230,6 +230,37 @@ def test_classes_of_a_classifier() -> None:
     assert long["score"].to_list() == [float(p) for row in model.predict_proba(x) for p in row]
 
 
+TWO = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.2, 0.8]])
+
+
+@pytest.mark.parametrize("score", [TWO, TWO.astype(np.float32), TWO.round().astype(np.int8), TWO.tolist()], ids=repr)
+@pytest.mark.parametrize(
+    ("classes", "labels", "said"),
+    [
+        (["no", "no", "yes", "yes"], np.array(["no", "yes"]), "pass score=score[:, 1] and truth=(truth == labels[1])"),
+        ([0, 0, 1, None], None, "pass score=score[:, 1] and truth=(truth == 1)"),
+    ],
+)
+def test_both_probabilities_of_two_classes_are_refused(score: Any, classes: Any, labels: Any, said: str) -> None:
+    """Of a table of both classes f1 is the accuracy, and nobody would know."""
+    refused(said, score, classes, labels=labels)
+
+
+def test_two_classes_as_scikit_learn_counts_them() -> None:
+    """The second class is predicted three times, twice rightly: f1 = 2 * 2 / (3 + 2), and the accuracy is 3 / 4."""
+    names, classes = np.array(["no", "no", "yes", "yes"]), np.array(["no", "yes"])
+    second = from_arrays(TWO[:, 1], names == classes[1])
+    assert mlm.evaluate(second, mlm.f1(), mlm.accuracy()).row(0) == (4 / 5, 3 / 4)
+    both = from_arrays(TWO, names[:, None] == classes, labels=classes)
+    # Of "no" the one prediction is right, and one of two is found: f1 = 2 * 1 / (1 + 2).
+    assert mlm.evaluate(both, mlm.f1(average="macro"), mlm.f1(labels=["yes"])).row(0) == ((4 / 5 + 2 / 3) / 2, 4 / 5)
+
+
+@pytest.mark.parametrize("score", [TWO * 2, TWO[:, ::-1] + [0, 0.002], np.full((4, 2), NAN), [[None, 0.5]] * 4])
+def test_two_columns_that_are_no_two_probabilities_are_labels(score: Any) -> None:
+    assert from_arrays(score, [0, 0, 1, 1])["label"].to_list() == [0, 1] * 4
+
+
 @pytest.mark.parametrize(
     ("classes", "labels", "said"),
     [

@@ -25,7 +25,7 @@ def lists(**columns: list[Any]) -> pl.DataFrame:
 
 
 def triples(frame: pl.DataFrame | pl.LazyFrame, **arguments: Any) -> list[tuple[Any, ...]]:
-    return rows(from_lists(frame, keep=[], **arguments))
+    return rows(from_lists(frame, keep=[], **arguments).drop("listed", strict=False))
 
 
 def test_places_are_labels_where_none_are_given() -> None:

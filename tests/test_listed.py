@@ -208,7 +208,7 @@ def test_no_other_column_slices(metric: mlm.Metric, key: Any, as_frame: Any) -> 
     log = as_frame(judged())
     for asked in ({"by": key}, {"slices": [key]}, {"slices": [["country", key]]}):
         message = refusal(lambda asked=asked: mlm.evaluate(log, metric, **asked))
-        assert "by 'place': the rows that with_truths added lack that column" in message
+        assert "by 'place': the added rows lack that column" in message
     assert "by 'place'" in refusal(lambda: mlm.state(log, metric, by=key))
     assert "by 'place'" in refusal(lambda: mlm.worst(log, mlm.Metric(metric.tree.measures()[0]), by=key))
 
@@ -309,7 +309,7 @@ def test_what_reads_the_label_and_needs_negatives_is_refused(metric: mlm.Metric)
 
 def test_what_needs_negatives_has_no_targets_that_are_labels() -> None:
     message = refusal(lambda: mlm.evaluate(judged(n_labels=6), mlm.average_score(mlm.specificity(), target="label")))
-    assert message.startswith("specificity by 'label': the rows that with_truths added lack that column")
+    assert message.startswith("specificity by 'label': the added rows lack that column")
 
 
 @pytest.mark.parametrize("key", ["label", "kind", pl.col("label").str.to_uppercase().alias("upper")], ids=str)

@@ -94,7 +94,7 @@ def test_what_loses_the_type_is_refused_by_every_verb(carrier: str, n_labels: in
     for verb in VERBS.values():
         message = refusal(lambda verb=verb: verb(log))
         assert message.startswith("column 'listed' is ")
-        assert "the type that with_truths gave it is lost" in message
+        assert "its first type, which says what" in message
 
 
 @lists
@@ -117,10 +117,10 @@ def test_ndjson_is_refused_where_it_is_read(write: str, n_labels: int | None, tm
         log.write_ndjson(file)
     else:
         log.to_pandas().to_json(file, orient="records", lines=True)
-    with pytest.raises(mlm.FileError, match=r"log\.ndjson was made by with_truths, but NDJSON cannot store -inf"):
+    with pytest.raises(mlm.FileError, match=r"log\.ndjson is a log of returned lists, but NDJSON cannot store -inf"):
         mlm.scan(file)
     for verb in VERBS.values():
-        assert "the type that with_truths gave it is lost" in refusal(lambda verb=verb: verb(pl.scan_ndjson(file)))
+        assert "its first type, which says what" in refusal(lambda verb=verb: verb(pl.scan_ndjson(file)))
     typed = pl.scan_ndjson(file).cast({LISTED: mlm.listed_type(by="model", of_sample="country", n_labels=n_labels)})
     problems = mlm.check(typed, progress=False).filter(severity="error")
     assert problems["problem"].to_list() == ["missed_without_score"]

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+ROUNDED = 1e-3
+"""How far from 1 rounded probabilities of two classes may sum up."""
+
 
 @at_callers_line
 def from_arrays(
@@ -43,7 +46,8 @@ def from_arrays(
         output is a label, and its second column is the score.
     truth
         The same shape as the scores: 0 and 1. Or shape (n,) for scores of shape (n, k): the true class of each sample;
-        the truth is then Boolean. A class that is None, NaN or null is unknown: all truths of its sample are null.
+        the truth is then Boolean. A class that is None, NaN or null is unknown: all truths of its sample are null. With
+        classes, two columns of scores that sum to 1 are an error: in a table of both classes f1() counts both.
     labels
         The labels in the order of the columns; `classes_` of a scikit-learn classifier. None numbers them from 0; then
         classes must be integers from 0 to k - 1, or Booleans if k is 2.
@@ -57,23 +61,26 @@ def from_arrays(
     Examples
     --------
     >>> import numpy as np, polars_mlmetrics as mlm
-    >>> probabilities = np.array([[0.9, 0.1], [0.4, 0.6]])
-    >>> mlm.from_arrays(score=probabilities, truth=["cat", "dog"], labels=["cat", "dog"])
-    shape: (4, 4)
+    >>> probabilities = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]])
+    >>> mlm.from_arrays(score=probabilities, truth=["cat", "dog"], labels=["cat", "dog", "fox"])
+    shape: (6, 4)
     ┌────────┬───────┬───────┬───────┐
     │ sample ┆ label ┆ score ┆ truth │
     │ ---    ┆ ---   ┆ ---   ┆ ---   │
     │ i64    ┆ str   ┆ f64   ┆ bool  │
     ╞════════╪═══════╪═══════╪═══════╡
-    │ 0      ┆ cat   ┆ 0.9   ┆ true  │
-    │ 0      ┆ dog   ┆ 0.1   ┆ false │
-    │ 1      ┆ cat   ┆ 0.4   ┆ false │
-    │ 1      ┆ dog   ┆ 0.6   ┆ true  │
+    │ 0      ┆ cat   ┆ 0.7   ┆ true  │
+    │ 0      ┆ dog   ┆ 0.2   ┆ false │
+    │ 0      ┆ fox   ┆ 0.1   ┆ false │
+    │ 1      ┆ cat   ┆ 0.3   ┆ false │
+    │ 1      ┆ dog   ┆ 0.3   ┆ true  │
+    │ 1      ┆ fox   ┆ 0.4   ┆ false │
     └────────┴───────┴───────┴───────┘
 
-    A binary table has no labels:
+    A binary table has no labels. Of `predict_proba` take the second column:
 
-    >>> mlm.from_arrays(score=[0.8, 0.3], truth=[1, 0], sample_weight=[1.0, 2.5])
+    >>> probabilities = np.array([[0.2, 0.8], [0.7, 0.3]])
+    >>> mlm.from_arrays(score=probabilities[:, 1], truth=[1, 0], sample_weight=[1.0, 2.5])
     shape: (2, 4)
     ┌────────┬───────┬───────┬────────┐
     │ sample ┆ score ┆ truth ┆ weight │
@@ -103,6 +110,8 @@ def from_arrays(
     columns["truth"] = (
         _is_true(truths, names, is_given=labels is not None, redact=redact) if is_class else _numbers("truth", truths)
     )
+    if is_class and k == 2:
+        _check_one_class_each(columns["score"], is_given=labels is not None)
     if sample_weight is not None:
         weights = _array("sample_weight", sample_weight)
         weight = _of_each("sample_weight", _numbers("sample_weight", weights), n, weights.shape)
@@ -246,6 +255,19 @@ def _labels(labels: Any, k: int) -> pl.Series:
             f"labels has {len(series)}, and score has {k} columns: give each column one label, in order."
         )
     return distinct("labels", series.to_list(), series.dtype) if k else series
+
+
+def _check_one_class_each(scores: pl.Series, *, is_given: bool) -> None:
+    """Refuse both probabilities of two classes: of a table of both, f1 and precision are the accuracy."""
+    sums = (scores.gather_every(2).cast(pl.Float64) + scores.gather_every(2, 1)).drop_nulls().drop_nans()
+    if len(sums) and (sums - 1).is_between(-ROUNDED, ROUNDED).all():
+        second, labels = ("labels[1]", "labels") if is_given else ("1", "[0, 1]")
+        raise ParameterError(
+            "score has two columns that sum to 1: the two classes of a binary classifier. For f1 and other metrics of "
+            f"the second class, pass score=score[:, 1] and truth=(truth == {second}), and no labels. For a table of "
+            f"both classes, where f1() counts both, pass a truth for each: truth=(truth[:, None] == {labels}). "
+            "Keep None where the class is unknown."
+        )
 
 
 def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) -> pl.Series:

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_no_pattern, check_one, distinct
+from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, check_no_pattern, check_one, distinct
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import is_number, is_text
+from polars_mlmetrics.data.returned import LISTED, MISSED, RETURNED, Listed
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, shown_value, unknown
 
-LABELS, SCORES, TRUTHS, NAMES, SIZE, KNOWN, MISSED, UNSURE, PLACE = (
+LABELS, SCORES, TRUTHS, NAMES, SIZE, KNOWN, LACKING, ORIGINS, UNSURE, PLACE = (
     f"{INTERNAL}{name}"
-    for name in ("labels", "scores", "truths", "names", "size", "known", "missed", "unsure", "place")
+    for name in ("labels", "scores", "truths", "names", "size", "known", "lacking", "origins", "unsure", "place")
 )
 SHOWN = {LABELS: "label", SCORES: "score", TRUTHS: "truth"}
 """The name of each list in an error."""
@@ -37,6 +38,8 @@ class Lists:
 
     aligned: Mapping[str, Reading]
     names: Reading | None
+    are_returned: bool
+    """Whether a row has the labels that were returned for it, and its true labels by name: negatives are missing."""
 
     @classmethod
     def of(cls, types: pl.Schema, score: str, truth: str, label: Any, *, are_names: bool) -> Lists:
@@ -45,9 +48,16 @@ class Lists:
         for what, name in (named | ({"label": label} if isinstance(label, str) else {})).items():
             check_one(what, name, types)
         aligned = _scores_of(types, score, label)
-        if are_names:
-            return cls(_of_one_width(aligned), _lists("true_labels", truth, types[truth], numbers=False))
-        return cls(_of_one_width(aligned | {TRUTHS: _truths_of(types, truth, score)}), None)
+        if not are_names:
+            return cls(_of_one_width(aligned | {TRUTHS: _truths_of(types, truth, score)}), None, are_returned=False)
+        # Places, the fields of a struct and labels given for all rows are all the labels that there are.
+        are_returned = isinstance(label, str) or isinstance(_inner(types[score]), pl.Struct)
+        return cls(_of_one_width(aligned), _lists("true_labels", truth, types[truth], numbers=False), are_returned)
+
+    @property
+    def made(self) -> Sequence[str]:
+        """The columns that are made of the lists."""
+        return (*MADE, LISTED) if self.are_returned else MADE
 
     def read(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The table with its lists, each null where its column is, and how many labels a row has."""
@@ -78,14 +88,27 @@ class Lists:
         lists = {SHOWN[column]: pl.col(column) for column in SHOWN}
         if self.names is None:
             return _exploded(others.select(rows, lists))
-        made = {**lists, "truth": pl.col(NAMES), UNSURE: pl.col(UNSURE)}
-        returned = _exploded(others.select(_with_missed(rows), made), "label", "score")
+        made = {**lists, "truth": pl.col(NAMES), ORIGINS: pl.col(ORIGINS), UNSURE: pl.col(UNSURE)}
+        returned = _exploded(others.select(_with_missed(rows), made), "label", "score", ORIGINS)
         is_named = pl.col("truth").list.contains(pl.col("label"), nulls_equal=False)
-        return returned.with_columns(truth=pl.when(is_named | ~pl.col(UNSURE)).then(is_named)).drop(UNSURE)
+        truth = pl.when(is_named | ~pl.col(UNSURE)).then(is_named)
+        listed = {LISTED: pl.col(ORIGINS).cast(_listed(others))} if self.are_returned else {}
+        return returned.with_columns(truth=truth, **listed).drop(ORIGINS, UNSURE)
 
 
 def _exploded(rows: pl.LazyFrame, *columns: str) -> pl.LazyFrame:
     return rows.explode(columns or list(SHOWN.values()), empty_as_null=False, keep_nulls=True)
+
+
+def _listed(others: OtherColumns) -> pl.Enum:
+    """The type of the column `listed`.
+
+    All rows have the kept columns: a null in them is the table's own. So they are not named as columns of every row,
+    where `check` reports the nulls that come of adding rows.
+    """
+    return Listed(
+        frozenset({*others.sample, "score", "truth"}), frozenset({"label", *others.kept}), is_filled=False
+    ).dtype
 
 
 def _filled(column: str, dtype: pl.DataType) -> pl.Expr:
@@ -102,22 +125,26 @@ def _with_missed(rows: pl.LazyFrame) -> pl.LazyFrame:
     score_type = score_type if score_type.is_float() else pl.Float64()
     dtypes = {LABELS: label_type, NAMES: label_type, SCORES: score_type}
     rows = rows.with_columns(pl.col(column).cast(pl.List(dtype)) for column, dtype in dtypes.items())
-    labels, names, scores, missed = map(pl.col, (LABELS, NAMES, SCORES, MISSED))
+    labels, names, scores, lacking = map(pl.col, (LABELS, NAMES, SCORES, LACKING))
     no_label = pl.lit([], dtype=pl.List(label_type))
     known_names = names.list.drop_nulls()
     # Sorted, since a difference of sets comes in no order that is promised.
     not_returned = known_names.list.set_difference(labels.fill_null(no_label)).list.sort()
     rows = rows.with_columns(
-        not_returned.fill_null(no_label).alias(MISSED),
+        not_returned.fill_null(no_label).alias(LACKING),
         (names.list.len() != known_names.list.len()).alias(UNSURE),
     )
-    worst = pl.when(KNOWN).then(pl.lit(float("-inf"), dtype=score_type)).repeat_by(missed.list.len())
-    has_rows = labels.is_not_null() | (missed.list.len() > 0)
-    all_labels = pl.concat_list(labels.fill_null(no_label), missed)
-    all_scores = pl.concat_list(scores.fill_null(pl.lit([], dtype=pl.List(score_type))), worst)
-    return rows.with_columns(
-        pl.when(has_rows).then(all_labels).alias(LABELS), pl.when(has_rows).then(all_scores).alias(SCORES)
-    )
+    n_lacking = lacking.list.len()
+    worst = pl.when(KNOWN).then(pl.lit(float("-inf"), dtype=score_type)).repeat_by(n_lacking)
+    # Whether a label was returned is unknown where the labels are.
+    origins = pl.lit(RETURNED).repeat_by(pl.col(SIZE).fill_null(0)), pl.when(KNOWN).then(pl.lit(MISSED))
+    all_of = {
+        LABELS: pl.concat_list(labels.fill_null(no_label), lacking),
+        SCORES: pl.concat_list(scores.fill_null(pl.lit([], dtype=pl.List(score_type))), worst),
+        ORIGINS: pl.concat_list(origins[0], origins[1].repeat_by(n_lacking)),
+    }
+    has_rows = labels.is_not_null() | (n_lacking > 0)
+    return rows.with_columns(pl.when(has_rows).then(values).alias(column) for column, values in all_of.items())
 
 
 def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:

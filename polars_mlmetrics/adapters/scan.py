@@ -56,8 +56,8 @@ def scan(
 
     An error names a file that is missing, empty, broken, given twice, or has other columns or types than the first one.
     NDJSON has neither NaN nor -inf: Polars writes null for them, so broken rows, or labels that were not returned,
-    become unknown. So a log of `with_truths` in NDJSON is refused. You need no `scan` for a LazyFrame from
-    pl.scan_parquet or another Polars scan: every function takes it.
+    become unknown. So a log of `with_truths`, or one of `from_lists` with a column `listed`, is refused in NDJSON. You
+    need no `scan` for a LazyFrame from pl.scan_parquet or another Polars scan: every function takes it.
 
     Parameters
     ----------
@@ -220,8 +220,8 @@ def _check_misses(paths: Sequence[Place], options: dict[str, Any]) -> None:
         )
         if not set(first.collect().to_series()).isdisjoint(WORDS):
             raise FileError(
-                f"{path} was made by with_truths, but NDJSON cannot store -inf: labels that were not returned have a "
-                "null score there, and would count as unknown instead of missed. Write the log as parquet or IPC."
+                f"{path} is a log of returned lists, but NDJSON cannot store -inf: labels that were not returned have "
+                "a null score there, and would count as unknown instead of missed. Write the log as parquet or IPC."
             )
 
 

@@ -130,6 +130,10 @@ def from_lists(
         score a float. True labels that are not in their row were not returned: they follow, sorted, with a score of
         `-inf`, or with a null score if the labels of that row are null. Repeated names count once. A null list makes
         all truths of its row null. A null among the names makes the truths of all labels that are not named null.
+
+        If each row has labels of its own (`label` is a column, or the scores are lists of structs), the result has the
+        column `listed` of `with_truths`: "returned", "not returned", or null where the list is. The negatives that were
+        not returned are missing, and metrics that need them are refused. Drop the column if each list has every label.
     label
         A column of lists or arrays of labels, one for each score; or a Python list of labels for every row. None takes
         the position 0, 1, … as the label (or the names in the structs).
@@ -153,17 +157,17 @@ def from_lists(
     ...     }
     ... )
     >>> mlm.from_lists(log, true_labels="clicked", label="found", sample="query")
-    shape: (4, 4)
-    ┌────────┬───────┬───────┬───────┐
-    │ sample ┆ label ┆ score ┆ truth │
-    │ ---    ┆ ---   ┆ ---   ┆ ---   │
-    │ str    ┆ str   ┆ f64   ┆ bool  │
-    ╞════════╪═══════╪═══════╪═══════╡
-    │ q1     ┆ a     ┆ 0.9   ┆ false │
-    │ q1     ┆ b     ┆ 0.4   ┆ true  │
-    │ q2     ┆ c     ┆ 0.7   ┆ true  │
-    │ q2     ┆ d     ┆ -inf  ┆ true  │
-    └────────┴───────┴───────┴───────┘
+    shape: (4, 5)
+    ┌────────┬───────┬───────┬───────┬──────────────┐
+    │ sample ┆ label ┆ score ┆ truth ┆ listed       │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   ┆ ---          │
+    │ str    ┆ str   ┆ f64   ┆ bool  ┆ enum         │
+    ╞════════╪═══════╪═══════╪═══════╪══════════════╡
+    │ q1     ┆ a     ┆ 0.9   ┆ false ┆ returned     │
+    │ q1     ┆ b     ┆ 0.4   ┆ true  ┆ returned     │
+    │ q2     ┆ c     ┆ 0.7   ┆ true  ┆ returned     │
+    │ q2     ┆ d     ┆ -inf  ┆ true  ┆ not returned │
+    └────────┴───────┴───────┴───────┴──────────────┘
 
     One column of scores whose places are the labels, and one of truths:
 
@@ -185,7 +189,7 @@ def from_lists(
     true = true if true_labels is None else true_labels
     lists = Lists.of(schema, score, true, label, are_names=true_labels is not None)
     used = [score, true, *([label] if isinstance(label, str) else [])]
-    others = OtherColumns.of(frame, sample, keep, used=used)
+    others = OtherColumns.of(frame, sample, keep, used=used, made=lists.made)
     rows = lists.read(others.rows)
     if isinstance(frame, pl.DataFrame):
         lists.check_lengths(rows, others.sample, redact=redact)

@@ -186,7 +186,7 @@ def label_null(log: LogTable) -> pl.Expr | None:
 def score_null(log: LogTable) -> pl.Expr | None:
     """The score is null: the row is left out, and counted in n_excluded. Or fill it with the score of a negative."""
     without = pl.col(SCORE).is_null()
-    return without if log.listed is None else without & (pl.col(LISTED) == RETURNED)
+    return without if log.listed is None else without & (pl.col(LISTED) == RETURNED).fill_null(True)
 
 
 @problem("rows", "warning", "log = log.filter({truth}.is_not_null())")

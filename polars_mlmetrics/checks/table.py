@@ -47,7 +47,7 @@ class LogTable:
     label: str | None
     has_text_labels: bool
     listed: Listed | None
-    """What the column `listed` says, where `with_truths` wrote one."""
+    """What the column `listed` says, where there is one."""
     unused_weight: str | None
     """A column that looks like weights, where no weight is named."""
     asked: Asked | None = None

@@ -70,6 +70,8 @@ def listed_type(
 ) -> pl.Enum:
     """The type of the column `listed` that `with_truths` makes with the same keywords.
 
+    For a log of `from_lists`, `of_sample` are the kept columns.
+
     Use it for a log that has lost the type (CSV, pandas and DuckDB turn it into text), and for a log with columns added
     by a join: the type says which columns can be used as slices.
 
@@ -123,7 +125,8 @@ def check_type(frame: pl.DataFrame | pl.LazyFrame) -> None:
         texts = [RETURNED]
     if set(texts) and set(texts) <= set(WORDS):
         raise ColumnError(
-            f"column {LISTED!r} is {type(dtype).__name__}, so the type that with_truths gave it is lost. Restore it: "
-            f"log.cast({{{LISTED!r}: mlm.listed_type(...)}}), with the keywords that you passed to with_truths. If "
-            f"{LISTED!r} is a column of your own, rename it."
+            f"column {LISTED!r} is {type(dtype).__name__}: its first type, which says what the log lacks, is lost. "
+            f"Restore it: log.cast({{{LISTED!r}: mlm.listed_type(...)}}), with the keywords that you passed to "
+            "with_truths (after from_lists: of_sample=, with the kept columns). "
+            f"If {LISTED!r} is a column of your own, rename it."
         )

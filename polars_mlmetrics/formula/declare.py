@@ -41,12 +41,12 @@ def metric(
     `range` and `best` say where its values lie and which end is good. `undefined_when` completes the sentence "null
     when …", and is left out where only a lack of rows makes it null. Leave out the grain if the metric has an
     `average`. `counts` is for whole numbers that are summed over units and never null. Say `needs_negatives=False`
-    if the value is right without the negatives that were not returned: only such a metric takes a table that
-    `with_truths` made without `n_labels`. `interval` is the kind of its interval: "kg_wilson" where the range is
-    finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "biased" where the
-    value is not right on average: the first two have none. `influence` is for a metric that needs all rows at once,
-    such as an exact curve, and whose interval is known from how the rows of each bucket stand among the others: see
-    `polars_mlmetrics.formula.placements`. `coarseness` is for a metric with `bins=`: a formula of the same parameters
+    if the value is right without the negatives that were not returned: only such a metric takes a table of returned
+    labels, as `with_truths` makes it without `n_labels`. `interval` is the kind of its interval: "kg_wilson" where the
+    range is finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "biased"
+    where the value is not right on average: the first two have none. `influence` is for a metric that needs all rows at
+    once, such as an exact curve, and whose interval is known from how the rows of each bucket stand among the others:
+    see `polars_mlmetrics.formula.placements`. `coarseness` is for a metric with `bins=`: a formula of the same parameters
     for how far the merged scores may put its value off, at most.
 
     Examples

@@ -64,9 +64,10 @@ def check_listed(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) 
     needs_negatives = measure.declaration.needs_negatives
     if needs_negatives and (measure.table.label in measure.columns_read or not log.is_filled):
         lacking = "negatives without a label" if log.is_filled else "only the returned labels"
-        mend = "Give each label a row of its own" if log.is_filled else "Make it with with_truths(..., n_labels=...)"
+        whole = f"Make it with with_truths(..., n_labels=...). If each list has every label, drop {LISTED!r}"
+        mend = "Give each label a row of its own" if log.is_filled else whole
         raise MetricError(
-            f"{measure.output_name} needs all negatives; this log has {lacking} (column {LISTED!r}). {mend}, or use "
+            f"{measure.output_name} needs all negatives; this log has {lacking} (column {LISTED!r}). {mend}. Or use "
             f"the returned rows only: .filter({LISTED}={RETURNED!r})."
         )
     known = log.every_row if log.is_filled and needs_negatives else log.every_row | log.with_label
@@ -90,7 +91,7 @@ def check_keys(what: str, keys: Sequence[str], schema: pl.Schema) -> None:
 
 
 def _check_known(what: str, columns: Sequence[str], known: Collection[str]) -> None:
-    """Refuse columns that the rows lack which `with_truths` added."""
+    """Refuse columns that added rows lack."""
     for name in columns:
         if name == LISTED:
             raise MetricError(
@@ -99,10 +100,10 @@ def _check_known(what: str, columns: Sequence[str], known: Collection[str]) -> N
             )
         if name not in known:
             raise MetricError(
-                f"{what} by {name!r}: the rows that with_truths added lack that column (see the type of {LISTED!r}). "
-                "If it belongs to the sample, pass with_truths(..., of_sample=[...]); if it belongs to the truths, "
-                "add it to them; if you joined it later, declare it with mlm.listed_type. Or use the returned rows "
-                f"only: .filter({LISTED}={RETURNED!r})."
+                f"{what} by {name!r}: the added rows lack that column (see the type of {LISTED!r}). If it belongs to "
+                "the sample, pass with_truths(..., of_sample=[...]); if it belongs to the truths, add it to them; if "
+                "you joined it later, declare it with mlm.listed_type. Or use the returned rows only: "
+                f".filter({LISTED}={RETURNED!r})."
             )
 
 

@@ -47,7 +47,7 @@ def test_where_nothing_is_bad_little_is_reported() -> None:
     assert sum((table["p_adjusted"] <= 0.05).any() for table in found) <= 1
 
 
-def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int) -> dict[str, float]:
+def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int, best: float | None) -> dict[str, float]:
     """What the confirm half says of a slice, by its definition."""
     rows = rows.with_columns(bucket_of(["sample"], rows.schema, 64)[0].alias("bucket"))
     half = rows.filter(pl.col("bucket") % 2 == 1).with_columns(is_in.alias("is_in"))
@@ -65,7 +65,9 @@ def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int) 
     df = half.filter("is_in")["bucket"].n_unique() - 1
     away = stats.t.ppf(0.975, df) * se
     p = 2 * stats.t.sf(gap / se, df) if gap > 0 else 1.0
-    return {"value": value, "rest": rest, "gap": gap, "low": gap - away, "high": gap + away, "p": p}
+    whole, ends = mlm.evaluate(half, metric).item(), {"low": gap - away, "high": gap + away}
+    harm = {} if best is None else {"share_of_harm": min(max((rest - whole) / (best - whole), 0), 1)}
+    return {"value": value, "rest": rest, "gap": gap, **ends, "p": p, **harm}
 
 
 def with_labels(rows: pl.DataFrame) -> pl.DataFrame:
@@ -77,19 +79,20 @@ def with_labels(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(score=score * 0.6 + pl.col("truth") * (pl.col("device") != "desk") * 0.4)
 
 
-METRICS: dict[str, tuple[mlm.Metric, int]] = {
-    "f1": (mlm.f1(), 1),
-    "macro": (mlm.f1(average="macro"), 1),
-    "ranking": (mlm.label_ranking_average_precision(), 1),
-    "deviations": (mlm.pearson(), 1),
-    "lowest": (mlm.mae() + mlm.brier_score(), -1),
+METRICS: dict[str, tuple[mlm.Metric, int, float | None]] = {
+    "f1": (mlm.f1(), 1, 1),
+    "macro": (mlm.f1(average="macro"), 1, 1),
+    "ranking": (mlm.label_ranking_average_precision(), 1, 1),
+    "deviations": (mlm.pearson(), 1, 1),
+    "two": (mlm.mae() + mlm.brier_score(), -1, None),
 }
+"""Each with which end is bad, and the best value, where there is one."""
 
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", METRICS)
 def test_what_is_said_is_what_the_rows_give(name: str) -> None:
-    metric, sign = METRICS[name]
+    metric, sign, best = METRICS[name]
     rows = with_labels(log(3, 1500)) if name in ("macro", "ranking") else log(3, 1500)
     features = FEATURES if name == "f1" else FEATURES[:2]
     depth = 1 if name == "deviations" else 2
@@ -97,7 +100,7 @@ def test_what_is_said_is_what_the_rows_give(name: str) -> None:
     assert table.height
     for row in table.iter_rows(named=True):
         is_in = mlm.slice_filter(row)
-        right = expected(rows, metric, is_in, sign)
+        right = expected(rows, metric, is_in, sign, best)
         assert {key: row[key] for key in right} == pytest.approx(right, rel=1e-7, abs=1e-12)
         inside = rows.filter(is_in)
         assert row["n_samples"] == inside["sample"].n_unique()

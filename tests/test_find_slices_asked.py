@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -56,13 +57,76 @@ def test_what_is_said_beside_the_gap() -> None:
     half = rows.filter(pl.col("sample").is_in(confirmed(rows)))
     [parent] = mlm.evaluate(half.filter(country="DE"), mlm.accuracy()).row(0)
     assert first["parent_value"] == pytest.approx(parent)
-    share, own, rest = first["share"], 1 - first["value"], 1 - first["rest"]
-    assert first["share_of_harm"] == pytest.approx(share * (own - rest) / (share * own + (1 - share) * rest))
+    whole = (half["truth"] == (half["score"] > 0.5)).mean()
+    assert first["share_of_harm"] == pytest.approx((first["rest"] - whole) / (1 - whole), rel=1e-12)
     assert first["n_clusters"] == half.filter(mlm.slice_filter(first)).height
     second = table.filter(slice="device=phone").row(0, named=True)
     assert second["hidden_by"] == first["slice"]
     searched = rows.filter(~pl.col("sample").is_in(confirmed(rows)), device="phone")
     assert second["overlap"] == pytest.approx(searched.filter(mlm.slice_filter(first)).height / searched.height)
+
+
+def weighted() -> pl.DataFrame:
+    """A third of the rows is bad, and has about a hundredth of the weight of the others."""
+    draw, n = random.Random(0), 3000
+    is_bad = pl.col("sample") % 3 == 0
+    rows = pl.DataFrame({"sample": range(n), "truth": [draw.random() for _ in range(n)]}).with_columns(
+        device=pl.Series(draw.choices(["phone", "desk"], k=n)),
+        error=pl.when(is_bad).then(0.5).otherwise(0.2) + pl.Series([draw.uniform(-0.1, 0.1) for _ in range(n)]),
+        sign=pl.Series(draw.choices([-1.0, 1.0], k=n)),
+    )
+    return rows.with_columns(
+        country=pl.when(is_bad).then(pl.lit("FR")).otherwise(pl.lit("DE")),
+        score=pl.col("truth") + pl.col("sign") * pl.col("error"),
+        w=pl.when(is_bad).then(0.01).otherwise(1.0) * (1 + pl.col("sample") % 4),
+    )
+
+
+def weighted_mean_error(rows: pl.DataFrame) -> float:
+    return float(np.average(np.abs(rows["score"].to_numpy() - rows["truth"].to_numpy()), weights=rows["w"].to_numpy()))
+
+
+def weighted_correlation(rows: pl.DataFrame) -> float:
+    together = np.cov(rows["score"].to_numpy(), rows["truth"].to_numpy(), aweights=rows["w"].to_numpy())
+    return float(together[0, 1] / np.sqrt(together[0, 0] * together[1, 1]))
+
+
+OF_WEIGHTS: dict[str, dict[str, Any]] = {
+    "half": {},
+    "passes": {"passes": 3},
+    "clusters": {"cluster": "sample"},
+    "all": {"confirm": "all"},
+    # By samples alone the slice has no score above 0: 0.6 (0.5 / 0.3 - 1) - 0.4 (3 - 1).
+    "sliceline": {"confirm": "all", "score": "sliceline"},
+    "state": {},
+    "deviations": {},
+}
+
+
+@pytest.mark.parametrize("road", OF_WEIGHTS)
+def test_the_share_of_harm_heeds_weights(road: str) -> None:
+    rows, asked = weighted(), OF_WEIGHTS[road]
+    metric, by_hand, best = mlm.mae(), weighted_mean_error, 0
+    if road == "deviations":
+        metric, by_hand, best = mlm.pearson(), weighted_correlation, 1
+    metric = metric.on(weight="w")
+    state = mlm.state(rows, metric, mlm.n_samples(), by=FEATURES) if road == "state" else None
+    found = mlm.find_slices(rows if state is None else state, metric, FEATURES, **asked)
+    [row] = found.filter(slice="country=FR").to_dicts()
+    seen = rows if "confirm" in asked else rows.filter(pl.col("sample").is_in(confirmed(rows)))
+    whole, rest = by_hand(seen), by_hand(seen.filter(country="DE"))
+    assert row["rest"] == pytest.approx(rest, rel=1e-12)
+    assert row["share_of_harm"] == pytest.approx((rest - whole) / (best - whole), rel=1e-9)
+    assert (row["share"], row["ci_flag"] == "leak?") == (pytest.approx(1 / 3), False)
+
+
+def test_what_has_the_harm_by_weight_looks_like_a_leak() -> None:
+    rows = weighted().with_columns(score=pl.col("truth") + pl.col("error") ** 5)
+    small, large = (
+        mlm.find_slices(rows.with_columns(w=w), mlm.mae(), FEATURES, weight="w").filter(slice="country=FR")
+        for w in ("w", pl.when(country="FR").then(1.0).otherwise(0.1))
+    )
+    assert (small["ci_flag"].item(), large["ci_flag"].item()) == ("ok", "leak?")
 
 
 def both_values(rows: pl.DataFrame, row: dict[str, Any]) -> tuple[float, float]:

@@ -83,6 +83,16 @@ def test_all_is_unclear() -> None:
     both(where, "Of the 6 slices that can be judged, none shows a clear difference.")
 
 
+def test_a_difference_without_an_interval_is_no_verdict() -> None:
+    report = mlm.report(made(200), [mlm.roc_auc(), mlm.average_precision()], baseline="champion")
+    overall, *_ = cards(report._told)
+    assert (overall.tone, overall.heading) == (OPEN, "No verdict on challenger and champion")
+    both(overall, "(no interval), higher is better.")
+    assert "1 other difference of metrics: no verdict." in report.markdown
+    assert "| no verdict | roc_auc | all |" in report.markdown
+    assert "unclear" not in report.markdown
+
+
 def test_no_baseline() -> None:
     overall, where, _ = summary(bad_in_jp(), slices=SLICES)
     assert (overall.tone, overall.heading) == (OPEN, "champion has the best log_loss of 2 models")

@@ -76,6 +76,10 @@ class Grid:
         """The sums of some of the cells."""
         return Grid([{name: array[cells] for name, array in sums.items()} for sums in self.sums])
 
+    def summed(self) -> Grid:
+        """The sums of all buckets together."""
+        return Grid([{name: array.sum(axis=1, keepdims=True) for name, array in sums.items()} for sums in self.sums])
+
     def without(self) -> Grid:
         """The sums without each bucket, and last those of all."""
         return Grid([{name: _without(array) for name, array in sums.items()} for sums in self.sums])
@@ -90,7 +94,7 @@ class Contrast(NamedTuple):
     """What is known of cells, in their order."""
 
     table: pl.DataFrame
-    """`value`, `rest`, `gap` (positive is worse) and `se`."""
+    """`value`, `rest`, `whole` (of the group), `gap` (positive is worse) and `se`."""
     moved: Numbers
     """How far the gap moves without each bucket; NaN where it is not known then."""
     is_right: Numbers
@@ -117,11 +121,12 @@ class Contrasts:
         moved = gaps[:, :-1] - gap[:, None]
         moved = np.where(np.abs(moved) <= NOISE * size_of_all[:, None], 0.0, moved)
         squares, n_buckets = (moved * moved).sum(axis=1), buckets[groups].astype(float)
-        columns = {"value": values, "rest": rests, "gap": gap, "squares": squares, "n": n_buckets}
+        wholes = self._values(whole.summed(), 1)[groups, 0]
+        columns = {"value": values, "rest": rests, "whole": wholes, "gap": gap, "squares": squares, "n": n_buckets}
         error = pl.when(pl.col("squares").is_not_null(), pl.col("n") >= 2).then(
             standard_error(pl.col("n"), pl.col("squares"))
         )
-        table = pl.DataFrame(columns, nan_to_null=True).select("value", "rest", "gap", error.alias("se"))
+        table = pl.DataFrame(columns, nan_to_null=True).select("value", "rest", "whole", "gap", error.alias("se"))
         return Contrast(table, moved, is_right)
 
     def _rows_a_cell(self, own: Grid) -> int:

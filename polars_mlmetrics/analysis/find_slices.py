@@ -121,12 +121,12 @@ def find_slices(
     that the search did not see: `value`, the value of the `rest` of the group, their `gap` (positive is worse) with
     `low` and `high`, `p` (1 where the slice is not worse), `p_adjusted` for the number of candidates (Benjamini and
     Hochberg), and `share_of_harm`: how much of what the group lacks to the best value would be gone if the slice were
-    like the rest. `t_search` is how many standard errors the search saw. `parent` is the slice with one condition less
-    in which the search saw the surest gap, with its value. A slice that only repeats another has that in `hidden_by`,
-    and does not count for `k`; `overlap` is the share of its rows that lie in slices shown above it. `ci_flag` is as in
-    a tidy table, or "leak?" where a slice has more than 90 % of the harm, or the worst value there is. `n_tested` is
-    the number of slices that were searched, and `plan` says how. A slice whose gap is less than two standard errors in
-    the samples of the search is left out.
+    like the rest, (rest - whole) / (best - whole), by weight where rows have one. `t_search` is how many standard
+    errors the search saw. `parent` is the slice with one condition less in which the search saw the surest gap, with
+    its value. A slice that only repeats another has that in `hidden_by`, and does not count for `k`; `overlap` is the
+    share of its rows that lie in slices shown above it. `ci_flag` is as in a tidy table, or "leak?" where a slice has
+    more than 90 % of the harm, or the worst value there is. `n_tested` is the number of slices that were searched, and
+    `plan` says how. A slice whose gap is less than two standard errors in the samples of the search is left out.
 
     Examples
     --------
@@ -197,7 +197,8 @@ def _state_of(
 
 def _check_values(coded: Coded, sign: int) -> None:
     """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
-    values = Merged(coded, sign).of_groups()
+    totals = {kind: table.lazy() for kind, table in coded.totals.tables.items()}
+    values = Merged(coded, sign).of_groups(totals)["whole"]
     broken = values.filter(~values.is_finite())
     if broken.len():
         name = coded.metric.output_name

@@ -46,7 +46,7 @@ class Merged:
         return found
 
     def of(self, tables: Tables, kept: pl.DataFrame) -> pl.DataFrame:
-        """`value`, `rest`, `gap` and `se` of the kept cells."""
+        """`value`, `rest`, `whole`, `gap` and `se` of the kept cells."""
         values = self._values(tables).filter(pl.col(CELL) != OTHERS)
         gap, size = self._sign * (pl.col(REST) - pl.col(VALUE)), pl.col(VALUE).abs() + pl.col(REST).abs()
         values = values.with_columns(gap.alias("gap"), size.alias(SIZE))
@@ -56,13 +56,15 @@ class Merged:
         without = values.filter(~is_whole).select(GROUP, CELL, pl.col("gap").alias(OF_ALL))
         errors = whole.join(without, on=[GROUP, CELL]).group_by(GROUP, CELL).agg(_error().alias("se"))
         said = [GROUP, CELL, pl.col(VALUE).alias("value"), pl.col(REST).alias("rest"), "gap"]
-        return kept.join(whole.select(said), on=[GROUP, CELL]).join(errors, on=[GROUP, CELL])
+        found = kept.join(whole.select(said), on=[GROUP, CELL]).join(errors, on=[GROUP, CELL])
+        folded = {kind: self._coded.layouts[kind].folded([table], [GROUP]) for kind, table in tables.items()}
+        groups = self.of_groups({kind: self._with_keys(kind, table) for kind, table in folded.items()})
+        return found.join(groups, on=GROUP).select(*kept.columns, "value", "rest", "whole", "gap", "se")
 
-    def of_groups(self) -> pl.Series:
-        """The values of whole groups, in no order."""
-        tables = {kind: table.lazy() for kind, table in self._coded.totals.tables.items()}
+    def of_groups(self, tables: Mapping[Kind, pl.LazyFrame]) -> pl.DataFrame:
+        """`whole`: the values of whole groups, from the tables of their units."""
         plan = self._coded.plan.again(FoldedTables(tables, [GROUP], self._coded.plan.schema), [GROUP])
-        return plan.groups().select(plan.value(self._coded.metric).cast(pl.Float64)).collect().to_series()
+        return plan.groups().select(GROUP, plan.value(self._coded.metric).cast(pl.Float64).alias("whole")).collect()
 
     def _values(self, tables: Tables) -> pl.DataFrame:
         """The values of each cell and of the rest of its group: of all buckets, and without each."""

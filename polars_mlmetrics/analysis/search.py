@@ -30,7 +30,7 @@ SCORES: dict[str, pl.DataType] = {
     GROUP: pl.Int32(),
     "n_buckets": pl.Int64(),
     "n_samples": pl.Int64(),
-    **dict.fromkeys(("value", "rest", "gap", "se", "t", "score"), pl.Float64()),
+    **dict.fromkeys(("value", "rest", "whole", "gap", "se", "t", "score"), pl.Float64()),
 }
 """What is known of a slice in some rows."""
 
@@ -150,10 +150,7 @@ class Search:
         """What slices are ranked by."""
         if self._score == "gap":
             return pl.col("t")
-        error = (pl.col("value") - self._best).abs()
-        # The mean of the group is the one of its two parts.
-        size = ratio(pl.col(N_SAMPLES), pl.col(WHOLE))
-        of_all = size * error + (1 - size) * (pl.col("rest") - self._best).abs()
+        error, of_all = ((pl.col(name) - self._best).abs() for name in ("value", "whole"))
         return ALPHA * (ratio(error, of_all) - 1) - (1 - ALPHA) * (ratio(pl.col(WHOLE), pl.col(N_SAMPLES)) - 1)
 
     def _of_merged(self, slices: pl.DataFrame) -> pl.DataFrame:

@@ -96,13 +96,12 @@ class SliceTable:
         return table.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
 
     def _harm(self) -> pl.Expr:
-        """Which part of what the group lacks to the best value the gap of the slice is; null where there is no best."""
+        """Which part of what the group lacks to the best value the rest lacks not; null where there is no best."""
         if not isfinite(self._best):
             return pl.lit(None, dtype=pl.Float64).alias("share_of_harm")
-        share = ratio(pl.col("n_samples"), pl.col(WHOLE))
-        lacks, rest_lacks = ((pl.col(name) - self._best).abs() for name in ("value", "rest"))
-        harm = ratio(share * (lacks - rest_lacks), share * lacks + (1 - share) * rest_lacks)
-        return harm.clip(0, 1).alias("share_of_harm")
+        lacks, rest_lacks = ((pl.col(name) - self._best).abs() for name in ("whole", "rest"))
+        # What the metric is of the group has every weight in it, as shares of the samples have not.
+        return ratio(lacks - rest_lacks, lacks).clip(0, 1).alias("share_of_harm")
 
     def _with_tests(self, table: pl.DataFrame) -> pl.DataFrame:
         """The candidates with intervals and tests; of what was searched in the same samples there are but the flips."""

@@ -23,7 +23,7 @@ from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.reporting.asked import Asked, dtype_of, name_of
 from polars_mlmetrics.reporting.chosen import metrics_for, problems_of
-from polars_mlmetrics.reporting.curve_tables import curves_of
+from polars_mlmetrics.reporting.curve_tables import areas_of, best_of, curves_of
 
 MODEL = f"{INTERNAL}model"
 WHOLE = ""
@@ -47,6 +47,10 @@ class Answers:
     sliced_labels: str
     """The slicing of `labels`; "" where there is none."""
     curves: dict[str, pl.DataFrame]
+    areas: pl.DataFrame | None
+    """Under the curves: a column for each kind that has an area."""
+    best: pl.DataFrame | None
+    """The best of all thresholds; None where the best point of the curve is all that is known."""
     found: pl.DataFrame | None
 
     @property
@@ -64,6 +68,9 @@ def answered(asked: Asked) -> Answers:
     values = _values(asked)
     models = models_of(asked, values)
     sliced = _slicing_of_labels(asked, values)
+    curves = {kind: _with_model(table, asked) for kind, table in curves_of(asked).items()}
+    areas = areas_of(asked, curves)
+    best = best_of(asked) if "threshold" in curves else None
     return Answers(
         asked=asked,
         problems=problems,
@@ -71,7 +78,9 @@ def answered(asked: Asked) -> Answers:
         differences=_differences(asked) if asked.has_baseline else None,
         labels=_labels(asked, sliced),
         sliced_labels=sliced,
-        curves={kind: _with_model(table, asked) for kind, table in curves_of(asked).items()},
+        curves=curves,
+        areas=None if areas is None else _with_model(areas, asked),
+        best=None if best is None else _with_model(best, asked),
         found=_found(asked, models),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from polars_mlmetrics.reporting.libraries import altair
 from polars_mlmetrics.reporting.looks import DASHES, FONT, Look
@@ -12,6 +12,7 @@ Rows = Sequence[Mapping[str, Any]]
 """What a chart is made of: numbers, and texts that are safe to show."""
 
 UNIT = (0.0, 1.0)
+OPPOSITE = {"before": "after", "after": "before"}
 
 
 class Charts:
@@ -115,8 +116,12 @@ class Charts:
         level: float | None = None,
         at: float | None = None,
         ticks: Mapping[str, Any] | None = None,
+        step: Literal["before", "after"] | None = None,
     ) -> Any:
-        """Lines of x and y, in the order of the rows; dots on them say what is there."""
+        """Lines of x and y, in the order of the rows; dots on them say what is there.
+
+        `step` draws steps from one x down to the next: whether y changes before x does, or after it.
+        """
         alt = self._alt
         x, y = self._x(titles[0], domains[0], **ticks or {}), self._y(titles[1], domains[1], **ticks or {})
         layers = []
@@ -127,9 +132,10 @@ class Charts:
         if at is not None:
             layers.append(self._rule([{"x": at}], x="x:Q"))
         if any(row.get("low") is not None for row in rows):
-            band = self._of(rows).mark_area(aria=False, opacity=0.16, clip=False)
+            # An area goes from the lowest x to the highest, and a line the way of its rows.
+            band = self._of(rows).mark_area(aria=False, opacity=0.16, clip=False, **_steps(OPPOSITE.get(step or "")))
             layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour()))
-        line = self._of(rows).mark_line(aria=False, strokeWidth=1.8)
+        line = self._of(rows).mark_line(aria=False, strokeWidth=1.8, **_steps(step))
         layers.append(line.encode(x=x, y=y, order="order:Q", **self._colour(dashed=True)))
         if dots:
             layers.append(self._dots(dots, x, y))
@@ -242,3 +248,7 @@ class Charts:
             )
             chart = alt.layer(chart, marks.encode(x=x, y=y, **self._described()))
         return chart.properties(width=alt.Step(20), height=alt.Step(20))
+
+
+def _steps(step: str | None) -> dict[str, str]:
+    return {} if step is None else {"interpolate": f"step-{step}"}

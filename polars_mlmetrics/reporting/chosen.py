@@ -14,9 +14,6 @@ from polars_mlmetrics.query.query import listed
 from polars_mlmetrics.query.written import metrics_of
 from polars_mlmetrics.reporting.asked import Asked
 
-BINS = 1000
-"""Of the areas under curves: of exact ones a difference has no interval."""
-
 OUTSIDE = ("score_out_of_range", "score_infinite", "score_nan", "score_is_no_number")
 CLASSES = ("looks_multiclass", "classes_as_labels")
 
@@ -49,9 +46,8 @@ def metrics_for(asked: Asked, problems: pl.DataFrame | None) -> list[Metric]:
     is_probability = not found & set(OUTSIDE)
     metrics = [log_loss()] if is_probability else []
     metrics.append(f1() if asked.label is None else f1(average="macro"))
-    metrics += (
-        [roc_auc(bins=BINS), average_precision(bins=BINS)] if is_probability else [roc_auc(), average_precision()]
-    )
+    # Exact ones: bins can be too coarse for a model that is too sure of itself, and say that it is worse.
+    metrics += [roc_auc(), average_precision()]
     metrics += [calibration_error()] if is_probability else []
     if asked.label is not None and _count(problems, "labels") > 1:
         metrics.append(label_ranking_average_precision())

@@ -52,13 +52,16 @@ def _changes(told: Told) -> list[str]:
     table = _table(rows)
     left = slices.height - MOST_SLICES
     table += ["", f"And {many(left, 'slice', 'slices')} more that changed, with less harm."] if left > 0 else []
-    same = metrics.height - changed.height
+    others = metrics.join(changed, on=[MODEL, "metric"], how="anti")
+    n_open = others["verdict"].null_count()
+    same = others.height - n_open
     table += ["", f"{many(same, 'other difference', 'other differences')} of metrics: unclear."] if same else []
+    table += ["", f"{many(n_open, 'other difference', 'other differences')} of metrics: no verdict."] if n_open else []
     return table
 
 
 def _word(row: dict[str, Any]) -> str:
-    return row["verdict"] or "unclear"
+    return row["verdict"] or "no verdict"
 
 
 def _numbers(row: dict[str, Any], baseline: float | None) -> list[str]:

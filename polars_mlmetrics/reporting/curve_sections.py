@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.arithmetic import ROUNDING, ratio
 from polars_mlmetrics.reporting.answers import MODEL
 from polars_mlmetrics.reporting.asked import name_of
 from polars_mlmetrics.reporting.charts import UNIT, Charts
-from polars_mlmetrics.reporting.curve_tables import threshold_of
+from polars_mlmetrics.reporting.curve_tables import is_inclusive, of_threshold, threshold_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES, PAGE
 from polars_mlmetrics.reporting.points import (
     AXES,
@@ -65,19 +66,16 @@ def curve_plots(told: Told) -> list[tuple[dict[str, Any], str, list[str]]]:
             diagonal=kind == "roc",
             level=_prevalence(told) if kind == "pr" else None,
         )
-        found.append((charts.finished(chart), CAPTIONS[kind], _areas(told, kind, lines)))
+        found.append((charts.finished(chart), CAPTIONS[kind], _areas(told, kind)))
     found += [_threshold_plot(told)] if "threshold" in told.answers.curves else []
     return found
 
 
-def _areas(told: Told, kind: str, lines: pl.DataFrame) -> list[str]:
-    """The area under the curve of each model: the metric, or that of the points where it is not asked for."""
-    metric = {"roc": "roc_auc", "pr": "average_precision"}[kind]
-    known = dict(told.models.filter(pl.col("metric") == metric).select(MODEL, "value").rows())
-    x, y = (pl.col(axis) for axis in AXES[kind])
-    width, middle = (x - x.shift()).abs(), 0.5 * (y + y.shift())
-    areas = dict(lines.group_by(MODEL).agg((width * middle).sum()).rows())
-    return [number(known.get(name, areas.get(name))) for name in shown_models(told)]
+def _areas(told: Told, kind: str) -> list[str]:
+    """The area under the curve of each model, where it is known."""
+    areas = told.answers.areas
+    known = {} if areas is None else dict(areas.select(MODEL, kind).rows())
+    return [number(known[name]) if name in known else "" for name in shown_models(told)]
 
 
 def _prevalence(told: Told) -> float | None:
@@ -89,16 +87,17 @@ def _prevalence(told: Told) -> float | None:
 
 def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
     table = told.answers.curves["threshold"]
-    name = table["metric"].to_list()[0] if table.height else ""
-    lines, best = _lines(told, table), best_thresholds(told)
+    metric = of_threshold(told.answers.asked)
+    name, lines, best = metric.output_name, _lines(told, table), best_thresholds(told)
+    finite = pl.col("threshold").is_finite()
     dots = [
         {
             "x": row["threshold"],
             "y": row["value"],
             "series": visible(row[MODEL]),
-            "text": f"{visible(row[MODEL])}: best {visible(name)} {number(row['value'])} at {number(row['threshold'])}",
+            "text": f"{visible(row[MODEL])}: best {visible(name)} {number(row['value'])} at {_threshold(row['threshold'])}",
         }
-        for row in best.filter(pl.col(MODEL).is_in(shown_models(told))).iter_rows(named=True)
+        for row in best.filter(pl.col(MODEL).is_in(shown_models(told)), finite).iter_rows(named=True)
     ]
     used = threshold_in_use(told)
     charts = _charts(told)
@@ -108,23 +107,32 @@ def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
         domains=(UNIT, None),
         dots=dots,
         at=used,
+        step="after" if is_inclusive(metric) else "before",
     )
     at = dict(best.select(MODEL, "threshold").rows())
     line = "" if used is None else ", the dotted line the one in use"
     caption = f"{visible(name)} at each threshold. The dot is the best threshold, behind the name{line}."
-    return charts.finished(chart), caption, [number(at.get(each)) for each in shown_models(told)]
+    return charts.finished(chart), caption, [_threshold(at.get(each)) for each in shown_models(told)]
+
+
+def _threshold(threshold: float | None) -> str:
+    """A threshold, exact enough to be used."""
+    return number(threshold) if threshold is None or not isfinite(threshold) else f"{threshold:g}"
 
 
 def best_thresholds(told: Told) -> pl.DataFrame:
-    """The best point of each model; of equal ones the one with the highest threshold."""
-    table = told.answers.curves["threshold"].filter(pl.col("value").is_finite())
-    ordered = table.sort("value", "threshold", descending=[_best_of_threshold(told) != "min", True])
-    return ordered.group_by(MODEL, maintain_order=True).first()
+    """The best threshold of each model, its value, and how many were tried where these are not all.
 
-
-def _best_of_threshold(told: Told) -> str | None:
-    name = told.answers.curves["threshold"]["metric"].to_list()[:1]
-    return next((m.best for m in told.answers.asked.metrics if [m.output_name] == name), "max")
+    Of equal ones it is the highest.
+    """
+    best = of_threshold(told.answers.asked).best
+    if told.answers.best is not None:
+        found = told.answers.best.with_columns(n_tried=pl.lit(None, pl.Int64))
+        return found.filter(pl.col("value").is_finite())
+    points = told.answers.curves["threshold"].filter(pl.col("value").is_finite(), pl.lit(best is not None))
+    ordered = points.sort("value", "threshold", descending=[best != "min", True])
+    ends = [pl.col("threshold", "value").first(), pl.len().cast(pl.Int64).alias("n_tried")]
+    return ordered.group_by(MODEL, maintain_order=True).agg(ends)
 
 
 def threshold_in_use(told: Told) -> float | None:
@@ -138,15 +146,20 @@ def curve_lead(told: Told) -> str:
     used = threshold_in_use(told)
     if "threshold" not in told.answers.curves or used is None:
         return ""
-    table = told.answers.curves["threshold"].filter(pl.col(MODEL) == told.candidate, pl.col("value").is_finite())
-    best = best_thresholds(told).filter(pl.col(MODEL) == told.candidate)
-    if table.is_empty() or best.is_empty():
-        return ""
-    near = table.sort((pl.col("threshold") - used).abs()).row(0, named=True)
-    top = best.row(0, named=True)
+    metric = of_threshold(told.answers.asked)
+    now = told.of(told.candidate, metric.output_name)["value"]
+    value = "has no value" if now is None else f"is {number(now)}"
+    said = f"At the threshold in use, {used:g}, {visible(metric.output_name)} of {visible(told.candidate)} {value}"
+    best = best_thresholds(told).filter(pl.col(MODEL) == told.candidate).to_dicts()
+    if not best:
+        return f"{said}."
+    [top] = best
+    tried = "" if top["n_tried"] is None else f" of the {top['n_tried']:,} that were tried"
+    gain = 0.0 if now is None else (now - top["value"]) * (1 if metric.best == "min" else -1)
+    if now is not None and gain <= ROUNDING * abs(now):
+        return f"{said}, and no threshold{tried} gives a better value."
     return (
-        f"At the threshold in use, {used:g}, {visible(near['metric'])} of {visible(told.candidate)} is "
-        f"{number(near['value'])}; at {number(top['threshold'])} it would be {number(top['value'])} "
+        f"{said}; at {_threshold(top['threshold'])}, the best{tried}, it would be {number(top['value'])} "
         "(chosen on these rows, so a little too good)."
     )
 

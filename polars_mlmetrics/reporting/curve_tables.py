@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.analysis.best_threshold import best_threshold
 from polars_mlmetrics.analysis.curves import curve
+from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1
+from polars_mlmetrics.metrics.separation import average_precision, roc_auc
+from polars_mlmetrics.query.written import metrics_of
 from polars_mlmetrics.reporting.asked import Asked
 
 BINARY = {"truth", "soft_truth"}
 """How metrics read a truth that has curves."""
+
+AREAS = {"roc": roc_auc, "pr": average_precision}
+"""The area under each kind of curve."""
 
 
 def curves_of(asked: Asked) -> dict[str, pl.DataFrame]:
@@ -25,7 +34,7 @@ def curves_of(asked: Asked) -> dict[str, pl.DataFrame]:
         return {}
     tables = {
         "roc": _curve(asked, "roc"),
-        "threshold": _curve(asked, "threshold", _of_threshold(asked)),
+        "threshold": _curve(asked, "threshold", of_threshold(asked)),
         "calibration": _curve(asked, "calibration", **asked.level),
     }
     found = {kind: table for kind, table in tables.items() if table is not None and _has_points(kind, table)}
@@ -51,15 +60,67 @@ def _precision_and_recall(roc: pl.DataFrame) -> pl.DataFrame:
     return roc.with_columns(recall="tpr", precision=precision)
 
 
-def _of_threshold(asked: Asked) -> Metric:
+def areas_of(asked: Asked, kinds: Iterable[str]) -> pl.DataFrame | None:
+    """The areas under curves, a column for each kind: of a log exact ones, of a state those of its bins.
+
+    The points of a curve are some of all, so their area is another one.
+    """
+    more = _bins_held(asked)
+    areas = [AREAS[kind](**more).alias(kind) for kind in kinds if kind in AREAS]
+    if not areas or (asked.contents is not None and not more):
+        return None
+    if asked.contents is None:
+        return evaluate(asked.frame, areas, by=asked.between, **asked.roles).collect()
+    try:
+        return finish(asked.frame, areas, by=asked.between).collect()
+    except StateError:
+        return None
+
+
+def _bins_held(asked: Asked) -> dict[str, Any]:
+    """The cells of the scores that a state has; none of a log."""
+    held = [] if asked.contents is None else metrics_of(asked.contents.metrics)
+    known = [measure.parameters for metric in held for measure in metric.tree.measures()]
+    return next(
+        ({name: each[name] for name in ("bins", "grid")} for each in known if {"bins", "grid"} <= set(each)), {}
+    )
+
+
+def best_of(asked: Asked) -> pl.DataFrame | None:
+    """The best of all thresholds of each model; None where only the points of the curve are known.
+
+    With an average there is a value for each score and label, which is too much of a large log.
+    """
+    metric = of_threshold(asked)
+    if metric.best is None:
+        return None
+    is_pooled = all(measure.grain == "group" for measure in metric.tree.measures())
+    if asked.contents is None and not is_pooled:
+        return None
+    try:
+        return best_threshold(asked.frame, metric, by=asked.between, **asked.roles).collect()
+    except StateError:
+        return None
+
+
+def of_threshold(asked: Asked) -> Metric:
     """The first metric with one number as its threshold, or else f1."""
     return next((metric for metric in asked.metrics if threshold_of(metric) is not None), f1())
 
 
 def threshold_of(metric: Metric) -> float | None:
-    """The threshold of a metric, where that is one number."""
-    for measure in metric.tree.measures():
-        decision = measure.parameters.get("threshold")
-        if isinstance(decision, Decision) and isinstance(decision.threshold, int | float):
-            return float(decision.threshold)
-    return None
+    """The threshold of a metric, where that is one number in all of its parts."""
+    thresholds = [decision.threshold for decision in _decisions(metric)]
+    numbers = {float(threshold) for threshold in thresholds if isinstance(threshold, int | float)}
+    is_one = len(numbers) == 1 and all(isinstance(threshold, int | float) for threshold in thresholds)
+    return numbers.pop() if is_one else None
+
+
+def is_inclusive(metric: Metric) -> bool:
+    """Whether a score that equals the threshold is predicted."""
+    return any(decision.inclusive for decision in _decisions(metric))
+
+
+def _decisions(metric: Metric) -> list[Decision]:
+    found = [measure.parameters.get("threshold") for measure in metric.tree.measures()]
+    return [decision for decision in found if isinstance(decision, Decision)]

@@ -16,13 +16,14 @@ FEWEST = 30
 """So many samples a slice needs to be judged."""
 
 WORDS = {
-    "no_state": "no interval: pass bins=",
+    "no_state": "no interval",
     "totals": "no interval: a total",
     "extremes": "no interval: one label decides",
     "undefined_replicates": "no interval: too few positives",
     "degenerate": "no interval: nothing varies",
     "few_buckets": "not judged: too few samples",
     "biased": "not judged: a biased metric",
+    "coarse_bins": "not judged: its bins are too coarse",
 }
 """Why a difference has no verdict, by its flag."""
 

@@ -105,7 +105,8 @@ def _thresholds(table: pl.DataFrame) -> Any:
     charts = _charts(lines)
 
     def of_metric(part: pl.DataFrame, name: str) -> Any:
-        return charts.curve(curve_points(part, "threshold", "value"), ("threshold", name), domains=(UNIT, None))
+        points = curve_points(part, "threshold", "value")
+        return charts.curve(points, ("threshold", name), domains=(UNIT, None), step="before")
 
     return _beside(charts, lines, of_metric)
 

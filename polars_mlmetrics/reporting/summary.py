@@ -117,7 +117,10 @@ def _against_baseline(told: Told, baseline: str) -> Card:
         "worse": (BAD, f"{name} is worse than {other}"),
         "no change": (GOOD, f"{name} is no different from {other}"),
     }
-    tone, heading = headings.get(ours["verdict"], (OPEN, f"No clear difference between {name} and {other}"))
+    unclear = f"No clear difference between {name} and {other}"
+    if ours["why"] is not None:
+        unclear = f"No verdict on {name} and {other}"
+    tone, heading = headings.get(ours["verdict"], (OPEN, unclear))
     ends = interval(ours["d_low"], ours["d_high"], of_difference=True)
     first = [
         f"{told.metric} ",

@@ -11,7 +11,6 @@ from typing import Any
 
 import polars as pl
 
-import polars_mlmetrics as mlm
 from tests import oracle
 from tests.readings import READINGS
 from tests.sweep.settled import UNCLEAR, Answer
@@ -108,9 +107,6 @@ class Node:
     """Something that can be asked for."""
 
     @abstractmethod
-    def metric(self) -> Any: ...
-
-    @abstractmethod
     def code(self) -> str: ...
 
     @abstractmethod
@@ -139,11 +135,6 @@ class Leaf(Node):
     params: Mapping[str, Any]
     roles: Mapping[str, Any] = field(default_factory=dict)
     where: tuple[Where, ...] = ()
-
-    def metric(self) -> Any:
-        made = getattr(mlm, self.name)(**{name: built(value) for name, value in self.params.items()})
-        made = made.on(**{role: built(column) for role, column in self.roles.items()}) if self.roles else made
-        return made.filter(*(condition.made.expression for condition in self.where)) if self.where else made
 
     def code(self) -> str:
         made = f"mlm.{self.name}({arguments(self.params)})"

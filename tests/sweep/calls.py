@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
-import polars_mlmetrics as mlm
 from tests import oracle
 from tests.readings import READINGS
-from tests.sweep.asked import COUNTS, Leaf, Node, Setting, as_answer, built, of_table, params_of, value_of
+from tests.sweep.asked import COUNTS, Leaf, Node, Setting, arguments, as_answer, built, of_table, params_of, value_of
 from tests.sweep.derived import NO_SETTING, Plain
 from tests.sweep.settled import NULL, UNCLEAR, Answer
 from tests.sweep.tables import Key, Part, Table
+from tests.sweep.written import answer
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,9 @@ class Call:
     parts: int = 1
     """Of how many states, each of some of the samples, the answer is made."""
     compact: bool = False
+    of_state: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What else is given by name."""
 
     @property
     def sample(self) -> list[str]:
@@ -59,58 +62,65 @@ class Call:
         units = {"label": ["label"], "sample": self.sample}.get(self.per or "", [])
         return [*self.by, *sliced, *self.slice_keys, *units, *(["metric"] if self.tidy else [])]
 
-    # -- what the package answers ------------------------------------------------------------------------------
+    # -- as it is written, and what the package answers to that ------------------------------------------------
 
-    def answered(self) -> pl.DataFrame:
-        metrics = [node.metric().alias(name) for name, node in self.metrics]
-        table = getattr(self, f"_by_{self.verb if self.verb in ('expression', 'finish') else 'evaluate'}")(metrics)
-        found: pl.DataFrame = table.collect(engine=self.engine) if isinstance(table, pl.LazyFrame) else table
-        return found
+    def code(self) -> str:
+        """The call, of a `frame`. No more than this text is known of it when it is made."""
+        collect = f".collect(engine={self.engine!r})" if self.lazy else ""
+        if self.verb == "expression":
+            return self._source() + self._expression() + collect
+        options = {"progress": False} if "passes" in self._options() else {}
+        given = arguments({**self._options(), **options, **({} if self.of_state else self.roles)})
+        return f"mlm.{self.function}({', '.join(filter(None, [self._source(), *self.asked(), given]))}){collect}"
 
-    def _frame(self) -> Any:
-        return self.table.frame.lazy() if self.lazy else self.table.frame
+    @property
+    def function(self) -> str:
+        """The name of the verb in the package."""
+        return "finish" if self.of_state else "evaluate"
+
+    def asked(self) -> list[str]:
+        """What is asked for by its place."""
+        return [f"{node.code()}.alias({name!r})" for name, node in self.metrics]
+
+    def _expression(self) -> str:
+        """How expressions are used."""
+        if self.form == "agg":
+            return f".group_by({list(self.by)!r}).agg({', '.join(self.asked())})"
+        if self.form == "select":
+            return f".select({', '.join(self.asked())})"
+        windows = ", ".join(f"{asked}.over({list(self.by)!r})" for asked in self.asked())
+        return f".select(*{list(self.by)!r}, {windows})"
+
+    def _source(self) -> str:
+        """What is asked: the log, or a state of it."""
+        if not self.of_state:
+            return "frame.lazy()" if self.lazy else "frame"
+        given = arguments({"by": list(self.state_by), **self.roles})
+        made = f"mlm.state(part.lazy(), {', '.join(self.asked())}, {given}).collect()"
+        states = f"pl.concat([{made} for part in parts(frame, {self.sample!r}, {self.parts})])"
+        return f"mlm.compact({states})" if self.compact else states
 
     def _options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"by": list(self.by)} if self.by else {}
-        if self.slices is not None:
-            options["slices"] = [list(keys) for keys in self.slices]
-        given = {"per": self.per, "min_samples": self.min_samples, "tidy": self.tidy or None}
-        return options | {name: value for name, value in given.items() if value is not None}
+        given: dict[str, Any] = {
+            "by": list(self.by) or None,
+            "slices": None if self.slices is None else [list(keys) for keys in self.slices],
+            "per": self.per,
+            "min_samples": self.min_samples,
+            "tidy": self.tidy or None,
+            "passes": self.passes,
+            **self.options,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
-    def _by_evaluate(self, metrics: list[Any]) -> Any:
-        options = self._options() | ({} if self.passes is None else {"passes": self.passes, "progress": False})
-        roles = {role: built(column) for role, column in self.roles.items()}
-        return mlm.evaluate(self._frame(), metrics, **options, **roles)
+    def answered(self) -> pl.DataFrame:
+        return answer(self.code(), self.table.frame)
 
-    def _by_expression(self, metrics: list[Any]) -> Any:
-        frame = self._frame()
-        if self.form == "agg":
-            return frame.group_by(list(self.by)).agg(metrics)
-        if self.form == "select":
-            return frame.select(metrics)
-        return frame.select(*self.by, *(metric.over(list(self.by)).alias(n) for n, metric in self._named(metrics)))
-
-    def _named(self, metrics: list[Any]) -> Iterator[tuple[str, Any]]:
-        return ((name, metric) for (name, _), metric in zip(self.metrics, metrics, strict=True))
-
-    def _by_finish(self, metrics: list[Any]) -> Any:
-        roles = {role: built(column) for role, column in self.roles.items()}
-        states = [
-            mlm.state(part.lazy(), metrics, by=list(self.state_by), **roles).collect()
-            for part in self._split(self.table.frame)
-        ]
-        state = pl.concat(states)
-        state = mlm.compact(state) if self.compact else state
-        return mlm.finish(state, metrics, **self._options())
-
-    def _split(self, frame: pl.DataFrame) -> list[pl.DataFrame]:
-        """The rows in parts, no sample in two of them."""
-        names = list(dict.fromkeys(frame.select(self.sample).rows()))
-        part_of = {name: place % self.parts for place, name in enumerate(sorted(names, key=repr))}
-        parts: list[list[int]] = [[] for _ in range(self.parts)]
-        for place, name in enumerate(frame.select(self.sample).rows()):
-            parts[part_of[name]].append(place)
-        return [frame[places] for places in parts]
+    def columns_read(self) -> list[str]:
+        """The columns that the call may read."""
+        text = self.code() + "'sample' 'label'"
+        leaves = [pair for _, node in self.metrics for pair in node.leaves(NO_SETTING)]
+        read = {role for leaf, _ in leaves for role in ("score", "truth")}
+        return [name for name in self.table.frame.columns if f"'{name}'" in text or name in read]
 
     # -- what it must answer -----------------------------------------------------------------------------------
 
@@ -144,7 +154,7 @@ class Call:
             found = value_of(leaf, part, roles)
             return self._in_several(found, group, kept) if leaf.looks_into_samples else found
 
-        return Setting(self.roles, of_state if self.verb == "finish" else value_of)
+        return Setting(self.roles, of_state if self.of_state else value_of)
 
     def _answer(self, node: Node, part: Part, kept: tuple[str, ...]) -> Answer:
         answer = node.answer(part, self._setting(part, kept))
@@ -198,7 +208,7 @@ class Call:
 
     def _lie_in_several(self, part: Part, kept: tuple[str, ...]) -> bool:
         """Whether a state may not know of these rows how many samples they are of."""
-        return self.verb == "finish" and self._in_several(NULL, part, kept).or_null
+        return self.of_state and self._in_several(NULL, part, kept).or_null
 
     def _counts(self, node: Node, part: Part, kept: tuple[str, ...], value: Answer) -> dict[str, Answer]:
         """What a tidy row holds besides the value."""
@@ -216,7 +226,7 @@ class Call:
             "support": Answer(counts.support, READINGS * abs(counts.support or 0.0) if known else 0.0),
             "reason": UNCLEAR if value.unclear or value.or_null else Answer(1.0 if told else None),
         }
-        if self.verb == "finish":
+        if self.of_state:
             found["n_samples"] = replace(found["n_samples"], or_null=True)
         if value.unclear or self._lie_in_several(part, kept):
             found["n_undefined"] = UNCLEAR
@@ -230,7 +240,7 @@ class Call:
         def of_leaf(leaf: Leaf, part: Part, roles: Mapping[str, Any]) -> Answer:
             values, _ = self._unit_values(leaf, part, roles)
             found = values.get(unit, Answer(0) if leaf.name == "n_rows" else NULL)
-            of_state = self.verb == "finish" and leaf.looks_into_samples
+            of_state = self.of_state and leaf.looks_into_samples
             return self._in_several(found, group, kept) if of_state else found
 
         setting, units = Setting(self.roles, of_leaf), {}
@@ -265,34 +275,3 @@ class Call:
         key = ("units", self.per, part.places, leaf.name, repr(leaf.params), repr(roles))
         found: tuple[dict[Any, Answer], list[Any]] = of_table(part.table, key, work)
         return found
-
-    # -- as it is written --------------------------------------------------------------------------------------
-
-    def code(self) -> str:
-        """The call as one would write it, of a `frame`."""
-        metrics = ", ".join(f"{node.code()}.alias({name!r})" for name, node in self.metrics)
-        options = [f"{name}={value!r}" for name, value in {**self._options(), **self.roles}.items()]
-        lazy, collect = (".lazy()", f".collect(engine={self.engine!r})") if self.lazy else ("", "")
-        if self.verb == "finish":
-            made = f"mlm.state(part.lazy(), {metrics}, by={list(self.state_by)!r}, {arguments_of(self.roles)})"
-            parts = f"[{made} for part in {self.parts} parts of frame by {self.sample}]"
-            asked = ", ".join([metrics, *(f"{name}={value!r}" for name, value in self._options().items())])
-            return f"mlm.finish({'mlm.compact' if self.compact else ''}(pl.concat({parts})), {asked})"
-        if self.verb == "expression":
-            if self.form == "over":
-                return f"frame{lazy}.select({list(self.by)!r}, {metrics}, each .over({list(self.by)!r})){collect}"
-            group = f".group_by({list(self.by)!r}).agg" if self.form == "agg" else ".select"
-            return f"frame{lazy}{group}({metrics}){collect}"
-        options += [] if self.passes is None else [f"passes={self.passes}"]
-        return f"mlm.evaluate(frame{lazy}, {', '.join([metrics, *options])}){collect}"
-
-    def columns_read(self) -> list[str]:
-        """The columns that the call may read."""
-        text = self.code() + "'sample' 'label'"
-        leaves = [pair for _, node in self.metrics for pair in node.leaves(NO_SETTING)]
-        read = {role for leaf, _ in leaves for role in ("score", "truth")}
-        return [name for name in self.table.frame.columns if f"'{name}'" in text or name in read]
-
-
-def arguments_of(roles: Mapping[str, Any]) -> str:
-    return ", ".join(f"{role}={column!r}" for role, column in roles.items())

@@ -122,6 +122,8 @@ def less_asked(call: Call) -> Iterator[Call]:
             yield replace(call, **{name: value})
     if call.passes is not None:
         yield replace(call, passes=None, verb="evaluate")
+    for option in call.options:
+        yield replace(call, options={name: value for name, value in call.options.items() if name != option})
     for role in call.roles:
         yield replace(call, roles={name: column for name, column in call.roles.items() if name != role})
     for place, (name, node) in enumerate(call.metrics):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import polars_mlmetrics as mlm
 from tests import oracle
 from tests.readings import READINGS
 from tests.references.rows import total
 from tests.sweep import settled
-from tests.sweep.asked import Counts, Leaf, Made, Node, Setting, Where, arguments, built, outcome
+from tests.sweep.asked import Counts, Leaf, Node, Setting, Where, arguments, outcome
 from tests.sweep.settled import NULL, UNCLEAR, Answer
 from tests.sweep.tables import Part
 
@@ -24,9 +22,6 @@ from tests.sweep.tables import Part
 class Bound(Node):
     inner: Node
     roles: Mapping[str, Any]
-
-    def metric(self) -> Any:
-        return self.inner.metric().on(**{role: built(column) for role, column in self.roles.items()})
 
     def code(self) -> str:
         return f"{self.inner.code()}.on({arguments(self.roles)})"
@@ -51,9 +46,6 @@ class Bound(Node):
 class Scoped(Node):
     inner: Node
     where: Where
-
-    def metric(self) -> Any:
-        return self.inner.metric().filter(self.where.made.expression)
 
     def code(self) -> str:
         return f"{self.inner.code()}.filter({self.where.made!r})"
@@ -89,9 +81,6 @@ class Applied(Node):
     function: str
     given: tuple[Any, ...] = ()
 
-    def metric(self) -> Any:
-        return getattr(self.inner.metric(), self.function)(*map(built, self.given))
-
     def code(self) -> str:
         return f"{self.inner.code()}.{self.function}({', '.join(map(repr, self.given))})"
 
@@ -102,10 +91,6 @@ class Applied(Node):
         inner = self.inner.answer(part, setting)
         return inner if inner.unclear else FUNCTIONS[self.function](inner, *self.given)
 
-
-SIGNS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-}  # fmt: skip
 
 SETTLED: dict[str, Callable[[Answer, Answer], Answer]] = {
     "+": settled.added, "-": lambda left, right: settled.added(left, settled.negated(right)),
@@ -120,10 +105,6 @@ class Derived(Node):
     sign: str
     left: Node | float
     right: Node | float
-
-    def metric(self) -> Any:
-        left, right = (side.metric() if isinstance(side, Node) else side for side in (self.left, self.right))
-        return SIGNS[self.sign](left, right)
 
     def code(self) -> str:
         left, right = (side.code() if isinstance(side, Node) else repr(side) for side in (self.left, self.right))
@@ -151,12 +132,6 @@ class Averaged(Node):
     names: tuple[Any, ...] | None
     weights: Mapping[Any, float] | None
     target: str | None
-
-    def metric(self) -> Any:
-        built_each = [node.metric() for node in self.each]
-        given = built_each[0] if self.names is None else dict(zip(self.names, built_each, strict=True))
-        target = {} if self.target is None else {"target": self.target}
-        return mlm.average_score(given, self.weights, **target)
 
     def code(self) -> str:
         each = [node.code() for node in self.each]
@@ -229,9 +204,6 @@ class Plain(Node):
     """An expression that is no metric."""
 
     text: str
-
-    def metric(self) -> Any:
-        return Made(self.text).expression
 
     def code(self) -> str:
         return self.text

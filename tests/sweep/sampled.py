@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import drawn
+from tests.sweep import drawn, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import inside
@@ -13,6 +13,7 @@ from tests.sweep.drawn import Draw
 from tests.sweep.tables import KEYS, SAMPLE_OF_TWO, Table
 
 METRICS = 10  # a call
+CALLS = 6  # of one table: what was settled for one is settled for all
 ENGINES = ["in-memory", "streaming"]
 
 
@@ -107,13 +108,19 @@ def finish(random: Random, table: Table) -> Call:
     options = {} if unit else accounts(random)
     parts, compact = random.randint(1, 3), random.random() < 0.3
     return Call(
-        "finish", table, metrics, by, cut, unit, roles=roles, state_by=state_by, parts=parts, compact=compact, **options
+        "finish", table, metrics, by, cut, unit, roles=roles, state_by=state_by, parts=parts, compact=compact,
+        of_state=True, **options,
     )  # fmt: skip
 
 
 DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "expression": expression, "evaluate": evaluate, "slices": slices, "per": per, "passes": passes, "finish": finish,
 }  # fmt: skip
+
+
+def table(random: Random, verb: str) -> Table:
+    """A table that a verb is asked of."""
+    return tables.table(random)
 
 
 def call(random: Random, table: Table, verb: str) -> Call:

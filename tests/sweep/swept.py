@@ -6,9 +6,7 @@ from random import Random
 
 from tests.sweep import sampled
 from tests.sweep.compared import Difference, compared, smallest
-from tests.sweep.tables import Table, table
-
-CALLS = 6  # of one table: what was settled for one is settled for all
+from tests.sweep.tables import Table
 
 
 class Sweep:
@@ -17,8 +15,8 @@ class Sweep:
     def __init__(self, seed: int, verbs: Sequence[str]) -> None:
         self._random = Random(seed)
         self._verbs = list(verbs)
-        self._table: Table | None = None
-        self._calls = 0
+        self._tables: dict[str, Table] = {}
+        self._calls: Counter[str] = Counter()
         self.by_verb: Counter[str] = Counter()
         self.differing: Counter[str] = Counter()
         self.differences: list[Difference] = []
@@ -29,11 +27,11 @@ class Sweep:
 
     def step(self) -> None:
         """One call more."""
-        if self._calls % CALLS == 0 or self._table is None:
-            self._table = table(self._random)
         verb = min(self._verbs, key=lambda verb: self.by_verb[verb])
-        self._calls += 1
-        found = compared(sampled.call(self._random, self._table, verb))
+        if self._calls[verb] % sampled.CALLS == 0:
+            self._tables[verb] = sampled.table(self._random, verb)
+        self._calls[verb] += 1
+        found = compared(sampled.call(self._random, self._tables[verb], verb))
         self.by_verb[verb] += max(found.cells, 1)
         self.differing[verb] += bool(found.differences)
         seen = {difference.metric: difference for difference in reversed(found.differences)}

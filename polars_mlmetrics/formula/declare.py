@@ -46,8 +46,8 @@ def metric(
     range is finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "biased"
     where the value is not right on average: the first two have none. `influence` is for a metric that needs all rows at
     once, such as an exact curve, and whose interval is known from how the rows of each bucket stand among the others:
-    see `polars_mlmetrics.formula.placements`. `coarseness` is for a metric with `bins=`: a formula of the same parameters
-    for how far the merged scores may put its value off, at most.
+    see `polars_mlmetrics.formula.placements`. `coarseness` is for a metric with `bins=`: a formula of the same
+    parameters for how far the merged scores may put its value off, at most.
 
     Examples
     --------

@@ -62,7 +62,8 @@ def best_threshold(
         "label" gives a threshold for each label. The columns label and threshold of the result are what `threshold=`
         of a metric takes.
     by
-        The columns (or row-wise expressions) whose every combination is a group.
+        The columns (or row-wise expressions) whose every combination is a group. Models that are not among them share
+        one threshold.
     where
         A condition: the rows to choose on. Of a state it takes the by columns.
     **roles

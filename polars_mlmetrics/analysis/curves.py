@@ -50,9 +50,10 @@ def curve(
     Parameters
     ----------
     frame
-        The long table: one row per sample and label. Labels and models are pooled, as "micro" does with labels:
-        `by="model"` gives a curve for each. It can also be a state. For "roc", "pr", "det", "gain" and "threshold" the state must hold a metric with
-        bins, such as `roc_auc(bins=...)`; for "calibration" `calibration_error()` and `brier_resolution()`.
+        The long table: one row per sample and label. Labels are pooled, as "micro" does, and so are models:
+        `by="label"` or `by="model"` gives a curve for each. It can also be a state. For "roc", "pr", "det", "gain" and
+        "threshold" the state must hold a metric with bins, such as `roc_auc(bins=...)`; for "calibration"
+        `calibration_error()` and `brier_resolution()`.
     kind
         "roc" has the columns `fpr` and `tpr`, "pr" `recall` and `precision`, "det" `fpr` and `fnr`, "gain" `share` (of
         the rows that are above), `recall` and `lift`. Beside them stand `tp` and `fp` of the point, and `positives`,

@@ -39,8 +39,9 @@ def worst(
     """The k samples (or labels) of each group, and of each slice, on which a metric is worst, the worst first.
 
     For a metric averaged over labels the rows are labels (for {label: weight}, the labels it names); for any other
-    metric they are samples. Rows of several models make one value, unless `by` has their column. Undefined (null) and broken (NaN) values have no order: they are left out, and counted in
-    `n_undefined` and `n_broken` of their group.
+    metric they are samples. Rows of several models make one value, unless `by` has the column of the models. Undefined
+    (null) and broken (NaN) values have no order: they are left out, and counted in `n_undefined` and `n_broken` of
+    their group.
 
     `keep` names columns that you want to see beside them, such as `["url", "text"]`. Each is null for a sample (or
     label) in which it has several values.

@@ -40,7 +40,10 @@ def test_null_weight_is_left_out_and_counted() -> None:
     assert found(log, "weight_null", weight="weight") == ("warning", 1, where)
 
 
-WEIGHTS = {NAN: "weight_not_finite", INF: "weight_not_finite", -INF: "weight_negative", -1.0: "weight_negative"}
+WEIGHTS = {
+    **dict.fromkeys([NAN, INF, 1e308, 1.1e280], "weight_not_finite"),
+    **dict.fromkeys([-INF, -1.0], "weight_negative"),
+}
 
 
 @pytest.mark.parametrize(("weight", "problem"), WEIGHTS.items(), ids=map(str, WEIGHTS))

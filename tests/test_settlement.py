@@ -84,10 +84,21 @@ def test_weights_that_sum_to_0_are_refused(weights: dict[str, float]) -> None:
         mlm.average_score(dict.fromkeys(weights, mlm.mae()), weights)
 
 
-@pytest.mark.parametrize("weights", [{"a": 1e-300}, {"a": 1, "b": -1 + 1e-9}, {"a": 1e300, "b": 1}], ids=str)
+@pytest.mark.parametrize("weights", [{"a": 1e-300}, {"a": 1, "b": -1 + 1e-9}, {"a": 1e280, "b": 1}], ids=str)
 def test_weights_that_do_not_sum_to_0_are_taken(weights: dict[str, float]) -> None:
     log = log_of(a=[0.9], b=[0.9])
     assert both(log, mlm.recall(average=weights)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("weights", [{"a": 1e308, "b": 1e308}, {"a": -1e300, "b": 1.0}], ids=str)
+def test_weights_whose_sums_no_float_holds_are_refused(weights: dict[str, float]) -> None:
+    for of_weights in (
+        lambda: mlm.recall(average=weights),
+        lambda: mlm.average_score(mlm.mae(), weights, target="target"),
+        lambda: mlm.average_score(dict.fromkeys(weights, mlm.mae()), weights),
+    ):
+        with pytest.raises(mlm.ParameterError, match="a weight of an average is at most 1e"):
+            of_weights()
 
 
 @pytest.mark.parametrize("scores", [{}, {"d": [None]}], ids=["absent", "excluded"])

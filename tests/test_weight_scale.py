@@ -96,6 +96,17 @@ def test_weights_far_apart(small: float) -> None:
         assert both(log, mlm.gini(), weight="weight") == pytest.approx(2 * auc - 1, rel=EXACT)
 
 
+@pytest.mark.parametrize("average", [*AVERAGES, NO_AVERAGE])
+def test_weights_beyond_have_no_value_and_a_reason(average: str) -> None:
+    """Their sums are infinite, and a share of infinity would be 0, or undefined: nothing but counts has a number."""
+    cases = [case for case in plain_cases(average) if not case.name.startswith("n_")]
+    metrics = [case.metric(weighted=True) for case in cases]
+    rows = own_weights(plain("multi")).with_columns(pl.col("weight") * 1e307)
+    assert set(mlm.evaluate(rows, metrics, tidy=True)["reason"]) == {"broken rows: a NaN, or a value out of range"}
+    answers = rows.select(metrics).row(0, named=True)
+    assert [name for name, value in answers.items() if value is None or not math.isnan(value)] == []
+
+
 def test_counts_are_exact() -> None:
     """Nothing is rounded where there are no weights, nor where weights are counts."""
     right = {"score": [1, 1, 1, 0, 0, 0, 0], "truth": [1, 1, 1, 0, 0, 0, 0], "weight": [3] * 7}

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from polars_mlmetrics.checks.table import NEGATIVES, OTHERS, POSITIVES, SCORE, TRUTH, WEIGHT, LogTable
+from polars_mlmetrics.data.door import MAX_WEIGHT
 from polars_mlmetrics.data.returned import LISTED, RETURNED
 from polars_mlmetrics.data.roles import RoleName
 from polars_mlmetrics.errors import INTERNAL
@@ -149,10 +150,10 @@ def weight_negative(log: LogTable) -> pl.Expr | None:
     return pl.col(WEIGHT) < 0 if log.is_number("weight") else None
 
 
-@problem("rows", "error", "log = log.filter({weight}.is_finite().fill_null(True))")
+@problem("rows", "error", f"log = log.filter(({{weight}}.abs() <= {MAX_WEIGHT}).fill_null(True))")
 def weight_not_finite(log: LogTable) -> pl.Expr | None:
-    """The weight is NaN or infinite: metrics that use it are NaN."""
-    return ~pl.col(WEIGHT).is_finite() if log.is_number("weight") else None
+    """The weight is NaN, infinite, or so large that sums are: metrics that use it are NaN."""
+    return ~(pl.col(WEIGHT).abs() <= MAX_WEIGHT) if log.is_number("weight") else None
 
 
 @problem(

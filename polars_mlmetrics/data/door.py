@@ -19,6 +19,8 @@ from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.errors import ColumnError, unknown
 
 LARGEST = sys.float_info.max
+MAX_WEIGHT = 1e280
+"""A larger weight is broken: sums of such weights are infinite, and a share of infinity is a plausible 0."""
 
 ONE = pl.lit(1, dtype=pl.Int64)
 """The weight of a row where none is named: an exact integer."""
@@ -159,7 +161,7 @@ class Door:
         if self.table.weight is None:
             return ONE
         weight = _number(self.table.weight).cast(pl.Float64)
-        self.guards["weight"] = ~weight.is_between(0, LARGEST)
+        self.guards["weight"] = ~weight.is_between(0, MAX_WEIGHT)
         return weight
 
     def guard_column(self, name: str) -> None:

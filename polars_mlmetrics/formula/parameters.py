@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypedDict, Union, get_args, get_orig
 
 import polars as pl
 
+from polars_mlmetrics.data.door import MAX_WEIGHT
 from polars_mlmetrics.data.expressions import is_one_of, is_row_wise
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.arithmetic import ROUNDING
@@ -228,5 +229,7 @@ def _check_label_weights(metric: str, weights: Mapping[Any, float]) -> None:
     if not weights or not all(_is_number(weight) and math.isfinite(weight) for weight in weights.values()):
         raise ParameterError(f"{metric}: an average over labels takes {{label: weight}}, not {weights!r}.")
     _check_of_one_kind(metric, weights)
+    if any(abs(weight) > MAX_WEIGHT for weight in weights.values()):
+        raise ParameterError(f"{metric}: a weight of an average is at most {MAX_WEIGHT}: {dict(weights)!r}.")
     if abs(math.fsum(weights.values())) <= ROUNDING * math.fsum(map(abs, weights.values())):
         raise ParameterError(f"{metric}: the weights of an average must not sum to 0: {dict(weights)!r}.")

@@ -134,8 +134,8 @@ class Call:
                 key = (*values[: len(self.by)], *sliced, *(own.get(name) for name in self.slice_keys))
                 yield key, tuple(of_grouping), part
 
-    def expected(self) -> Iterator[tuple[Key, dict[str, Answer]]]:
-        """Each row of the answer: its key, and the answers in its columns."""
+    def expected(self) -> Iterator[tuple[Key, dict[str, Answer] | None]]:
+        """Each row of the answer: its key, and the answers in its columns; None for a row that may be there."""
         for key, kept, part in self.groups():
             if self.per is not None:
                 yield from (((*key, *unit), row) for unit, row in self._units(part, kept))

@@ -179,7 +179,7 @@ class Compare(Call):
             return dict.fromkeys((*nothing, "ci_flag"), UNCLEAR)
         low, high = jackknife.range_of(core)
         low, high = Interval(found, self.level, "t", low - high, high - low).ends()
-        flag, count, se = self._flag(found, kind, sides, n_pairs), found.n_buckets, found.se
+        flag, count, se = self._flag(found, kind, sides, n_pairs, leaves), found.n_buckets, found.se
         if found.whole.value is None or se.value is None or se.value == 0:
             p = mde = NULL
             if se.value == 0:
@@ -212,7 +212,7 @@ class Compare(Call):
                 found += len(defined_labels(leaf, part, roles, None if "undefined" in leaf.params else theirs))
         return found
 
-    def _flag(self, found: Replicates, kind: str, sides: Sides, n_pairs: int) -> Answer:
+    def _flag(self, found: Replicates, kind: str, sides: Sides, n_pairs: int, leaves: list[Leaf]) -> Answer:
         buckets, se = buckets_of(self.table, self.cluster or self.sample), found.se.value
         counting = Leaf("n_rows", {})
         known = oracle.rows_of(counting.name, sides.ours.frame, {}, self._given(), "group").included
@@ -229,7 +229,9 @@ class Compare(Call):
             "dominant_cluster": share > 0.2,
             "biased": kind == "biased",
         }
-        is_open = share > 0.2 and len(known) < len(sides.ours.places)
+        # Which labels a bucket takes away is not said where each has a value.
+        is_filled = any(leaf.grain == "label" and "undefined" in leaf.params for leaf in leaves)
+        is_open = is_filled or (share > 0.2 and len(known) < len(sides.ours.places))
         return replace(word(jackknife.flag_of(cases)), unclear=is_open)
 
     def _given(self) -> dict[str, Any]:

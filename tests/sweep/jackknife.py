@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -13,7 +13,7 @@ from scipy.stats import t as student
 import polars_mlmetrics as mlm
 from tests.readings import READINGS
 from tests.sweep.asked import SUMS, Leaf, Node, of_table
-from tests.sweep.derived import FUNCTIONS, Applied, Derived
+from tests.sweep.derived import FUNCTIONS, Applied, Bound, Derived, Scoped
 from tests.sweep.settled import Answer
 from tests.sweep.tables import Part, Table
 
@@ -58,6 +58,9 @@ ENDS = ("round", "clip", "cast")
 
 def core_of(node: Node) -> tuple[Node, list[Applied]]:
     """The metric whose values are looked at, and the functions that its ends go through, the first first."""
+    if isinstance(node, Bound | Scoped):
+        core, functions = core_of(node.inner)
+        return replace(node, inner=core), functions
     if not isinstance(node, Applied) or node.function not in (*ENDS, "fill_null"):
         return node, []
     core, functions = core_of(node.inner)
@@ -67,14 +70,20 @@ def core_of(node: Node) -> tuple[Node, list[Applied]]:
 BIASED = ("calibration_error", "brier_reliability", "brier_resolution")
 
 
+def bare(core: Node) -> Node:
+    """A metric without the roles and conditions that were given to it later."""
+    return bare(core.inner) if isinstance(core, Bound | Scoped) else core
+
+
 def kind_of(core: Node) -> str:
     """What kind of interval a metric has."""
+    core = bare(core)
     if isinstance(core, Leaf):
         if core.params.get("average") in ("min", "max") or core.name == "max_error":
             return "extreme"
         if core.name in SUMS:
             return "total"
-        is_bounded = all(map(math.isfinite, range_of(core)))
+        is_bounded = all(map(math.isfinite, mlm.CATALOGUE[core.name].range))
         return "biased" if core.name in BIASED else "kg_wilson" if is_bounded else "t"
     kinds = {kind_of(core_of(part)[0]) for part in core.parts()}
     kind = next((kind for kind in ("extreme", "total") if kind in kinds), "t")
@@ -83,7 +92,13 @@ def kind_of(core: Node) -> str:
 
 
 def range_of(core: Node) -> tuple[float, float]:
-    return mlm.CATALOGUE[core.name].range if isinstance(core, Leaf) else (-math.inf, math.inf)
+    """Where the values of a metric lie, with that of undefined units."""
+    core = bare(core)
+    if not isinstance(core, Leaf):
+        return -math.inf, math.inf
+    undefined = core.params.get("undefined")
+    ends = [*mlm.CATALOGUE[core.name].range, *([] if undefined is None else [undefined])]
+    return min(ends), max(ends)
 
 
 # --- the replicates -------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import differences, drawn, intervals, tables
+from tests.sweep import differences, drawn, gaps, intervals, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import inside
@@ -110,7 +110,7 @@ def finish(random: Random, table: Table) -> Call:
 
 DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "expression": expression, "evaluate": evaluate, "slices": slices, "per": per, "passes": passes, "finish": finish,
-    "compare": differences.compare, "ci": intervals.ci,
+    "compare": differences.compare, "ci": intervals.ci, "gap": gaps.gap,
 }  # fmt: skip
 
 

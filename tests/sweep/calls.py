@@ -134,8 +134,8 @@ class Call:
                 key = (*values[: len(self.by)], *sliced, *(own.get(name) for name in self.slice_keys))
                 yield key, tuple(of_grouping), part
 
-    def expected(self) -> Iterator[tuple[Key, dict[str, Answer]]]:
-        """Each row of the answer: its key, and the answers in its columns."""
+    def expected(self) -> Iterator[tuple[Key, dict[str, Answer] | None]]:
+        """Each row of the answer: its key, and the answers in its columns; None for a row that may be there."""
         for key, kept, part in self.groups():
             if self.per is not None:
                 yield from (((*key, *unit), row) for unit, row in self._units(part, kept))
@@ -218,6 +218,7 @@ class Call:
         counts = node.counts(part, setting)
         told = value.value is None or oracle.is_nan(value.value)
         known = counts.support is not None and math.isfinite(counts.support)
+        least = [one.support for leaf, own in node.leaves(setting) for one in [leaf.counts(part, own)]]
         found = {
             "n_rows": Answer(counts.n_rows),
             "n_excluded": Answer(counts.n_excluded),
@@ -226,6 +227,8 @@ class Call:
             "support": Answer(counts.support, READINGS * abs(counts.support or 0.0) if known else 0.0),
             "reason": UNCLEAR if value.unclear or value.or_null else Answer(1.0 if told else None),
         }
+        if len(least) > 1 and any(oracle.is_nan(support) for support in least):
+            found["support"] = UNCLEAR  # whether NaN is the least of several is not said
         if self.of_state:
             found["n_samples"] = replace(found["n_samples"], or_null=True)
         if value.unclear or self._lie_in_several(part, kept):

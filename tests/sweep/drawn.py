@@ -33,6 +33,7 @@ FUNCTIONS: list[tuple[str, tuple[Any, ...]]] = [
     ("round", (3,)), ("clip", (0, 1)), ("fill_null", (0.5,)), ("abs", ()), ("sqrt", ()), ("log1p", ()),
     ("__pow__", (2,)), ("cast", (Made("pl.Float64"),)), ("cast", (Made("pl.Float32"),)),
 ]  # fmt: skip
+ENGINES = ["in-memory", "streaming"]
 NUMBERS = [2, -1, 0.5, 100, 1]
 
 
@@ -156,6 +157,10 @@ class Draw:
             named = None
         each = tuple(inner() for _ in (names or [None]))
         return Averaged(each, None if names is None else tuple(names), named, column)
+
+
+def some(random: Random, values: list[str], most: int) -> tuple[str, ...]:
+    return tuple(random.sample(values, random.randint(0, min(most, len(values)))))
 
 
 def plain(random: Random) -> Node:

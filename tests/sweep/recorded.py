@@ -146,13 +146,13 @@ def rows_of(call: Call, seed: int, place: int) -> list[dict[str, Any]]:
 def slacks_of(call: Call) -> dict[tuple[str, str], float]:
     """By how much a cell may differ: of a value that its last place decides (as rounding does) by anything."""
     try:
-        expected: list[tuple[Key, dict[str, Answer]]] = list(call.expected())
+        expected: list[tuple[Key, dict[str, Answer] | None]] = list(call.expected())
     except FAILURES:
         return {}
     return {
         (repr(key), name): math.inf if answer.unclear else answer.slack
         for key, answers in expected
-        for name, answer in answers.items()
+        for name, answer in (answers or {}).items()
     }
 
 

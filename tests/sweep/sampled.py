@@ -5,20 +5,15 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import drawn, tables
+from tests.sweep import differences, drawn, gaps, intervals, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import inside
-from tests.sweep.drawn import Draw
+from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.tables import KEYS, SAMPLE_OF_TWO, Table
 
 METRICS = 10  # a call
 CALLS = 6  # of one table: what was settled for one is settled for all
-ENGINES = ["in-memory", "streaming"]
-
-
-def some(random: Random, values: list[str], most: int) -> tuple[str, ...]:
-    return tuple(random.sample(values, random.randint(0, min(most, len(values)))))
 
 
 def sliced(random: Random, by: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -115,12 +110,19 @@ def finish(random: Random, table: Table) -> Call:
 
 DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "expression": expression, "evaluate": evaluate, "slices": slices, "per": per, "passes": passes, "finish": finish,
+    "compare": differences.compare, "ci": intervals.ci, "gap": gaps.gap,
 }  # fmt: skip
 
 
+SUITS: dict[str, Callable[[Table], bool]] = {"compare": differences.can_be_compared}
+
+
 def table(random: Random, verb: str) -> Table:
-    """A table that a verb is asked of."""
-    return tables.table(random)
+    """A table that a verb can be asked of."""
+    while True:
+        made = tables.table(random)
+        if SUITS.get(verb, lambda _: True)(made):
+            return made
 
 
 def call(random: Random, table: Table, verb: str) -> Call:

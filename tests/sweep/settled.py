@@ -48,6 +48,20 @@ class Answer:
         return got == self.value or abs(got - self.value) <= self.slack
 
 
+@dataclass(frozen=True)
+class Word(Answer):
+    """A text, such as a flag."""
+
+    text: str | None = None
+
+    def admits(self, got: Any) -> bool:
+        return bool(got == self.text)
+
+
+def word(text: str | None) -> Word:
+    return Word(None, text=text)
+
+
 NULL = Answer(None)
 UNCLEAR = Answer(None, unclear=True)
 

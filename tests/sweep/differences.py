@@ -1,0 +1,416 @@
+"""`compare`: what the difference of two models is, on the samples that both have, and what is said of it."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from random import Random
+from typing import Any
+
+import polars_mlmetrics as mlm
+from tests import oracle
+from tests.cases import Case
+from tests.sweep import drawn, jackknife
+from tests.sweep.asked import Leaf, Made, Node, Setting, as_answer, built, params_of, value_of
+from tests.sweep.calls import Call
+from tests.sweep.derived import Applied
+from tests.sweep.drawn import ENGINES, Draw, some
+from tests.sweep.jackknife import Interval, Replicates, alone, buckets_of, core_of, kind_of, p_value, quantile, without
+from tests.sweep.own import Own
+from tests.sweep.settled import NULL, UNCLEAR, Answer, Word, added, negated, word
+from tests.sweep.tables import SAMPLE_OF_TWO, Key, Part, Table
+
+COLUMNS = (
+    "value", "baseline_value", "difference", "low", "high", "p", "p_adjusted", "verdict", "n_pairs", "n_unpaired",
+    "n_undefined", "n_undefined_baseline", "ci_flag", "mde",
+)  # fmt: skip
+POWER = 0.8
+
+Row = dict[str, Answer]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The rows of a candidate and of the baseline, of the same samples."""
+
+    ours: Part
+    theirs: Part
+
+    def without(self, buckets: list[int], bucket: int) -> "Sides":
+        return Sides(without(self.ours, buckets, bucket), without(self.theirs, buckets, bucket))
+
+    def alone(self, buckets: list[int], bucket: int) -> "Sides":
+        return Sides(alone(self.ours, buckets, bucket), alone(self.theirs, buckets, bucket))
+
+    def of(self, samples: list[Any], kept: set[Any]) -> "Sides":
+        """The rows of some samples."""
+        ours, theirs = (tuple(p for p in side.places if samples[p] in kept) for side in (self.ours, self.theirs))
+        return Sides(Part(self.ours.table, ours), Part(self.theirs.table, theirs))
+
+    @property
+    def turned(self) -> "Sides":
+        return Sides(self.theirs, self.ours)
+
+
+@dataclass(frozen=True)
+class Compare(Call):
+    """A call of `compare`."""
+
+    between: str = "model"
+    baseline: Any = None
+    margin: float | None = None
+    level: float = 0.95
+    cluster: tuple[str, ...] | None = None
+    adjust: str | None = "bh"
+
+    @property
+    def function(self) -> str:
+        return "compare"
+
+    def _options(self) -> dict[str, Any]:
+        given = {"between": self.between, "baseline": self.baseline, "ci": self.level}
+        given |= {} if self.margin is None else {"margin": self.margin}
+        given |= {} if self.cluster is None else {"cluster": list(self.cluster)}
+        return {**super()._options(), **given, **({} if self.adjust else {"adjust": Made("None")})}
+
+    @property
+    def keys(self) -> list[str]:
+        return [*super().keys, self.between, "metric"]
+
+    # -- the samples that both have ----------------------------------------------------------------------------
+
+    def expected(self) -> Iterator[tuple[Key, Row | None]]:
+        samples = oracle.keys_of(self.table.frame, self.roles.get("sample", "sample"))
+        known = self.table.whole.where(lambda row: None not in (row[name] for name in self.sample))
+        models = dict.fromkeys(row[self.between] for row in known.rows)
+        rows = []
+        for key, kept, group in self.groups():
+            for model in models:
+                if model != self.baseline:
+                    sides = Sides(self._of(group, samples, model), self._of(group, samples, self.baseline))
+                    found = {(*key, model, name): self._row(node, sides, samples) for name, node in self.metrics}
+                    if any(row["n_pairs"].value or row["n_unpaired"].value for row in found.values()):
+                        rows += [(name, bool(kept[len(self.by) :]), row) for name, row in found.items()]
+                    else:  # no row of the two counts: whether the group is there is not said
+                        yield from ((name, None) for name in found)
+        yield from self._judged(rows)
+
+    def _of(self, group: Part, samples: list[Any], model: Any) -> Part:
+        """The rows of a model that have a sample."""
+        rows = (p for p in group.places if samples[p] is not None and group.table.rows[p][self.between] == model)
+        return Part(group.table, tuple(rows))
+
+    def counting(self, node: Node, part: Part) -> list[set[Any]]:
+        """The samples with a row that counts, of each measure of a metric."""
+        setting, names = Setting(self.roles, value_of), self.roles.get("sample", "sample")
+        if isinstance(node, Own):
+            rows, places = node.rows(part, setting)
+            samples = oracle.keys_of(rows.frame, names)
+            return [{samples[place] for place in places}]
+        found = []
+        for leaf, own in node.leaves(setting):
+            rows, roles = own.of(leaf, part)
+            given = {role: built(column) for role, column in roles.items()}
+            used = oracle.rows_of(leaf.name, rows.frame, params_of(leaf), given, leaf.grain).included
+            found.append({row.sample for row in used})
+        return found
+
+    def _row(self, node: Node, sides: Sides, samples: list[Any]) -> Row:
+        """What is said of a metric."""
+        each = list(zip(self.counting(node, sides.ours), self.counting(node, sides.theirs), strict=True))
+        odd: set[Any] = set().union(*(ours ^ theirs for ours, theirs in each))
+        n_pairs = min(len((ours & theirs) - odd) for ours, theirs in each)
+        counts = {"n_pairs": Answer(n_pairs), "n_unpaired": Answer(len(odd))}
+        if not n_pairs:
+            nothing = dict.fromkeys(("difference", "low", "high", "p", "mde"), NULL)
+            return {**nothing, "ci_flag": UNCLEAR, **counts}
+        return {**counts, **self._compared(node, sides.of(samples, set(samples) - odd), n_pairs)}
+
+    # -- the difference ----------------------------------------------------------------------------------------
+
+    def value(self, node: Node, sides: Sides) -> Answer:
+        """The value of the one side, over the labels that both define."""
+
+        def of_leaf(leaf: Leaf, part: Part, roles: Mapping[str, Any]) -> Answer:
+            if leaf.grain != "label" or leaf.params.get("undefined") is not None:
+                return value_of(leaf, part, roles)
+            theirs = sides.theirs
+            for holds in leaf.where:
+                theirs = theirs.where(holds)
+            return in_both(leaf, part, theirs, roles)
+
+        return node.answer(sides.ours, Setting(self.roles, of_leaf))
+
+    def difference(self, node: Node, sides: Sides) -> tuple[Answer, Answer, Answer]:
+        ours, theirs = self.value(node, sides), self.value(node, sides.turned)
+        if ours.unclear or theirs.unclear:
+            return ours, theirs, UNCLEAR
+        return ours, theirs, added(ours, negated(theirs))
+
+    def _compared(self, node: Node, sides: Sides, n_pairs: int) -> Row:
+        ours, theirs, difference = self.difference(node, sides)
+        size = abs(ours.value or 0.0) + abs(theirs.value or 0.0)
+        found = {"value": ours, "baseline_value": theirs, "difference": difference}
+        if isinstance(node, Own):
+            undefined: Row = {}
+        else:
+            counts = [node.counts(side, Setting(self.roles, value_of)) for side in (sides.ours, sides.theirs)]
+            numbers = [Answer(sum(each.undefined.values())) for each in counts]
+            undefined = dict(zip(("n_undefined", "n_undefined_baseline"), numbers, strict=True))
+        if difference.unclear or math.isnan(size):
+            rest = ("low", "high", "p", "mde", "ci_flag")
+            known = NULL if difference.value is not None and math.isnan(difference.value) else UNCLEAR
+            return {**found, **undefined, **dict.fromkeys(rest, known)}
+        return {**found, **undefined, **self._interval(node, sides, n_pairs, difference)}
+
+    def _interval(self, node: Node, sides: Sides, n_pairs: int, difference: Answer) -> Row:
+        """The interval of a difference, its p and its flag."""
+        nothing = dict.fromkeys(("low", "high", "p", "mde"), NULL)
+        if difference.value is None or not math.isfinite(difference.value):
+            return {**nothing, "ci_flag": NULL}
+        core, _ = core_of(node)
+        kind, leaves = kind_of(core), [leaf for leaf, _ in core.leaves(Setting({}, value_of))]
+        if kind in ("total", "extreme"):
+            return {**nothing, "ci_flag": word({"total": "totals", "extreme": "extremes"}[kind])}
+        if not all(leaf.merges for leaf in leaves):
+            return {**nothing, "ci_flag": word("no_state")}
+        found = self._replicates(core, sides)
+        if found.unclear:
+            return dict.fromkeys((*nothing, "ci_flag"), UNCLEAR)
+        low, high = jackknife.range_of(core)
+        low, high = Interval(found, self.level, "t", low - high, high - low).ends()
+        flag, count, se = self._flag(found, kind, sides, n_pairs, leaves), found.n_buckets, found.se
+        if found.whole.value is None or se.value is None or se.value == 0:
+            p = mde = NULL
+            if se.value == 0:
+                p = UNCLEAR if found.whole.value else NULL
+        else:
+            more = quantile(2 * POWER - 1, count - 1) + quantile(self.level, count - 1)
+            p = jackknife.varied(lambda d, s: p_value(d, s, count - 1), found.whole, se)
+            mde = jackknife.varied(lambda s: s * more, se)
+        return {"low": low, "high": high, "p": p, "mde": mde, "ci_flag": flag}
+
+    def _replicates(self, core: Node, sides: Sides) -> Replicates:
+        buckets = buckets_of(self.table, self.cluster or self.sample)
+        ours, theirs, whole = self.difference(core, sides)
+        each = sorted({buckets[place] for place in sides.ours.places})
+        left_out = {b: sides.without(buckets, b) for b in each}
+        values = {b: self.difference(core, of_rest)[2] for b, of_rest in left_out.items()}
+        has = {b: self.difference(core, sides.alone(buckets, b))[2].value is not None for b in each}
+        lost = any(answer.value is None for answer in values.values()) or any(
+            self._labels(core, of_rest) < self._labels(core, sides) for of_rest in left_out.values()
+        )
+        return Replicates(whole, abs(ours.value or 0.0) + abs(theirs.value or 0.0), values, has, lost)
+
+    def _labels(self, core: Node, sides: Sides) -> int:
+        """How many labels have a value that counts, in all averages of a metric."""
+        found = 0
+        for leaf, setting in core.leaves(Setting(self.roles, value_of)):
+            if leaf.grain == "label":
+                part, roles = setting.of(leaf, sides.ours)
+                theirs, _ = setting.of(leaf, sides.theirs)
+                found += len(defined_labels(leaf, part, roles, None if "undefined" in leaf.params else theirs))
+        return found
+
+    def _flag(self, found: Replicates, kind: str, sides: Sides, n_pairs: int, leaves: list[Leaf]) -> Answer:
+        buckets, se = buckets_of(self.table, self.cluster or self.sample), found.se.value
+        counting = Leaf("n_rows", {})
+        known = oracle.rows_of(counting.name, sides.ours.frame, {}, self._given(), "group").included
+        n_clusters = n_pairs if self.cluster in (None, tuple(self.sample)) else self._n_clusters(sides.ours)
+        by_bucket: dict[int, int] = {}
+        for place in sides.ours.places:
+            by_bucket[buckets[place]] = by_bucket.get(buckets[place], 0) + 1
+        share = max(by_bucket.values(), default=0) / max(len(known), 1)
+        cases = {
+            "undefined_replicates": found.lost,
+            "degenerate": se == 0,
+            "few_buckets": found.n_buckets < 10,
+            "low_n": n_clusters < 30,
+            "dominant_cluster": share > 0.2,
+            "biased": kind == "biased",
+        }
+        # Which labels a bucket takes away is not said where each has a value.
+        is_filled = any(leaf.grain == "label" and "undefined" in leaf.params for leaf in leaves)
+        is_open = is_filled or (share > 0.2 and len(known) < len(sides.ours.places))
+        return replace(word(jackknife.flag_of(cases)), unclear=is_open)
+
+    def _given(self) -> dict[str, Any]:
+        return {role: built(column) for role, column in self.roles.items() if role != "weight"}
+
+    def _n_clusters(self, part: Part) -> int:
+        given = {**self._given(), "sample": list(self.cluster or ())}
+        return oracle.references.n_samples(oracle.rows_of("n_samples", part.frame, {}, given, "group").included)
+
+    # -- what is said of all differences together --------------------------------------------------------------
+
+    def _judged(self, rows: list[tuple[Key, bool, Row]]) -> Iterator[tuple[Key, Row]]:
+        """The rows, with p adjusted and with verdicts: slices together, wholes together."""
+
+        def family(found: tuple[Key, bool, Row]) -> tuple[str, str, bool]:
+            key, is_slice, _ = found
+            return repr(key[-1]), repr(key[-2]), is_slice
+
+        nodes = dict(self.metrics)
+        for _, members in groupby(sorted(rows, key=family), family):
+            of_family = list(members)
+            ps = [row["p"] for _, _, row in of_family]
+            known = [p.value for p in ps if p.value is not None]
+            numbers = iter(jackknife.adjusted(known))
+            for (key, _, row), p in zip(of_family, ps, strict=True):
+                found = NULL if p.value is None else Answer(next(numbers), 1e-8)
+                if any(each.unclear for each in ps):
+                    found = UNCLEAR
+                found = found if self.adjust else p
+                yield key, {**row, "p_adjusted": found, "verdict": self._verdict(nodes[key[-1]], row, found)}
+
+    def _verdict(self, node: Node, row: Row, p: Answer) -> Answer:
+        best = best_of(node)
+        if row["n_pairs"].value == 0 or not isinstance(node, Leaf | Own):
+            return UNCLEAR
+        if best is None:
+            return word(None)
+        needed = [row[name] for name in ("difference", "low", "high", "ci_flag")]
+        if p.unclear or any(answer.unclear for answer in needed):
+            return UNCLEAR
+        level, margin = 1 - self.level, self.margin
+        close = p.value is not None and abs(p.value - level) < 1e-7
+        if close or any(margin is not None and end.value is not None and abs(abs(end.value) - margin) < 1e-9
+                        for end in (row["low"], row["high"])):  # fmt: skip
+            return UNCLEAR
+        difference, is_found = row["difference"].value, p.value is not None and p.value < level
+        is_good = difference is not None and (difference < 0 if best == "min" else difference > 0)
+        low, high = row["low"].value, row["high"].value
+        above = margin is not None and low is not None and low >= -margin
+        below = margin is not None and high is not None and high <= margin
+        cases = {
+            "no change": (above and below)
+            or (margin is not None and flag_in(row) == "degenerate" and abs(difference or 0) <= 1e-12),
+            "better": is_found and is_good,
+            "worse": is_found and not is_good,
+            "not worse": below if best == "min" else above,
+        }
+        return word(next((verdict for verdict, holds in cases.items() if holds), "unclear"))
+
+
+def flag_in(row: Row) -> str | None:
+    flag = row["ci_flag"]
+    return flag.text if isinstance(flag, Word) else None
+
+
+def best_of(node: Node) -> str | None:
+    """At which end a metric is good."""
+    return mlm.CATALOGUE[node.name].best if isinstance(node, Leaf) else None
+
+
+def defined_labels(leaf: Leaf, part: Part, roles: Mapping[str, Any], theirs: Part | None) -> set[Any]:
+    """The labels that have a value, on both sides where there is another."""
+    found = [
+        {unit.key for unit in units(leaf, side, roles) if unit.value is not None} for side in (part, theirs) if side
+    ]
+    return set.intersection(*found)
+
+
+def units(leaf: Leaf, part: Part, roles: Mapping[str, Any]) -> list[oracle.Settled]:
+    """The units of a metric that count."""
+    given, params = {role: built(column) for role, column in roles.items()}, params_of(leaf)
+    rows = oracle.rows_of(leaf.name, part.frame, params, given, leaf.grain)
+    found = oracle.that_count(oracle.units_of(leaf.name, rows, params, leaf.grain), params)
+    return [oracle.filled(unit, params) for unit in found]
+
+
+def in_both(leaf: Leaf, part: Part, theirs: Part, roles: Mapping[str, Any]) -> Answer:
+    """An average over the labels that have a value on both sides."""
+    if leaf.params.get("ties") == "ignore" and part.table.frame["label"].dtype != "String":
+        return UNCLEAR
+    kept = defined_labels(leaf, part, roles, theirs)
+    mine = [unit if unit.key in kept else replace(unit, value=None) for unit in units(leaf, part, roles)]
+    if any(unit.unknown for unit in mine):
+        return Answer(math.nan) if any(oracle.is_nan(unit.value) for unit in mine) else NULL
+    return as_answer(leaf, oracle.settle(mine, leaf.name, params_of(leaf)))
+
+
+# --- random calls ---------------------------------------------------------------------------------------------------
+
+PAIRED = [("score", "truth")] * 5 + [
+    ("margin", "truth"),
+    ("estimate", "real"),
+    ("score", "soft"),
+    ("answer", "solution"),
+]
+"""Scores and truths that several metrics share."""
+
+
+def roles(random: Random) -> dict[str, Any]:
+    """Roles that all metrics of a call share, with a weight or without."""
+    score, truth = random.choice(PAIRED)
+    found: dict[str, Any] = {"score": score, "truth": truth}
+    if random.random() < 0.5:
+        found["weight"] = random.choice(drawn.WEIGHTS)
+    if random.random() < 0.15:
+        found["sample"] = SAMPLE_OF_TWO
+    return found
+
+
+def metrics(draw: Draw, count: int) -> tuple[tuple[str, Node], ...]:
+    """A few metrics of the same scores and truths, one's own among them."""
+    nodes = [node(draw) for _ in range(count)]
+    return tuple((f"m{place}", node) for place, node in enumerate(nodes))
+
+
+def node(draw: Draw) -> Node:
+    if draw.chance(0.12) and draw.roles["truth"] == "truth":
+        return Own(draw.random.choice(["micro", "macro"]))
+    if draw.chance(0.12):
+        return Applied(draw.leaf(), *draw.random.choice(drawn.FUNCTIONS))
+    return draw.derived(draw.leaf) if draw.chance(0.12) else draw.leaf()
+
+
+def of_roles(given: Mapping[str, Any]) -> Callable[[Leaf], bool]:
+    """Whether a metric reads the score and the truth that all share."""
+
+    def shares(leaf: Leaf) -> bool:
+        found = {**given, **leaf.roles}
+        return all(found[role] == given[role] for role in ("score", "truth")) and wanted(leaf) == (
+            given["score"], given["truth"]
+        )  # fmt: skip
+
+    def wanted(leaf: Leaf) -> tuple[str, str]:
+        case = Case(leaf.name, params_of(leaf))
+        return case.score, case.truth
+
+    return shares
+
+
+def constant_in_samples(table: Table, column: str, sample: list[str]) -> bool:
+    """Whether a column may tell clusters: it has one value in each sample."""
+    found: dict[Any, set[Any]] = {}
+    for row in table.rows:
+        found.setdefault(tuple(row[name] for name in sample), set()).add(row[column])
+    return all(len(values) == 1 for values in found.values())
+
+
+def compare(random: Random, table: Table) -> Call:
+    """A call of `compare`; the sample has a row in at least two models."""
+    given = roles(random)
+    sample = given.get("sample", "sample")
+    names = [sample] if isinstance(sample, str) else sample
+    there = [row for row in table.rows if None not in (row[name] for name in names)]
+    values = sorted({row["model"] for row in there} - {None})
+    by = tuple(name for name in some(random, ["day", "country"], 1) if random.random() < 0.6)
+    free = [name for name in ("day", "country") if name not in by]
+    draw = Draw(random, given, of_roles(given), without=frozenset({"targets"}))
+    found = metrics(draw, random.randint(1, 3))
+    cut = ((random.choice(free),),) if random.random() < 0.4 else None
+    cluster = ("user",) if random.random() < 0.3 and constant_in_samples(table, "user", names) else None
+    return Compare(
+        "compare", table, found, by, cut, roles=given, engine=random.choice(ENGINES), baseline=random.choice(values),
+        margin=random.choice([None, None, 0.0, 0.05, 0.5]), level=random.choice([0.95, 0.95, 0.8, 0.5]),
+        cluster=cluster, adjust=random.choice(["bh", "bh", "bh", None]),
+    )  # fmt: skip
+
+
+def can_be_compared(table: Table) -> bool:
+    """Whether two models are there, whatever the sample is."""
+    keys = ("sample", "user", "query")
+    models = {row["model"] for row in table.rows if None not in (row[key] for key in keys)}
+    return len(models) > 1 and bool(models - {None})

@@ -1,0 +1,174 @@
+"""`ci=` of evaluate: the ends of each value, and what a tidy table says of them."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from tests.sweep import differences, drawn, jackknife
+from tests.sweep.asked import Leaf, Node, Setting, value_of
+from tests.sweep.calls import Call
+from tests.sweep.derived import Averaged, inside
+from tests.sweep.differences import constant_in_samples, defined_labels
+from tests.sweep.drawn import ENGINES, Draw, some
+from tests.sweep.jackknife import Interval, Replicates, alone, bare, buckets_of, core_of, kind_of, without
+from tests.sweep.own import Own
+from tests.sweep.settled import NULL, UNCLEAR, Answer, word
+from tests.sweep.tables import KEYS, Key, Part, Table
+
+EXACT = ("roc_auc", "gini", "average_precision")
+"""Metrics whose exact intervals come from how the rows of buckets stand: `test_placements.py` holds these."""
+
+NOTHING = {"se": NULL, "low": NULL, "high": NULL, "n_buckets": NULL}
+
+Row = dict[str, Answer]
+
+
+@dataclass(frozen=True)
+class WithIntervals(Call):
+    """A call of `evaluate` with `ci=`."""
+
+    level: float | str = 0.95
+    cluster: tuple[str, ...] | None = None
+
+    def _options(self) -> dict[str, Any]:
+        cluster = {} if self.cluster is None else {"cluster": list(self.cluster)}
+        return {**super()._options(), "ci": self.level, **cluster}
+
+    def expected(self) -> Iterator[tuple[Key, Row | None]]:
+        nodes = dict(self.metrics)
+        parts = {key: (part, kept) for key, kept, part in self.groups()}
+        for key, row in super().expected():
+            assert row is not None
+            part, _ = parts[key[:-1] if self.tidy else key]
+            if self.tidy:
+                found = self._interval(nodes[key[-1]], part, row["value"])
+                yield key, {**row, **found}
+                continue
+            ends: Row = {}
+            for name, value in row.items():
+                found = self._interval(nodes[name], part, value)
+                ends |= {f"{name}_{end}": found[end] for end in ("low", "high") if end in found}
+            yield key, {**row, **ends}
+
+    def _interval(self, node: Node, part: Part, value: Answer) -> Row:
+        """What is said of the interval of a value; nothing of draws, and of what other tests look at."""
+        is_beyond = any(isinstance(each, Averaged) for each in inside(node)) or self.level == "bootstrap"
+        core, functions = core_of(node)
+        leaves = list(core.leaves(Setting(self.roles, value_of)))
+        if is_beyond or any(not leaf.merges and leaf.name in EXACT for leaf, _ in leaves):
+            return {}
+        if value.unclear:
+            return {}
+        is_number = value.value is not None and math.isfinite(value.value)
+        kind = kind_of(core)
+        none = {"total": "totals", "extreme": "extremes"}.get(kind)
+        none = none or (None if all(leaf.merges for leaf, _ in leaves) else "no_state")
+        if none is not None:
+            return {**NOTHING, "ci_method": word("none"), "ci_flag": word(none if is_number else None)}
+        method = "kg_wilson" if kind == "kg_wilson" else "t"
+        found = self._replicates(core, part)
+        if found.unclear or any(leaf.params.get("undefined") == math.inf for leaf, _ in leaves):
+            return {"ci_method": word(method)}
+        return {
+            **self._said(found, core, part, kind, method, functions, is_number=is_number),
+            "ci_method": word(method),
+        }
+
+    def _said(
+        self, found: Replicates, core: Node, part: Part, kind: str, method: str, functions: Any, *, is_number: bool
+    ) -> Row:
+        if not is_number:
+            return {**NOTHING, "n_buckets": UNCLEAR, "ci_flag": word(None)}
+        assert isinstance(self.level, float)
+        low, high = Interval(
+            found, self.level, method, *jackknife.range_of(core), functions, self._samples_with_value(core, part)
+        ).ends()
+        flag = self._flag(found, core, part, kind, method)
+        return {"se": found.se, "low": low, "high": high, "n_buckets": Answer(found.n_buckets), "ci_flag": flag}
+
+    def _replicates(self, core: Node, part: Part) -> Replicates:
+        setting, buckets = Setting(self.roles, value_of), buckets_of(self.table, self.cluster or self.sample)
+        whole = core.answer(part, setting)
+        left_out = {b: without(part, buckets, b) for b in sorted({buckets[place] for place in part.places})}
+        values = {b: core.answer(rest, setting) for b, rest in left_out.items()}
+        has = {b: core.answer(alone(part, buckets, b), setting).value is not None for b in left_out}
+        labels = self._labels(core, part)
+        lost = any(answer.value is None for answer in values.values())
+        lost = lost or (labels > 0 and any(self._labels(core, rest) < labels for rest in left_out.values()))
+        return Replicates(whole, abs(whole.value or 0.0), values, has, lost)
+
+    def _labels(self, core: Node, part: Part) -> int:
+        """How many labels have a value, in all averages of a metric."""
+        found = 0
+        for leaf, setting in core.leaves(Setting(self.roles, value_of)):
+            if leaf.grain == "label":
+                rows, roles = setting.of(leaf, part)
+                found += len(defined_labels(leaf, rows, roles, None))
+        return found
+
+    def _samples_with_value(self, core: Node, part: Part) -> int | None:
+        """How many samples a mean over the very clusters is of."""
+        leaf = bare(core)
+        if not isinstance(leaf, Leaf) or leaf.grain != "sample" or self.cluster not in (None, tuple(self.sample)):
+            return None
+        ((leaf, setting),) = core.leaves(Setting(self.roles, value_of))
+        return sum(unit.value is not None for unit in differences.units(leaf, *setting.of(leaf, part)))
+
+    def _flag(self, found: Replicates, core: Node, part: Part, kind: str, method: str) -> Answer:
+        leaves = [leaf for leaf, _ in core.leaves(Setting({}, value_of))]
+        clusters = self._n_clusters(core, part)
+        by_label = any(leaf.grain == "label" for leaf in leaves)
+        if by_label and any("undefined" in leaf.params for leaf in leaves):
+            return UNCLEAR  # which labels a bucket takes away is not said where each has a value
+        cases = {
+            "undefined_replicates": found.lost,
+            "degenerate": found.se.value == 0 and method == "t",
+            "few_buckets": found.n_buckets < 10,
+            "low_n": found.n_buckets <= 24 if clusters is None else clusters < 30,
+        }
+        flag = jackknife.flag_of(cases)
+        if flag != "ok":
+            return word(flag)
+        buckets = buckets_of(self.table, self.cluster or self.sample)
+        sizes = [len(alone(part, buckets, b).places) for b in found.without]
+        if by_label or clusters is None or max(sizes) > 0.1 * len(part.places):
+            return UNCLEAR
+        return word("biased" if kind == "biased" else "approx" if found.se.value == 0 else "ok")
+
+    def _n_clusters(self, core: Node, part: Part) -> int | None:
+        """How many clusters have a row that counts; None where it is not known here."""
+        if isinstance(core, Own):
+            return None
+        if self.cluster not in (None, tuple(self.sample)):
+            return self._most_clusters(part)
+        return core.counts(part, Setting(self.roles, value_of)).n_samples
+
+    def _most_clusters(self, part: Part) -> int | None:
+        """How many clusters there are at most; None where these are enough for a flag to look closer."""
+        most = len({tuple(row[name] for name in self.cluster or ()) for row in part.rows})
+        return most if most < 30 else None
+
+
+# --- random calls ---------------------------------------------------------------------------------------------------
+
+
+def ci(random: Random, table: Table) -> Call:
+    roles, by = drawn.roles(random), some(random, list(KEYS), 1)
+    draw = Draw(random, roles)
+    nodes: list[Node] = [draw.node(1) for _ in range(random.randint(1, 4))]
+    if random.random() < 0.2 and not roles.keys() & {"score", "truth"}:
+        nodes.append(Own(random.choice(["micro", "macro"])))
+    tidy = random.random() < 0.6 and not any(isinstance(node, Own) for node in nodes)
+    metrics = tuple((f"m{place}", node) for place, node in enumerate(nodes))
+    sample = roles.get("sample", "sample")
+    names: Sequence[str] = [sample] if isinstance(sample, str) else sample
+    cluster = ("user",) if random.random() < 0.3 and constant_in_samples(table, "user", list(names)) else None
+    free = [name for name in KEYS if name not in by]
+    cut = ((random.choice(free),),) if random.random() < 0.3 else None
+    return WithIntervals(
+        "ci", table, metrics, by, cut, roles=roles, tidy=tidy, engine=random.choice(ENGINES),
+        level=random.choice([0.95, 0.95, 0.8, 0.5, "bootstrap"]), cluster=cluster,
+        passes=random.choice([None, None, None, 2]),
+    )  # fmt: skip

@@ -1,0 +1,247 @@
+"""The interval of a value by its definition: from what the value is without each bucket, in plain Python."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+from scipy.special import stdtrit
+from scipy.stats import norm
+from scipy.stats import t as student
+
+import polars_mlmetrics as mlm
+from tests.readings import READINGS
+from tests.sweep.asked import SUMS, Leaf, Node, of_table
+from tests.sweep.derived import FUNCTIONS, Applied, Bound, Derived, Scoped
+from tests.sweep.settled import Answer
+from tests.sweep.tables import Part, Table
+
+BUCKETS = 64
+NOISE = 1e-12
+"""A value that moves by less than this share of its size moves by rounding alone."""
+
+UNSURE = 1e-10
+"""Where it moves by less than this, but for 0, two right ways may not agree whether it does."""
+
+Values = Mapping[int, Answer]
+
+
+def buckets_of(table: Table, columns: Sequence[str]) -> list[int]:
+    """The bucket of each row, by its cluster. It is the one thing that the package alone can tell: a state says it."""
+
+    def work() -> list[int]:
+        names = [f"key_{place}" for place in range(len(columns))]
+        keyed = table.frame.select(*(pl.col(c).alias(n) for c, n in zip(columns, names, strict=True)), *columns)
+        rows = keyed.with_columns(score=pl.lit(0.5), truth=pl.lit(1.0)).lazy()
+        state = mlm.state(rows, mlm.recall(), by=names, sample=columns[0], cluster=list(columns)).collect()
+        found = {row[:-1]: row[-1] for row in state.select(*names, "bucket").rows()}
+        return [found[key] for key in table.frame.select(columns).rows()]
+
+    found: list[int] = of_table(table, ("buckets", tuple(columns)), work)
+    return found
+
+
+def without(part: Part, buckets: Sequence[int], bucket: int) -> Part:
+    return Part(part.table, tuple(place for place in part.places if buckets[place] != bucket))
+
+
+def alone(part: Part, buckets: Sequence[int], bucket: int) -> Part:
+    return Part(part.table, tuple(place for place in part.places if buckets[place] == bucket))
+
+
+# --- what a metric says of its interval -----------------------------------------------------------------------------
+
+ENDS = ("round", "clip", "cast")
+"""Functions that are applied to the ends of an interval; what fills a null has no part in it."""
+
+
+def core_of(node: Node) -> tuple[Node, list[Applied]]:
+    """The metric whose values are looked at, and the functions that its ends go through, the first first."""
+    if isinstance(node, Bound | Scoped):
+        core, functions = core_of(node.inner)
+        return replace(node, inner=core), functions
+    if not isinstance(node, Applied) or node.function not in (*ENDS, "fill_null"):
+        return node, []
+    core, functions = core_of(node.inner)
+    return core, functions if node.function == "fill_null" else [*functions, node]
+
+
+BIASED = ("calibration_error", "brier_reliability", "brier_resolution")
+
+
+def bare(core: Node) -> Node:
+    """A metric without the roles and conditions that were given to it later."""
+    return bare(core.inner) if isinstance(core, Bound | Scoped) else core
+
+
+def kind_of(core: Node) -> str:
+    """What kind of interval a metric has."""
+    core = bare(core)
+    if isinstance(core, Leaf):
+        if core.params.get("average") in ("min", "max") or core.name == "max_error":
+            return "extreme"
+        if core.name in SUMS:
+            return "total"
+        is_bounded = all(map(math.isfinite, mlm.CATALOGUE[core.name].range))
+        return "biased" if core.name in BIASED else "kg_wilson" if is_bounded else "t"
+    kinds = {kind_of(core_of(part)[0]) for part in core.parts()}
+    kind = next((kind for kind in ("extreme", "total") if kind in kinds), "t")
+    is_ratio = isinstance(core, Derived) and core.sign == "/" and len(core.parts()) == 2
+    return "t" if is_ratio and kind == "total" else kind
+
+
+def range_of(core: Node) -> tuple[float, float]:
+    """Where the values of a metric lie, with that of undefined units."""
+    core = bare(core)
+    if not isinstance(core, Leaf):
+        return -math.inf, math.inf
+    undefined = core.params.get("undefined")
+    ends = [*mlm.CATALOGUE[core.name].range, *([] if undefined is None else [undefined])]
+    return min(ends), max(ends)
+
+
+# --- the replicates -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """A value, what it is without each bucket, and which buckets have one alone."""
+
+    whole: Answer
+    size: float
+    """The size of what it is made of, by which rounding is measured."""
+    without: Values
+    has_value: Mapping[int, bool]
+    lost: bool
+    """Whether a label has no value without a bucket, or nothing has."""
+
+    @property
+    def unclear(self) -> bool:
+        answers = [self.whole, *self.without.values()]
+        return any(answer.unclear or answer.or_null for answer in answers) or self._is_close
+
+    @property
+    def _is_close(self) -> bool:
+        """Whether a value moves by about as much as rounding moves it."""
+        moved = [abs(self._away(answer)) for answer in self.without.values() if answer.value is not None]
+        return any(NOISE / 100 * self.size < by < UNSURE * self.size for by in moved)
+
+    def _away(self, answer: Answer) -> float:
+        assert answer.value is not None
+        return math.nan if self.whole.value is None else answer.value - self.whole.value
+
+    def moved(self, bucket: int) -> float:
+        """By how much the value moves without a bucket: 0 where by rounding alone, NaN where nobody knows."""
+        answer = self.without[bucket]
+        away = math.nan if answer.value is None else self._away(answer)
+        return 0.0 if math.isfinite(away) and abs(away) <= NOISE * self.size else away
+
+    @property
+    def n_buckets(self) -> int:
+        """How many buckets tell something."""
+        return sum(self.has_value[b] or (not self._is_null(b) and self.moved(b) != 0) for b in self.without)
+
+    def _is_null(self, bucket: int) -> bool:
+        return self.without[bucket].value is None or self.whole.value is None
+
+    @property
+    def se(self) -> Answer:
+        """The standard error; none where a value without a bucket is no number."""
+        count, finite = self.n_buckets, [answer.value for answer in self.without.values()]
+        is_known = self.whole.value is not None and math.isfinite(self.whole.value) and count >= 2
+        if not is_known or not all(value is not None and math.isfinite(value) for value in finite):
+            return Answer(None)
+        se = math.sqrt((count - 1) / count * math.fsum(self.moved(b) ** 2 for b in self.without))
+        slack = math.sqrt(len(self.without)) * max(a.slack + self.whole.slack for a in self.without.values())
+        return Answer(se, slack + READINGS * se if se else 0.0)
+
+
+# --- the ends -------------------------------------------------------------------------------------------------------
+
+
+def quantile(level: float, df: int) -> float:
+    return float(stdtrit(df, 0.5 + level / 2))
+
+
+def p_value(value: float, se: float, df: int) -> float:
+    return float(2 * student.sf(abs(value) / se, df))
+
+
+def varied(function: Callable[..., float], *answers: Answer, exact: float = 1e-9) -> Answer:
+    """A smooth function of numbers, and by how much it moves if each of them is as far off as it may be."""
+    values = [answer.value or 0.0 for answer in answers]
+    found = function(*values)
+    moved = 0.0
+    for place, answer in enumerate(answers):
+        for end in (values[place] - answer.slack, values[place] + answer.slack):
+            moved += abs(function(*values[:place], end, *values[place + 1 :]) - found)
+    return Answer(found, moved + exact * max(abs(found), *(abs(value) for value in values)))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """How an interval is made."""
+
+    found: Replicates
+    level: float
+    method: str
+    low: float
+    high: float
+    functions: Sequence[Applied] = ()
+    units: int | None = None
+    """How many samples have a value, of a metric that is a mean over the very clusters."""
+
+    def ends(self) -> tuple[Answer, Answer]:
+        """Low and high."""
+        se = self.found.se
+        if se.value is None or (se.value == 0 and self.method == "t"):
+            return Answer(None), Answer(None)
+        ends = [varied(lambda v, s, e=end: self._end(v, max(s, 0.0))[e], self.found.whole, se) for end in (0, 1)]
+        for function in self.functions:
+            ends = [applied(function, end) for end in ends]
+        return ends[0], ends[1]
+
+    def _end(self, value: float, se: float) -> tuple[float, float]:
+        t = quantile(self.level, self.found.n_buckets - 1)
+        if self.method == "t":
+            return max(value - t * se, self.low), min(value + t * se, self.high)
+        return self._wilson(value, se, t)
+
+    def _wilson(self, value: float, se: float, t: float) -> tuple[float, float]:
+        """That of a share of as many units as would have this standard error (Korn and Graubard)."""
+        width, z = self.high - self.low, float(norm.ppf(0.5 + self.level / 2))
+        share, error = min(max((value - self.low) / width, 0.0), 1.0), se / width
+        varies = error > 0 and NOISE <= share <= 1 - NOISE
+        units = share * (1 - share) / error**2 if varies else self._counted()
+        units *= (z / t) ** 2
+        center = (share + z**2 / (2 * units)) / (1 + z**2 / units)
+        half = z / (1 + z**2 / units) * math.sqrt(share * (1 - share) / units + z**2 / (4 * units**2))
+        low, high = min(max(center - half, 0.0), share), max(min(center + half, 1.0), share)
+        return self.low + width * low, self.low + width * high
+
+    def _counted(self) -> float:
+        if self.units is not None:
+            return self.units
+        occupied = min(self.found.n_buckets, BUCKETS - 0.5)
+        return math.log(1 - occupied / BUCKETS) / math.log(1 - 1 / BUCKETS)
+
+
+def applied(function: Applied, answer: Answer) -> Answer:
+    return FUNCTIONS[function.function](answer, *function.given)
+
+
+def flag_of(cases: Mapping[str, Any]) -> str:
+    """The first flag that holds."""
+    return next((flag for flag, holds in cases.items() if holds), "ok")
+
+
+def adjusted(ps: Sequence[float]) -> list[float]:
+    """By Benjamini and Hochberg: the least of p·n/rank of all that are as large."""
+    order = sorted(range(len(ps)), key=lambda place: -ps[place])
+    found, least = [0.0] * len(ps), 1.0
+    for place in order:
+        rank = sum(p <= ps[place] for p in ps)
+        least = min(least, ps[place] * len(ps) / rank)
+        found[place] = least
+    return found

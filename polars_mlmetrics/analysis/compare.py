@@ -34,9 +34,10 @@ def compare(
 ) -> AnyFrame:
     """Compare models with a baseline: the differences of metrics, with intervals, on the samples that both have.
 
-    One row a group, slice, model and metric. A sample is a pair where each of the two has a row with a known score and
-    truth in that group; the rows of other samples are left out on both sides. Of a state, which has no samples, all
-    rows count, and the flag says "pairs_unknown"; make it with `state(between=)`, and it has pairs alone.
+    One row a group, slice, model and metric. A sample is a pair where each of the two has a row in that group which
+    counts to the metric: score, truth, the named weight and all that the metric reads are known, and `.filter(...)` and
+    `labels=` keep it. The rows of a sample that counts on one side alone are left out. Of a state, which has no
+    samples, all rows count, and the flag says "pairs_unknown"; make it with `state(between=)`, and it has pairs alone.
 
     Parameters
     ----------
@@ -62,11 +63,11 @@ def compare(
     Returns
     -------
     The keys, then `metric`, `value`, `baseline_value`, `difference`, its interval `low` and `high`, `p`, `p_adjusted`,
-    `verdict`, `n_pairs`, `n_unpaired`, the undefined units of each side (`n_undefined`, `n_undefined_baseline`),
-    `ci_flag`, and `mde`: the smallest difference that these samples would show in 8 of 10 cases. An average over labels
-    is of the labels that have a value in both, so it may differ from that of `evaluate`. The verdict is
-    "better" or "worse" where `p_adjusted` is below 1 - ci, else "unclear"; null for a metric that is good at neither
-    end.
+    `verdict`, `n_pairs` and `n_unpaired` (samples that count on both sides, and on one alone), the undefined units of
+    each side (`n_undefined`, `n_undefined_baseline`), `ci_flag`, and `mde`: the smallest difference that these samples
+    would show in 8 of 10 cases. An average over labels is of the labels that have a value in both, so it may differ
+    from that of `evaluate`. The verdict is "better" or "worse" where `p_adjusted` is below 1 - ci, else "unclear"; null
+    for a metric that is good at neither end.
 
     Examples
     --------

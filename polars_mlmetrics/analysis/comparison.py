@@ -12,21 +12,19 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import benjamini_hochberg
 from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.differences import COLUMNS, Differences, row_of_nothing
-from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Pairing
-from polars_mlmetrics.data.expressions import all_of
+from polars_mlmetrics.analysis.differences import COLUMNS, Differences
+from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Kind, Pairing
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, TableError
-from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.metrics.decisions import n_rows, n_samples
-from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.formula.counts import RowCounts
+from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.query.account import counts_in, first_that_holds
 from polars_mlmetrics.query.groupings import stacked
-from polars_mlmetrics.query.pairs import count_of_samples
+from polars_mlmetrics.query.pairs import samples_of
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.source import slices_of
 
@@ -50,11 +48,19 @@ def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
     return candidates
 
 
+class Alike(NamedTuple):
+    """Metrics to which the same rows count, and the counts of the samples that have such rows."""
+
+    samples: list[Measure]
+    metrics: list[Node]
+
+
 class Part(NamedTuple):
-    """Some candidates, and the source of their values and of the baseline's."""
+    """Some candidates, the source of their values and of the baseline's, and the metrics that are worked out of it."""
 
     candidates: pl.Series
     source: Source
+    groups: list[Alike]
 
 
 class Comparison(ABC):
@@ -85,23 +91,19 @@ class Comparison(ABC):
         """The candidates, together where they have the same pairs."""
 
     @abstractmethod
-    def _n_rows(self, plan: PairPlan) -> pl.Expr | None:
-        """How many rows of a candidate there are in a group; None where they are not counted."""
+    def _n_rows(self, plan: PairPlan, metric: Node) -> pl.Expr | None:
+        """How many rows of a candidate a metric uses in a group; None where they are not counted."""
 
     @abstractmethod
-    def _n_clusters(self, plan: PairPlan) -> pl.Expr:
+    def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
         """How many clusters the pairs of a group are in; null where that is not known."""
 
     @abstractmethod
-    def _with_pairs(self, plan: PairPlan, slicing: Sequence[str]) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-        """What adds to a table of groups how many pairs there are; null where that is not known.
+    def _with_pairs(self, plan: PairPlan, alike: Alike, part: Part) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        """What adds to a table of groups how many samples are pairs and how many are not; null where that is unknown.
 
         What it needs of the plan is asked for at once.
         """
-
-    @abstractmethod
-    def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
-        """A table of groups, with how many samples are no pair."""
 
     def table(self) -> pl.LazyFrame:
         """The differences of every candidate, in every group."""
@@ -120,22 +122,36 @@ class Comparison(ABC):
         """The models that are compared with the baseline."""
         return candidates_of(self._models(), self._baseline, self._model.name)
 
-    def _of_grouping(self, by: list[str]) -> pl.LazyFrame:
-        slicing = by[len(self._by) :]
-        rows = pl.concat(self._of_part(part, by) for part in self._parts(slicing))
-        table = self._with_unpaired(rows, [*by, PAIR], slicing).sort(PAIR, nulls_last=True)
-        named = [pl.col(PAIR).alias(self._model.name), pl.col(N_UNPAIRED).alias("n_unpaired")]
-        return table.explode(ROWS).unnest(ROWS).with_columns(named)
+    @cached_property
+    def _alike(self) -> list[Alike]:
+        """The metrics, those together to which the same rows count."""
+        found: dict[tuple[object, ...], Alike] = {}
+        for metric in self._query.metrics:
+            samples = samples_of(metric)
+            found.setdefault(tuple(samples), Alike([*samples.values()], [])).metrics.append(metric)
+        return [*found.values()]
 
-    def _of_part(self, part: Part, by: list[str]) -> pl.LazyFrame:
-        """One row a group and candidate, with a list of what is said of each metric."""
+    def _of_grouping(self, by: list[str]) -> pl.LazyFrame:
+        rows = [table for part in self._parts(by[len(self._by) :]) for table in self._of_part(part, by)]
+        table = pl.concat(rows).explode(ROWS).unnest(ROWS)
+        in_order = pl.col("metric").cast(pl.Enum([metric.output_name for metric in self._query.metrics]))
+        return table.sort(PAIR, in_order, nulls_last=True).with_columns(pl.col(PAIR).alias(self._model.name))
+
+    def _of_part(self, part: Part, by: list[str]) -> list[pl.LazyFrame]:
+        """One row a group and candidate, with a list of what is said of each metric; a table for those alike."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
-        with_pairs = self._with_pairs(plan, by[len(self._by) :])
-        differences = Differences(plan, self._confidence, self._n_rows(plan), self._n_clusters(plan))
-        rows = [differences.row(metric) for metric in self._query.metrics]
-        table = with_pairs(differences.table())
-        return table.select(*plan.by, pl.concat_list(rows).alias(ROWS))
+        differences = Differences(plan, self._confidence)
+        told = [
+            (
+                self._with_pairs(plan, alike, part),
+                [differences.row(m, self._n_rows(plan, m), self._n_clusters(plan, m)) for m in alike.metrics],
+            )
+            for alike in part.groups
+        ]
+        table = differences.table()
+        table = table.cache() if told[1:] else table
+        return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in told]
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""
@@ -202,14 +218,26 @@ class OfLog(Comparison):
         return tables[0]
 
     @cached_property
+    def _kinds(self) -> list[Kind]:
+        return [
+            Kind(place, [counts.door().included(counts.grain) for counts in alike.samples])
+            for place, alike in enumerate(self._alike)
+        ]
+
+    @cached_property
     def _pairing(self) -> Pairing:
-        known = all_of([self._table.score.is_not_null(), self._table.truth.is_not_null()])
         slicings = [[key.column for key in keys] for keys in self._query.groupings]
         keys = self._by, self._table.sample, slicings, self._model.column
-        return Pairing(self._rows, known, *keys, self._baseline, self._candidates)
+        return Pairing(self._rows, self._kinds, *keys, self._baseline, self._candidates)
 
     def _parts(self, slicing: Sequence[str]) -> list[Part]:
-        return [Part(part.candidates, self._source_of(part.rows)) for part in self._pairing.parts(slicing)]
+        found: dict[tuple[object, ...], Part] = {}
+        for kind, alike in zip(self._kinds, self._alike, strict=True):
+            for candidates, rows in self._pairing.parts(kind, slicing):
+                # Metrics of the same pairs are worked out together.
+                name = id(rows), *candidates
+                found.setdefault(name, Part(candidates, self._source_of(rows), [])).groups.append(alike)
+        return [*found.values()]
 
     def _source_of(self, rows: pl.LazyFrame) -> Source:
         if id(rows) not in self._sources:
@@ -221,27 +249,27 @@ class OfLog(Comparison):
     def _sources(self) -> dict[int, Source]:
         return {}
 
-    def _n_rows(self, plan: PairPlan) -> pl.Expr:
-        return self._count(plan, n_rows(), self._table.sample)
+    def _n_rows(self, plan: PairPlan, metric: Node) -> pl.Expr:
+        return self._least(plan, metric, lambda counts: counts.used)
 
-    def _n_clusters(self, plan: PairPlan) -> pl.Expr:
+    def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
         cluster = tuple(self._confidence.cluster)
-        return pl.col(N_PAIRS) if cluster == self._table.sample else self._count(plan, n_samples(), cluster)
+        is_sample = cluster == self._table.sample
+        return pl.col(N_PAIRS) if is_sample else self._least(plan, metric, lambda counts: counts.clusters(cluster))
 
-    def _count(self, plan: PairPlan, count: Metric, sample: tuple[str, ...]) -> pl.Expr:
-        (measure,) = count.tree.on_the_rest({**self._table.roles(), "sample": sample}).measures()
-        return plan.values(measure)[0]
+    def _least(self, plan: PairPlan, metric: Node, count: Callable[[RowCounts], Measure]) -> pl.Expr:
+        """A count of the candidate's rows: the least of those of the parts of a metric, as in a tidy table."""
+        return pl.min_horizontal(plan.values(count(counts))[0] for counts in counts_in(metric))
 
-    def _with_pairs(self, plan: PairPlan, slicing: Sequence[str]) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-        counts, filled = self._pairing.n_pairs(slicing), pl.col(N_PAIRS).fill_null(0)
-        return lambda table: matched(table, counts, plan.by, how="left").with_columns(filled)
-
-    def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
-        unpaired = self._pairing.n_unpaired(slicing)
-        # A group without a pair has no rows to work with, and is there all the same.
-        counted = table.join(unpaired, on=keys, how="full", nulls_equal=True, coalesce=True)
-        nothing = pl.concat_list(row_of_nothing(metric) for metric in self._query.metrics)
-        return counted.with_columns(pl.col(N_UNPAIRED).fill_null(0), pl.coalesce(ROWS, nothing))
+    def _with_pairs(self, plan: PairPlan, alike: Alike, part: Part) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        slicing = [key for key in plan.by if key not in (*self._by, PAIR)]
+        counts = self._pairing.counts(self._kinds[self._alike.index(alike)], slicing)
+        counts = counts.join(pl.LazyFrame({PAIR: part.candidates}), on=PAIR, how="semi", nulls_equal=True)
+        filled = pl.col(N_PAIRS, N_UNPAIRED).fill_null(0)
+        # A group without a pair may have no rows to work with, and is there all the same.
+        return lambda table: table.join(counts, on=plan.by, how="full", nulls_equal=True, coalesce=True).with_columns(
+            filled
+        )
 
 
 class OfState(Comparison):
@@ -255,21 +283,25 @@ class OfState(Comparison):
         return self._source.held.with_columns(self._source.added).select(self._model.column)
 
     def _parts(self, slicing: Sequence[str]) -> list[Part]:
-        return [Part(self._candidates, self._source)]
+        return [Part(self._candidates, self._source, self._alike)]
 
-    def _n_rows(self, plan: PairPlan) -> None:
+    def _n_rows(self, plan: PairPlan, metric: Node) -> None:
         return None
 
-    def _n_clusters(self, plan: PairPlan) -> pl.Expr:
+    def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
         return pl.col(N_PAIRS)
 
-    def _with_pairs(self, plan: PairPlan, slicing: Sequence[str]) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-        n_pairs = pl.lit(None, dtype=pl.Int64)
-        if self._source.between == self._model.name:
-            ours, theirs = plan.values(count_of_samples(self._query))
-            # A state of a file that one of the models lacks holds samples of the other alone.
-            n_pairs = pl.when(ours == theirs).then(ours)
-        return lambda table: table.with_columns(n_pairs.alias(N_PAIRS))
+    def _with_pairs(self, plan: PairPlan, alike: Alike, part: Part) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        n_pairs = pl.when(plan.has_both).then(self._n_pairs(plan, alike)).otherwise(0)
+        return lambda table: table.with_columns(
+            n_pairs.cast(pl.Int64).alias(N_PAIRS), pl.lit(None, dtype=pl.Int64).alias(N_UNPAIRED)
+        )
 
-    def _with_unpaired(self, table: pl.LazyFrame, keys: Sequence[str], slicing: Sequence[str]) -> pl.LazyFrame:
-        return table.with_columns(pl.lit(None, dtype=pl.Int64).alias(N_UNPAIRED))
+    def _n_pairs(self, plan: PairPlan, alike: Alike) -> pl.Expr:
+        """How many pairs there are in a group that both have; null where that is not known."""
+        if self._source.between != self._model.name or not all(map(plan.can_answer, alike.samples)):
+            return pl.lit(None)
+        sides = [plan.values(count) for count in alike.samples]
+        # A state of a file that one of the models lacks holds samples of the other alone.
+        is_known = [(ours == theirs) | (ours == 0) | (theirs == 0) for ours, theirs in sides]
+        return pl.when(is_known).then(pl.min_horizontal(count for counts in sides for count in counts))

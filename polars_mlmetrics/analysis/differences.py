@@ -11,7 +11,7 @@ from polars_mlmetrics.analysis.bounds import p_value
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.interval import Limits, unless_noise
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.pairing import N_PAIRS
+from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED
 from polars_mlmetrics.analysis.parts import core_of, planned_in, range_of
 from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -38,6 +38,9 @@ COLUMNS = pl.Schema(
 )
 """What is said of each difference."""
 
+NO_PAIRS = "no_pairs"
+"""The flag of a group in which no sample is a pair."""
+
 POWER = 0.8
 """How likely a difference as large as `mde` is found."""
 
@@ -45,17 +48,9 @@ POWER = 0.8
 class Differences(Intervals):
     """The intervals of differences, and what is said of each."""
 
-    def __init__(
-        self,
-        plan: PairPlan,
-        confidence: Confidence,
-        n_rows: pl.Expr | None,
-        n_clusters: pl.Expr,
-    ) -> None:
+    def __init__(self, plan: PairPlan, confidence: Confidence) -> None:
         super().__init__(plan, confidence)
         self._pairs = plan
-        self._n_rows = n_rows
-        self._n_clusters = n_clusters
 
     def limits_of(self, core: Node) -> Limits:
         low, high = range_of(core)
@@ -68,23 +63,21 @@ class Differences(Intervals):
         """How far bins may put a difference off, at most: both of its sides."""
         return pl.sum_horizontal(self._pairs.values(coarseness))
 
-    def row(self, metric: Node) -> pl.Expr:
-        """What is said of one metric, as a struct."""
+    def row(self, metric: Node, n_rows: pl.Expr | None, n_clusters: pl.Expr) -> pl.Expr:
+        """What is said of one metric, as a struct. `n_rows` and `n_clusters` count what it uses."""
         # A difference of rounded values has no interval: it is that of the values themselves.
         core, _ = core_of(metric)
-        replicated = self.of(core, self._n_rows)
+        replicated = self.of(core, n_rows)
         value, baseline_value = (side.cast(pl.Float64) for side in self._pairs.values(metric))
         difference = value - baseline_value
         is_known = difference.is_finite()
         told: dict[str, pl.Expr | None] = {
-            "metric": pl.lit(metric.output_name),
             "value": value,
             "baseline_value": baseline_value,
             "difference": unless_noise(difference, value.abs() + baseline_value.abs()),
-            "n_pairs": pl.col(N_PAIRS),
             "n_undefined": self._undefined(metric, lambda name: name),
             "n_undefined_baseline": self._undefined(metric, named_of_baseline),
-            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, pl.lit(False), self._n_clusters)),
+            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, pl.lit(False), n_clusters)),
         }
         if replicated is not None:
             se, buckets = replicated.column("se"), replicated.column("buckets")
@@ -96,6 +89,15 @@ class Differences(Intervals):
                 "mde": pl.when(se > 0).then(se * (replicated.column("t") + self._of_power(buckets))),
             }
             told |= {name: pl.when(is_known).then(column) for name, column in found.items()}
+        # Without a pair there is nothing to tell, though metrics may have a value of no rows.
+        is_empty = pl.col(N_PAIRS).eq_missing(0)
+        told = {name: pl.when(~is_empty).then(column) for name, column in told.items()}
+        told |= {
+            "metric": pl.lit(metric.output_name),
+            "n_pairs": pl.col(N_PAIRS),
+            "n_unpaired": pl.col(N_UNPAIRED),
+            "ci_flag": pl.when(is_empty).then(pl.lit(NO_PAIRS)).otherwise(told["ci_flag"]),
+        }
         return pl.struct(_typed(told.get(name), name) for name in COLUMNS)
 
     def _of_power(self, buckets: pl.Expr) -> pl.Expr:
@@ -105,12 +107,6 @@ class Differences(Intervals):
     def _undefined(self, metric: Node, named: Callable[[str], str]) -> pl.Expr:
         columns = [self._pairs.add(part).undefined_units for part in planned_in(metric)]
         return pl.sum_horizontal(pl.col(named(column)) for column in dict.fromkeys(columns))
-
-
-def row_of_nothing(metric: Node) -> pl.Expr:
-    """What is said of a metric in a group without pairs."""
-    told = {"metric": pl.lit(metric.output_name), "n_pairs": pl.lit(0)}
-    return pl.struct(_typed(told.get(name), name) for name in COLUMNS)
 
 
 def _typed(column: pl.Expr | None, name: str) -> pl.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,7 +15,60 @@ from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
-_LOWEST, _HIGHEST, _HAS_BASELINE = (f"{INTERNAL}{name}" for name in ("lowest_code", "highest_code", "has_baseline"))
+_LOWEST, _HIGHEST = f"{INTERNAL}lowest_code", f"{INTERNAL}highest_code"
+_BASELINE = "baseline"
+
+Slicing = tuple[str, ...]
+"""The columns of a grouping beyond the by columns: none for the whole."""
+
+
+class Kind:
+    """Metrics to which the same rows count. To one that is made of several metrics, rows may count in several ways.
+
+    A sample is odd where only one side has rows of it that count in some way: it would move the value of one side
+    alone. A sample that is not odd is a pair where both sides have rows that count.
+    """
+
+    def __init__(self, place: int, ways: Sequence[pl.Expr]) -> None:
+        self._name = f"{INTERNAL}kind_{place}"
+        self._ways = {f"{self._name}_way_{way}": counts for way, counts in enumerate(ways)}
+
+    def counts(self) -> pl.Expr:
+        """Whether a row counts in any way."""
+        return any_of(list(self._ways.values()))
+
+    def has(self, side: str, is_side: pl.Expr) -> Iterator[pl.Expr]:
+        """Whether a side has rows of a sample that count."""
+        return ((is_side & counts).any().alias(f"{way}_{side}") for way, counts in self._ways.items())
+
+    def is_odd(self, side: str) -> pl.Expr:
+        """Whether a sample counts for the candidate alone, or for the baseline alone."""
+        return any_of([pl.col(f"{way}_{side}") != pl.col(f"{way}_{_BASELINE}") for way in self._ways])
+
+    def odd_in_whole(self, side: str) -> str:
+        """The column that says of a sample in a slice whether it is odd in the by group."""
+        return f"{self._name}_odd_in_whole_{side}"
+
+    def is_odd_otherwise(self, side: str) -> pl.Expr:
+        """Whether a sample is odd in a slice and not in the by group, or the other way round."""
+        return self.is_odd(side) != pl.col(self.odd_in_whole(side))
+
+    def sums(self, side: str) -> Iterator[pl.Expr]:
+        """How many samples are pairs, in each way, and how many are odd."""
+        for way in self._ways:
+            is_pair = pl.col(f"{way}_{side}") & pl.col(f"{way}_{_BASELINE}") & ~self.is_odd(side)
+            yield is_pair.sum().cast(pl.Int64).alias(f"{way}_{side}")
+        yield self.is_odd(side).sum().cast(pl.Int64).alias(f"{self._name}_odd_{side}")
+
+    def totals(self, side: str) -> list[pl.Expr]:
+        """How many pairs there are, and how many odd samples, of these sums."""
+        # As a tidy table counts the samples of a metric that is made of several.
+        n_pairs = pl.min_horizontal(f"{way}_{side}" for way in self._ways)
+        return [n_pairs.alias(N_PAIRS), pl.col(f"{self._name}_odd_{side}").alias(N_UNPAIRED)]
+
+
+Sides = Sequence[tuple[Kind, str]]
+"""Each kind of metric with each candidate."""
 
 
 class Part(NamedTuple):
@@ -25,16 +78,37 @@ class Part(NamedTuple):
     rows: pl.LazyFrame
 
 
-class Pairing:
-    """The samples of a log, and which models have them.
+class Cells:
+    """The samples that have several values of a column of slices, in each slice of one slicing."""
 
-    A model has a sample in a group where one of its rows there has a known score and truth.
-    """
+    def __init__(self, cells: pl.LazyFrame, keys: Sequence[str], groups: Sequence[str], kinds: Sides) -> None:
+        self._keys = list(keys)
+        sums = [total for kind, side in kinds for total in kind.sums(side)]
+        is_odd = any_of([kind.is_odd(side) for kind, side in kinds])
+        differs = any_of([kind.is_odd_otherwise(side) for kind, side in kinds])
+        self._all = cells
+        self._is_odd = is_odd
+        self.counts, self._differing = pl.collect_all([fold(cells, groups, sums), cells.filter(differs)])
+        """The sums of each group."""
+
+    def odd(self, kind: Kind, side: str) -> pl.DataFrame | None:
+        """Those that are odd in their slice; None where these are those that are odd in the by group."""
+        if self._differing.filter(kind.is_odd_otherwise(side)).is_empty():
+            return None
+        return self._odd.filter(kind.is_odd(side)).select(self._keys)
+
+    @cached_property
+    def _odd(self) -> pl.DataFrame:
+        return self._all.filter(self._is_odd).collect()
+
+
+class Pairing:
+    """The samples of a log, and which models have rows of them that count for each kind of metric."""
 
     def __init__(
         self,
         rows: pl.LazyFrame,
-        known: pl.Expr,
+        kinds: Sequence[Kind],
         by: Sequence[str],
         sample: Sequence[str],
         slicings: Sequence[Sequence[str]],
@@ -43,135 +117,110 @@ class Pairing:
         candidates: pl.Series,
     ) -> None:
         self._rows = rows
-        self._known = rows.filter(known)
+        self._counting = rows.filter(any_of([kind.counts() for kind in kinds]))
         self._by = list(by)
-        self._sample = list(sample)
-        self._slicings = [tuple(slicing) for slicing in slicings]
+        self._keys = list(dict.fromkeys([*by, *sample]))
+        self._slicings: list[Slicing] = [tuple(slicing) for slicing in slicings]
         self._sliced_by = list(dict.fromkeys(column for slicing in slicings for column in slicing))
         self._model = model
         self._baseline = pl.lit(baseline, dtype=candidates.dtype)
-        self._candidates = candidates
+        self._candidates = {str(place): candidates.slice(place, 1) for place in range(len(candidates))}
+        self._kinds = list(kinds)
+        self._sides = [(kind, side) for kind in kinds for side in self._candidates]
+        self._cells: dict[Slicing, Cells | None] = {}
+        self._without: list[tuple[str, list[pl.DataFrame], pl.LazyFrame]] = []
 
-    def parts(self, slicing: Sequence[str]) -> list[Part]:
+    def parts(self, kind: Kind, slicing: Sequence[str]) -> list[Part]:
         """The rows of the pairs in the groups of a slicing: of all candidates together where they are the same."""
-        found = []
-        for part in self._of_whole:
-            cut = [self._cut(candidate, slicing) for candidate in part.candidates]
-            whole = part.candidates.filter([samples.is_empty() for samples in cut])
-            found += [Part(whole, part.rows)] if len(whole) else []
-            for candidate, samples in zip(part.candidates, cut, strict=True):
-                if not samples.is_empty():
-                    found.append(self._part(candidate, self._without(part.rows, samples)))
-        return found
+        odd = {side: self._odd.filter(kind.is_odd(side)) for side in self._candidates}
+        are_alike = all(samples.is_empty() for samples in odd.values())
+        alike, found = [], []
+        for side, samples in odd.items():
+            cells = self._cells_of(slicing)
+            odd_cells = None if cells is None else cells.odd(kind, side)
+            if odd_cells is not None:
+                in_one_slice = samples.filter(~_varies()).select(self._keys)
+                found.append(self._part(side, [in_one_slice, odd_cells]))
+            elif are_alike:
+                alike.append(self._candidates[side])
+            else:
+                found.append(self._part(side, [samples.select(self._keys)]))
+        return [*([Part(pl.concat(alike), self._rows)] if alike else []), *found]
 
-    def n_unpaired(self, slicing: Sequence[str]) -> pl.LazyFrame:
-        """How many samples of each candidate and its baseline are no pair, by group; no row where all are."""
-        keys = [*self._by, *slicing]
-        tables = []
-        for candidate in self._candidates:
-            apart = self._apart(candidate)
-            rows = self._rows_of(candidate).join(apart.lazy(), on=apart.columns, how="semi", nulls_equal=True)
-            samples = rows.select(*keys, *self._sample).unique()
-            samples = pl.concat([samples, self._cut(candidate, slicing).lazy().select(*keys, *self._sample)])
-            counts = fold(samples, keys, [pl.len().cast(pl.Int64).alias(N_UNPAIRED)])
-            tables.append(counts.with_columns(pl.lit(candidate, dtype=self._candidates.dtype).alias(PAIR)))
-        return pl.concat(tables)
-
-    @cached_property
-    def _of_whole(self) -> list[Part]:
-        """The rows of the pairs in the by groups."""
-        apart = [self._apart(candidate) for candidate in self._candidates]
-        if all(samples.is_empty() for samples in apart):
-            return [Part(self._candidates, self._rows)]
-        return [
-            self._part(candidate, self._without(self._rows, samples))
-            for candidate, samples in zip(self._candidates, apart, strict=True)
+    def counts(self, kind: Kind, slicing: Sequence[str]) -> pl.LazyFrame:
+        """How many samples of each candidate and the baseline are pairs, and how many are odd, by group."""
+        keys, cells = [*self._by, *slicing], self._cells_of(slicing)
+        parts = [self._sums[tuple(slicing)], *([] if cells is None else [cells.counts])]
+        sums = fold(pl.concat(parts).lazy(), keys, [pl.exclude(keys).sum()])
+        tables = [
+            sums.select(*keys, *kind.totals(side)).join(pl.LazyFrame({PAIR: candidate}), how="cross")
+            for side, candidate in self._candidates.items()
         ]
+        return pl.concat(tables).filter((pl.col(N_PAIRS) > 0) | (pl.col(N_UNPAIRED) > 0))
 
-    def _part(self, candidate: Any, rows: pl.LazyFrame) -> Part:
+    def _part(self, side: str, odd: list[pl.DataFrame]) -> Part:
+        """The rows of a candidate and the baseline without odd samples: the same rows, where these are the same."""
+        for of, without, known in self._without:
+            if of == side and len(without) == len(odd) and all(map(pl.DataFrame.equals, without, odd)):
+                return Part(self._candidates[side], known)
+        rows = self._rows
+        for samples in odd:
+            rows = rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
         # They are read more than once.
-        own = rows.filter(self._is(candidate) | self._is(self._baseline)).cache()
-        return Part(pl.Series([candidate], dtype=self._candidates.dtype), own)
-
-    def n_pairs(self, slicing: Sequence[str]) -> pl.LazyFrame:
-        """How many pairs each candidate has, by group."""
-        keys, found = [*self._by, *slicing], self._counts[tuple(slicing)]
-        counts = [found]
-        if slicing and not self._varied.is_empty():
-            rows = matched(self._varied.lazy(), self._known, list(self._varied.columns))
-            samples = fold(rows, list(dict.fromkeys([*keys, *self._sample])), self._has_each())
-            counts.append(fold(samples, keys, self._of_both()).collect())
-        tables = []
-        for place, candidate in enumerate(self._candidates):
-            named = [pl.lit(candidate, dtype=self._candidates.dtype).alias(PAIR), pl.col(_has(place)).alias(N_PAIRS)]
-            tables += [count.lazy().select(*keys, *named) for count in counts]
-        return fold(pl.concat(tables), [*keys, PAIR], [pl.col(N_PAIRS).sum().cast(pl.Int64)])
+        rows = rows.filter(self._is(self._candidates[side][0]) | self._is(self._baseline)).cache()
+        self._without.append((side, odd, rows))
+        return Part(self._candidates[side], rows)
 
     @cached_property
     def _seen(self) -> list[pl.DataFrame]:
-        """The samples that are not alike, and how many pairs are in each group of each slicing."""
-        columns = [column for column in self._sliced_by if column not in {*self._by, *self._sample}]
+        """The samples that are odd or have several values of a column of slices; the sums of the others by group."""
+        columns = [column for column in self._sliced_by if column not in self._keys]
         code = code_of(columns) if columns else pl.lit(0)
         bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
-        keys = list(dict.fromkeys([*self._by, *self._sample]))
-        told = [*self._has_each(), *bounds, *(pl.col(column).first() for column in columns)]
-        samples = fold(self._known, keys, told)
-        lacks = [pl.col(_has(place)) != pl.col(_HAS_BASELINE) for place in range(len(self._candidates))]
-        varies = pl.col(_LOWEST) != pl.col(_HIGHEST)
-        alike = {slicing: samples.filter(~varies) if slicing else samples for slicing in self._slicings}
-        counts = [fold(part, [*self._by, *slicing], self._of_both()) for slicing, part in alike.items()]
-        return pl.collect_all([samples.filter(any_of([*lacks, varies])).drop(columns), *counts])
+        values = [pl.col(column).first() for column in columns]
+        samples = fold(self._counting, self._keys, [*self._has(), *bounds, *values])
+        sums = [total for kind, side in self._sides for total in kind.sums(side)]
+        told = [
+            fold(samples.filter(~_varies()) if slicing else samples, [*self._by, *slicing], sums)
+            for slicing in self._slicings
+        ]
+        is_odd = any_of([kind.is_odd(side) for kind, side in self._sides])
+        return pl.collect_all([samples.filter(is_odd | _varies()).drop(columns), *told])
 
     @property
     def _odd(self) -> pl.DataFrame:
-        """The samples that some model lacks, or that have several values of a column of slices."""
         return self._seen[0]
 
     @property
-    def _counts(self) -> dict[tuple[str, ...], pl.DataFrame]:
+    def _sums(self) -> dict[Slicing, pl.DataFrame]:
         return dict(zip(self._slicings, self._seen[1:], strict=True))
 
-    @cached_property
-    def _varied(self) -> pl.DataFrame:
-        """The samples that have several values of a column of slices."""
-        keys = list(dict.fromkeys([*self._by, *self._sample]))
-        return self._odd.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(keys)
+    def _has(self) -> list[pl.Expr]:
+        """Whether the baseline and each candidate have rows of a sample that count."""
+        sides = {_BASELINE: self._is(self._baseline)}
+        sides |= {side: self._is(candidate[0]) for side, candidate in self._candidates.items()}
+        return [has for kind in self._kinds for side, is_side in sides.items() for has in kind.has(side, is_side)]
 
-    def _has_each(self) -> list[pl.Expr]:
-        """Whether the baseline and each candidate have a row of a sample."""
-        has = [self._is(candidate).any().alias(_has(place)) for place, candidate in enumerate(self._candidates)]
-        return [self._is(self._baseline).any().alias(_HAS_BASELINE), *has]
+    def _cells_of(self, slicing: Sequence[str]) -> Cells | None:
+        """The samples with several values, in the slices of a slicing; None where there are none."""
+        name = tuple(slicing)
+        if name not in self._cells:
+            in_whole = [kind.is_odd(side).alias(kind.odd_in_whole(side)) for kind, side in self._sides]
+            varied = self._odd.filter(_varies()).select(*self._keys, *in_whole)
+            self._cells[name] = self._read_cells(varied, slicing) if slicing and not varied.is_empty() else None
+        return self._cells[name]
 
-    def _of_both(self) -> list[pl.Expr]:
-        """How many samples each candidate shares with the baseline."""
-        places = range(len(self._candidates))
-        return [(pl.col(_has(place)) & pl.col(_HAS_BASELINE)).sum().alias(_has(place)) for place in places]
-
-    def _apart(self, candidate: Any) -> pl.DataFrame:
-        """The samples that the candidate or the baseline lacks in a by group."""
-        (place,) = self._candidates.eq_missing(pl.Series([candidate], dtype=self._candidates.dtype)).arg_true()
-        return self._odd.filter(pl.col(_has(place)) != pl.col(_HAS_BASELINE)).select(*self._by, *self._sample)
-
-    def _cut(self, candidate: Any, slicing: Sequence[str]) -> pl.DataFrame:
-        """The samples that both have, but one of them not in this slice."""
-        keys = list(dict.fromkeys([*self._by, *self._sample]))
-        varied = self._varied.join(self._apart(candidate), on=keys, how="anti", nulls_equal=True)
-        rows = matched(varied.lazy(), self._rows_of(candidate), keys)
-        sides = [self._is(self._baseline).any().alias(_HAS_BASELINE), self._is(candidate).any().alias(_has(0))]
-        samples = fold(rows, list(dict.fromkeys([*self._by, *slicing, *self._sample])), sides)
-        found = samples.filter(pl.col(_has(0)) != pl.col(_HAS_BASELINE)).drop(_has(0), _HAS_BASELINE)
-        return found.collect() if slicing and not varied.is_empty() else found.clear().collect()
-
-    def _rows_of(self, candidate: Any) -> pl.LazyFrame:
-        """The known rows of a candidate and of the baseline."""
-        return self._known.filter(self._is(candidate) | self._is(self._baseline))
+    def _read_cells(self, varied: pl.DataFrame, slicing: Sequence[str]) -> Cells:
+        rows = matched(varied.lazy(), self._counting, self._keys)
+        groups = [*self._by, *slicing]
+        keys = list(dict.fromkeys([*groups, *self._keys]))
+        in_whole = [pl.col(kind.odd_in_whole(side)).first() for kind, side in self._sides]
+        return Cells(fold(rows, keys, [*self._has(), *in_whole]), keys, groups, self._sides)
 
     def _is(self, model: Any) -> pl.Expr:
         return pl.col(self._model).eq_missing(model)
 
-    def _without(self, rows: pl.LazyFrame, samples: pl.DataFrame) -> pl.LazyFrame:
-        return rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
 
-
-def _has(place: int) -> str:
-    return f"{INTERNAL}has_{place}"
+def _varies() -> pl.Expr:
+    """Whether a sample has several values of a column of slices."""
+    return pl.col(_LOWEST) != pl.col(_HIGHEST)

@@ -17,13 +17,15 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.measure import Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 
 PAIR = f"{INTERNAL}pair_of"
 """The key that says which candidate is compared with the baseline."""
 
 IS_BASELINE = f"{INTERNAL}is_baseline"
 """The key that says which of the two a row is of."""
+
+_IS_THERE = f"{INTERNAL}is_there"
 
 
 class Pairs(Source):
@@ -131,6 +133,15 @@ class PairPlan:
         """Whether what parts of the rows tell of a metric can be put together."""
         return self._sides.merges(metric)
 
+    def can_answer(self, measure: Measure) -> bool:
+        """Whether the source has what a measure needs, on both sides."""
+        return self._sides.can_answer(measure)
+
+    @property
+    def has_both(self) -> pl.Expr:
+        """Whether both sides have rows in a group."""
+        return pl.all_horizontal(pl.col(_IS_THERE, named_of_baseline(_IS_THERE)).is_not_null())
+
     def value(self, metric: Node) -> pl.Expr:
         """The difference: the candidate's value less that of the baseline."""
         ours, theirs = (value.cast(pl.Float64) for value in self.values(metric))
@@ -155,15 +166,17 @@ class PairPlan:
         return self._sides.add(planned)
 
     def groups(self) -> pl.LazyFrame:
-        """One row a group and candidate, with the columns of both."""
+        """One row a group and candidate, with the columns of both. One of them may have no rows there."""
         return self._beside(self._sides.groups())
 
     def _beside(self, table: pl.LazyFrame) -> pl.LazyFrame:
-        table = table.cache()
+        table = table.with_columns(pl.lit(True).alias(_IS_THERE)).cache()
         ours = table.filter(~pl.col(IS_BASELINE)).drop(IS_BASELINE)
         theirs = table.filter(IS_BASELINE).drop(IS_BASELINE)
-        values = [name for name in theirs.collect_schema() if name not in self.by]
-        return matched(ours, theirs.rename({name: named_of_baseline(name) for name in values}), self.by, how="left")
+        theirs = theirs.rename(
+            {name: named_of_baseline(name) for name in theirs.collect_schema() if name not in self.by}
+        )
+        return ours.join(theirs, on=self.by, how="full", nulls_equal=True, coalesce=True)
 
 
 def named_of_baseline(name: str) -> str:

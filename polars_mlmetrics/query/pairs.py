@@ -2,37 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import polars as pl
 
 from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
-from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.metrics.decisions import n_samples
+from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.query.account import counts_in
 from polars_mlmetrics.query.query import Query
 
 _HERE, _ALL = f"{INTERNAL}models", f"{INTERNAL}all_models"
 
 
+def samples_of(metric: Node) -> dict[tuple[object, ...], Measure]:
+    """The counts of the samples that have rows which count to a metric: several, where its parts use other rows."""
+    samples = [counts.samples for counts in counts_in(metric)]
+    return {count.key_in_full: count for count in samples}
+
+
+def samples_of_all(metrics: Iterable[Node]) -> list[Measure]:
+    """The same of several metrics, each once."""
+    return [*{key: count for metric in metrics for key, count in samples_of(metric).items()}.values()]
+
+
 def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
-    """The rows of a query of samples that all models of their group have, with a known score and truth."""
+    """The rows of a query without the samples that count to a metric for some models of their group, and not for all.
+
+    A model is one of a group where a sample of it counts there.
+    """
     names = [key.name for key in query.by]
     if between not in names:
         raise ParameterError(unknown("between=", between, names, of="a by column of the state"))
     model, sample = query.by[names.index(between)].column, query.roles.sample
     check_columns(sample, query.schema, what="sample column")
-    rows = query.with_keys(query.frame)
-    read = [*map(pl.col, sample), query.roles.score, query.roles.truth]
-    known = rows.filter(column.is_not_null() for column in read)
+    rows = query.with_keys(query.frame).filter(pl.col(column).is_not_null() for column in sample)
     groups = [key.column for key in query.by if key.column != model]
-    keys, models = list(dict.fromkeys([*groups, *sample])), pl.col(model).n_unique()
-    samples = matched(fold(known, keys, [models.alias(_HERE)]), fold(known, groups, [models.alias(_ALL)]), groups)
-    whole = samples.filter(pl.col(_HERE) == pl.col(_ALL)).select(keys)
-    kept = rows.join(whole, on=keys, how="semi", nulls_equal=True)
+    keys = list(dict.fromkeys([*groups, *sample]))
+    ways = [count.door().included(count.grain) for count in samples_of_all(query.metrics)]
+    counting = rows.filter(any_of(ways))
+    here, of_all = (_models(counting, columns, model, ways, name) for columns, name in ((keys, _HERE), (groups, _ALL)))
+    is_odd = [pl.col(f"{_HERE}_{way}").is_between(1, pl.col(f"{_ALL}_{way}") - 1) for way in range(len(ways))]
+    odd = matched(here, of_all, groups).filter(any_of(is_odd)).select(keys)
+    kept = rows.join(odd, on=keys, how="anti", nulls_equal=True)
     return kept.select(query.frame.collect_schema().names())
 
 
-def count_of_samples(query: Query) -> Measure:
-    """How many samples there are, by the roles of a query."""
-    (measure,) = n_samples().tree.on_the_rest(query.bound).measures()
-    return measure
+def _models(
+    counting: pl.LazyFrame, keys: Sequence[str], model: str, ways: Sequence[pl.Expr], name: str
+) -> pl.LazyFrame:
+    """How many models have rows that count, in each way."""
+    if not ways[1:]:
+        return fold(counting, keys, [pl.col(model).n_unique().alias(f"{name}_0")])
+    return fold(
+        counting, keys, [pl.col(model).filter(counts).n_unique().alias(f"{name}_{w}") for w, counts in enumerate(ways)]
+    )

@@ -20,7 +20,7 @@ from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.query.account import ask_counts
 from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
-from polars_mlmetrics.query.pairs import count_of_samples, rows_of_pairs
+from polars_mlmetrics.query.pairs import rows_of_pairs, samples_of_all
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.source import passes_of, planned, source_of
 from polars_mlmetrics.query.written import written
@@ -64,7 +64,7 @@ def state(
         None is the sample.
     between
         The by column of the models, where `compare` is to know the pairs: then only samples that all models of a group
-        have are kept, and counted.
+        have are kept, and counted. A model has a sample where a row of it counts to the metrics.
     passes, memory, progress
         As in `evaluate`.
     **roles
@@ -150,7 +150,8 @@ class StateOf:
         for metric in query.metrics:
             plan.value(metric)
         if self.between is not None:
-            plan.value(count_of_samples(query))
+            for count in samples_of_all(query.metrics):
+                plan.value(count)
         # Samples are counted where they are folded anyway, which all metrics together decide.
         for metric in query.metrics:
             ask_counts(metric, plan)

@@ -12,7 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from sklearn.metrics import f1_score
@@ -271,15 +270,22 @@ def test_slices_are_searched_for_in_the_model_in_question() -> None:
     report = mlm.report(log, mlm.log_loss(), baseline="champion", features=["country", "device"])
     of_model = mlm.find_slices(log.filter(model="challenger"), mlm.log_loss(), ["country", "device"])
     assert report._told.answers.found is not None
+    of_report = report._told.answers.found["challenger"]
     # Two runs may sum in another order: texts and counts are the same, floats nearly.
     exact = ["slice", "n_samples", "n_rows", "n_tested"]
-    assert report._told.answers.found.select(exact).equals(of_model.select(exact))
-    assert report._told.answers.found["gap"].to_list() == pytest.approx(of_model["gap"].to_list(), rel=1e-9)
+    assert of_report.select(exact).equals(of_model.select(exact))
+    assert of_report["gap"].to_list() == pytest.approx(of_model["gap"].to_list(), rel=1e-9)
     assert "Found by searching country, device" in report.html
     state = mlm.state(log, mlm.log_loss(), mlm.n_samples(), by=["model", "country", "device"])
     of_state = mlm.report(state, baseline="champion", features=["country", "device"])._told.answers.found
     assert of_state is not None
-    assert of_state["slice"].to_list()[:1] == of_model["slice"].to_list()[:1] == ["country=JP"]
+    assert of_state["challenger"]["slice"].to_list()[:1] == of_model["slice"].to_list()[:1] == ["country=JP"]
+    # Without a baseline every model is searched.
+    both = mlm.report(log, mlm.log_loss(), features=["country", "device"])._told.answers.found
+    assert both is not None
+    assert both["challenger"].select(exact).equals(of_model.select(exact))
+    champion = mlm.find_slices(log.filter(model="champion"), mlm.log_loss(), ["country", "device"])
+    assert both["champion"].select(exact).equals(champion.select(exact))
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting import answers
-from polars_mlmetrics.reporting.summary import BAD, GOOD, OPEN, Card, cards
+from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card
+from polars_mlmetrics.reporting.slice_section import found_section, slice_section
+from polars_mlmetrics.reporting.summary import cards
 from tests.report_log import made
 
 LOSS = mlm.log_loss()
@@ -94,10 +97,101 @@ def test_a_difference_without_an_interval_is_no_verdict() -> None:
 
 
 def test_no_baseline() -> None:
-    overall, where, _ = summary(bad_in_jp(), slices=SLICES)
+    log = bad_in_jp()
+    overall, where, _ = summary(log, slices=SLICES)
     assert (overall.tone, overall.heading) == (OPEN, "champion has the best log_loss of 2 models")
     both(overall, "No baseline is named, so no difference is judged: pass baseline=")
     assert "better than" not in overall.text() + where.text()
+    # Of the best model no slice stands out, and that says nothing of the other.
+    assert (where.tone, where.heading) == (BAD, "challenger is weakest where country=JP")
+    challenger = log.filter(model="challenger")
+    in_jp, of_all = (loss_of(rows) for rows in (challenger.filter(country="JP"), challenger))
+    both(where, f"log_loss {in_jp:.3f} (", f") against {of_all:.3f} of all.")
+    both(where, "among the 12 slices that can be judged of champion and challenger", "champion: no slice stands out.")
+
+
+def loss_of(rows: pl.DataFrame) -> float:
+    of_truth = np.where(rows["truth"].to_numpy(), rows["score"].to_numpy(), 1 - rows["score"].to_numpy())
+    return float(-np.log(of_truth).mean())
+
+
+def test_no_slice_stands_out_of_the_models_that_are_named() -> None:
+    log = made(200, {"a": 1.0, "b": 1.1})
+    _, where, _ = summary(log, slices=["device"])
+    assert (where.tone, where.heading) == (GOOD, "No slice stands out")
+    values = [loss_of(log.filter(model=model)) for model in ("a", "b")]
+    both(where, f"every slice of a and b that can be judged reaches {values[0]:.3f} and {values[1]:.3f}, the value of")
+
+
+def test_every_challenger_is_looked_at() -> None:
+    log = made(600, {"old": 1.2, "new": 0.6, "other": 0.7}, bad={"other": 6.0}, countries=COUNTRIES)
+    report = mlm.report(log, LOSS, baseline="old", slices=SLICES)
+    _, where, _ = cards(report._told)
+    assert (where.tone, where.heading) == (GOOD, "new: worse in no slice that can be judged")
+    table = mlm.compare(log, LOSS, baseline="old", slices=SLICES).filter(pl.col("slice") != "", model="other")
+    n_worse, n_better = (table.filter(verdict=word).height for word in ("worse", "better"))
+    both(where, f"other is worse in {n_worse}, most where country=JP; better in {n_better} of 9.")
+    assert "| worse | other | log_loss | country=JP |" in report.markdown
+    slices = report._told.slices
+    assert slices.group_by("__mlm_model").len().sort("__mlm_model").rows() == [("new", 9), ("other", 9)]
+
+
+def test_of_many_models_the_best_are_looked_at_and_the_others_counted() -> None:
+    log = made(60, {f"m{number}": 0.5 + number / 5 for number in range(7)}, labels=["people"])
+    told = mlm.report(log, LOSS, slices=["device"])._told
+    assert told.searched == told.names[:5]
+    assert "These are the 5 best models; slices of 2 others were not looked at." in slice_section(told)["lead"]
+
+
+def test_a_model_without_a_value_is_not_the_best() -> None:
+    log = made(200).with_columns(score=pl.when(model="champion").then(float("nan")).otherwise("score"))
+    told = mlm.report(log, mlm.f1(), slices=["device"], features=["country", "device"])._told
+    assert told.names == ["challenger", "champion"]
+    assert list(told.answers.found or []) == ["challenger"]
+    found = found_section(told)
+    assert found is not None
+    assert "Not searched, without a value of f1: champion." in found["searched"]
+
+
+# -- what a page cannot know ------------------------------------------------------------------------------------------
+
+
+def test_a_column_that_differs_between_models_loses_pairs() -> None:
+    third = pl.when((pl.col("model") == "champion") | (pl.col("sample") % 3 == 0)).then(pl.lit("x"))
+    log = made(300).with_columns(region=third.otherwise(pl.lit("y")))
+    slices = ["region", "country", ["region", "country"]]
+    _, _, uncertain = summary(log, baseline="champion", slices=slices)
+    assert "check` found nothing" not in uncertain.text()
+    assert uncertain.text().count("are pairs") == 1
+    both(uncertain, "In slices by region only 100 of 300 samples are pairs: the column differs between models.")
+    same = summary(log, baseline="champion", slices=["country", "label"])[2]
+    assert "are pairs" not in same.text()
+    two = summary(log, baseline="champion", slices=[["region", "country"]])[2]
+    both(two, "In slices by region, country only 100 of 300 samples are pairs: the columns differ between models.")
+    none = log.with_columns(pl.col("model").alias("region"))
+    both(summary(none, baseline="champion", slices=["region"])[2], "In slices by region only 0 of 300 samples are")
+    # A state does not know its pairs, and nothing is said of them.
+    state = mlm.state(log, LOSS, by=["model", "region", "country"])
+    assert "are pairs" not in summary(state, baseline="champion", slices=slices)[2].text()
+
+
+@pytest.mark.parametrize("made_of", ["log", "lazy", "state"])
+def test_models_that_are_pooled_are_named(made_of: str) -> None:
+    first = pl.col("day") < pl.col("day").max()
+    log = made(100).with_columns(version=pl.when(first).then(pl.lit("v1")).otherwise(pl.lit("v2")))
+    frames: dict[str, Any] = {"log": log, "lazy": log.lazy().filter(pl.lit(True))}
+    frame = frames.get(made_of, mlm.state(log, LOSS, by=["model", "version"]))
+    report = mlm.report(frame, LOSS, between="version")
+    said = "Numbers here pool 2 models: the column model tells them apart, and the page is by version."
+    both(cards(report._told)[2], said, "Pass between='model'")
+    assert said in report.markdown
+    for asked in ({}, {"between": "model"}):
+        assert "pool 2 models" not in cards(mlm.report(frame, LOSS, **asked)._told)[2].text()
+
+
+def test_versions_of_one_model_each_are_not_pooled() -> None:
+    log = made(100).with_columns(version=pl.col("model") + " 1")
+    assert "pool" not in cards(mlm.report(log, LOSS, between="version")._told)[2].text()
 
 
 def test_one_model() -> None:

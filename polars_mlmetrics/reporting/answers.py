@@ -21,9 +21,11 @@ from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
 from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.reporting.asked import MODEL as MODELS
 from polars_mlmetrics.reporting.asked import Asked, dtype_of, name_of
 from polars_mlmetrics.reporting.chosen import metrics_for, problems_of
 from polars_mlmetrics.reporting.curve_tables import areas_of, best_of, curves_of
+from polars_mlmetrics.reporting.looks import MOST_SERIES
 
 MODEL = f"{INTERNAL}model"
 WHOLE = ""
@@ -51,12 +53,20 @@ class Answers:
     """Under the curves: a column for each kind that has an area."""
     best: pl.DataFrame | None
     """The best of all thresholds; None where the best point of the curve is all that is known."""
-    found: pl.DataFrame | None
+    found: dict[str, pl.DataFrame] | None
+    """The slices that were found, by model."""
+    n_pooled: int
+    """How many models the numbers of one model of this page are of: those of a column that is not used."""
 
     @property
     def models(self) -> list[str]:
         """The models: the baseline first, then from the best in the headline to the worst."""
         return models_of(self.asked, self.values)
+
+    @property
+    def searched(self) -> list[str]:
+        """The models whose slices are looked at: all but the baseline, of as many as charts show."""
+        return searched_of(self.asked, self.models)
 
 
 def answered(asked: Asked) -> Answers:
@@ -81,7 +91,8 @@ def answered(asked: Asked) -> Answers:
         curves=curves,
         areas=None if areas is None else _with_model(areas, asked),
         best=None if best is None else _with_model(best, asked),
-        found=_found(asked, models),
+        found=_found(asked, values, models),
+        n_pooled=_pooled(asked),
     )
 
 
@@ -89,9 +100,8 @@ def models_of(asked: Asked, values: pl.DataFrame) -> list[str]:
     """The models: the baseline first, then from the best in the headline to the worst."""
     whole = values.filter(pl.col("slice") == WHOLE, pl.col("metric") == asked.headline.output_name)
     descending = asked.headline.best == "max"
-    ordered: list[str] = whole.sort("value", descending=descending, nulls_last=True, maintain_order=True)[
-        MODEL
-    ].to_list()
+    value = pl.col("value").fill_nan(None)
+    ordered: list[str] = whole.sort(value, descending=descending, nulls_last=True, maintain_order=True)[MODEL].to_list()
     baseline = asked.baseline_text
     return ordered if baseline is None else [baseline, *(model for model in ordered if model != baseline)]
 
@@ -192,17 +202,36 @@ def _name_per_label(metric: Metric) -> str:
 # -- slices that are searched for --------------------------------------------------------------------------------------
 
 
-def _found(asked: Asked, models: Sequence[str]) -> pl.DataFrame | None:
-    """Where the model in question is worse than elsewhere."""
+def _found(asked: Asked, values: pl.DataFrame, models: Sequence[str]) -> dict[str, pl.DataFrame] | None:
+    """Where each model is worse than elsewhere; without those that have no value."""
     if not asked.features:
         return None
+    whole = values.filter(pl.col("slice") == WHOLE, pl.col("metric") == asked.headline.output_name)
+    sound = whole.filter(pl.col("value").is_finite())[MODEL].to_list()
+    return {model: _found_of(asked, model) for model in searched_of(asked, models) if model in sound}
+
+
+def _found_of(asked: Asked, model: str) -> pl.DataFrame:
     rows = asked.frame
     if asked.between is not None:
         key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
-        dtype = dtype_of(asked.frame, asked.between)
-        rows = rows.filter(text_of_key(key, dtype) == candidate_of(asked, models))
+        rows = rows.filter(text_of_key(key, dtype_of(asked.frame, asked.between)) == model)
     given: dict[str, Any] = {"cluster": asked.cluster, "progress": False, **asked.roles}
     return find_slices(rows, asked.headline, asked.features, **given)
+
+
+def searched_of(asked: Asked, models: Sequence[str]) -> list[str]:
+    """The models whose slices are looked at: all but the baseline, of as many as charts show."""
+    return [model for model in models[:MOST_SERIES] if model != asked.baseline_text]
+
+
+def _pooled(asked: Asked) -> int:
+    """How many values of the column of models one group has, where another column tells models apart."""
+    if asked.between is None or not asked.pools_models:
+        return 1
+    models = pl.col(MODELS).drop_nulls().n_unique().alias(MODELS)
+    counts = asked.frame.group_by(asked.between).agg(models).collect()[MODELS].to_list()
+    return max(1, *counts)
 
 
 def candidate_of(asked: Asked, models: Sequence[str]) -> str:

@@ -74,7 +74,7 @@ class Asked:
         keys = [] if slices is None else [listed(key) for key in checked_slices(slices)]
         groups = listed(by)
         for key in [*groups, *(key for each in keys for key in each), *listed(between)]:
-            check_columns([key] if isinstance(key, str) else key.meta.root_names(), known)
+            check_columns(_columns_of(key), known)
         times = [key for key in [*groups, *(each[0] for each in keys if len(each) == 1)] if _is_time(frame, key)]
         rest = [[key] for key in groups if not _is_time(frame, key)]
         asked = cls(
@@ -118,6 +118,12 @@ class Asked:
         return text
 
     @cached_property
+    def pools_models(self) -> bool:
+        """Whether there is a column of models, and another one tells the models of this report apart."""
+        known = self.frame.collect_schema().names() if self.contents is None else self.contents.by
+        return self.between is not None and MODEL in known and MODEL not in _columns_of(self.between)
+
+    @cached_property
     def table(self) -> Table:
         """The roles, settled."""
         return checked_roles(self.roles if self.contents is None else self.contents.roles).table
@@ -157,7 +163,7 @@ class Asked:
         if self.contents is not None or is_at_hand(self.frame):
             return self
         keys = [*listed(self.between), *(key for each in self.all_slices for key in each)]
-        columns = {name for key in keys for name in ([key] if isinstance(key, str) else key.meta.root_names())}
+        columns = {name for key in keys for name in _columns_of(key)} | ({MODEL} if self.pools_models else set())
         measures = [measure for metric in self.metrics for measure in metric.tree.on_the_rest(self.roles).measures()]
         columns |= {name for measure in measures for name in measure.columns_read}
         columns |= {*self.features, *self.clusters, *self.table.sample, self.table.label, "listed"}
@@ -175,6 +181,10 @@ class Asked:
 def name_of(key: Key) -> str:
     """The name of a key's column in a result."""
     return key if isinstance(key, str) else key.meta.output_name()
+
+
+def _columns_of(key: Key) -> list[str]:
+    return [key] if isinstance(key, str) else key.meta.root_names()
 
 
 def _checked_metrics(metrics: Any) -> list[Metric]:

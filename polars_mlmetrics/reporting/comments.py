@@ -9,8 +9,9 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import marked, visible
 from polars_mlmetrics.reporting.answers import MODEL
+from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.judged import SHOWN
-from polars_mlmetrics.reporting.summary import Told, cards, sizes_of, title_of
+from polars_mlmetrics.reporting.summary import cards, pooled, sizes_of, title_of
 from polars_mlmetrics.reporting.wording import interval, many, number, signed
 
 MOST_SLICES = 10
@@ -23,6 +24,7 @@ def comment_of(told: Told, title: str | None, link: str | None) -> str:
     lines = [f"### {marked(title_of(told, title))}", "", f"{overall.sign} **{marked(overall.heading)}.**"]
     if not told.slices.is_empty():
         lines[-1] += f" {where.sign} {marked(where.heading)}."
+    lines += ["", marked(said)] if (said := pooled(told)) else []
     lines += ["", *(_changes(told) if told.baseline is not None else _values(told)), ""]
     lines += [f"[The whole report]({quote(link)})", ""] if link else []
     lines.append(f"<sub>{marked(' · '.join(sizes_of(told, [])))} · {marked(_signatures(told))}</sub>")
@@ -47,7 +49,7 @@ def _changes(told: Told) -> list[str]:
         rows.append([_word(row), *model, marked(visible(row["metric"])), "all", *_numbers(row, theirs[row["metric"]])])
     slices = told.judged.filter(~pl.col("repeats"), pl.col("verdict").is_in(CHANGED))
     for row in slices.head(MOST_SLICES).iter_rows(named=True):
-        model = [marked(visible(told.candidate))] if several else []
+        model = [marked(visible(row[MODEL]))] if several else []
         rows.append([_word(row), *model, marked(told.metric), marked(row[SHOWN]), *_numbers_of_slice(row)])
     table = _table(rows)
     left = slices.height - MOST_SLICES

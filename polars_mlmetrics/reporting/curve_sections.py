@@ -13,6 +13,7 @@ from polars_mlmetrics.reporting.answers import MODEL
 from polars_mlmetrics.reporting.asked import name_of
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.curve_tables import is_inclusive, of_threshold, threshold_of
+from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.looks import MOST_SERIES, PAGE
 from polars_mlmetrics.reporting.points import (
     AXES,
@@ -23,7 +24,6 @@ from polars_mlmetrics.reporting.points import (
     curve_points,
     time_points,
 )
-from polars_mlmetrics.reporting.summary import Told
 from polars_mlmetrics.reporting.wording import direction, number
 
 Drawn = tuple[dict[str, Any], str]
@@ -89,16 +89,12 @@ def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
     table = told.answers.curves["threshold"]
     metric = of_threshold(told.answers.asked)
     name, lines, best = metric.output_name, _lines(told, table), best_thresholds(told)
-    finite = pl.col("threshold").is_finite()
-    dots = [
-        {
-            "x": row["threshold"],
-            "y": row["value"],
-            "series": visible(row[MODEL]),
-            "text": f"{visible(row[MODEL])}: best {visible(name)} {number(row['value'])} at {_threshold(row['threshold'])}",
-        }
-        for row in best.filter(pl.col(MODEL).is_in(shown_models(told)), finite).iter_rows(named=True)
-    ]
+    with_dots = best.filter(pl.col(MODEL).is_in(shown_models(told)), pl.col("threshold").is_finite())
+    dots = []
+    for row in with_dots.iter_rows(named=True):
+        said = f"best {visible(name)} {number(row['value'])} at {_threshold(row['threshold'])}"
+        series = visible(row[MODEL])
+        dots.append({"x": row["threshold"], "y": row["value"], "series": series, "text": f"{series}: {said}"})
     used = threshold_in_use(told)
     charts = _charts(told)
     chart = charts.curve(

@@ -63,13 +63,21 @@ def judged_models(answers: Answers) -> pl.DataFrame:
     return values.join(told, on=[MODEL, "metric"], how="left", maintain_order="left")
 
 
-def judged_slices(answers: Answers, candidate: str) -> pl.DataFrame:
-    """The slices of the headline, the most harm first; those that cannot be judged last.
+def judged_slices(answers: Answers) -> pl.DataFrame:
+    """The slices of the headline in each model, the most harm first; those that cannot be judged last.
 
     `value`, `low`, `high` are what the table shows: differences from the baseline, or values where there is none.
     """
+    table = pl.concat([_slices_of(answers, model) for model in answers.searched])
+    order = [pl.col("why").is_not_null(), pl.col("harm"), pl.col("n")]
+    table = table.sort(order, descending=[False, True, True], nulls_last=True, maintain_order=True)
+    return as_shown(table.with_columns(pl.col("slice").alias(SHOWN)), SHOWN)
+
+
+def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
+    """The slices of one model."""
     asked = answers.asked
-    own = answers.values.filter(pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == candidate)
+    own = answers.values.filter(pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model)
     sizes = own.select("slice", "sliced_by", size=pl.coalesce("n_samples", "n_clusters", "n_rows"))
     if answers.differences is None:
         table = own.with_columns(
@@ -78,7 +86,7 @@ def judged_slices(answers: Answers, candidate: str) -> pl.DataFrame:
         middle = own.filter(pl.col("slice") == WHOLE)["value"].to_list()[0]
     else:
         table = answers.differences.filter(
-            pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == candidate
+            pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model
         ).rename({"value": "model_value", "difference": "value"})
         middle = 0.0
     wanted = [", ".join(map(name_of, keys)) for keys in asked.slices]
@@ -91,10 +99,7 @@ def judged_slices(answers: Answers, candidate: str) -> pl.DataFrame:
     table = table.with_columns(verdict=pl.when(pl.col("why").is_null()).then(verdict))
     table = _with_harm(table, asked.headline.best, middle or 0.0)
     table = _with_repeats(table, [list(map(name_of, keys)) for keys in asked.slices])
-    order = [pl.col("why").is_not_null(), pl.col("harm"), pl.col("n")]
-    table = table.filter(pl.col("slice") != WHOLE)
-    table = table.sort(order, descending=[False, True, True], nulls_last=True, maintain_order=True)
-    return as_shown(table.with_columns(pl.col("slice").alias(SHOWN)), SHOWN)
+    return table.filter(pl.col("slice") != WHOLE)
 
 
 def _with_harm(table: pl.DataFrame, best: str | None, middle: float) -> pl.DataFrame:

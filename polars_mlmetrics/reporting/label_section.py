@@ -9,8 +9,8 @@ import polars as pl
 from polars_mlmetrics.data.visible import text_of_key, visible
 from polars_mlmetrics.reporting.answers import MODEL, N_ROWS, WHOLE, Answers
 from polars_mlmetrics.reporting.charts import Charts
+from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.looks import PAGE
-from polars_mlmetrics.reporting.summary import Told
 from polars_mlmetrics.reporting.wording import as_shown, count, number, signed
 
 MOST_LABELS, MOST_ROWS_OF_HEAT = 200, 30

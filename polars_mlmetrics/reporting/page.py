@@ -26,11 +26,12 @@ from polars_mlmetrics.reporting.curve_sections import (
     time_plots,
 )
 from polars_mlmetrics.reporting.drawing import drawn
+from polars_mlmetrics.reporting.findings import Strong, Told
 from polars_mlmetrics.reporting.judged import FEWEST
 from polars_mlmetrics.reporting.label_section import label_plot, label_section
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.slice_section import MOST_ROWS, found_section, slice_plot, slice_section
-from polars_mlmetrics.reporting.summary import Strong, Told, cards, sizes_of, title_of
+from polars_mlmetrics.reporting.summary import cards, sizes_of, title_of
 from polars_mlmetrics.reporting.wording import count, direction, interval, level_of, number, percent, signed
 from polars_mlmetrics.version import VERSION
 
@@ -157,7 +158,8 @@ def _slices(told: Told) -> Section:
     section = slice_section(told)
     if "absent" in section:
         return section
-    ours, theirs = visible(told.candidate), visible(told.baseline or "")
+    ours = visible(told.candidate) if len(told.searched) == 1 else told.metric
+    theirs = visible(told.baseline or "")
     if told.baseline is not None:
         columns = [("slice", ""), ("samples", ""), ("difference", ""), (_bar_head(told), "bar"), ("verdict", "text")]
         columns += [(ours, ""), (theirs, "")]
@@ -171,12 +173,10 @@ def _slices(told: Told) -> Section:
         )
         row["hidden"] = row["repeats"] or row["is_small"]
         row["stays"] = not row["css"]
-    names = shown_models(told) if told.baseline is None else [told.baseline, told.candidate]
-    names = [told.candidate] if told.baseline is None else names
     return {
         **section,
         "columns": columns,
-        "names": [visible(name) for name in names],
+        "names": [visible(name) for name in told.compared],
         "plot": slice_plot(told),
         "note": _slice_note(told, section),
     }

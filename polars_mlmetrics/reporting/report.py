@@ -19,10 +19,10 @@ from polars_mlmetrics.query.query import Key, Keys
 from polars_mlmetrics.reporting.answers import answered, candidate_of
 from polars_mlmetrics.reporting.asked import Asked
 from polars_mlmetrics.reporting.comments import comment_of
+from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.judged import judged_models, judged_slices
 from polars_mlmetrics.reporting.libraries import check_libraries
 from polars_mlmetrics.reporting.page import page_of
-from polars_mlmetrics.reporting.summary import Told
 from polars_mlmetrics.states.writing import check_writable, write_whole
 
 PAGES, COMMENTS = (".html", ".htm"), (".md",)
@@ -119,7 +119,7 @@ def report(
     slices
         As in `evaluate`.
     features
-        The columns that `find_slices` searches, for the best model that is not the baseline.
+        The columns that `find_slices` searches, in each model but the baseline, of up to five.
     ci, cluster
         The level of all intervals, and the columns that say which samples depend on one another, such as the user.
     title
@@ -145,5 +145,5 @@ def report(
     answers = answered(asked)
     models = answers.models
     candidate = candidate_of(answers.asked, models)
-    told = Told(answers, judged_models(answers), judged_slices(answers, candidate), models, candidate)
+    told = Told(answers, judged_models(answers), judged_slices(answers), models, candidate)
     return Report(told, title, static)

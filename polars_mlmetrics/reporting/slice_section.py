@@ -11,11 +11,11 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.reporting.answers import MODEL, WHOLE
 from polars_mlmetrics.reporting.asked import name_of
 from polars_mlmetrics.reporting.charts import Charts
+from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.judged import SHOWN
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.points import SERIES, value_points
-from polars_mlmetrics.reporting.summary import Told
-from polars_mlmetrics.reporting.wording import NONE, count, direction, many, number, percent, signed
+from polars_mlmetrics.reporting.wording import NONE, count, direction, listed, many, number, percent, signed
 
 MOST_ROWS, MOST_PRINTED = 1000, 100
 FEWEST_DOTS, MOST_DOTS = 6, 12
@@ -41,20 +41,38 @@ def slice_section(told: Told) -> Section:
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
         "n_repeats": int(told.slices["repeats"].sum()),
         "n_small": told.slices.height - told.judged.height,
+        "searched": _searched(told),
     }
 
 
+def _searched(told: Told) -> str:
+    """Whose slices these are, where that is not plain."""
+    left = len(told.names) - len(told.searched) - (told.baseline is not None)
+    if not left:
+        return ""
+    return (
+        f"These are the {len(told.searched)} best models; slices of {many(left, 'other', 'others')} were not looked at."
+    )
+
+
 def _lead(told: Told, kinds: list[str]) -> str:
-    of = visible(told.candidate)
+    of = listed([visible(model) for model in told.searched])
     against = "" if told.baseline is None else f" against {visible(told.baseline)}"
-    words = [f"{told.metric} of {of}{against} in {many(told.slices.height, 'slice', 'slices')} by {_written(kinds)}."]
-    found = dict(told.judged.group_by("verdict").agg(pl.len()).rows())
-    if told.baseline is not None:
-        counts = [f"{found[word]:,} {word}" for word in ("worse", "better", "no change", "unclear") if found.get(word)]
-        small = told.slices.height - told.judged.height
-        counts += [f"{small:,} not judged"] if small else []
-        words.append(f"{', '.join(counts)}.")
-    return " ".join(words)
+    n_slices = told.slices.select("sliced_by", "slice").n_unique()
+    words = [f"{told.metric} of {of}{against} in {many(n_slices, 'slice', 'slices')} by {_written(kinds)}."]
+    for model in told.searched if told.baseline is not None else []:
+        name = f"{visible(model)}: " if len(told.searched) > 1 else ""
+        words.append(f"{name}{_verdicts(told, model)}.")
+    return " ".join([*words, *([searched] if (searched := _searched(told)) else [])])
+
+
+def _verdicts(told: Told, model: str) -> str:
+    """How often the slices of a model have each verdict."""
+    of_model = pl.col(MODEL) == model
+    found = dict(told.judged.filter(of_model).group_by("verdict").agg(pl.len()).rows())
+    counts = [f"{found[word]:,} {word}" for word in ("worse", "better", "no change", "unclear") if found.get(word)]
+    small = told.slices.filter(of_model).height - told.judged.filter(of_model).height
+    return ", ".join([*counts, *([f"{small:,} not judged"] if small else [])])
 
 
 def _kinds(told: Told) -> list[str]:
@@ -72,7 +90,8 @@ def _written(kinds: list[str]) -> str:
 def _rows(told: Told) -> list[dict[str, Any]]:
     """The rows of the table, at most so many."""
     table = told.slices.head(MOST_ROWS)
-    middle = 0.0 if told.baseline is not None else told.of(told.candidate)["value"] or 0.0
+    middles = {model: 0.0 if told.baseline is not None else told.of(model)["value"] or 0.0 for model in told.searched}
+    middle = pl.col(MODEL).replace_strict(middles, return_dtype=pl.Float64)
     far = pl.max_horizontal((pl.col(end) - middle).abs() for end in ("low", "high"))
     # Of the worst ends the few largest would flatten all others.
     extent = far.filter(pl.col("why").is_null()).quantile(0.95, "higher") * ROOM
@@ -84,6 +103,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
     return [
         {
             "name": row[SHOWN],
+            "model": visible(row[MODEL]) if len(told.searched) > 1 else "",
             "n": count(row["n"]),
             "value": written(row["value"]),
             "verdict": row["verdict"] or "",
@@ -117,12 +137,12 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     if chosen.is_empty():
         return None
     metric, headline = told.metric, told.answers.asked.headline
-    names = [told.candidate] if told.baseline is None else [told.baseline, told.candidate]
+    names = told.compared
     charts = Charts(PAGE, [visible(name) for name in names])
     values = told.answers.values.filter(pl.col("metric") == headline.output_name, pl.col(MODEL).is_in(names))
     series = {name: visible(name) for name in names}
     values = values.with_columns(pl.col(MODEL).replace_strict(series, return_dtype=pl.String).alias(SERIES))
-    labelled = chosen.select(
+    labelled = chosen.unique(["sliced_by", "slice"], keep="first", maintain_order=True).select(
         "sliced_by",
         "slice",
         pl.concat_str(SHOWN, pl.lit(" ("), pl.col("n").cast(pl.String), pl.lit(")")).alias("name"),
@@ -133,9 +153,9 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
         for row in values.filter(pl.col("slice") == WHOLE, pl.col("value").is_finite()).iter_rows(named=True)
     ]
     title = f"{metric} ({direction(headline.best)})"
-    shown = "One mark a slice"
+    shown = "One mark a slice" if len(names) == 1 else "One mark a model"
     if told.baseline is not None:
-        shown = f"{visible(told.candidate)} (round) and {visible(told.baseline)} (square)"
+        shown = f"{listed([visible(model) for model in told.searched])} (round) and {visible(told.baseline)} (square)"
     caption = (
         f"{_what(told, chosen)}. {shown}, with intervals; the number of samples is behind the name. The vertical "
         f"{'line is the value' if len(names) == 1 else 'lines are the values'} of all samples."
@@ -169,6 +189,7 @@ def found_section(told: Told) -> Section | None:
     rows = [
         {
             "name": visible(row["slice"]),
+            "model": visible(model) if len(told.searched) > 1 else "",
             "n": count(row["n_samples"]),
             "share": percent(row["share"]),
             "value": number(row["value"]),
@@ -176,7 +197,24 @@ def found_section(told: Told) -> Section | None:
             "gap": signed(row["gap"]),
             "ends": f"{signed(row['low'])} to {signed(row['high'])}" if row["low"] is not None else "",
         }
-        for row in found.filter(pl.col("hidden_by").is_null()).iter_rows(named=True)
+        for model, table in found.items()
+        for row in table.filter(pl.col("hidden_by").is_null()).iter_rows(named=True)
     ]
-    n_tested = sum(found["n_tested"].head(1).to_list())
-    return {"rows": rows, "n_tested": f"{n_tested:,}", "features": visible(", ".join(told.answers.asked.features))}
+    features = visible(", ".join(told.answers.asked.features))
+    return {"rows": rows, "features": features, "searched": [*map(_tested, found.items()), *_not_searched(told, found)]}
+
+
+def _tested(found: tuple[str, pl.DataFrame]) -> str:
+    """How a model was searched."""
+    model, table = visible(found[0]), found[1]
+    if table.is_empty():
+        return f"No slice of {model} is worse than the rest."
+    n_tested = many(table["n_tested"].item(0), "slice", "slices")
+    return f"find_slices tried {n_tested} of {model} on one half of the samples and measured these on the other half."
+
+
+def _not_searched(told: Told, found: dict[str, pl.DataFrame]) -> list[str]:
+    without = [visible(model) for model in told.searched if model not in found]
+    said = [f"Not searched, without a value of {told.metric}: {listed(without)}."] if without else []
+    left = _searched(told)
+    return [*said, *([left] if left else [])]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.reporting.answers import MODEL, Answers
+from polars_mlmetrics.reporting.answers import MODEL
+from polars_mlmetrics.reporting.asked import MODEL as MODELS
+from polars_mlmetrics.reporting.asked import name_of
+from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card, Sentence, Strong, Told
 from polars_mlmetrics.reporting.judged import FEWEST, SHOWN
 from polars_mlmetrics.reporting.wording import (
     count,
@@ -24,75 +26,7 @@ from polars_mlmetrics.reporting.wording import (
     signed,
 )
 
-GOOD, BAD, OPEN = "good", "bad", "open"
-SIGNS = {GOOD: "✓", BAD: "✗", OPEN: "?"}
 MOST_MORE, MOST_PROBLEMS = 2, 3
-
-
-class Strong(str):
-    """A part of a sentence that catches the eye."""
-
-
-Sentence = list[str]
-
-
-@dataclass(frozen=True)
-class Card:
-    """A heading and some sentences."""
-
-    tone: str
-    heading: str
-    sentences: list[Sentence] = field(default_factory=list)
-
-    @property
-    def sign(self) -> str:
-        """The tone as a sign, for those who do not see its colour."""
-        return SIGNS[self.tone]
-
-    def text(self) -> str:
-        """All it says, as plain text."""
-        return "\n".join([self.heading, *("".join(sentence) for sentence in self.sentences)])
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the report knows once all is judged."""
-
-    answers: Answers
-    models: pl.DataFrame
-    slices: pl.DataFrame
-    names: list[str]
-    """The models: the baseline first, if there is one, then the candidate."""
-    candidate: str
-
-    @property
-    def baseline(self) -> str | None:
-        """The model that the others are compared with."""
-        return self.names[0] if self.answers.differences is not None else None
-
-    @property
-    def others(self) -> list[str]:
-        """The models that are neither the baseline nor the candidate."""
-        return [name for name in self.names if name not in (self.baseline, self.candidate)]
-
-    @property
-    def metric(self) -> str:
-        """The headline's name, safe to show."""
-        return visible(self.answers.asked.headline.output_name)
-
-    def of(self, model: str, metric: str | None = None) -> dict[str, Any]:
-        """What is known of a model in a metric: the headline, if none is named."""
-        name = self.answers.asked.headline.output_name if metric is None else metric
-        return self.models.filter(pl.col(MODEL) == model, pl.col("metric") == name).row(0, named=True)
-
-    def verdicts(self, model: str) -> dict[str, int]:
-        """How often a model has each verdict."""
-        return dict(self.models.filter(pl.col(MODEL) == model).group_by("verdict").agg(pl.len()).rows())
-
-    @property
-    def judged(self) -> pl.DataFrame:
-        """The slices that can be judged."""
-        return self.slices.filter(pl.col("why").is_null())
 
 
 def cards(told: Told) -> list[Card]:
@@ -183,17 +117,22 @@ def _where(told: Told) -> Card:
 
 
 def _worse_slices(told: Told) -> Card:
-    found = {word: told.judged.filter(pl.col("verdict") == word) for word in ("worse", "better")}
-    n_judged, n_worse, n_better = told.judged.height, found["worse"].height, found["better"].height
+    """The slices of the candidate, and in how many the other models are worse."""
+    judged = told.judged_of(told.candidate)
+    others: list[Sentence] = [[_counts_of(told, model)] for model in told.searched if model != told.candidate]
+    name = f"{visible(told.candidate)}: " if others else ""
+    found = {word: judged.filter(pl.col("verdict") == word) for word in ("worse", "better")}
+    n_judged, n_worse, n_better = judged.height, found["worse"].height, found["better"].height
     if not n_worse and not n_better:
         words = f"Of {_judged(n_judged)}, none shows a clear difference."
-        return Card(OPEN, "Unclear in every slice", [[words], [_size_of_slices(told)]])
+        heading = f"{name}unclear in every slice" if name else "Unclear in every slice"
+        return Card(OPEN, heading, [[words], [_size_of_slices(told)], *others])
     if not n_worse:
         words = f"Of {_judged(n_judged)} it is better in {n_better:,} and unclear in {n_judged - n_better:,}."
-        return Card(GOOD, "worse in no slice that can be judged", [[words]])
+        return Card(GOOD, f"{name}worse in no slice that can be judged", [[words], *others])
     first, *more = found["worse"].sort("repeats", maintain_order=True).head(1 + MOST_MORE).to_dicts()
     is_better = told.of(told.candidate)["verdict"] == "better"
-    heading = f"{'but worse' if is_better else 'most harm'} where {first[SHOWN]}"
+    heading = f"{name}{'but worse' if is_better else 'most harm'} where {first[SHOWN]}"
     sentences: list[Sentence] = [
         [
             f"{percent(first['share'])} of the samples. {told.metric} ",
@@ -210,25 +149,49 @@ def _worse_slices(told: Told) -> Card:
     rest = n_judged - n_worse - n_better
     counts = [f"Of {_judged(n_judged)} it is worse in ", Strong(f"{n_worse:,}"), parts]
     sentences.append([*counts, f"; better in {n_better:,}, unclear in {rest:,}."])
-    return Card(BAD, heading, sentences)
+    return Card(BAD, heading, [*sentences, *others])
+
+
+def _counts_of(told: Told, model: str) -> str:
+    """In how many slices a model is worse and better, and where most."""
+    judged = told.judged_of(model)
+    worse, better = (judged.filter(pl.col("verdict") == word) for word in ("worse", "better"))
+    most = f", most where {worse[SHOWN][0]}" if worse.height else ""
+    return f"{visible(model)} is worse in {worse.height:,}{most}; better in {better.height:,} of {judged.height:,}."
 
 
 def _weakest(told: Told) -> Card:
-    """Of one model: the slice that is worst at least, which was chosen for that."""
-    row, whole = told.judged.row(0, named=True), told.of(told.candidate)
+    """Without a baseline: the slice of any model that is worst at least, which was chosen for that."""
     if told.answers.asked.headline.best is None:
         return Card(OPEN, "No slice is called weak", [[f"{told.metric} is good at neither end."]])
+    row = told.judged.row(0, named=True)
+    of = f" of {listed([visible(model) for model in told.searched])}" if len(told.names) > 1 else ""
     if row["harm"] is None or row["harm"] <= 0:
-        words = f"The interval of every slice that can be judged reaches {number(whole['value'])}, the value of all."
+        wholes = listed([number(told.of(model)["value"]) for model in told.searched])
+        words = f"The interval of every slice{of} that can be judged reaches {wholes}, the value of all."
         return Card(GOOD, "No slice stands out", [[words]])
-    where = "" if len(told.names) == 1 else f"{visible(told.candidate)} is "
+    model, whole = row[MODEL], told.of(row[MODEL])
+    where = "" if len(told.names) == 1 else f"{visible(model)} is "
     first = [
         f"{percent(row['share'])} of the samples. {told.metric} ",
         Strong(number(row["model_value"])),
         f" ({interval(row['low'], row['high'])}) against {number(whole['value'])} of all.",
     ]
-    second = f"It was chosen among {_judged(told.judged.height)}, so this is a little too bad."
-    return Card(BAD, f"{where}weakest where {row[SHOWN]}", [first, [second]])
+    second = f"It was chosen among {_judged(told.judged.height)}{of}, so this is a little too bad."
+    others: list[Sentence] = [[_weakest_of(told, other)] for other in told.searched if other != model]
+    return Card(BAD, f"{where}weakest where {row[SHOWN]}", [first, [second], *others])
+
+
+def _weakest_of(told: Told, model: str) -> str:
+    """The slice of a model that is worst at least."""
+    judged = told.judged_of(model)
+    if judged.is_empty():
+        return f"{visible(model)}: no slice can be judged."
+    row = judged.row(0, named=True)
+    if row["harm"] is None or row["harm"] <= 0:
+        return f"{visible(model)}: no slice stands out."
+    values = f"{number(row['model_value'])} against {number(told.of(model)['value'])}"
+    return f"{visible(model)} is weakest where {row[SHOWN]}: {values}."
 
 
 def _judged(number_of: int) -> str:
@@ -236,11 +199,12 @@ def _judged(number_of: int) -> str:
 
 
 def _size_of_slices(told: Told) -> str:
-    small = told.slices.height - told.judged.height
+    # A slice may be small in one model alone.
+    slices = told.slices.group_by("sliced_by", "slice").agg(pl.col("n").min(), pl.col("why").is_not_null().any())
+    small, few = int(slices["why"].sum()), slices.filter(pl.col("n") < FEWEST).height
     if not small:
         return ""
-    total = many(told.slices.height, "slice", "slices")
-    few = told.slices.filter(pl.col("n") < FEWEST).height
+    total = many(slices.height, "slice", "slices")
     rest = f"; {small - few:,} cannot be judged for another reason" if small > few else ""
     return f"{few:,} of {total} {'has' if few == 1 else 'have'} fewer than {FEWEST} samples and are not judged{rest}."
 
@@ -258,7 +222,7 @@ LEAVE_OUT = ("score_null", "truth_null", "weight_null")
 
 
 def _uncertain(told: Told) -> Card:
-    sentences: list[Sentence] = []
+    sentences: list[Sentence] = [[text] for text in (pooled(told), *_without_pairs(told)) if text]
     small = "" if told.slices.is_empty() else _size_of_slices(told)
     sentences += [[small]] if small else []
     if told.answers.asked.ci is None:
@@ -273,6 +237,49 @@ def _uncertain(told: Told) -> Card:
             OPEN, "What is not certain", [[f"`check` found nothing; intervals of {level} are by chance alone."]]
         )
     return Card(OPEN, "What is not certain", sentences)
+
+
+def pooled(told: Told) -> str:
+    """That the numbers of this page are of several models together, where they are."""
+    if told.answers.n_pooled < 2:
+        return ""
+    between = visible(name_of(told.answers.asked.between or MODELS))
+    return (
+        f"Numbers here pool {told.answers.n_pooled:,} models: the column {MODELS} tells them apart, and the page is by "
+        f"{between}. Pass between={MODELS!r}, or the rows of one model, such as "
+        f"log.filter(pl.col({MODELS!r}) == ...)."
+    )
+
+
+def _without_pairs(told: Told) -> list[str]:
+    """The slicings in which samples have no partner: they are in another slice in the other model."""
+    if told.answers.differences is None:
+        return []
+    headline = pl.col("metric") == told.answers.asked.headline.output_name
+    said: list[str] = []
+    for model in told.searched:
+        pairs = told.answers.differences.filter(headline, pl.col(MODEL) == model).group_by("sliced_by")
+        is_known = pl.col("n_pairs").is_not_null().all()
+        counts = dict(pairs.agg(pl.when(is_known).then(pl.col("n_pairs").sum())).drop_nulls().rows())
+        short = [keys for keys in map(_names, told.answers.asked.slices) if _is_short(counts, keys)]
+        smallest = [keys for keys in short if not any(set(other) < set(keys) for other in short)]
+        of = f" of {visible(model)}" if len(told.searched) > 1 else ""
+        said += [
+            f"In slices by {visible(', '.join(keys))} only {counts[', '.join(keys)]:,} of {counts['']:,} samples{of} "
+            f"are pairs: {'the column differs' if len(keys) == 1 else 'the columns differ'} between models."
+            for keys in smallest
+        ]
+    return said
+
+
+def _names(keys: Sequence[Any]) -> list[str]:
+    return [name_of(key) for key in keys]
+
+
+def _is_short(counts: Mapping[str, int], keys: list[str]) -> bool:
+    """Whether the slices of a slicing have fewer pairs than all rows."""
+    name = ", ".join(keys)
+    return {"", name} <= set(counts) and counts[name] < counts[""]
 
 
 def _left_out(told: Told) -> list[Sentence]:

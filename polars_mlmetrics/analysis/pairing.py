@@ -66,13 +66,12 @@ class Pairing:
 
     def n_unpaired(self, slicing: Sequence[str]) -> pl.LazyFrame:
         """How many samples of each candidate and its baseline are no pair, by group; no row where all are."""
-        keys = [*self._by, *slicing]
+        keys, of_samples = [*self._by, *slicing], self._keys(slicing)
         tables = []
         for candidate in self._candidates:
             apart = self._apart(candidate)
             rows = self._rows_of(candidate).join(apart.lazy(), on=apart.columns, how="semi", nulls_equal=True)
-            samples = rows.select(*keys, *self._sample).unique()
-            samples = pl.concat([samples, self._cut(candidate, slicing).lazy().select(*keys, *self._sample)])
+            samples = pl.concat([rows.select(of_samples).unique(), self._cut(candidate, slicing).lazy()])
             counts = fold(samples, keys, [pl.len().cast(pl.Int64).alias(N_UNPAIRED)])
             tables.append(counts.with_columns(pl.lit(candidate, dtype=self._candidates.dtype).alias(PAIR)))
         return pl.concat(tables)
@@ -99,7 +98,7 @@ class Pairing:
         counts = [found]
         if slicing and not self._varied.is_empty():
             rows = matched(self._varied.lazy(), self._known, list(self._varied.columns))
-            samples = fold(rows, list(dict.fromkeys([*keys, *self._sample])), self._has_each())
+            samples = fold(rows, self._keys(slicing), self._has_each())
             counts.append(fold(samples, keys, self._of_both()).collect())
         tables = []
         for place, candidate in enumerate(self._candidates):
@@ -113,9 +112,8 @@ class Pairing:
         columns = [column for column in self._sliced_by if column not in {*self._by, *self._sample}]
         code = code_of(columns) if columns else pl.lit(0)
         bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
-        keys = list(dict.fromkeys([*self._by, *self._sample]))
         told = [*self._has_each(), *bounds, *(pl.col(column).first() for column in columns)]
-        samples = fold(self._known, keys, told)
+        samples = fold(self._known, self._keys(), told)
         lacks = [pl.col(_has(place)) != pl.col(_HAS_BASELINE) for place in range(len(self._candidates))]
         varies = pl.col(_LOWEST) != pl.col(_HIGHEST)
         alike = {slicing: samples.filter(~varies) if slicing else samples for slicing in self._slicings}
@@ -134,8 +132,11 @@ class Pairing:
     @cached_property
     def _varied(self) -> pl.DataFrame:
         """The samples that have several values of a column of slices."""
-        keys = list(dict.fromkeys([*self._by, *self._sample]))
-        return self._odd.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(keys)
+        return self._odd.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self._keys())
+
+    def _keys(self, slicing: Sequence[str] = ()) -> list[str]:
+        """The columns that tell the samples of a slicing apart: one of a sample may be a key too."""
+        return list(dict.fromkeys([*self._by, *slicing, *self._sample]))
 
     def _has_each(self) -> list[pl.Expr]:
         """Whether the baseline and each candidate have a row of a sample."""
@@ -150,15 +151,15 @@ class Pairing:
     def _apart(self, candidate: Any) -> pl.DataFrame:
         """The samples that the candidate or the baseline lacks in a by group."""
         (place,) = self._candidates.eq_missing(pl.Series([candidate], dtype=self._candidates.dtype)).arg_true()
-        return self._odd.filter(pl.col(_has(place)) != pl.col(_HAS_BASELINE)).select(*self._by, *self._sample)
+        return self._odd.filter(pl.col(_has(place)) != pl.col(_HAS_BASELINE)).select(self._keys())
 
     def _cut(self, candidate: Any, slicing: Sequence[str]) -> pl.DataFrame:
         """The samples that both have, but one of them not in this slice."""
-        keys = list(dict.fromkeys([*self._by, *self._sample]))
+        keys = self._keys()
         varied = self._varied.join(self._apart(candidate), on=keys, how="anti", nulls_equal=True)
         rows = matched(varied.lazy(), self._rows_of(candidate), keys)
         sides = [self._is(self._baseline).any().alias(_HAS_BASELINE), self._is(candidate).any().alias(_has(0))]
-        samples = fold(rows, list(dict.fromkeys([*self._by, *slicing, *self._sample])), sides)
+        samples = fold(rows, self._keys(slicing), sides)
         found = samples.filter(pl.col(_has(0)) != pl.col(_HAS_BASELINE)).drop(_has(0), _HAS_BASELINE)
         return found.collect() if slicing and not varied.is_empty() else found.clear().collect()
 

@@ -29,7 +29,7 @@ def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
     samples = matched(fold(known, keys, [models.alias(_HERE)]), fold(known, groups, [models.alias(_ALL)]), groups)
     whole = samples.filter(pl.col(_HERE) == pl.col(_ALL)).select(keys)
     kept = rows.join(whole, on=keys, how="semi", nulls_equal=True)
-    return kept.select(query.frame.collect_schema().names())
+    return kept.drop(column.meta.output_name() for column in query.added)
 
 
 def count_of_samples(query: Query) -> Measure:

@@ -207,8 +207,11 @@ def test_what_a_parameter_may_be_is_said(make: Callable[[], object], facts: list
             "role 'sample' names no column: pass a name, or a list of different names.",
         ),
         ({"label": ["a", "b"]}, mlm.ParameterError, "role 'label' takes a column name, not ['a', 'b']."),
-        ({"label": "^a$"}, mlm.ParameterError, "role 'label' takes one column, and '^a$' is a pattern."),
-        ({"score": "*"}, mlm.ParameterError, "role 'score' takes one column, and '*' is a pattern."),
+        (
+            {"label": "^a$"},
+            mlm.ParameterError,
+            "label column '^a$': Polars reads this name as a pattern for several columns. Rename the column.",
+        ),
     ],
 )
 def test_a_role_that_is_not_right(roles: dict[str, Any], error: type[Exception], message: str) -> None:

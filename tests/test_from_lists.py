@@ -244,7 +244,7 @@ def test_lengths_that_the_types_show_are_compared_at_the_call(score: Any, truth:
         ({"scores": "f"}, {}, mlm.ColumnError, "Did you mean 'scores'?"),
         ({"score": "f"}, {"true_labels": ["a"]}, mlm.ParameterError, "true_labels takes a column name, not ['a']."),
         ({"score": "f", "truth": "i"}, {"keep": ["score"]}, mlm.NameCollisionError, "'score' is a column this"),
-        ({"score": pl.Struct({"*": pl.Int8}), "truth": "i"}, {}, mlm.ColumnError, "reads this name as a pattern"),
+        ({"score": pl.Struct({"*": pl.Int8}), "truth": "i"}, {}, mlm.ParameterError, "reads this name as a pattern"),
         ({"score": "f"}, {"true_labels": "scor"}, mlm.ColumnError, "true_labels column 'scor' is not in the table"),
         ({"score": "f", "truth": "i"}, {"label": "lable"}, mlm.ColumnError, "label column 'lable' is not in the table"),
         ({"score": pl.Float64, "truth": "i"}, {}, mlm.ColumnError, "score 'score' is Float64: it must be lists"),

@@ -130,7 +130,7 @@ def test_a_wrong_sample_or_kept_column_is_reported(
 @pytest.mark.parametrize("name", ["*", "^.*$"])
 def test_a_column_whose_name_is_a_pattern_is_not_taken_for_many(shape: Callable[..., Any], name: str) -> None:
     frame = pl.DataFrame(SMALL[shape]).rename({"day": name})
-    refused(mlm.ColumnError, f"column {name!r}: Polars reads this name as a pattern", shape, frame)
+    refused(mlm.ParameterError, f"column {name!r}: Polars reads this name as a pattern", shape, frame)
     assert shape(frame, keep=["id"]).columns == ["sample", "label", "score", "truth", "id"]
 
 

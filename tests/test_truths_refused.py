@@ -34,7 +34,7 @@ def call(returned: Any = RETURNED, truths: Any = TRUTHS, **given: Any) -> Callab
         (call(score=pl.col("score") * 2), 'score is [(col("score")) * (dyn int: 2)]: with_truths takes the name of a'),
         (call(by=0), "by takes a column name or a list of them, not 0."),
         (call(by=["sample"]), "by: 'sample' is already in sample."),
-        (call(by=["^m.*$"]), "by takes column names, and '^m.*$' is a pattern."),
+        (call(by=["^m.*$"]), "by column '^m.*$': Polars reads this name as a pattern"),
         (call(of_sample=["label"]), "of_sample: 'label' is already in label."),
         (call(returned=MODELS, by="model", of_sample="model"), "of_sample: 'model' is already in by."),
         (call(known=3), "known is a column, a condition or a table of samples, not 3."),

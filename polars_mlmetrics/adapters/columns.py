@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.expressions import is_pattern
+from polars_mlmetrics.data.expressions import check_no_pattern
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Names, column_names, is_number, is_text
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError
@@ -24,13 +24,6 @@ def check_one(what: str, name: Any, types: Mapping[str, pl.DataType]) -> None:
     if not isinstance(name, str):
         raise ParameterError(f"{what} takes a column name, not {name!r}.")
     check_columns([name], types, what=f"{what} column")
-
-
-def check_no_pattern(names: Sequence[str]) -> None:
-    """Refuse a column whose name stands for many."""
-    for name in names:
-        if is_pattern(name):
-            raise ColumnError(f"column {name!r}: Polars reads this name as a pattern for several columns. Rename it.")
 
 
 @dataclass(frozen=True)

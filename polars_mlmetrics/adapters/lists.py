@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, check_no_pattern, check_one, distinct
-from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, check_one, distinct
+from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.data.frames import is_number, is_text
 from polars_mlmetrics.data.returned import LISTED, MISSED, RETURNED, Listed
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, shown_value, unknown

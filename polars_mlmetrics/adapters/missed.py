@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 import polars.selectors as cs
 
-from polars_mlmetrics.data.expressions import all_of, is_pattern
+from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import Names, column_names, is_text
 from polars_mlmetrics.data.returned import FILLED, LISTED, MISSED, RETURNED, Listed
 from polars_mlmetrics.data.roles import Table
@@ -70,12 +70,10 @@ class Columns:
 
 
 def _check_names(named: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a column that is two things at once, or whose name stands for many."""
+    """Refuse a column that is two things at once."""
     taken: dict[str, str] = {}
     for what, names in named.items():
         for name in names:
-            if is_pattern(name):
-                raise ParameterError(f"{what} takes column names, and {name!r} is a pattern.")
             if name in taken:
                 raise ParameterError(f"{what}: {name!r} is already in {taken[name]}.")
             taken[name] = what

@@ -13,12 +13,28 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.errors import INTERNAL, MetricError
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError
 
 
 def is_pattern(name: str) -> bool:
     """Whether Polars reads a name as a pattern for several columns."""
     return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def check_no_pattern(names: Iterable[str], *, what: str = "column") -> None:
+    """Refuse the name of a column that Polars would read as several: a name is the name of one column, everywhere."""
+    for name in names:
+        if is_pattern(name):
+            raise ParameterError(
+                f"{what} {name!r}: Polars reads this name as a pattern for several columns. Rename the column."
+            )
+
+
+def check_one_column(*expressions: pl.Expr) -> None:
+    """Refuse an expression that stands for several columns: it does not say which it reads."""
+    for expression in expressions:
+        if expression.meta.has_multiple_outputs():
+            raise MetricError(f"{expression} stands for several columns: name them one by one, such as pl.col('cost').")
 
 
 def reserved(names: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import check_no_pattern
 from polars_mlmetrics.errors import ParameterError, shown_type
 
 Frame = pl.DataFrame | pl.LazyFrame
@@ -65,6 +66,7 @@ def column_names(parameter: str, names: Any) -> list[str]:
     for name in given:
         if given.count(name) > 1:
             raise ParameterError(f"{parameter} names the column {name!r} twice.")
+    check_no_pattern(given, what=f"{parameter} column")
     return list(given)
 
 

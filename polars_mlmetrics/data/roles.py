@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 import polars as pl
 
-from polars_mlmetrics.data.expressions import is_pattern, is_row_wise, name_or_text, same_expression
+from polars_mlmetrics.data.expressions import check_no_pattern, is_row_wise, name_or_text, same_expression
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, unknown
 
 Grain = Literal["group", "label", "sample"]
@@ -102,8 +102,7 @@ def _checked_name(role: str, name: Any) -> str:
             else repr(name)
         )
         raise ParameterError(f"role {role!r} takes {kinds.get(role, 'a column name or an expression')}, not {shown}.")
-    if is_pattern(name):
-        raise ParameterError(f"role {role!r} takes one column, and {name!r} is a pattern.")
+    check_no_pattern([name], what=f"{role} column")
     check_free([name])
     return name
 

@@ -50,6 +50,9 @@ _CHANGE, _LAST, _FIRST, _UPTO, _BEFORE, _WHOLE, _BEGIN, _END, _BELOW, _POINT, _K
 
 PARTS_OF_OCTAVE = 8.0
 
+BESIDE = 2.0**-30
+"""How far the edges of boxes lie from whole numbers: many shares are on these, and their last digit must not decide."""
+
 
 @dataclass(frozen=True)
 class Thinning:
@@ -66,9 +69,10 @@ class Thinning:
     def _is_kept(self) -> pl.Expr:
         true, other, all_true, all_other = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
         way = share(true, all_true) + share(other, all_other)
-        boxes = [(way * (0.5 * (self.points - 1))).floor()]
+        boxes = [_box(way * (0.5 * (self.points - 1)))]
         if self.is_stretched:
-            boxes += [_octave(other), _octave((all_true - true).clip(lower_bound=0))]
+            missed = (all_true - true).clip(lower_bound=0)
+            boxes += [_octave(share(other, all_other)), _octave(share(missed, all_true))]
         ends = [box != box.shift(-1) for box in boxes]
         return (pl.col(RUNS) <= self.points) | (pl.col(PLACE) == pl.col(RUNS)) | any_of(ends)
 
@@ -88,8 +92,13 @@ def points_of_kept(runs: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     return points.select(*keys, *(column.cast(pl.Float64).alias(name) for column, name in named))
 
 
-def _octave(count: pl.Expr) -> pl.Expr:
-    return (count.cast(pl.Float64).log(2) * PARTS_OF_OCTAVE).floor()
+def _octave(rate: pl.Expr) -> pl.Expr:
+    # Of a rate, not of a count: the unit of weights is nothing to a curve.
+    return _box(rate.log(2) * PARTS_OF_OCTAVE)
+
+
+def _box(place: pl.Expr) -> pl.Expr:
+    return (place + BESIDE).floor()
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Unpack, cast
 
 import polars as pl
 
-from polars_mlmetrics.data.expressions import is_row_wise
+from polars_mlmetrics.data.expressions import check_no_pattern, is_row_wise
 from polars_mlmetrics.data.roles import ROLE_NAMES, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.averages import Best
@@ -135,6 +135,7 @@ class Metric(pl.Expr):
         rows = [
             predicate for given in predicates for predicate in (given if isinstance(given, list | tuple) else [given])
         ]
+        check_no_pattern(constraints)
         rows += [pl.col(name).eq(value) for name, value in constraints.items()]
         for predicate in rows:
             if not isinstance(predicate, pl.Expr) or not is_row_wise(predicate):

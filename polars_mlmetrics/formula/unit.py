@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.door import ONE, Door
-from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.expressions import any_of, check_no_pattern, check_one_column
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import has_squares, quotient, ratio, share
 from polars_mlmetrics.formula.row import Row
@@ -318,6 +318,7 @@ class Unit(Row, SharedStatistics):
         return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid, row, only, moment=moment))
 
     def _note_columns(self, *rows: pl.Expr) -> None:
+        check_one_column(*rows)
         self.rows_read += rows
         self.columns_read += [column for row in rows for column in row.meta.root_names()]
 
@@ -349,6 +350,7 @@ class Unit(Row, SharedStatistics):
     def of_row(self, parameter: str, given: OfRow) -> pl.Expr:
         """The number that a parameter has for each row: null where a mapping lacks the label."""
         if not isinstance(given, Mapping):
+            check_no_pattern([given] if isinstance(given, str) else [], what=f"{parameter} column")
             self.numbers_read[parameter] = pl.col(given) if isinstance(given, str) else given
             return self.numbers_read[parameter].cast(pl.Float64)
         self.reads_label()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from polars_mlmetrics.data.expressions import check_no_pattern
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.measure import Measure, Node
@@ -47,6 +48,7 @@ def average_score(
     >>> log.select(mlm.average_score(each, weights=[1, 3])).item()
     0.875
     """
+    check_no_pattern([] if target is None else [target], what="target column")
     given = [_checked(each) for each in (metric.values() if isinstance(metric, Mapping) else [metric])]
     for inner in given:
         if any(isinstance(part, OverTargets | EachTarget) for part in inner.walk()):

@@ -47,7 +47,7 @@ def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
     is_odd = [pl.col(f"{_HERE}_{way}").is_between(1, pl.col(f"{_ALL}_{way}") - 1) for way in range(len(ways))]
     odd = matched(here, of_all, groups).filter(any_of(is_odd)).select(keys)
     kept = rows.join(odd, on=keys, how="anti", nulls_equal=True)
-    return kept.select(query.frame.collect_schema().names())
+    return kept.drop(column.meta.output_name() for column in query.added)
 
 
 def _models(

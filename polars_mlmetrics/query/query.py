@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns, check_key_columns
-from polars_mlmetrics.data.expressions import is_pattern, is_row_wise, reserved
+from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.data.returned import check_type
@@ -270,11 +270,7 @@ def rows_of(frame: Any) -> pl.LazyFrame:
 
 def _check_key(names: Sequence[str]) -> None:
     check_free(names)
-    for name in names:
-        if is_pattern(name):
-            raise ParameterError(
-                f"a key cannot have the name {name!r}, which is a pattern in Polars. Rename the column."
-            )
+    check_no_pattern(names, what="key")
 
 
 def checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:

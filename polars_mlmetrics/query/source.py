@@ -85,7 +85,8 @@ class Look(NamedTuple):
     def at(cls, query: Query) -> Look:
         """What is seen of the log of a query."""
         by, slices = ([key.column for key in keys] for keys in (query.by, query.slice_keys))
-        samples = {m.table.sample: [*by, *m.table.sample] for m in query.measures if slices and m.grain == "sample"}
+        names = {measure.table.sample for measure in query.measures if slices and measure.grain == "sample"}
+        samples = {sample: list(dict.fromkeys([*by, *sample])) for sample in names}
         sized = _plain(query, [*by, *slices, *(measure.table.label for measure in query.measures)])
         looked_at = _plain(query, [*sized, *(column for keys in samples.values() for column in keys)])
         n_rows: int = query.frame.select(pl.len()).collect().item()

@@ -113,13 +113,14 @@ NOTHING = long([[0, 0]], [[0.4, 0.3]])
         # One of three tied labels is in, of which two are true.
         (TIED, "precision_at", {"k": 2}, (2 / 3) / 2),
         (TIED, "recall_at", {"k": 2}, (2 / 3) / 3),
-        (TIED, "hit_at", {"k": 2}, 1 / 3),
+        (TIED, "hit_at", {"k": 2}, 2 / 3),
         (TIED, "f1_at", {"k": 2}, 2 * (2 / 3) / (2 + 3)),
         (TIED, "r_precision", {}, (4 / 3) / 3),
-        (TIED, "reciprocal_rank", {}, 1 / 3),
-        (TIED, "reciprocal_rank", {"k": 2}, 0),
-        (TIED, "average_precision_at", {"k": 2}, 2 * (1 / 3) * (2 / 4) / 2),
-        (TIED, "average_precision_at", {}, (2 * 2 / 4 + 3 / 5) / 3),
+        # Of three orders of the tie, the first true label is second in two and third in one.
+        (TIED, "reciprocal_rank", {}, (1 / 2 + 1 / 2 + 1 / 3) / 3),
+        (TIED, "reciprocal_rank", {"k": 2}, (1 / 2 + 1 / 2) / 3),
+        (TIED, "average_precision_at", {"k": 2}, (1 / 2 + 1 / 2) / 3 / 2),
+        (TIED, "average_precision_at", {}, ((1 / 2 + 2 / 3 + 1 / 2 + 2 / 4 + 1 / 3 + 2 / 4) / 3 + 3 / 5) / 3),
         (TIED, "dcg", {"k": 2}, 2 / 3 / math.log2(3)),
         (TIED, "dcg", {"k": 2, "ties": "ignore"}, 1 / math.log2(3)),
         # What was not returned is no hit, but it is a positive.

@@ -31,12 +31,13 @@ from polars_mlmetrics.engine.packing import (
 )
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.chances import FEW
 from polars_mlmetrics.formula.statistic import Share, Statistic, merged
 
 AMONG_TRUE = ("true_place", "true_above", "true_rank")
-STANDINGS = ("place", "above", "rank", "rank_and_above", *AMONG_TRUE)
+STANDINGS = ("place", "above", "rank", "rank_and_above", *AMONG_TRUE, "trues_in_long_tie")
 """What the pass gives for a row: its place, and how many rows are above its tie, and down to the end of it, and both
-added up; the same among the true rows alone."""
+added up; the same among the true rows alone; how many true rows a long tie has, if it is the best with a true one."""
 
 SAME_CODE = "hash collision of two samples: retry with passes=100"
 
@@ -137,6 +138,9 @@ class Ranking:
     def _ranked(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """The rows that count, with what is folded of them."""
         ranked = self.placed(self.counted(self.in_order(rows, code)))
+        if self.leaves_others_out and not self.is_of_true_rows:
+            needed = pl.any_horizontal(s.only for s in self.statistics.values())
+            ranked = ranked.filter(needed | pl.col(LAST_OF_UNIT) if self.counts else needed)
         return ranked.select(UNIT, *([_UPTO] if self.counts else []), *self.columns())
 
     def _folded(self, ranked: pl.LazyFrame, counts: Sequence[Statistic] = ()) -> pl.LazyFrame:
@@ -157,12 +161,31 @@ class Ranking:
     @property
     def is_of_true_rows(self) -> bool:
         """Whether every statistic is."""
-        return all(same_expression(statistic.only, self.order.truth) for statistic in self.statistics.values())
+        return all(self._is_of_true_rows(statistic) for statistic in self.statistics.values())
+
+    def _is_of_true_rows(self, statistic: Statistic) -> bool:
+        return same_expression(statistic.only, self.order.truth)
+
+    @property
+    def _reads_among_true_on_true_rows(self) -> bool:
+        """Whether every statistic is of true rows, or does not read where they stand among each other."""
+        among = {self.stands(name).meta.output_name() for name in AMONG_TRUE}
+        return all(self._is_of_true_rows(each) or among.isdisjoint(each.reads) for each in self.statistics.values())
+
+    @property
+    def is_of_true_and_tied(self) -> bool:
+        """Whether every statistic is of true rows, or of a long tie that has one."""
+        others = (statistic for statistic in self.statistics.values() if not self._is_of_true_rows(statistic))
+        return all(same_expression(other.only, self._is_in_long_tie) for other in others)
+
+    @property
+    def _is_in_long_tie(self) -> pl.Expr:
+        return self.stands("trues_in_long_tie").is_not_null()
 
     @property
     def leaves_others_out(self) -> bool:
         """Whether the rows that are not true have done their part once they are counted."""
-        return self.is_of_true_rows
+        return self.is_of_true_and_tied
 
     def _carried(self) -> list[str]:
         """The columns that statistics read, and that neither the pass gives nor the key holds."""
@@ -185,8 +208,8 @@ class Ranking:
     def counted(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows in order, each with how many rows, and how many true ones, are above it and down to it."""
         key, upto, new_unit, new_tie = map(pl.col, (KEY, _UPTO, NEW_UNIT, NEW_TIE))
-        true, before_unit, before_tie, last_of_unit = map(pl.col, (TRUE, _BEFORE_UNIT, _BEFORE_TIE, LAST_OF_UNIT))
-        place, above, rank, both, true_place, true_above, true_rank = (self.stands(name) for name in STANDINGS)
+        before_unit, before_tie, last_of_unit = map(pl.col, (_BEFORE_UNIT, _BEFORE_TIE, LAST_OF_UNIT))
+        place, above, rank, both, true_place, true_above, true_rank, long_tie = map(self.stands, STANDINGS)
         # What a row's key does not have in common with the one before.
         rows = rows.with_columns((key ^ key.shift(1)).alias(_CHANGE))
         change, one = pl.col(_CHANGE), two_counts(pl.lit(1), truth_in_key(key))
@@ -204,7 +227,8 @@ class Ranking:
         )
         rows = self._with_shared_sums(rows)
         if self.leaves_others_out:
-            rows = rows.filter(true | last_of_unit if self.counts else true)
+            needed = self._may_be_needed()
+            rows = rows.filter(needed | last_of_unit if self.counts else needed)
         rows = rows.with_columns(upto - before_unit)
         rows_upto, trues_upto = counts_of(upto)
         rows_above, trues_above = counts_of(before_tie - before_unit)
@@ -219,11 +243,21 @@ class Ranking:
         )
         rows_down, trues_down = counts_of(at_last(upto))
         rows = rows.with_columns(_as(rank, rows_down), _as(true_rank, trues_down))
-        return rows.with_columns(_as(both, rank + above))
+        is_long = (true_above == 0) & (true_rank > 0) & (rank - above - true_rank >= FEW)
+        return rows.with_columns(_as(both, rank + above), _as(long_tie, pl.when(is_long).then(true_rank)))
+
+    def _may_be_needed(self) -> pl.Expr:
+        """The rows that a statistic may be of, as far as is known before ties are counted."""
+        new_tie, true = pl.col(NEW_TIE), pl.col(TRUE)
+        if self.is_of_true_rows:
+            return true
+        is_alone = new_tie & new_tie.shift(-1, fill_value=True)
+        _, trues_above = counts_of(pl.col(_BEFORE_TIE) - pl.col(_BEFORE_UNIT))
+        return true | (~is_alone & (trues_above == 0))
 
     def placed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The same rows with all that the pass gives for them: places among the true rows only where they are true."""
-        if not self.is_of_true_rows:
+        if not self._reads_among_true_on_true_rows:
             rows = rows.with_columns(pl.when(pl.col(TRUE)).then(self.stands(name)) for name in AMONG_TRUE)
         shared = (_as(standing(name), self._shared(name, share)) for name, share in self.shares.items())
         return rows.with_columns(*shared, *self._given_back())

@@ -9,6 +9,7 @@ from polars_mlmetrics.data.door import ONE, Door
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern, check_one_column
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import has_squares, quotient, ratio, share
+from polars_mlmetrics.formula.chances import FEW
 from polars_mlmetrics.formula.row import Row
 from polars_mlmetrics.formula.shared import OfRow, SharedStatistics
 from polars_mlmetrics.formula.statistic import Moment, Monoid, OfPlace, Reading, Share, Statistic, folded, only_rows_of
@@ -79,6 +80,24 @@ class Unit(Row, SharedStatistics):
     def true_above(self) -> pl.Expr:
         """On a true row: how many true labels of its sample score higher."""
         return self.standing("true_above")
+
+    @property
+    def trues_in_long_tie(self) -> pl.Expr:
+        """How many true labels have the best score of any true label of the sample, on the labels of that score.
+
+        It is null on other labels, and where few labels of that score are not true. A statistic of these rows alone is
+        `pl.when(u.trues_in_long_tie.is_not_null()).then(...)`.
+        """
+        score, truth = self._of("sample", self.score), self._of("sample", self.truth)
+        is_best = score == pl.when(truth).then(score).max()
+        is_long = (is_best & ~truth).sum() >= FEW
+        value = pl.when(is_best & is_long).then((is_best & truth).sum().cast(pl.Int64))
+        return self._stands("trues_in_long_tie", value, "sample")
+
+    @property
+    def place_by_score(self) -> pl.Expr:
+        """The place of a row in its sample by its score; of equal scores each has a place of its own, any."""
+        return self._stands("place", self._ranked("sample", self.score, "ordinal"), "sample")
 
     @property
     def ideal_place(self) -> pl.Expr:

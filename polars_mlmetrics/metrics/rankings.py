@@ -6,6 +6,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import discount, ratio, share
 from polars_mlmetrics.formula.averages import LabelAverage
+from polars_mlmetrics.formula.chances import FEW, any_marked, first_marked_at, mean_at_first, sum_of_inverses
 from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, Count, Options
 from polars_mlmetrics.formula.unit import Unit
@@ -104,10 +105,14 @@ def _returned(u: Unit) -> pl.Expr:
     return u.score > -INFINITY
 
 
+def _if_returned(u: Unit, value: pl.Expr) -> pl.Expr:
+    return pl.when(_returned(u)).then(value).otherwise(0.0)
+
+
 def _taken(u: Unit, k: pl.Expr | int) -> pl.Expr:
     """The share to which a row is among the k best: a tie across the border takes each of its rows in alike."""
     share_of_tie = ratio(k - u.above, u.rank - u.above).clip(0, 1)
-    return pl.when(_returned(u)).then(share_of_tie).otherwise(0.0)
+    return _if_returned(u, share_of_tie)
 
 
 def _hits(u: Unit, k: int) -> pl.Expr:
@@ -136,10 +141,27 @@ def recall_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
 def hit_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The share of samples with a true label among the k best. No positives: 0.
 
-    Ties: labels tied across the border of k count to the share of the group that has a place within it; a sample
-    counts the largest share that one of its true labels has.
+    Ties: the expected value over all orders of the tied labels. Of m labels tied across the border of k, c of them true
+    and j with a place within it, that is 1 - C(m-c, j) / C(m, j).
     """
-    return u.max(f"best_hit@{k}", pl.when(u.truth).then(_taken(u, k))).fill_null(0.0)
+    if k <= FEW:
+        above, tied, marked = _best_true_tie(u)
+        chance = mean_at_first(lambda place: (above + place <= k).cast(pl.Float64), tied, marked, places=k)
+    else:
+        tied = u.rank - u.above
+        within = any_marked(tied, u.true_rank - u.true_above, pl.min_horizontal((k - u.above).clip(0), tied))
+        chance = u.max(f"hit@{k}", pl.when(u.truth).then(_if_returned(u, within)))
+    return chance.fill_null(0.0)
+
+
+def _best_true_tie(u: Unit) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """Of the best tie that has a true label: the labels above it, its own, and the true ones. Null if none returned."""
+    stands = {"above": u.above, "rank": u.rank, "true_rank": u.true_rank}
+    above, rank, marked = (
+        u.min(f"{name}_of_best_true", pl.when(u.truth).then(pl.when(_returned(u)).then(row)))
+        for name, row in stands.items()
+    )
+    return above, rank - above, marked
 
 
 @metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
@@ -165,11 +187,23 @@ def r_precision(u: Unit, **options: Unpack[Options]) -> pl.Expr:
 def reciprocal_rank(u: Unit, *, k: Count | None = None, **options: Unpack[Options]) -> pl.Expr:
     """One over the place of the best true label; 0 where that is beyond k.
 
-    Ties: the place of a tied label is the mean place of its tie group.
+    Ties: the expected value over all orders of the tied labels (McSherry and Najork 2008).
     """
-    place = (u.above + 1 + u.rank) * 0.5
-    counts = _returned(u) if k is None else _returned(u) & (place <= k)
-    return u.max(f"reciprocal_rank@{k}", pl.when(u.truth).then(pl.when(counts).then(ratio(1.0, place)).otherwise(0.0)))
+    above, tied, marked = _best_true_tie(u)
+
+    def worth(place: pl.Expr) -> pl.Expr:
+        return ratio(1.0, place) if k is None else pl.when(place <= k).then(ratio(1.0, place)).otherwise(0.0)
+
+    places = FEW if k is None else min(k, FEW)
+    expected = mean_at_first(lambda place: worth(above + place), tied, marked, places=places)
+    if places != k:
+        # In a longer tie each row stands for its place: the first true label may be there.
+        trues, place = u.trues_in_long_tie, u.place_by_score
+        chance = first_marked_at(place - u.above, u.rank - u.above, trues)
+        of_rows = u.sum(f"reciprocal_rank@{k}", pl.when(trues.is_not_null()).then(chance * worth(place)))
+        expected = pl.when(tied - marked >= FEW).then(of_rows).otherwise(expected)
+    expected = expected.fill_null(0.0)
+    return pl.when(u.positives() > 0).then(expected)
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
@@ -182,15 +216,27 @@ def average_precision_at(
 ) -> pl.Expr:
     """Σ over the hits among the k best of the precision at each / min(P, k).
 
-    `denominator="positives"` divides by all P true labels. Without a k it is `label_ranking_average_precision`, if all
-    labels were returned. Ties: a tie group is ranked whole at its own score; across the border of k its labels count to
-    the share of the group that has a place within it.
+    `denominator="positives"` divides by all P true labels. Ties: the expected value over all orders of the tied labels
+    (McSherry and Najork 2008). Without a k and without ties it is `label_ranking_average_precision`, if all labels were
+    returned.
     """
-    taken = _taken(u, k) if k is not None else pl.when(_returned(u)).then(1.0).otherwise(0.0)
-    precisions = u.sum(f"precision_at_hit@{k}", pl.when(u.truth).then(taken * share(u.true_rank, u.rank)))
+    precision = pl.when(u.truth).then(_if_returned(u, _expected_precision(u, k)))
+    precisions = u.sum(f"precision_at_hit@{k}", precision)
     if k is None or denominator == "positives":
         return ratio(precisions, u.positives())
     return ratio(precisions, pl.min_horizontal(u.positives(), pl.lit(k)))
+
+
+def _expected_precision(u: Unit, k: int | None) -> pl.Expr:
+    """The precision at the place of a true row, 0 beyond k: its mean over all orders of its tie."""
+    above, tied, marked = u.above, u.rank - u.above, u.true_rank - u.true_above
+    counted = tied if k is None else pl.min_horizontal((k - above).clip(0), tied)
+    # How much a place further in the tie adds to the true labels that are expected up to it.
+    step = ratio(marked - 1, tied - 1)
+    inverses = sum_of_inverses(above, above + counted, at_most=k)
+    of_tie = step * (counted - (above + 1) * inverses) + (u.true_above + 1) * inverses
+    alone = pl.when(counted > 0).then(share(u.true_rank, u.rank)).otherwise(0.0)
+    return pl.when(tied == 1).then(alone).otherwise(share(of_tie, tied))
 
 
 Gain = Literal["linear", "exponential"]

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
 
 from tests.references.rows import Row, mean, over, positives_of, reference, total
 
@@ -102,11 +104,6 @@ def recall_at(rows: Sequence[Row], *, k: int) -> float | None:
 
 
 @reference(units="sample")
-def hit_at(rows: Sequence[Row], *, k: int) -> float | None:
-    return max(hits(rows, k), default=0.0) if rows else None
-
-
-@reference(units="sample")
 def f1_at(rows: Sequence[Row], *, k: int) -> float | None:
     return 2 * total(hits(rows, k)) / (k + len(positives_of(rows))) if rows else None
 
@@ -117,23 +114,68 @@ def r_precision(rows: Sequence[Row]) -> float | None:
     return over(total(hits(rows, positives)), positives)
 
 
+# Some metrics of a list with ties are the mean over all orders of the tied rows, each as likely as another: exact.
+
+
+class Tie(NamedTuple):
+    """Rows of one score: how many rows and true ones stand above them, how many they are, and how many are true."""
+
+    above: int
+    true_above: int
+    size: int
+    true: int
+
+
+def ties_of(rows: Sequence[Row]) -> list[Tie]:
+    """The ties of what was returned, best first."""
+    ties: list[Tie] = []
+    for score in sorted({row.score for row in rows if row.score > -math.inf}, reverse=True):
+        tied = [row for row in rows if row.score == score]
+        higher = [row for row in rows if row.score > score]
+        ties.append(Tie(len(higher), len(positives_of(higher)), len(tied), len(positives_of(tied))))
+    return ties
+
+
+def chances_of_first(tie: Tie) -> Iterable[tuple[int, Fraction]]:
+    """The places that the first true row of a tie may have in the list, with their chances."""
+    ways = math.comb(tie.size, tie.true)  # to choose the places of the true rows
+    for place in range(1, tie.size - tie.true + 2):
+        yield tie.above + place, Fraction(math.comb(tie.size - place, tie.true - 1), ways)
+
+
+def of_first(rows: Sequence[Row], k: int | None) -> Iterable[tuple[int, Fraction]]:
+    """The places up to k that the first true row may have, with their chances."""
+    with_true = [tie for tie in ties_of(rows) if tie.true]
+    return (
+        [(place, chance) for place, chance in chances_of_first(with_true[0]) if k is None or place <= k]
+        if with_true
+        else []
+    )
+
+
+@reference(units="sample")
+def hit_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return float(sum(chance for _, chance in of_first(rows, k))) if rows else None
+
+
 @reference(units="sample")
 def reciprocal_rank(rows: Sequence[Row], *, k: int | None = None) -> float | None:
-    positives = positives_of(rows)
-    if not positives:
-        return None
-    best = max(positives, key=lambda row: row.score)
-    position = (above(best, rows) + 1 + rank(best, rows)) / 2
-    found = best.score > -math.inf and (k is None or position <= k)
-    return 1 / position if found else 0.0
+    return float(sum(chance / place for place, chance in of_first(rows, k))) if positives_of(rows) else None
 
 
 @reference(units="sample")
 def average_precision_at(rows: Sequence[Row], *, k: int | None = None, denominator: str = "possible") -> float | None:
-    positives = positives_of(rows)
-    steps = [fraction(row, rows, k) * rank(row, positives) / rank(row, rows) for row in positives]
-    possible = len(positives) if k is None or denominator == "positives" else min(len(positives), k)
-    return over(total(steps), possible)
+    precisions = Fraction(0)
+    for tie in ties_of(rows):
+        last = tie.size if k is None else min(tie.size, k - tie.above)
+        for place in range(1, last + 1):
+            # The place has a true row by this chance; then each place before it in the tie has one by the next.
+            is_true = Fraction(tie.true, tie.size)
+            others = Fraction((place - 1) * (tie.true - 1), tie.size - 1) if tie.size > 1 else 0
+            precisions += is_true * (tie.true_above + 1 + others) / (tie.above + place)
+    positives = len(positives_of(rows))
+    possible = positives if k is None or denominator == "positives" else min(positives, k)
+    return over(float(precisions), possible)
 
 
 def discounted(gains: Iterable[float], k: int | None) -> float:

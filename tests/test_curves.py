@@ -210,6 +210,30 @@ def test_a_group_without_a_curve_has_one_row(options: Mapping[str, Any]) -> None
     assert one["fpr"].to_list() == [None] * 3
 
 
+NOTHING = [mlm.roc_auc(bins=8), mlm.calibration_error(bins=8), mlm.brier_resolution(bins=8)]
+
+
+@pytest.mark.parametrize("kind", ["roc", "pr", "det", "gain", "threshold", "calibration"])
+@pytest.mark.parametrize("source", ["rows", "bins", "state"])
+def test_a_group_that_weighs_nothing_has_its_points(kind: Any, source: str) -> None:
+    """No share is known, but which scores there are is: a group is never missing."""
+    log = pl.DataFrame({"g": ["a"] * 3 + ["b"] * 3, "score": [0.9, 0.4, 0.2] * 2, "truth": [1, 0, 1] * 2})
+    log = log.with_columns(w=pl.when(g="a").then(1.0).otherwise(0.0))
+    frame = log if source != "state" else mlm.state(log, *NOTHING, mlm.f1(), by="g", weight="w")
+    options: dict[str, Any] = {} if source == "state" else {"weight": "w", "bins": 8 if source == "bins" else None}
+    metrics = [mlm.f1()] if kind == "threshold" else []
+    found = mlm.curve(frame, kind, *metrics, by="g", **options)
+    first = "bin" if kind == "calibration" else "threshold"
+    a, b = (found.filter(g=g) for g in "ab")
+    # The curve of "a" begins where something is predicted: 0.9 itself has nothing above it.
+    extra = 1 if kind == "pr" else 0
+    assert b[first].to_list()[extra:] == a[first].to_list()
+    values = found.columns[found.columns.index(first) + 1 :]
+    shares = [name for name in values if name in {"tpr", "fpr", "fnr", "recall", "precision", "share", "lift", "value"}]
+    shares += ["score", "truth"] if kind == "calibration" else []
+    assert b.select(shares).null_count().row(0) == (b.height,) * len(shares)
+
+
 def test_no_rows_are_one_curve_without_points_and_no_groups() -> None:
     log = log_of(smooth(3), model=["a"] * 3).head(0)
     assert mlm.curve(log, "pr").rows() == [(None,) * 7 + (0,)]

@@ -45,7 +45,7 @@ def curve(
     nothing above it, and the last is -inf, with all rows above it.
 
     A group without a curve has one row without a threshold: its values are null where it has no rows, and NaN where a
-    row is broken.
+    row is broken. A group whose weights are all 0 has its points, with values that are null.
 
     Parameters
     ----------

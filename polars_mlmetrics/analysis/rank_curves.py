@@ -72,8 +72,9 @@ def curve_of_kind(asked: AskedCurve, by: list[str], kind: str, n: int) -> pl.Laz
     like = asked.query.metrics[0].measures()[0]
     table = points_of(asked, by, like, asked.cells(like), Thinning(n, is_stretched=kind == "det"))
     if kind == "pr":
-        # Where nothing is predicted, there is no precision.
-        table = table.filter((pl.col("tp") + pl.col("fp") != 0) | pl.col("threshold").is_null())
+        # Where nothing is predicted, there is no precision. A group that weighs nothing keeps its points all the same.
+        weighs_nothing = pl.col("positives") + pl.col("negatives") == 0
+        table = table.filter((pl.col("tp") + pl.col("fp") != 0) | weighs_nothing | pl.col("threshold").is_null())
     return table.with_columns(**columns_of(kind)).select(*by, *names_of(kind))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import chosen, differences, drawn, gaps, intervals, tables
+from tests.sweep import chosen, curves, differences, drawn, gaps, intervals, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import inside
@@ -111,7 +111,7 @@ def finish(random: Random, table: Table) -> Call:
 DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "expression": expression, "evaluate": evaluate, "slices": slices, "per": per, "passes": passes, "finish": finish,
     "compare": differences.compare, "ci": intervals.ci, "gap": gaps.gap, "worst": chosen.worst, "flips": chosen.flips,
-    "best_threshold": chosen.best_threshold,
+    "best_threshold": chosen.best_threshold, "curve": curves.curve, "confusion": curves.confusion,
 }  # fmt: skip
 
 

@@ -62,6 +62,11 @@ class Call:
         units = {"label": ["label"], "sample": self.sample}.get(self.per or "", [])
         return [*self.by, *sliced, *self.slice_keys, *units, *(["metric"] if self.tidy else [])]
 
+    @property
+    def may_lack(self) -> bool:
+        """Whether rows may be left out, of those that are there if all are."""
+        return False
+
     # -- as it is written, and what the package answers to that ------------------------------------------------
 
     def code(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import differences, drawn, gaps, intervals, tables
+from tests.sweep import chosen, curves, differences, drawn, gaps, intervals, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import inside
@@ -110,11 +110,14 @@ def finish(random: Random, table: Table) -> Call:
 
 DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "expression": expression, "evaluate": evaluate, "slices": slices, "per": per, "passes": passes, "finish": finish,
-    "compare": differences.compare, "ci": intervals.ci, "gap": gaps.gap,
+    "compare": differences.compare, "ci": intervals.ci, "gap": gaps.gap, "worst": chosen.worst, "flips": chosen.flips,
+    "best_threshold": chosen.best_threshold, "curve": curves.curve, "confusion": curves.confusion,
 }  # fmt: skip
 
 
-SUITS: dict[str, Callable[[Table], bool]] = {"compare": differences.can_be_compared}
+SUITS: dict[str, Callable[[Table], bool]] = {
+    "compare": differences.can_be_compared, "flips": differences.can_be_compared
+}  # fmt: skip
 
 
 def table(random: Random, verb: str) -> Table:

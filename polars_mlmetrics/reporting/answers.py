@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.analysis.compare import compare
+from polars_mlmetrics.analysis.compare import comparison_of
 from polars_mlmetrics.analysis.decided import of_rows_of
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
@@ -125,8 +125,9 @@ def _differences(asked: Asked) -> pl.DataFrame:
 
 def _compared(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
     assert asked.between is not None
-    given: dict[str, Any] = {"between": asked.between, "baseline": asked.baseline, **asked.level}
-    table = compare(asked.frame, list(metrics), slices=list(slices) or None, **given, **asked.roles)
+    given = asked.frame, list(metrics), asked.between, asked.baseline, asked.roles
+    # Where nothing pairs, a page still has values to show, and says that there are no pairs.
+    table = comparison_of(*given, slices=list(slices) or None, **asked.level).table()
     return _with_model(table.collect(), asked)
 
 

@@ -1,13 +1,20 @@
 """A pair is a sample of which both models have rows that count to the metric; what counts, plain Python says here."""
 
+import re
+import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from mlm_command import main
 from polars_mlmetrics import Unit, metric
+from polars_mlmetrics.reporting import answers
+from polars_mlmetrics.reporting.comments import comment_of
+from polars_mlmetrics.reporting.summary import cards
 from tests.readings import same
 
 Row = dict[str, Any]
@@ -178,3 +185,151 @@ def test_a_bucket_that_only_the_baseline_has_widens_the_interval_too() -> None:
     one = mlm.compare(made, baseline="old").row(0, named=True)
     other = mlm.compare(made, baseline="new").row(0, named=True)
     assert (one["low"], one["high"], one["p"]) == pytest.approx((-other["high"], -other["low"], other["p"]), rel=1e-12)
+
+
+# -- where no sample is a pair -----------------------------------------------------------------------------------------
+
+TELLS = {"metric", "n_pairs", "n_unpaired", "ci_flag"}
+
+
+def by_month() -> pl.DataFrame:
+    """Two models in three groups: one where both have the same samples, one where they share none, one of the old."""
+    old, new = (rows_of(model, place) for place, model in enumerate(("old", "new"), start=1))
+    shared = [each.with_columns(group=pl.lit("shared")) for each in (old, new)]
+    apart = [old.with_columns(group=pl.lit("apart")), new.with_columns(pl.col("sample") + 60, group=pl.lit("apart"))]
+    return pl.concat([*shared, *apart, old.with_columns(group=pl.lit("alone"))])
+
+
+def told(row: Row) -> Row:
+    return {name: value for name, value in row.items() if value is not None}
+
+
+@pytest.mark.parametrize("metric", [mlm.accuracy(), mlm.ks(), mlm.n_rows(), mlm.f1(undefined=0.0)], ids=str)
+def test_a_group_without_a_pair_says_so(metric: mlm.Metric) -> None:
+    table = mlm.compare(by_month(), metric, baseline="old", by="group")
+    assert table["group"].to_list() == ["alone", "apart", "shared"]
+    # Of a sample of which no row counts nothing is told.
+    for row, n_unpaired in zip(table.head(2).to_dicts(), (59, 118), strict=True):
+        right = {"metric": metric.output_name, "n_pairs": 0, "n_unpaired": n_unpaired, "ci_flag": "no_pairs"}
+        assert told(row) == {"group": row["group"], "model": "new", **right}
+    assert table["difference"][2] is not None
+
+
+@pytest.mark.parametrize("between", [None, "model"], ids=["unknown pairs", "pairs"])
+def test_a_state_says_so_of_a_group_that_one_model_lacks(between: str | None) -> None:
+    rows = by_month().filter(pl.col("group") != "apart")
+    made = mlm.state(rows, mlm.accuracy(), by=["model", "group"], between=between)
+    table = mlm.compare(made, baseline="old", by="group")
+    assert table.select("group", "n_pairs", "difference", "verdict", "ci_flag").row(0) == (
+        "alone", 0, None, None, "no_pairs"
+    )  # fmt: skip
+    assert table["ci_flag"][1] != "no_pairs"
+
+
+def test_a_metric_without_pairs_stands_beside_one_that_has_some() -> None:
+    rows = LOG.with_columns(weight=pl.when(pl.col("model") == "old").then("weight"))
+    table = mlm.compare(rows, ASKED[:2], baseline="old").filter(model="new")
+    assert table.select("metric", "n_pairs", "ci_flag").rows()[1] == ("weighed", 0, "no_pairs")
+    assert table["n_pairs"][0] == 59
+
+
+def test_where_no_group_has_a_pair_it_is_an_error() -> None:
+    rows = by_month().filter(group="apart")
+    message = (
+        "no sample is on both sides. No value of 'sample' has a row that counts with 'model' = 'old' and one with "
+        "another 'model'. Pass sample= for a column that has the same values on both sides."
+    )
+    with pytest.raises(mlm.TableError, match=re.escape(message)):
+        mlm.compare(rows, mlm.accuracy(), baseline="old", slices=["country"])
+    lazy = mlm.compare(rows.lazy(), mlm.accuracy(), mlm.ks(), baseline="old")
+    with pytest.raises(mlm.TableError, match=re.escape(message)):
+        lazy.collect()
+    made = mlm.state(rows, mlm.accuracy(), by="model", between="model")
+    with pytest.raises(mlm.TableError, match=re.escape("Pass sample= when the state is made, for a column")):
+        mlm.compare(made, baseline="old")
+
+
+RULES = {
+    "difference": pl.col("difference") >= -0.5,
+    "end": pl.col("low") >= -0.5,
+    "verdict": pl.col("verdict") != "worse",
+    "any null will do": pl.col("verdict").ne_missing("worse"),
+}
+
+
+@pytest.mark.parametrize(("on_undefined", "status"), [("fail", "fail"), ("pass", "skip"), ("skip", "skip")])
+def test_a_gate_passes_nothing_that_was_not_compared(on_undefined: Any, status: str) -> None:
+    table = mlm.compare(by_month(), mlm.accuracy(), baseline="old", by="group").filter(group="apart")
+    found = mlm.gate(table, RULES, on_undefined=on_undefined)
+    assert found["status"].to_list() == [status] * len(RULES)
+    reasons = [f"no sample is on both sides: {name} is null" for name in ("difference", "low", "verdict", "verdict")]
+    assert found["reason"].to_list() == reasons
+    # A count of pairs is judged as it is.
+    assert mlm.gate(table, {"n": pl.col("n_unpaired") > 100})["status"].to_list() == ["pass"]
+    assert mlm.gate(table, {"warned": mlm.warn(RULES["verdict"])})["status"].to_list() == ["warn"]
+
+
+def test_a_gate_cannot_tell_without_an_interval() -> None:
+    table = mlm.compare(LOG, mlm.ks(), baseline="old").head(1)
+    found = mlm.gate(table, RULES)
+    statuses = {"difference": "pass", "end": "insufficient", "verdict": "insufficient", "any null will do": "pass"}
+    assert dict(found.select("rule", "status").rows()) == statuses
+    assert found["reason"][2] == "no interval: verdict is null"
+    # Where the baseline has no value, or NaN, it is not the interval that lacks.
+    facts = {"value": [0.5, 0.5], "difference": [None, float("nan")], "low": [None, None], "verdict": [None, None]}
+    types = {"value": pl.Float64, "difference": pl.Float64, "low": pl.Float64, "verdict": pl.String}
+    undefined = pl.DataFrame({"model": ["a", "b"], **facts}, schema={"model": pl.String, **types})
+    assert mlm.gate(undefined, {"end": RULES["end"]}).select("status", "reason").rows() == [
+        ("fail", "undefined: low is null"), ("fail", "difference is NaN")
+    ]  # fmt: skip
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def half_apart() -> pl.DataFrame:
+    """Two models that share the samples of DE, and none of FR."""
+    old, new = (rows_of(model, place).drop_nulls("score") for place, model in enumerate(("old", "new"), start=1))
+    is_fr = pl.col("country") == "FR"
+    return pl.concat([old, new.with_columns(sample=pl.when(is_fr).then(pl.col("sample") + 60).otherwise("sample"))])
+
+
+def printed(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = main(shlex.split(line))
+    shown = capsys.readouterr()
+    return code, shown.out + shown.err
+
+
+def test_a_terminal_says_why_there_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    half_apart().write_parquet("log.parquet")
+    by_month().filter(group="apart").write_parquet("apart.parquet")
+    code, text = printed("compare log.parquet -m ks --baseline old --slices country -f table", capsys)
+    assert code == 0
+    assert [line.split("  ")[0] for line in text.splitlines() if "no pairs" in line] == ["country=FR"]
+    assert [line.split("  ")[0] for line in text.splitlines() if "no interval" in line] == ["(all)", "country=DE"]
+    code, text = printed("compare apart.parquet -m accuracy --baseline old", capsys)
+    assert code != 0
+    assert "no sample is on both sides" in text
+    assert "Traceback" not in text
+
+
+def test_a_table_says_why_there_is_no_verdict() -> None:
+    page = mlm.table(mlm.compare(half_apart(), mlm.ks(), baseline="old", slices=["country"])).as_raw_html()
+    assert (page.count(">no pairs<"), page.count(">no interval<")) == (1, 2)
+
+
+def test_a_page_and_a_comment_say_why_there_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "curves_of", lambda asked: {})
+    monkeypatch.setattr(answers, "_labels", lambda asked, sliced: None)
+    asked: dict[str, Any] = {"baseline": "old", "slices": ["country"]}
+    report = mlm.report(half_apart(), [mlm.accuracy(), mlm.ks()], **asked)
+    why = dict(report._told.slices.select("slice", "why").rows())
+    assert why["country=FR"] == "no pairs: no sample counts on both sides"
+    assert "1 other difference of metrics: not judged." in comment_of(report._told, None, None)
+    # Where nothing pairs, the values are shown all the same.
+    apart = mlm.report(by_month().filter(group="apart"), [mlm.accuracy()], **asked)._told
+    assert "no pairs: no sample counts on both sides" in cards(apart)[0].text()
+    assert "| no pairs: no sample counts on both sides | accuracy | all |" in comment_of(apart, None, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Unpack
 
@@ -11,7 +11,7 @@ import polars as pl
 from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState
 from polars_mlmetrics.analysis.confidence import check_number
 from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import MODEL, Roles
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
@@ -67,7 +67,8 @@ def compare(
     each side (`n_undefined`, `n_undefined_baseline`), `ci_flag`, and `mde`: the smallest difference that these samples
     would show in 8 of 10 cases. An average over labels is of the labels that have a value in both, so it may differ
     from that of `evaluate`. The verdict is "better" or "worse" where `p_adjusted` is below 1 - ci, else "unclear"; null
-    for a metric that is good at neither end.
+    where there is no interval, and for a metric that is good at neither end. A group without a pair is a row with the
+    flag "no_pairs", in which all else is null; where no group has one, that is an error.
 
     Examples
     --------
@@ -87,6 +88,26 @@ def compare(
     │ new   ┆ -0.161     ┆ -0.167 ┆ -0.155 ┆ better  ┆ 100     │
     └───────┴────────────┴────────┴────────┴─────────┴─────────┘
     """
+    given = frame, metrics, between, baseline, roles
+    comparison = comparison_of(*given, by=by, slices=slices, ci=ci, margin=margin, adjust=adjust, cluster=cluster)
+    return as_given_later(frame, comparison.paired_table, comparison.empty)
+
+
+def comparison_of(
+    frame: Frame,
+    metrics: Sequence[Any],
+    between: Key,
+    baseline: Any,
+    roles: Mapping[str, Any],
+    *,
+    by: Keys | None = None,
+    slices: Sequence[Keys] | None = None,
+    ci: float = 0.95,
+    margin: float | None = None,
+    adjust: Adjust = "bh",
+    cluster: Names = None,
+) -> Comparison:
+    """Understand what is asked of a log or of a state."""
     check_frame(frame)
     _check_options(margin, adjust)
     check_number("compare", ci)
@@ -100,11 +121,9 @@ def compare(
     if is_state(frame.lazy().collect_schema()):
         check_no_roles(cluster, roles)
         query, source, confidence = of_state(frame, metrics, keys, slices, ci)
-        comparison: Comparison = OfState(source, query, confidence, baseline, margin, adjust)
-    else:
-        query, confidence = of_log(frame, metrics, keys, slices, ci, cluster, roles)
-        comparison = OfLog(query, confidence, baseline, margin, adjust)
-    return as_given_later(frame, comparison.table, comparison.empty)
+        return OfState(source, query, confidence, baseline, margin, adjust)
+    query, confidence = of_log(frame, metrics, keys, slices, ci, cluster, roles)
+    return OfLog(query, confidence, baseline, margin, adjust)
 
 
 def _check_options(margin: Any, adjust: Any) -> None:

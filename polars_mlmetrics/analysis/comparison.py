@@ -66,6 +66,8 @@ class Part(NamedTuple):
 class Comparison(ABC):
     """Models that are compared with a baseline. The last by column of the query is that of the models."""
 
+    _where_samples_are_named = ""
+
     def __init__(
         self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None, adjust: Adjust
     ) -> None:
@@ -108,6 +110,19 @@ class Comparison(ABC):
     def table(self) -> pl.LazyFrame:
         """The differences of every candidate, in every group."""
         return self._judged(stacked(self._query, self._of_grouping, [self._model.name, *COLUMNS], in_order=True))
+
+    def paired_table(self) -> pl.LazyFrame:
+        """The same; an error where no group has a pair."""
+        table = self.table().collect()
+        if table.height and table["n_pairs"].eq_missing(0).all():
+            sample = ", ".join(map(repr, self._query.measures[0].table.sample))
+            raise TableError(
+                f"there is nothing to compare: no sample is on both sides. No value of {sample} has a row that counts "
+                f"with {self._model.name!r} = {self._baseline!r} and one with another {self._model.name!r}. Pass "
+                f"sample= {self._where_samples_are_named}for a column that has the same values on both sides. A row "
+                "counts if its score, its truth, its weight and all that the metric reads are known."
+            )
+        return table.lazy()
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
@@ -175,6 +190,8 @@ class Comparison(ABC):
             (~metric.is_in([*ups, *downs]), pl.lit(None, dtype=pl.String)),
             (self._is_in_margin("low") & self._is_in_margin("high"), pl.lit("no change")),
             (self._is_always_equal(), pl.lit("no change")),
+            # Nothing says how far the difference may be off: that is not the same as a test that finds none.
+            (pl.col("low").is_null(), pl.lit(None, dtype=pl.String)),
             (is_found & is_good, pl.lit("better")),
             (is_found & ~is_good, pl.lit("worse")),
             (metric.is_in(downs) & self._is_in_margin("high"), pl.lit("not worse")),
@@ -274,6 +291,8 @@ class OfLog(Comparison):
 
 class OfState(Comparison):
     """Models in a state, which has no samples: all rows of each, bucket by bucket."""
+
+    _where_samples_are_named = "when the state is made, "
 
     def __init__(self, source: StateRows, *asked: Any) -> None:
         super().__init__(*asked)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
+from polars_mlmetrics.analysis.differences import NO_PAIRS
 from polars_mlmetrics.analysis.rules import BASELINE, Rule, Warn, read_rules
 from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_text
 from polars_mlmetrics.data.door import check_columns, check_key_columns
@@ -29,6 +30,8 @@ OnUndefined = Literal["fail", "pass", "skip"]
 
 PAIRED = "n_pairs"
 """The samples of a row of `compare`."""
+
+FLAG = "ci_flag"
 
 COUNTS = ("n_rows", "n_samples", "n_excluded", "support")
 """Columns of values that may be whole numbers."""
@@ -52,7 +55,8 @@ def gate(
 
     The statuses are "pass", "fail" ("warn" for a rule in `mlm.warn`), "missing" (the row is in the baseline only, or
     the table has no rows: a failure), "insufficient" and "skip". A NaN in a column that a rule reads is a failure. A
-    rule on `f1_low` or `f1_high` is "insufficient" where only the interval is null: too few samples to tell.
+    rule on `f1_low` or `f1_high` is "insufficient" where only the interval is null: too few samples to tell. So is one
+    on the verdict of `compare` where a difference has no interval; where no sample is a pair, no rule on it passes.
 
     Parameters
     ----------
@@ -183,6 +187,7 @@ def _cases(
     return [
         *too_few,
         _broken(rule, schema, values),
+        *_without_pairs(rule, schema, nulls, on_undefined),
         Case(rule.condition, "pass", NOTHING),
         Case(~rule.condition, rule.otherwise, _or(values, "the rule is false")),
         Case(_lacks_interval(rule, schema), "insufficient", pl.format("no interval: {}", nulls)),
@@ -199,6 +204,15 @@ def _too_few(counted: str, min_samples: int) -> Case:
     return Case(pl.col(counted) < min_samples, "skip", reason)
 
 
+def _without_pairs(rule: Rule, schema: pl.Schema, nulls: pl.Expr, on_undefined: OnUndefined) -> list[Case]:
+    """A row of `compare` in which nothing was compared: a rule on what is null there never passes."""
+    if schema.get(FLAG) != pl.String:
+        return []
+    is_empty = (pl.col(FLAG) == NO_PAIRS).fill_null(False) & _any([pl.col(name).is_null() for name in rule.columns])
+    status = rule.otherwise if on_undefined == "fail" else "skip"
+    return [Case(is_empty, status, pl.format("no sample is on both sides: {}", nulls))]
+
+
 def _broken(rule: Rule, schema: pl.Schema, values: pl.Expr) -> Case:
     """NaN is no pass, though Polars says that it is greater than any number."""
     # The interval of a value that is NaN is null.
@@ -212,8 +226,9 @@ def _broken(rule: Rule, schema: pl.Schema, values: pl.Expr) -> Case:
 def _ends(rule: Rule, schema: pl.Schema) -> dict[str, str]:
     """The ends of intervals that a rule reads, and of each the value."""
     ends = {f"{value}_{end}": value for value in schema for end in ("low", "high")}
-    # In a tidy table they have names of their own.
-    ends |= {"low": "value", "high": "value"}
+    # In a tidy table they have names of their own, and in one of `compare` they are those of the difference.
+    value = "difference" if "difference" in schema else "value"
+    ends |= {"low": value, "high": value}
     ends |= {f"{end}{BASELINE}": f"{value}{BASELINE}" for end, value in ends.items()}
     return {end: value for end, value in ends.items() if end in rule.columns and value in schema}
 
@@ -222,6 +237,9 @@ def _lacks_interval(rule: Rule, schema: pl.Schema) -> pl.Expr:
     """Where the interval is all that is null: a null of another kind is undefined."""
     ends = _ends(rule, schema)
     lacks = {end: pl.col(end).is_null() & pl.col(value).is_not_null() for end, value in ends.items()}
+    if "verdict" in rule.columns and {"difference", "low"} <= schema.keys():
+        # Without an interval there is no verdict.
+        lacks["verdict"] = pl.all_horizontal(pl.col("verdict", "low").is_null(), pl.col("difference").is_not_null())
     others = [pl.col(name).is_null() & ~lacks.get(name, pl.lit(False)) for name in rule.columns]
     return _any(list(lacks.values())) & ~_any(others)
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.reporting.wording import verdict_or_why
 
 MOST, FIRST, LAST = 40, 10, 10
 """Of more rows than `MOST`, a terminal shows the first and the last ones."""
@@ -118,7 +119,7 @@ def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Sho
     table = _named(table, settings)
     nothing = [name for name, value in OF_TESTS.items() if (table[name] == value).all()]
     sure = [] if table.filter(pl.col("verdict") == "unclear")["mde"].count() else ["mde"]
-    table = table.drop("p", "p_adjusted", *nothing, *sure)
+    table = table.with_columns(verdict_or_why()).drop("p", "p_adjusted", *nothing, *sure)
     spared = [name for name in SPARED if name in table.columns]
     between, against = settings.get("between") or "model", ""
     if between in table.columns and table[between].n_unique() == 1:

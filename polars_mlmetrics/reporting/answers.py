@@ -8,12 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.analysis.compare import compare
+from polars_mlmetrics.analysis.compare import comparison_of
 from polars_mlmetrics.analysis.decided import of_rows_of
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.data.bare_scan import scan_node
+from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.declaration import CATALOGUE
@@ -21,7 +22,6 @@ from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
 from polars_mlmetrics.query.query import Keys
-from polars_mlmetrics.reporting.asked import MODEL as MODELS
 from polars_mlmetrics.reporting.asked import Asked, dtype_of, name_of
 from polars_mlmetrics.reporting.chosen import metrics_for, problems_of
 from polars_mlmetrics.reporting.curve_tables import areas_of, best_of, curves_of
@@ -144,8 +144,9 @@ def _differences(asked: Asked) -> pl.DataFrame:
 
 def _compared(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
     assert asked.between is not None
-    given: dict[str, Any] = {"between": asked.between, "baseline": asked.baseline, **asked.level}
-    table = compare(asked.frame, list(metrics), slices=list(slices) or None, **given, **asked.roles)
+    given = asked.frame, list(metrics), asked.between, asked.baseline, asked.roles
+    # Where nothing pairs, a page still has values to show, and says that there are no pairs.
+    table = comparison_of(*given, slices=list(slices) or None, **asked.level).table()
     return _with_model(table.collect(), asked)
 
 
@@ -230,7 +231,7 @@ def _pooled(asked: Asked) -> int:
     if asked.between is None or not asked.pools_models:
         return 1
     models = pl.col(MODELS).drop_nulls().n_unique().alias(MODELS)
-    counts = asked.frame.group_by(asked.between).agg(models).collect()[MODELS].to_list()
+    counts: list[int] = asked.frame.group_by(asked.between).agg(models).collect()[MODELS].to_list()
     return max(1, *counts)
 
 

@@ -54,16 +54,21 @@ def _changes(told: Told) -> list[str]:
     table = _table(rows)
     left = slices.height - MOST_SLICES
     table += ["", f"And {many(left, 'slice', 'slices')} more that changed, with less harm."] if left > 0 else []
-    others = metrics.join(changed, on=[MODEL, "metric"], how="anti")
-    n_open = others["verdict"].null_count()
-    same = others.height - n_open
-    table += ["", f"{many(same, 'other difference', 'other differences')} of metrics: unclear."] if same else []
-    table += ["", f"{many(n_open, 'other difference', 'other differences')} of metrics: no verdict."] if n_open else []
+    rest = metrics.filter(~is_headline, ~pl.col("verdict").is_in(CHANGED).fill_null(False))
+    table += ["", _others(rest["verdict"].fill_null("not judged"))] if rest.height else []
     return table
 
 
+def _others(verdicts: pl.Series) -> str:
+    """How many differences have each of some verdicts."""
+    counts = verdicts.value_counts(sort=True).rows()
+    words = counts[0][0] if len(counts) == 1 else ", ".join(f"{count:,} {word}" for word, count in counts)
+    return f"{many(len(verdicts), 'other difference', 'other differences')} of metrics: {words}."
+
+
 def _word(row: dict[str, Any]) -> str:
-    return row["verdict"] or "no verdict"
+    """The verdict of a row, or why it has none."""
+    return row["verdict"] or row["why"] or "no verdict"
 
 
 def _numbers(row: dict[str, Any], baseline: float | None) -> list[str]:

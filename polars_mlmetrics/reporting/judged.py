@@ -16,6 +16,7 @@ FEWEST = 30
 """So many samples a slice needs to be judged."""
 
 WORDS = {
+    "no_pairs": "no pairs: no sample counts on both sides",
     "no_state": "no interval",
     "totals": "no interval: a total",
     "extremes": "no interval: one label decides",
@@ -33,6 +34,7 @@ SHOWN = "shown"
 def _why_not_judged(value: pl.Expr) -> pl.Expr:
     flag = pl.col("ci_flag")
     cases = [
+        (flag == "no_pairs", pl.lit(WORDS["no_pairs"])),
         (value.is_null() | value.is_nan(), pl.lit("no value")),
         (pl.col("n") < FEWEST, pl.lit(f"fewer than {FEWEST} samples")),
         *((flag == name, pl.lit(words)) for name, words in WORDS.items()),

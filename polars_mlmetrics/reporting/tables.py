@@ -12,7 +12,7 @@ from polars_mlmetrics.data.visible import text_of_key, visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.looks import LIGHT
-from polars_mlmetrics.reporting.wording import NONE, as_shown, number, signed
+from polars_mlmetrics.reporting.wording import NONE, as_shown, number, signed, verdict_or_why
 
 MOST_ROWS = 1000
 VERDICTS = {"better": LIGHT.better, "worse": LIGHT.worse}
@@ -48,6 +48,8 @@ def table(frame: Frame) -> Any:
     if rows.height > MOST_ROWS:
         raise ParameterError(f"table shows at most {MOST_ROWS:,} rows, and there are {rows.height:,}: take .head(20).")
     numbers = [name for name, dtype in rows.schema.items() if dtype.is_numeric()]
+    if {"verdict", "ci_flag", "low"} <= set(rows.columns):
+        rows = rows.with_columns(verdict_or_why())
     shown = tables.GT(_as_texts(rows))
     right = [visible(name) for name in numbers]
     shown = shown.cols_align("right", right) if right else shown

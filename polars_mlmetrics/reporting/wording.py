@@ -71,6 +71,13 @@ def level_of(ci: float) -> str:
     return f"{100 * ci:g} %"
 
 
+def verdict_or_why() -> pl.Expr:
+    """The verdict of a row of `compare`; where it has none, why, in two words."""
+    has_no_pairs = pl.when(pl.col("ci_flag") == "no_pairs").then(pl.lit("no pairs"))
+    has_no_interval = pl.when(pl.col("low").is_null()).then(pl.lit("no interval"))
+    return pl.coalesce("verdict", has_no_pairs, has_no_interval, pl.lit("no verdict")).alias("verdict")
+
+
 def shown_texts(texts: pl.Series) -> dict[str, str]:
     """What is shown of each of some texts."""
     return {text: visible(text) for text in texts.unique().to_list() if text is not None}

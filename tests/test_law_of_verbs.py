@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import polars as pl
 import pytest
 
-import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.state import RESERVED
 from tests.cases import CASES
-from tests.verbs import CALLS, ROLES, Call, Column, Tables, log
+from tests.verbs import CALLS, Call, Tables, log
 
 COLUMNS = log().columns
 

@@ -110,9 +110,13 @@ def test_no_baseline() -> None:
     both(where, "among the 12 slices that can be judged of champion and challenger", "champion: no slice stands out.")
 
 
-def loss_of(rows: pl.DataFrame) -> float:
+def losses_of(rows: pl.DataFrame) -> np.ndarray[Any, Any]:
     of_truth = np.where(rows["truth"].to_numpy(), rows["score"].to_numpy(), 1 - rows["score"].to_numpy())
-    return float(-np.log(of_truth).mean())
+    return -np.log(of_truth)
+
+
+def loss_of(rows: pl.DataFrame) -> float:
+    return float(losses_of(rows).mean())
 
 
 def test_no_slice_stands_out_of_the_models_that_are_named() -> None:
@@ -260,6 +264,33 @@ def test_slices_are_ordered_by_what_they_cost_at_least() -> None:
     table = mlm.compare(log, LOSS, baseline="champion", slices=SLICES).filter(pl.col("slice") != "")
     harm = {row["slice"]: row["low"] * row["n_pairs"] for row in table.to_dicts()}
     assert told.slices["slice"].to_list() == sorted(harm, key=lambda name: -harm[name])
+
+
+@pytest.mark.parametrize("made_of", ["log", "state"])
+@pytest.mark.parametrize("baseline", ["champion", None])
+def test_what_slices_cost_is_by_weight(made_of: str, baseline: str | None) -> None:
+    """The rows of JP weigh so little that web costs more, though JP is much worse."""
+    log = made(900, bad={"challenger": 8.0}, labels=["people"]).with_columns(
+        pl.when(model="challenger", device="web").then(1 - pl.col("score")).otherwise("score").alias("score"),
+        w=pl.when(country="JP").then(0.001).otherwise(1.0) * (1 + pl.col("sample") % 3),
+    )
+    frame = mlm.state(log, LOSS, by=["model", *SLICES], weight="w") if made_of == "state" else log
+    given: dict[str, Any] = {} if made_of == "state" else {"weight": "w"}
+    report = mlm.report(frame, LOSS, slices=SLICES, baseline=baseline, **given)
+    rows = report._told.slices.filter(pl.col("__mlm_model") == "challenger").rows_by_key(
+        "slice", named=True, unique=True
+    )
+    own = log.filter(model="challenger")
+    middle = 0.0 if baseline else np.average(losses_of(own), weights=own["w"])
+    for name, row in rows.items():
+        key, _, value = name.partition("=")
+        part = own.filter(pl.col(key) == value)["w"].sum() / own["w"].sum()
+        assert row["harm"] == pytest.approx((row["low"] - middle) * part, rel=1e-9)
+    in_jp, on_web = rows["country=JP"], rows["device=web"]
+    assert in_jp["low"] > on_web["low"]
+    assert in_jp["harm"] < on_web["harm"]
+    both(cards(report._told)[1], "where device=web", " % of the samples, ", " % of the weight. log_loss ")
+    assert "times the share of the weight" in report.html
 
 
 @pytest.mark.one_in(2)

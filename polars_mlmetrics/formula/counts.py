@@ -20,6 +20,11 @@ def rows_used(u: Unit) -> pl.Expr:
     return u.included_rows()
 
 
+def weight_used(u: Unit) -> pl.Expr:
+    """What the included rows weigh."""
+    return u.rows()
+
+
 def rows_in_scope(u: Unit) -> pl.Expr:
     """How many rows are asked about, also those that are left out for a null in a role."""
     return u.rows_in_scope()
@@ -46,6 +51,7 @@ def support_of_shares(u: Unit) -> pl.Expr:
 USED: dict[Grain | None, Declaration] = {
     grain: Declaration(rows_used, grain, (0, float("inf")), None, counts=True) for grain in (None, "label", "sample")
 }
+WEIGHT = Declaration(weight_used, None, (0, float("inf")), None)
 IN_SCOPE = Declaration(rows_in_scope, None, (0, float("inf")), None, counts=True)
 UNKNOWN = Declaration(rows_unknown, None, (0, float("inf")), None, counts=True)
 SEVERAL_MODELS = Declaration(several_models, None, (0, float("inf")), None, counts=True)

@@ -16,7 +16,8 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import text_of_key
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, StateError
+from polars_mlmetrics.formula.counts import WEIGHT
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
@@ -31,6 +32,7 @@ MODEL = f"{INTERNAL}model"
 WHOLE = ""
 N_ROWS = "rows of the label"
 """The column of how many rows a label has: of samples, where each has it once."""
+WEIGHT_OF_ROWS = "weight of the rows"
 ALL = "all rows"
 """What the one model is called where no column tells models apart."""
 
@@ -44,6 +46,8 @@ class Answers:
     values: pl.DataFrame
     """Tidy: every metric of the whole, and the headline by slice and date."""
     differences: pl.DataFrame | None
+    weights: pl.DataFrame | None
+    """What the rows of the headline weigh, by model and slice; None where each counts as one."""
     labels: pl.DataFrame | None
     """Wide: values by model and label, and by one slicing."""
     sliced_labels: str
@@ -86,6 +90,7 @@ def answered(asked: Asked) -> Answers:
         problems=problems,
         values=values,
         differences=_differences(asked) if asked.has_baseline else None,
+        weights=_weights(asked),
         labels=_labels(asked, sliced),
         sliced_labels=sliced,
         curves=curves,
@@ -116,7 +121,7 @@ def _values(asked: Asked) -> pl.DataFrame:
 def _evaluated(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
     """The values of metrics, of a log or of a state."""
     given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, **more}
-    given |= {} if "per" in more else asked.level
+    given |= {} if {"per", "ci"} & set(more) else asked.level
     if asked.contents is None:
         table = evaluate(asked.frame, list(metrics), **given, **asked.roles)
     else:
@@ -148,6 +153,19 @@ def _compared(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys]) -
     # Where nothing pairs, a page still has values to show, and says that there are no pairs.
     table = comparison_of(*given, slices=list(slices) or None, **asked.level).table()
     return _with_model(table.collect(), asked)
+
+
+def _weights(asked: Asked) -> pl.DataFrame | None:
+    """The weights by slice; None too of a state that has no sum of them."""
+    like = asked.headline.tree.on_the_rest(asked.roles).measures()[0]
+    is_weighted = like.table.weight is not None or asked.table.weight is not None
+    if not is_weighted or like.grain == "sample" or not asked.slices:
+        return None
+    weight = Metric(of_rows_of(like, Measure(WEIGHT, {}))).alias(WEIGHT_OF_ROWS)
+    try:
+        return _evaluated(asked, [weight], asked.slices, ci=None)
+    except StateError:
+        return None
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------

@@ -107,7 +107,8 @@ def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
     )
     at = dict(best.select(MODEL, "threshold").rows())
     line = "" if used is None else ", the dotted line the one in use"
-    caption = f"{visible(name)} at each threshold. The dot is the best threshold, behind the name{line}."
+    best_of = "" if told.answers.best is not None else " of those drawn"
+    caption = f"{visible(name)} at each threshold. The dot is the best threshold{best_of}, behind the name{line}."
     return charts.finished(chart), caption, [_threshold(at.get(each)) for each in shown_models(told)]
 
 

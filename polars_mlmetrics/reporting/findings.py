@@ -66,6 +66,11 @@ class Told:
         return self.searched if self.baseline is None else [self.baseline, *self.searched]
 
     @property
+    def counted(self) -> str:
+        """What the size of a slice is, for the harm that it does."""
+        return "samples" if self.answers.weights is None else "weight"
+
+    @property
     def others(self) -> list[str]:
         """The models that are neither the baseline nor the candidate."""
         return [name for name in self.names if name not in (self.baseline, self.candidate)]

@@ -8,7 +8,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.query.account import first_that_holds
-from polars_mlmetrics.reporting.answers import MODEL, WHOLE, Answers
+from polars_mlmetrics.reporting.answers import MODEL, WEIGHT_OF_ROWS, WHOLE, Answers
 from polars_mlmetrics.reporting.asked import name_of
 from polars_mlmetrics.reporting.wording import as_shown
 
@@ -96,6 +96,7 @@ def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
     table = table.join(sizes, on=["sliced_by", "slice"], how="left", maintain_order="left")
     table = table.with_columns(n=pl.coalesce("n_pairs", "size"))
     table = table.with_columns(share=ratio(pl.col("n"), pl.col("n").filter(pl.col("slice") == WHOLE).first()))
+    table = _with_part(table, answers.weights, model)
     table = table.with_columns(why=_why_not_judged(pl.col("value")))
     verdict = pl.col("verdict") if "verdict" in table.columns else pl.lit(None, pl.String)
     table = table.with_columns(verdict=pl.when(pl.col("why").is_null()).then(verdict))
@@ -104,10 +105,20 @@ def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
     return table.filter(pl.col("slice") != WHOLE)
 
 
+def _with_part(table: pl.DataFrame, weights: pl.DataFrame | None, model: str) -> pl.DataFrame:
+    """The part of all that a slice is: its share of the weight, or of the samples where nothing weighs more."""
+    if weights is None:
+        return table.with_columns(part="share")
+    weight, keys = pl.col(WEIGHT_OF_ROWS), ["sliced_by", "slice"]
+    own = weights.filter(pl.col(MODEL) == model)
+    part = ratio(weight, weight.filter(pl.col("slice") == WHOLE).first())
+    return table.join(own.select(*keys, part=part), on=keys, how="left", maintain_order="left")
+
+
 def _with_harm(table: pl.DataFrame, best: str | None, middle: float) -> pl.DataFrame:
-    """How bad a slice is at least, and for how many: the near end of its interval times its share of the samples."""
+    """How bad a slice is at least, and for how much: the near end of its interval times its part of all."""
     near = pl.col("low") - middle if best == "min" else middle - pl.col("high")
-    return table.with_columns(harm=near * pl.col("share"))
+    return table.with_columns(harm=near * pl.col("part"))
 
 
 def _with_repeats(table: pl.DataFrame, slicings: list[list[str]]) -> pl.DataFrame:

@@ -190,7 +190,7 @@ def _bar_head(told: Told) -> str:
 def _slice_note(told: Told, section: Section) -> str:
     level = level_of(told.answers.asked.ci or 0)
     words = [
-        "Most harm first: the near end of the interval times the share of the samples.",
+        f"Most harm first: the near end of the interval times the share of the {told.counted}.",
         f"Intervals are of {level}, each for itself.",
     ]
     if told.baseline is not None:

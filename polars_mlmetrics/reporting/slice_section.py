@@ -41,7 +41,7 @@ def slice_section(told: Told) -> Section:
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
         "n_repeats": int(told.slices["repeats"].sum()),
         "n_small": told.slices.height - told.judged.height,
-        "searched": _searched(told),
+        "counted": "slices" if len(told.searched) == 1 else "slices of models",
     }
 
 

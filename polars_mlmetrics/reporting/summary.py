@@ -135,7 +135,7 @@ def _worse_slices(told: Told) -> Card:
     heading = f"{name}{'but worse' if is_better else 'most harm'} where {first[SHOWN]}"
     sentences: list[Sentence] = [
         [
-            f"{percent(first['share'])} of the samples. {told.metric} ",
+            f"{_size_of(told, first)}. {told.metric} ",
             Strong(number(first["model_value"])),
             f" against {number(first['baseline_value'])}: ",
             Strong(signed(first["value"])),
@@ -150,6 +150,12 @@ def _worse_slices(told: Told) -> Card:
     counts = [f"Of {_judged(n_judged)} it is worse in ", Strong(f"{n_worse:,}"), parts]
     sentences.append([*counts, f"; better in {n_better:,}, unclear in {rest:,}."])
     return Card(BAD, heading, [*sentences, *others])
+
+
+def _size_of(told: Told, row: dict[str, Any]) -> str:
+    """How large a slice is."""
+    of_weight = "" if told.answers.weights is None else f", {percent(row['part'])} of the weight"
+    return f"{percent(row['share'])} of the samples{of_weight}"
 
 
 def _counts_of(told: Told, model: str) -> str:
@@ -173,7 +179,7 @@ def _weakest(told: Told) -> Card:
     model, whole = row[MODEL], told.of(row[MODEL])
     where = "" if len(told.names) == 1 else f"{visible(model)} is "
     first = [
-        f"{percent(row['share'])} of the samples. {told.metric} ",
+        f"{_size_of(told, row)}. {told.metric} ",
         Strong(number(row["model_value"])),
         f" ({interval(row['low'], row['high'])}) against {number(whole['value'])} of all.",
     ]
@@ -206,7 +212,8 @@ def _size_of_slices(told: Told) -> str:
         return ""
     total = many(slices.height, "slice", "slices")
     rest = f"; {small - few:,} cannot be judged for another reason" if small > few else ""
-    return f"{few:,} of {total} {'has' if few == 1 else 'have'} fewer than {FEWEST} samples and are not judged{rest}."
+    has, are = ("has", "is") if few == 1 else ("have", "are")
+    return f"{few:,} of {total} {has} fewer than {FEWEST} samples and {are} not judged{rest}."
 
 
 # -- what is not certain -----------------------------------------------------------------------------------------------

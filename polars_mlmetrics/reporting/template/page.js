@@ -45,7 +45,7 @@
         || (find && !row.cells[0].textContent.toLowerCase().includes(find));
       shown += !row.hidden;
     }
-    tool("count").textContent = `${shown.toLocaleString("en")} of ${total.toLocaleString("en")} slices`;
+    tool("count").textContent = `${shown.toLocaleString("en")} of ${total.toLocaleString("en")} ${table.dataset.of}`;
   };
   for (const input of all(".tools input, .tools select")) input.addEventListener("input", filter);
   filter();

@@ -91,8 +91,8 @@ def test_a_difference_without_an_interval_is_no_verdict() -> None:
     overall, *_ = cards(report._told)
     assert (overall.tone, overall.heading) == (OPEN, "No verdict on challenger and champion")
     both(overall, "(no interval), higher is better.")
-    assert "1 other difference of metrics: no verdict." in report.markdown
-    assert "| no verdict | roc_auc | all |" in report.markdown
+    assert "1 other difference of metrics: not judged." in report.markdown
+    assert "| no interval | roc_auc | all |" in report.markdown
     assert "unclear" not in report.markdown
 
 

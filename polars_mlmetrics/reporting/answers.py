@@ -250,7 +250,7 @@ def _pooled(asked: Asked) -> int:
         return 1
     models = pl.col(MODELS).drop_nulls().n_unique().alias(MODELS)
     counts: list[int] = asked.frame.group_by(asked.between).agg(models).collect()[MODELS].to_list()
-    return max(1, *counts)
+    return max([1, *counts])
 
 
 def candidate_of(asked: Asked, models: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.reporting.answers import MODEL
-from polars_mlmetrics.reporting.asked import MODEL as MODELS
 from polars_mlmetrics.reporting.asked import name_of
 from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card, Sentence, Strong, Told
 from polars_mlmetrics.reporting.judged import FEWEST, SHOWN

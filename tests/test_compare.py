@@ -235,6 +235,14 @@ def test_a_difference_of_what_is_broken_is_no_zero() -> None:
     (difference,) = table.filter(pl.col("model") == "new")["difference"]
     assert difference != difference
     assert table.filter(pl.col("model") == "other")["difference"].is_finite().all()
+    # Nor is it null where the other side is undefined: the baseline predicts nothing.
+    scores = {"old": pl.lit(0.1), "new": pl.lit(float("nan")), "other": pl.col("score")}
+    broken = pl.concat([log().filter(model=model).with_columns(score=score) for model, score in scores.items()])
+    table = mlm.compare(broken, mlm.precision(), baseline="old").select("model", "difference", "verdict", "ci_flag")
+    assert [(*row[:1], *map(str, row[1:])) for row in table.rows()] == [
+        ("new", "nan", "None", "None"),
+        ("other", "None", "None", "None"),
+    ]
 
 
 def test_few_clusters_are_told_though_pairs_are_many() -> None:

@@ -66,6 +66,35 @@ def test_it_names_the_worst_and_the_best_slice() -> None:
     assert (row["gap"], row["ratio"], row["ci_flag"]) == (pytest.approx(0.3), pytest.approx(0.25), "degenerate")
 
 
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("carrier", ["log", "state", "lazy"])
+def test_a_slice_that_is_nan_is_the_gap(carrier: str) -> None:
+    """Of three countries one is broken, of two, or of one; a fourth is undefined, which hides nothing."""
+    rows = pl.DataFrame({"sample": range(240), "country": ["DE", "FR", "IT", "XX"] * 60}).with_columns(
+        truth=pl.when(pl.col("country") == "XX").then(0).otherwise(1),
+        score=pl.when(pl.col("sample") % 5 == 0).then(0.2).otherwise(0.8),
+        group=pl.col("sample") // 80,
+    )
+    nan = {0: ["IT"], 1: ["FR", "IT"], 2: ["DE", "FR", "IT"]}
+    is_broken = pl.any_horizontal((pl.col("group") == g) & pl.col("country").is_in(names) for g, names in nan.items())
+    rows = rows.with_columns(score=pl.when(is_broken & (pl.col("sample") % 80 < 20)).then(NAN).otherwise("score"))
+    frames = {"log": rows, "state": mlm.state(rows, mlm.recall(), by=["group", "country"]), "lazy": rows.lazy()}
+    table = mlm.gap(frames[carrier], mlm.recall(), over="country", by="group").lazy().collect()
+    assert table.select("worst", "best", "n_slices").rows() == [
+        ("country=IT", "country=DE", 3),
+        ("country=FR", "country=DE", 3),
+        ("country=DE", None, 3),
+    ]
+    assert table.select(pl.col("gap", "ratio", "worst_value").is_nan().all()).row(0) == (True, True, True)
+    assert table.select("low", "high", "ci_flag").null_count().row(0) == (3, 3, 3)
+    assert table["best_value"].to_list() == [0.8, 0.8, None]
+    alone = mlm.gap(rows.filter(pl.col("country").is_in(["IT", "XX"])), mlm.recall(), over="country", by="group")
+    assert alone["gap"].is_nan().all()
+    assert alone["n_slices"].to_list() == [1, 1, 1]
+
+
 def test_a_lone_slice_has_no_gap() -> None:
     row = mlm.gap(log().filter(model="old", label="a"), mlm.recall(), over="label").row(0, named=True)
     assert (row["gap"], row["low"], row["worst"], row["n_slices"]) == (None, None, None, 1)

@@ -300,3 +300,11 @@ def test_a_model_without_values_is_not_judged(missing: str) -> None:
     overall, where, _ = summary(log, LOSS, baseline="champion", slices=SLICES)
     assert overall.tone == OPEN
     assert where.heading == "No slice can be judged"
+
+
+def test_a_model_that_is_nan_is_never_the_best() -> None:
+    log = made(120)
+    broken = pl.when(pl.col("model") == "challenger").then(float("nan")).otherwise("score").alias("score")
+    overall, *_ = summary(log.with_columns(broken), mlm.f1())
+    assert overall.heading == "champion has the best f1 of 2 models"
+    both(overall, "challenger NaN")

@@ -69,7 +69,9 @@ class Differences(Intervals):
         core, _ = core_of(metric)
         replicated = self.of(core, n_rows)
         value, baseline_value = (side.cast(pl.Float64) for side in self._pairs.values(metric))
-        difference = value - baseline_value
+        # A null on one side hides no NaN on the other.
+        is_broken = value.is_nan() | baseline_value.is_nan()
+        difference = pl.when(is_broken).then(float("nan")).otherwise(value - baseline_value)
         is_known = difference.is_finite()
         told: dict[str, pl.Expr | None] = {
             "value": value,

@@ -90,7 +90,8 @@ def gap(
     -------
     One row a group: the difference (`gap`) with `low` and `high`; the lowest value divided by the highest (`ratio`);
     the `worst` and the `best` slice with their values (of a metric without a direction, the lowest and the highest);
-    how many slices have a value; and `ci_flag`, as in a tidy table: "few_buckets" if one slice has few.
+    how many slices have a value; and `ci_flag`, as in a tidy table: "few_buckets" if one slice has few. Where a slice
+    is NaN, so is the gap, and the slice is the `worst`. An undefined slice, which is null, has no value.
 
     Examples
     --------
@@ -158,6 +159,9 @@ class Between:
         else:
             told = matched(told, ends, self._by, how="left")
         keys = [pl.col(key.column).alias(key.name) for key in self._groups]
+        told = told.with_columns(
+            pl.when(pl.col("gap").is_finite()).then(pl.col(name)) for name in ("low", "high", "ci_flag")
+        )
         told = told.with_columns(metric=pl.lit(self._metric.output_name)).sort(self._by, nulls_last=False)
         return told.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
 
@@ -173,16 +177,26 @@ class Between:
 
     def _told(self, values: pl.LazyFrame) -> pl.LazyFrame:
         """What is said of each group, but for the interval."""
-        value, text = pl.col(VALUE), pl.col(TEXT)
+        text, nan = pl.col(TEXT), pl.lit(float("nan"))
+        value = pl.col(VALUE).fill_nan(None)
         # Of equal values the first slice is named.
-        ends = [(text.sort_by(value, text).first(), value.min()), (text.sort_by(-value, text).first(), value.max())]
-        worst, best = reversed(ends) if self._metric.best == "min" else ends
-        named = dict(zip(("worst", "worst_value", "best", "best_value"), (*worst, *best), strict=True))
-        difference = value.max() - value.min()
-        difference = unless_noise(difference, value.max().abs() + value.min().abs())
-        named |= {"gap": difference, "ratio": ratio(value.min(), value.max())}
-        several = [pl.when(pl.len() > 1).then(column).alias(name) for name, column in named.items()]
-        return fold(values, self._by, [*several, pl.len().cast(pl.Int64).alias("n_slices")])
+        ends = [
+            (text.sort_by(order, text, nulls_last=True).first(), end)
+            for order, end in ((value, value.min()), (-value, value.max()))
+        ]
+        (worst, worst_value), (best, best_value) = reversed(ends) if self._metric.best == "min" else ends
+        difference = unless_noise(value.max() - value.min(), value.max().abs() + value.min().abs())
+        # A value that is NaN may be any: nothing is worse, and nobody knows how far it is from the others.
+        broken, is_broken = pl.col(VALUE).is_nan(), pl.col(VALUE).is_nan().any()
+        named = {
+            "worst": pl.when(is_broken).then(text.sort_by(~broken, text).first()).otherwise(worst),
+            "best": pl.when(value.count() > 0).then(best),
+            "best_value": best_value,
+        }
+        numbers = {"gap": difference, "ratio": ratio(value.min(), value.max()), "worst_value": worst_value}
+        named |= {name: pl.when(is_broken).then(nan).otherwise(number) for name, number in numbers.items()}
+        told = [pl.when((pl.len() > 1) | is_broken).then(column).alias(name) for name, column in named.items()]
+        return fold(values, self._by, [*told, pl.len().cast(pl.Int64).alias("n_slices")])
 
     def _ends(self, values: pl.DataFrame, without: pl.DataFrame, alone: pl.DataFrame) -> pl.LazyFrame:
         """The ends of the interval of each group, from every pair of its slices."""

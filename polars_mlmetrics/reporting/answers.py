@@ -105,6 +105,7 @@ def models_of(asked: Asked, values: pl.DataFrame) -> list[str]:
     """The models: the baseline first, then from the best in the headline to the worst."""
     whole = values.filter(pl.col("slice") == WHOLE, pl.col("metric") == asked.headline.output_name)
     descending = asked.headline.best == "max"
+    # A value that is NaN is not the best, though Polars says that it is greater than any other.
     value = pl.col("value").fill_nan(None)
     ordered: list[str] = whole.sort(value, descending=descending, nulls_last=True, maintain_order=True)[MODEL].to_list()
     baseline = asked.baseline_text

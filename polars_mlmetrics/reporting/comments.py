@@ -49,7 +49,7 @@ def _changes(told: Told) -> list[str]:
         rows.append([_word(row), *model, marked(visible(row["metric"])), "all", *_numbers(row, theirs[row["metric"]])])
     slices = told.judged.filter(~pl.col("repeats"), pl.col("verdict").is_in(CHANGED))
     for row in slices.head(MOST_SLICES).iter_rows(named=True):
-        model = [marked(visible(row[MODEL]))] if several else []
+        model = [marked(visible(told.candidate))] if several else []
         rows.append([_word(row), *model, marked(told.metric), marked(row[SHOWN]), *_numbers_of_slice(row)])
     table = _table(rows)
     left = slices.height - MOST_SLICES

@@ -45,7 +45,8 @@ class Told:
 
     answers: Answers
     models: pl.DataFrame
-    slices: pl.DataFrame
+    all_slices: pl.DataFrame
+    """The slices of every model that was searched."""
     names: list[str]
     """The models: the baseline first, if there is one, then the candidate."""
     candidate: str
@@ -61,9 +62,19 @@ class Told:
         return self.answers.searched
 
     @property
+    def in_table(self) -> list[str]:
+        """The models whose slices are in the table: with a baseline the page is about one."""
+        return self.searched if self.baseline is None else [self.candidate]
+
+    @property
     def compared(self) -> list[str]:
         """The same, after the baseline where there is one."""
-        return self.searched if self.baseline is None else [self.baseline, *self.searched]
+        return self.in_table if self.baseline is None else [self.baseline, *self.in_table]
+
+    @property
+    def slices(self) -> pl.DataFrame:
+        """The slices of the table."""
+        return self.all_slices.filter(pl.col(MODEL).is_in(self.in_table))
 
     @property
     def counted(self) -> str:
@@ -96,4 +107,4 @@ class Told:
 
     def judged_of(self, model: str) -> pl.DataFrame:
         """The slices of a model that can be judged, the most harm first."""
-        return self.judged.filter(pl.col(MODEL) == model)
+        return self.all_slices.filter(pl.col("why").is_null(), pl.col(MODEL) == model)

@@ -158,8 +158,7 @@ def _slices(told: Told) -> Section:
     section = slice_section(told)
     if "absent" in section:
         return section
-    ours = visible(told.candidate) if len(told.searched) == 1 else told.metric
-    theirs = visible(told.baseline or "")
+    ours, theirs = visible(told.candidate), visible(told.baseline or "")
     if told.baseline is not None:
         columns = [("slice", ""), ("samples", ""), ("difference", ""), (_bar_head(told), "bar"), ("verdict", "text")]
         columns += [(ours, ""), (theirs, "")]

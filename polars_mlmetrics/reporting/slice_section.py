@@ -41,12 +41,12 @@ def slice_section(told: Told) -> Section:
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
         "n_repeats": int(told.slices["repeats"].sum()),
         "n_small": told.slices.height - told.judged.height,
-        "counted": "slices" if len(told.searched) == 1 else "slices of models",
+        "counted": "slices" if len(told.in_table) == 1 else "slices of models",
     }
 
 
-def _searched(told: Told) -> str:
-    """Whose slices these are, where that is not plain."""
+def not_searched(told: Told) -> str:
+    """How many models there are whose slices were not looked at."""
     left = len(told.names) - len(told.searched) - (told.baseline is not None)
     if not left:
         return ""
@@ -56,23 +56,18 @@ def _searched(told: Told) -> str:
 
 
 def _lead(told: Told, kinds: list[str]) -> str:
-    of = listed([visible(model) for model in told.searched])
+    of = listed([visible(model) for model in told.in_table])
     against = "" if told.baseline is None else f" against {visible(told.baseline)}"
     n_slices = told.slices.select("sliced_by", "slice").n_unique()
     words = [f"{told.metric} of {of}{against} in {many(n_slices, 'slice', 'slices')} by {_written(kinds)}."]
-    for model in told.searched if told.baseline is not None else []:
-        name = f"{visible(model)}: " if len(told.searched) > 1 else ""
-        words.append(f"{name}{_verdicts(told, model)}.")
-    return " ".join([*words, *([searched] if (searched := _searched(told)) else [])])
-
-
-def _verdicts(told: Told, model: str) -> str:
-    """How often the slices of a model have each verdict."""
-    of_model = pl.col(MODEL) == model
-    found = dict(told.judged.filter(of_model).group_by("verdict").agg(pl.len()).rows())
-    counts = [f"{found[word]:,} {word}" for word in ("worse", "better", "no change", "unclear") if found.get(word)]
-    small = told.slices.filter(of_model).height - told.judged.filter(of_model).height
-    return ", ".join([*counts, *([f"{small:,} not judged"] if small else [])])
+    if told.baseline is not None:
+        found = dict(told.judged.group_by("verdict").agg(pl.len()).rows())
+        counts = [f"{found[word]:,} {word}" for word in ("worse", "better", "no change", "unclear") if found.get(word)]
+        small = told.slices.height - told.judged.height
+        counts += [f"{small:,} not judged"] if small else []
+        words.append(f"{', '.join(counts)}.")
+    left = not_searched(told)
+    return " ".join([*words, *([left] if left and told.baseline is None else [])])
 
 
 def _kinds(told: Told) -> list[str]:
@@ -90,7 +85,7 @@ def _written(kinds: list[str]) -> str:
 def _rows(told: Told) -> list[dict[str, Any]]:
     """The rows of the table, at most so many."""
     table = told.slices.head(MOST_ROWS)
-    middles = {model: 0.0 if told.baseline is not None else told.of(model)["value"] or 0.0 for model in told.searched}
+    middles = {model: 0.0 if told.baseline is not None else told.of(model)["value"] or 0.0 for model in told.in_table}
     middle = pl.col(MODEL).replace_strict(middles, return_dtype=pl.Float64)
     far = pl.max_horizontal((pl.col(end) - middle).abs() for end in ("low", "high"))
     # Of the worst ends the few largest would flatten all others.
@@ -103,7 +98,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
     return [
         {
             "name": row[SHOWN],
-            "model": visible(row[MODEL]) if len(told.searched) > 1 else "",
+            "model": visible(row[MODEL]) if len(told.in_table) > 1 else "",
             "n": count(row["n"]),
             "value": written(row["value"]),
             "verdict": row["verdict"] or "",
@@ -155,7 +150,7 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     title = f"{metric} ({direction(headline.best)})"
     shown = "One mark a slice" if len(names) == 1 else "One mark a model"
     if told.baseline is not None:
-        shown = f"{listed([visible(model) for model in told.searched])} (round) and {visible(told.baseline)} (square)"
+        shown = f"{visible(told.candidate)} (round) and {visible(told.baseline)} (square)"
     caption = (
         f"{_what(told, chosen)}. {shown}, with intervals; the number of samples is behind the name. The vertical "
         f"{'line is the value' if len(names) == 1 else 'lines are the values'} of all samples."
@@ -216,5 +211,5 @@ def _tested(found: tuple[str, pl.DataFrame]) -> str:
 def _not_searched(told: Told, found: dict[str, pl.DataFrame]) -> list[str]:
     without = [visible(model) for model in told.searched if model not in found]
     said = [f"Not searched, without a value of {told.metric}: {listed(without)}."] if without else []
-    left = _searched(told)
+    left = not_searched(told)
     return [*said, *([left] if left else [])]

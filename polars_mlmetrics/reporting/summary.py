@@ -14,6 +14,7 @@ from polars_mlmetrics.reporting.answers import MODEL
 from polars_mlmetrics.reporting.asked import name_of
 from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card, Sentence, Strong, Told
 from polars_mlmetrics.reporting.judged import FEWEST, SHOWN
+from polars_mlmetrics.reporting.slice_section import not_searched
 from polars_mlmetrics.reporting.wording import (
     count,
     direction,
@@ -120,6 +121,7 @@ def _worse_slices(told: Told) -> Card:
     """The slices of the candidate, and in how many the other models are worse."""
     judged = told.judged_of(told.candidate)
     others: list[Sentence] = [[_counts_of(told, model)] for model in told.searched if model != told.candidate]
+    others += [[left]] if (left := not_searched(told)) else []
     name = f"{visible(told.candidate)}: " if others else ""
     found = {word: judged.filter(pl.col("verdict") == word) for word in ("worse", "better")}
     n_judged, n_worse, n_better = judged.height, found["worse"].height, found["better"].height

@@ -284,7 +284,7 @@ CALLS = [
     Call("check", (), {**BY, **COUNTRY, "skipped": True, **ROLES}, shows=EXAMPLES),
     Call("check", (), {**BY, "metrics": COST, **IN_PASSES, **OF_TWO}, shows=EXAMPLES),
     Call("profile", (), {**BY, **ROLES}),
-    Call("dedupe", ("last",), {"order": [C("q_age"), C("q_visit")], **BY, "sample": C("q_user"), "label": C("q_item")},
+    Call("dedupe", ("last",), {"order": [C("q_age"), C("q_visit")], **BY, **ROLES},
          sums=WEIGHT),
     Call("report", (LOSS,), {**BETWEEN, "by": C("q_visit"), **COUNTRY, "features": [C("q_country")], **TEAM, **ROLES},
          sums=SUPPORT | OF_POINTS, is_proof=True),

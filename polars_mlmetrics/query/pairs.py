@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.expressions import check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure
@@ -17,6 +18,7 @@ _HERE, _ALL = f"{INTERNAL}models", f"{INTERNAL}all_models"
 def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
     """The rows of a query of samples that all models of their group have, with a known score and truth."""
     names = [key.name for key in query.by]
+    check_no_pattern([between], what="between column")
     if between not in names:
         raise ParameterError(unknown("between=", between, names, of="a by column of the state"))
     model, sample = query.by[names.index(between)].column, query.roles.sample

@@ -19,7 +19,7 @@ import pytest
 
 from polars_mlmetrics.engine.state import RESERVED
 from tests.cases import CASES
-from tests.verbs import CALLS, Call, Tables, log
+from tests.verbs import CALLS, ROLES, Call, Tables, log
 
 COLUMNS = log().columns
 
@@ -55,7 +55,9 @@ def in_new_names(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, str) and names:
         plain = "|".join(names)
         value = re.sub(f"'({plain})'", lambda found: repr(names[found[1]]), value)
-        return re.sub(plain, lambda found: names[found[0]], value)
+        value = re.sub(plain, lambda found: names[found[0]], value)
+        # A call in words leaves out a role that has the usual name.
+        return re.sub(r", (sample|label|score|truth)='\1'", "", value) if value.startswith("mlm.") else value
     if isinstance(value, dict):
         return {key: in_new_names(each, names) for key, each in value.items()}
     return [in_new_names(each, names) for each in value] if isinstance(value, list) else value
@@ -228,11 +230,11 @@ def differences(call: Call, change: Change, turn: int = 0) -> list[str]:
 
 
 def is_free(call: Call, change: Change, column: str, names: Mapping[str, str]) -> bool:
-    """Whether a column may be another: rows that come first are others, and so are buckets made of other ids."""
+    """Whether a column may be another: of rows that are shown, and of buckets that are made of other ids."""
     if column in names.values():
         return False
     if column in call.shows:
-        return change.is_other_ids or change.is_other_order
+        return change.is_other_ids or change.is_other_order or change.weights != 1
     of_buckets = column in OF_BUCKETS or column.endswith(("_low", "_high"))
     return of_buckets and change.is_other_ids and not call.has_clusters
 
@@ -262,3 +264,28 @@ def test_no_change_by_itself_changes_a_number(call: Call, change: str) -> None:
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_no_name_of_a_column_changes_a_number(call: Call, turn: int) -> None:
     assert differences(call, EACH["other names"], turn) == []
+
+
+# -- the law sees ------------------------------------------------------------------------------------------------------
+
+
+def notices(change: str, frame: pl.DataFrame | pl.LazyFrame, roles: Mapping[str, Any]) -> pl.DataFrame | pl.LazyFrame:
+    """A verb that notices one change."""
+    rows = frame.lazy().collect()
+    noticed = {
+        "weights times three": (rows[roles["weight"]] + 1).sum(),
+        "other ids": rows[roles["sample"]].cast(pl.String).str.len_chars().sum(),
+        "other names": len(roles["sample"]),
+        "other order": rows[roles["score"]].fill_null(0).head(50).sum(),
+        "more columns": rows.width,
+        "a LazyFrame": float(isinstance(frame, pl.LazyFrame)),
+    }
+    return pl.DataFrame({"noticed": [float(noticed[change])]})
+
+
+@pytest.mark.parametrize("change", EACH)
+def test_the_law_sees_a_verb_that_notices(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mlm, "planted", lambda log, **roles: notices(change, log, roles), raising=False)
+    call = Call("planted", (), ROLES)
+    assert [name for name, each in EACH.items() if differences(call, each, turn=8)] == [change]
+    assert differences(call, ALL, turn=8) != []

@@ -69,7 +69,8 @@ class Call:
         given, asked = put(list(self.given), name), put(dict(self.asked), name)
         if by_name and hasattr(type(frame.mlm), self.verb):
             return getattr(frame.mlm, self.verb)(*given, **asked)
-        return getattr(mlm, self.verb)(frame, *given, **asked)
+        found = getattr(mlm, self.verb)(frame, *given, **asked)
+        return found.join([found(frame)]) if isinstance(found, mlm.Fold) else found
 
     @property
     def has_clusters(self) -> bool:
@@ -228,6 +229,15 @@ BETWEEN: dict[str, Any] = {"between": C("q_model"), "baseline": "old"}
 IN_PASSES: dict[str, Any] = {"passes": 2, "progress": False}
 SMALL: dict[str, Any] = {"depth": 1, "min_samples": 5}
 
+YOUNG = Made(lambda name: [(pl.col(name("q_age")) < 40).alias("young")], ("q_age",))
+BY_TEXT: dict[str, Any] = {"by": Made(lambda name: [pl.col(name("q_model")).str.to_uppercase()], ("q_model",))}
+WORKED_OUT: dict[str, Any] = {
+    **OF_TWO,
+    "score": Made(lambda name: pl.col(name("q_score")) ** 2, ("q_score",)),
+    "truth": Made(lambda name: pl.col(name("q_class")) == "yes", ("q_class",)),
+    "weight": Made(lambda name: pl.col(name("q_weight")) * pl.col(name("q_limit")), ("q_weight", "q_limit")),
+}
+
 SUPPORT, N, WEIGHT = frozenset({"support"}), frozenset({"n"}), frozenset({"q_weight"})
 OF_POINTS, EXAMPLES = frozenset({"tp", "fp", "positives", "negatives"}), frozenset({"examples"})
 
@@ -249,6 +259,9 @@ CALLS = [
     Call("finish", (COST,), {**BY, "ci": 0.9}, of=Call("compact", of=OF_COST)),
     Call("finish", (OF_LABELS,), {**BY, "per": "label"}, of=A_STATE, is_proof=True),
     Call("finish", (COST,), BY, of=Call("state", (COST,), {**BY, **IN_PASSES, **OF_TWO})),
+    Call("finish", (COST,), {**BY, "ci": 0.9}, of=Call("partial", (COST,), {**BY_TWO, **TEAM, **ROLES})),
+    Call("finish", (COST,), BY_TEXT, of=Call("state", (COST,), {**BY_TEXT, **WORKED_OUT})),
+    Call("evaluate", (COST,), {**BY_TEXT, "slices": YOUNG, "tidy": True, **WORKED_OUT}, sums=SUPPORT),
     Call("compare", (COST,), {**BETWEEN, **COUNTRY, **TEAM, **ROLES}, is_proof=True),
     Call("compare", (LOSS,), {**BETWEEN, "by": C("q_visit"), **TEAM, **OF_TWO}, is_proof=True),
     Call("compare", (COST,), {**BETWEEN, "by": C("q_country")}, of=OF_PAIRS),
@@ -276,7 +289,7 @@ CALLS = [
     Call("check", (), {**BY, **COUNTRY, "skipped": True, **ROLES}, shows=EXAMPLES),
     Call("check", (), {**BY, "metrics": COST, **IN_PASSES, **OF_TWO}, shows=EXAMPLES),
     Call("profile", (), {**BY, **ROLES}),
-    Call("dedupe", ("last",), {"order": [C("q_age"), C("q_visit")], **BY, "sample": C("q_user"), "label": C("q_item")},
+    Call("dedupe", ("last",), {"order": [C("q_age"), C("q_visit")], **BY, **ROLES},
          sums=WEIGHT),
     Call("report", (LOSS,), {**BETWEEN, "by": C("q_visit"), **COUNTRY, "features": [C("q_country")], **TEAM, **ROLES},
          sums=SUPPORT | OF_POINTS, is_proof=True),

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.adapters.missed import Columns, Join, N, are_known
 from polars_mlmetrics.data.door import check_columns, check_role, type_of
-from polars_mlmetrics.data.expressions import is_row_wise
+from polars_mlmetrics.data.expressions import check_no_pattern, is_row_wise
 from polars_mlmetrics.data.flags import unflagged
 from polars_mlmetrics.data.frames import Names, schema_of
 from polars_mlmetrics.data.returned import LISTED, check_n_labels
@@ -195,6 +195,7 @@ def with_truths(
 
 
 def _condition(known: Any) -> pl.Expr:
+    check_no_pattern([known] if isinstance(known, str) else [], what="known column")
     condition = pl.col(known) if isinstance(known, str) else known
     if not isinstance(condition, pl.Expr) or condition.meta.has_multiple_outputs():
         raise ParameterError(f"known is a column, a condition or a table of samples, not {known!r}.")

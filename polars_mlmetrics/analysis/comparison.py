@@ -12,9 +12,9 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import benjamini_hochberg
 from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.differences import COLUMNS, Differences
+from polars_mlmetrics.analysis.differences import COLUMNS, UNCLEAR, Differences
 from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Kind, Pairing
-from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows, Source
@@ -22,7 +22,7 @@ from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, TableError
 from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node
-from polars_mlmetrics.query.account import counts_in, first_that_holds
+from polars_mlmetrics.query.account import counts_in, first_that_holds, several_models
 from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.pairs import samples_of
 from polars_mlmetrics.query.query import Query
@@ -160,7 +160,10 @@ class Comparison(ABC):
         told = [
             (
                 self._with_pairs(plan, alike, part),
-                [differences.row(m, self._n_rows(plan, m), self._n_clusters(plan, m)) for m in alike.metrics],
+                [
+                    differences.row(m, self._n_rows(plan, m), self._n_clusters(plan, m), self._several_models(plan, m))
+                    for m in alike.metrics
+                ],
             )
             for alike in part.groups
         ]
@@ -168,11 +171,16 @@ class Comparison(ABC):
         table = table.cache() if told[1:] else table
         return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in told]
 
+    def _several_models(self, plan: PairPlan, metric: Node) -> list[Measure]:
+        """What is 1 where a side has rows of several models: the sides may be days, and models no group."""
+        return [] if self._model.column == MODEL else several_models(metric, plan)
+
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""
         adjusted = pl.col("p") if self._adjust is None else self._by_benjamini_hochberg()
         table = table.with_columns(adjusted.alias("p_adjusted"))
-        return table.with_columns(self._verdict().alias("verdict"))
+        can_be_judged = pl.col("verdict").is_not_null()
+        return table.with_columns(pl.when(can_be_judged).then(self._verdict()).alias("verdict"))
 
     def _by_benjamini_hochberg(self) -> pl.Expr:
         family: list[str | pl.Expr] = ["metric", pl.col(self._model.name)]
@@ -197,7 +205,7 @@ class Comparison(ABC):
             (metric.is_in(downs) & self._is_in_margin("high"), pl.lit("not worse")),
             (metric.is_in(ups) & self._is_in_margin("low"), pl.lit("not worse")),
         ]
-        return first_that_holds(cases, pl.lit("unclear"))
+        return first_that_holds(cases, pl.lit(UNCLEAR))
 
     def _is_always_equal(self) -> pl.Expr:
         """Whether there is no difference, in no bucket, where it is asked how large it may be."""

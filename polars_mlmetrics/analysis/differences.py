@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -13,9 +13,10 @@ from polars_mlmetrics.analysis.interval import Limits, unless_noise
 from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED
 from polars_mlmetrics.analysis.parts import core_of, planned_in, range_of
+from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.measure import Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 
 COLUMNS = pl.Schema(
     {
@@ -41,6 +42,9 @@ COLUMNS = pl.Schema(
 NO_PAIRS = "no_pairs"
 """The flag of a group in which no sample is a pair."""
 
+UNCLEAR = "unclear"
+"""The verdict where no test finds anything; also that of a difference before it is tested."""
+
 POWER = 0.8
 """How likely a difference as large as `mde` is found."""
 
@@ -63,8 +67,11 @@ class Differences(Intervals):
         """How far bins may put a difference off, at most: both of its sides."""
         return pl.sum_horizontal(self._pairs.values(coarseness))
 
-    def row(self, metric: Node, n_rows: pl.Expr | None, n_clusters: pl.Expr) -> pl.Expr:
-        """What is said of one metric, as a struct. `n_rows` and `n_clusters` count what it uses."""
+    def row(self, metric: Node, n_rows: pl.Expr | None, n_clusters: pl.Expr, several: Sequence[Measure]) -> pl.Expr:
+        """What is said of one metric, as a struct. `n_rows` and `n_clusters` count what it uses.
+
+        `several` are 1 where a side uses rows of several models.
+        """
         # A difference of rounded values has no interval: it is that of the values themselves.
         core, _ = core_of(metric)
         replicated = self.of(core, n_rows)
@@ -73,13 +80,14 @@ class Differences(Intervals):
         is_broken = value.is_nan() | baseline_value.is_nan()
         difference = pl.when(is_broken).then(float("nan")).otherwise(value - baseline_value)
         is_known = difference.is_finite()
+        is_pooled = any_of([pl.lit(False), *(side > 0 for each in several for side in self._pairs.values(each))])
         told: dict[str, pl.Expr | None] = {
             "value": value,
             "baseline_value": baseline_value,
             "difference": unless_noise(difference, value.abs() + baseline_value.abs()),
             "n_undefined": self._undefined(metric, lambda name: name),
             "n_undefined_baseline": self._undefined(metric, named_of_baseline),
-            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, pl.lit(False), n_clusters)),
+            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, is_pooled, n_clusters)),
         }
         if replicated is not None:
             se, buckets = replicated.column("se"), replicated.column("buckets")
@@ -91,6 +99,8 @@ class Differences(Intervals):
                 "mde": pl.when(se > 0).then(se * (replicated.column("t") + self._of_power(buckets))),
             }
             told |= {name: pl.when(is_known).then(column) for name, column in found.items()}
+            # Bins that may make all of the difference leave nothing to judge, whatever the flag says first.
+            told["verdict"] = pl.when(~self.is_coarse(core, replicated)).then(pl.lit(UNCLEAR))
         # Without a pair there is nothing to tell, though metrics may have a value of no rows.
         is_empty = pl.col(N_PAIRS).eq_missing(0)
         told = {name: pl.when(~is_empty).then(column) for name, column in told.items()}

@@ -34,7 +34,13 @@ def check_one_column(*expressions: pl.Expr) -> None:
     """Refuse an expression that stands for several columns: it does not say which it reads."""
     for expression in expressions:
         if expression.meta.has_multiple_outputs():
-            raise MetricError(f"{expression} stands for several columns: name them one by one, such as pl.col('cost').")
+            raise MetricError(f"{_several_in(expression)} stands for several columns: name the one that is read.")
+
+
+def _several_in(expression: pl.Expr) -> pl.Expr:
+    """The part of an expression that stands for several columns."""
+    several = [part for part in expression.meta.pop() if part.meta.has_multiple_outputs()]
+    return _several_in(several[0]) if several else expression
 
 
 def reserved(names: Iterable[str]) -> list[str]:

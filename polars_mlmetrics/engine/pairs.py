@@ -133,6 +133,11 @@ class PairPlan:
         """Whether what parts of the rows tell of a metric can be put together."""
         return self._sides.merges(metric)
 
+    @property
+    def schema(self) -> pl.Schema:
+        """The columns that a metric can read, and the keys."""
+        return self._sides.schema
+
     def can_answer(self, measure: Measure) -> bool:
         """Whether the source has what a measure needs, on both sides."""
         return self._sides.can_answer(measure)

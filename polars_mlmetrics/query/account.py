@@ -12,6 +12,7 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.asked import Asked
+from polars_mlmetrics.engine.pairs import PairPlan
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -243,7 +244,7 @@ def counts_in(metric: Node, target: str | None = None) -> Iterator[RowCounts]:
             yield from counts_in(part, of)
 
 
-def several_models(metric: Node, plan: Asked) -> list[Measure]:
+def several_models(metric: Node, plan: Asked | PairPlan) -> list[Measure]:
     """Measures that are 1 where a metric uses rows of several models; none for counts, nor where no column says so."""
     dtype = plan.schema.get(MODEL)
     if dtype is None or dtype.is_nested() or dtype == pl.Object or MODEL in plan.by:

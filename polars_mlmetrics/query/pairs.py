@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure, Node
@@ -34,6 +34,7 @@ def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
     A model is one of a group where a sample of it counts there.
     """
     names = [key.name for key in query.by]
+    check_no_pattern([between], what="between column")
     if between not in names:
         raise ParameterError(unknown("between=", between, names, of="a by column of the state"))
     model, sample = query.by[names.index(between)].column, query.roles.sample

@@ -136,6 +136,64 @@ def test_text_of_any_kind_is_read_as_a_number(dtype: Any) -> None:
     assert run(row_of("score_is_no_number", log)["fix"], log)["score"].to_list() == [0.9, 0.3, 0.2, 0.4]
 
 
+WRITTEN: dict[str, tuple[list[str | None], list[float | None]]] = {
+    "blanks": ([" 0.9", "0.3 ", "0.2", ".4"], [0.9, 0.3, 0.2, 0.4]),
+    "percent": (["90%", "8.4 %", "100%", " 40% "], [0.9, 0.084, 1.0, 0.4]),
+    "decimal commas": (["0,84", "0,3", "1", "0,125"], [0.84, 0.3, 1.0, 0.125]),
+    "percent with commas": (["8,4%", "30%", "0,5 %", None], [0.084, 0.3, 0.005, None]),
+    "empty": (["0.9", "", " ", "0.4"], [0.9, None, None, 0.4]),
+}
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+@pytest.mark.parametrize("lazy", [False, True], ids=["DataFrame", "LazyFrame"])
+@pytest.mark.parametrize("role", ["score", "weight"])
+def test_numbers_are_read_as_they_are_written(role: str, lazy: bool, way: str) -> None:
+    texts, numbers = WRITTEN[way]
+    log, roles = CLEAN.with_columns(pl.Series(role, texts)), {"weight": "weight"} if role == "weight" else {}
+    line = row_of(f"{role}_is_no_number", log.lazy() if lazy else log, **roles)["fix"]
+    assert "seen" not in line
+    mended = run(line, log.lazy() if lazy else log).lazy().collect()
+    assert mended[role].to_list() == [
+        None if number is None else pytest.approx(number, rel=1e-15) for number in numbers
+    ]
+    assert mended.drop(role).equals(log.drop(role))
+
+
+@pytest.mark.parametrize(
+    ("texts", "seen"),
+    [
+        (["0.9", "8%", "0.2", "n/a"], "'8%', 'n/a'"),
+        (["1,234", "2,000", "1", "3,500"], "'1,234', '2,000', '3,500'"),
+        (["1.234,5", "0.5", "0.2", "0.1"], "'1.234,5'"),
+        (["cat", "dog", "cat", "dog"], "'cat', 'dog'"),
+    ],
+    ids=["percent and points", "thousands or decimals", "both", "classes"],
+)
+def test_texts_that_may_be_other_numbers_or_none_are_left_to_the_owner(texts: list[str], seen: str) -> None:
+    """A line that makes nulls of them, or other numbers, does not mend: the values are shown."""
+    log = CLEAN.with_columns(score=pl.Series(texts))
+    line = row_of("score_is_no_number", log)["fix"]
+    assert line == f"log = log.with_columns(...)  # seen: {seen}"
+    assert row_of("score_is_no_number", log, redact=True)["fix"] == "log = log.with_columns(...)"
+    with pytest.raises(TypeError):
+        run(line, log)
+
+
+@pytest.mark.parametrize(
+    ("labels", "one"),
+    [
+        (["cat", "Cat "], "cat"), (["Cat ", "cat", "CAT"], "CAT"), (["ｃａｔ", "cat"], "cat"),
+        (["ﬁne", "fine"], "fine"),
+        (["red\u00a0cat", "red cat"], "red cat"), (["c\u200bat", "cat"], "cat"), (["cafe\u0301", "café"], "café"),
+    ],
+)  # fmt: skip
+def test_labels_that_look_alike_become_the_one_without_blanks(labels: list[str], one: str) -> None:
+    log = pl.DataFrame({"sample": 1, "label": [*labels, " dog ", None], "score": 0.5, "truth": 1})
+    mended = run(row_of("labels_alike", log)["fix"], log)
+    assert mended["label"].to_list() == [*[one] * len(labels), " dog ", None]
+
+
 def test_a_date_is_no_score_that_a_line_could_read() -> None:
     log = CLEAN.with_columns(score=pl.lit("2026-01-01").str.to_date())
     line = row_of("score_is_no_number", log)["fix"]

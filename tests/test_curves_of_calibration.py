@@ -1,5 +1,9 @@
 """Calibration curves: the bins of `calibration_error`, by numpy."""
 
+import itertools
+import math
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -96,3 +100,32 @@ def test_the_parts_of_a_brier_score_are_those_of_the_bins(weight: str | None) ->
     parts = [mlm.brier_reliability(), mlm.brier_resolution(), mlm.brier_uncertainty()]
     found = mlm.evaluate(known, parts, weight=weight).row(0)
     assert found == pytest.approx((reliability, resolution, uncertainty), rel=1e-12)
+
+
+@pytest.mark.parametrize("bins", [1, 3, 10, 22, 100, 127])
+@pytest.mark.parametrize("lazy", [False, True], ids=["DataFrame", "LazyFrame"])
+@pytest.mark.parametrize("held", [False, True], ids=["log", "state"])
+def test_a_bin_begins_at_its_edge_whatever_is_rounded(bins: int, lazy: bool, held: bool) -> None:
+    """An edge is k / bins as Python has it: 0.3, not 0.30000000000000004. A score at it is in, the one below is not."""
+    edges = [k / bins for k in range(bins + 1)]
+    scores = [*edges, *(math.nextafter(edge, 0) for edge in edges[1:])]
+    log = pl.DataFrame({"sample": range(len(scores)), "score": scores, "truth": [True] * len(scores)})
+    frame: Any = log.lazy() if lazy else log
+    if held:
+        frame = mlm.state(frame, mlm.calibration_error(bins=bins), mlm.brier_resolution(bins=bins))
+    found = mlm.curve(frame, "calibration", bins=bins).lazy().collect()
+    assert found.select("bin", "bin_low", "bin_high").rows() == list(
+        zip(range(bins), edges[:-1], edges[1:], strict=True)
+    )
+    # Of each bin its edge and the score below the next; 1 is in the last bin too.
+    assert found["n_rows"].to_list() == [2] * (bins - 1) + [3]
+    means = [(low + math.nextafter(high, 0)) / 2 for low, high in itertools.pairwise(edges)]
+    assert found["score"].to_list()[:-1] == pytest.approx(means[:-1], rel=1e-12)
+
+
+def test_the_error_of_calibration_has_the_bins_of_these_edges() -> None:
+    """0.29 and 0.295 are one bin of a hundred: gaps of 0.29 - 1 and of 0.295 - 0 cancel in part, as by hand."""
+    log = pl.DataFrame({"score": [0.29, 0.295, 0.285], "truth": [1, 0, 1]})
+    expected = (abs(0.29 + 0.295 - 1) + abs(0.285 - 1)) / 3
+    assert log.select(mlm.calibration_error(bins=100)).item() == pytest.approx(expected, rel=1e-12)
+    assert mlm.evaluate(log, mlm.calibration_error(bins=100)).item() == pytest.approx(expected, rel=1e-12)

@@ -14,7 +14,7 @@ from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.arithmetic import bin_of, edge, ratio
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
@@ -50,8 +50,8 @@ def curve_of_calibration(asked: AskedCurve, by: list[str]) -> pl.LazyFrame:
     like = asked.query.metrics[0].measures()[0]
     bins = _bins(asked, like)
     table = _with_groups(asked, by, _told(asked, like, bins, by))
-    edges = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
-    bounds = [ratio(edge.cast(pl.Float64), pl.lit(float(bins))).alias(name) for name, edge in edges.items()]
+    places = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
+    bounds = [edge(place, bins).alias(name) for name, place in places.items()]
     return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *names_of(ci=asked.confidence is not None))
 
 
@@ -80,12 +80,12 @@ def _bins(asked: AskedCurve, like: Measure) -> int:
 
 def _by_bin(query: Query, like: Measure, bins: int, schema: pl.Schema) -> Rows:
     """The rows of a log, with the bin of each."""
-    return Rows(query.rows.with_columns(bin_of(like.table, bins).alias(BIN)), query.roles.label, schema)
+    return Rows(query.rows.with_columns(bin_of_row(like.table, bins).alias(BIN)), query.roles.label, schema)
 
 
-def bin_of(table: Table, bins: int) -> pl.Expr:
+def bin_of_row(table: Table, bins: int) -> pl.Expr:
     """The number of the bin that a probability is in, as `calibration_error` has them; 1 is in the last."""
-    number = (table.score.cast(pl.Float64) * bins).floor().clip(0, bins - 1)
+    number = bin_of(table.score.cast(pl.Float64), bins)
     return number.cast(pl.Int64, strict=False)
 
 

@@ -252,7 +252,7 @@ def _table(
             "of": problem.of,
             "examples": each.examples,
             "meaning": problem.meaning.format(column=about),
-            "fix": log.line(problem.fix, about, each.seen, each.scan),
+            "fix": log.line(problem.fix, about, each.seen, each.scan, each.reading),
         }
         for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
     ]

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from polars_mlmetrics.checks.table import NEGATIVES, OTHERS, POSITIVES, SCORE, TRUTH, WEIGHT, LogTable
+from polars_mlmetrics.checks.text_forms import ONE_SPELLING, PLAIN_LABEL
 from polars_mlmetrics.data.door import MAX_WEIGHT
 from polars_mlmetrics.data.returned import LISTED, RETURNED
 from polars_mlmetrics.data.roles import RoleName
@@ -48,6 +49,8 @@ class Problem:
     """The share that must have it before it is reported."""
     seen: RoleName | None = None
     """The role of which some values are shown with the line."""
+    reads_text: bool = False
+    """Whether the line reads the texts of that role as numbers, if it can. Then no values are shown."""
 
 
 PROBLEMS: dict[str, Problem] = {}
@@ -61,13 +64,13 @@ ASK_CLASSES = "mlm.evaluate(log, mlm.recall(threshold='argmax'), mlm.multiclass_
 
 
 def problem(
-    of: Of, severity: Severity, fix: str, least: float = 0, seen: RoleName | None = None
+    of: Of, severity: Severity, fix: str, least: float = 0, seen: RoleName | None = None, *, reads_text: bool = False
 ) -> Callable[[Condition], Problem]:
     """Declare a problem by its condition, whose docstring says what it means."""
 
     def declare(condition: Condition) -> Problem:
         meaning = " ".join((condition.__doc__ or "").split())
-        return _declared(Problem(condition.__name__, severity, of, meaning, fix, condition, least, seen))
+        return _declared(Problem(condition.__name__, severity, of, meaning, fix, condition, least, seen, reads_text))
 
     return declare
 
@@ -85,9 +88,9 @@ def conditions(log: LogTable, of: Of) -> dict[Problem, pl.Expr]:
 # -- of rows -----------------------------------------------------------------------------------------------------------
 
 
-@problem("rows", "error", "log = log.with_columns({number_of_score})")
+@problem("rows", "error", "log = log.with_columns({number_of_score}){seen}", seen="score", reads_text=True)
 def score_is_no_number(log: LogTable) -> pl.Expr | None:
-    """The score is not a number. A predicted class is for from_predictions; what a cast cannot read becomes unknown."""
+    """The score is not a number. The line reads texts if all are numbers; a predicted class is for from_predictions."""
     return pl.col(SCORE).is_not_null() if log.is_text("score") and log.reads(*NUMBERS_OF_SCORE) else None
 
 
@@ -97,7 +100,7 @@ def truth_is_no_number(log: LogTable) -> pl.Expr | None:
     return pl.col(TRUTH).is_not_null() if log.is_text("truth") and log.reads(*NUMBERS_OF_TRUTH) else None
 
 
-@problem("rows", "error", "log = log.with_columns({number_of_weight})")
+@problem("rows", "error", "log = log.with_columns({number_of_weight}){seen}", seen="weight", reads_text=True)
 def weight_is_no_number(log: LogTable) -> pl.Expr | None:
     """The weight is not a number."""
     return pl.col(WEIGHT).is_not_null() if log.is_text("weight") else None
@@ -237,23 +240,8 @@ def weight_zero(log: LogTable) -> pl.Expr | None:
 
 # -- of labels ---------------------------------------------------------------------------------------------------------
 
-PLAIN_LABEL = f"{INTERNAL}plain_label"
-"""A label without invisible characters and case."""
 
-
-def plain_label(label: pl.Expr) -> pl.Expr:
-    """A label without characters of no width, in one form of Unicode, without case and blanks at its ends."""
-    visible = label.cast(pl.String).str.replace_all(r"[\p{Cf}\p{Cc}]", "")
-    return visible.str.normalize("NFKC").str.to_lowercase().str.strip_chars()
-
-
-PLAIN_WRITTEN = (
-    r"{label}.cast(pl.String).str.replace_all(r'[\p{{Cf}}\p{{Cc}}]', '')"
-    ".str.normalize('NFKC').str.to_lowercase().str.strip_chars()"
-)
-
-
-@problem("labels", "warning", f"log = log.with_columns({{label}}.cast(pl.String).min().over({PLAIN_WRITTEN}))")
+@problem("labels", "warning", f"log = log.with_columns({ONE_SPELLING})")
 def labels_alike(log: LogTable) -> pl.Expr | None:
     """Labels differ only in case, blanks or Unicode form, and count as different labels."""
     return pl.col(PLAIN_LABEL).is_duplicated() if log.has_text_labels else None

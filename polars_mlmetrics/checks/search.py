@@ -19,7 +19,6 @@ from polars_mlmetrics.checks.problems import (
     MADE_ONE,
     MANY_SLICES,
     NOT_IN_ALL,
-    PLAIN_LABEL,
     PROBLEMS,
     SCORES,
     SIZES,
@@ -28,10 +27,12 @@ from polars_mlmetrics.checks.problems import (
     Of,
     Problem,
     conditions,
-    plain_label,
 )
 from polars_mlmetrics.checks.table import OTHERS, SCORE, TRUTH, WEIGHT, LogTable, in_words
+from polars_mlmetrics.checks.text_forms import PLAIN_LABEL, is_no_number, plain_label, reading_of
 from polars_mlmetrics.data.expressions import all_of
+from polars_mlmetrics.data.frames import is_text
+from polars_mlmetrics.data.roles import RoleName
 from polars_mlmetrics.data.spelled import NUMBER, SPELLED
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.ranking import code_of
@@ -62,6 +63,8 @@ class Found:
     """Values of the role that it is about, where its line needs them."""
     scan: str = ""
     """What reads the files in another way, where its line does."""
+    reading: str = ""
+    """What reads its texts as numbers, where its line does."""
 
     def add(self, count: int, total: int, examples: Sequence[str]) -> None:
         """Add what was found in other rows."""
@@ -134,8 +137,8 @@ class Search:
         found = {problem: condition for problem, condition in problems.items() if sums[_column(problem)]}
         for problem, places in zip(found, self._places(rows, list(found.values())), strict=True):
             self._add_rows(problem, sums[_column(problem)], places)
-            if problem.seen is not None and not self._redact:
-                self._found[problem, ""].seen = self._values_of(problem.seen, rows.filter(found[problem]))
+            if problem.seen is not None:
+                self._see_values(self._found[problem, ""], problem, problem.seen, rows.filter(found[problem]))
         self._looked_for.add(UNUSED_WEIGHT)
         if self._log.unused_weight is not None:
             self._add_rows(UNUSED_WEIGHT, self.n_rows, about=self._log.unused_weight)
@@ -162,6 +165,17 @@ class Search:
         as_is = [column.alias(f"{_AS_IS}{role}") for role, column in self._log.table.values().items()]
         keys = dict.fromkeys([*self._log.by, *self._log.sample, *self._label])
         return pl.collect_all([rows.filter(where).select(*keys, *as_is).head(EXAMPLES) for where in conditions])
+
+    def _see_values(self, found: Found, problem: Problem, role: RoleName, rows: pl.LazyFrame) -> None:
+        """Look at the values of a role, where the line of a problem needs them."""
+        if problem.reads_text:
+            if not is_text(self._log.types[role]):
+                return  # of a date, say, only its owner knows the number
+            column = self._log.table.values()[role]
+            found.reading = reading_of(rows, column)
+            rows = rows.filter(is_no_number(column))
+        if not found.reading and not self._redact:
+            found.seen = self._values_of(role, rows)
 
     def _values_of(self, role: str, rows: pl.LazyFrame) -> list[object]:
         """The least values of a role."""

@@ -150,17 +150,17 @@ class LogTable:
         columns = dict.fromkeys([*self.sample, *([] if self.label is None else [self.label]), *self.by])
         return [name for name in columns if not name.startswith(INTERNAL)]
 
-    def line(self, written: str, about: str, seen: Sequence[object] = (), scan: str = "") -> str:
+    def line(self, written: str, about: str, seen: Sequence[object] = (), scan: str = "", reading: str = "") -> str:
         """A line of code in the columns of this table; `about` is the one that it is for, if it is for one.
 
         Where the line cannot know a value it has `...`: fill it in before you run it. `seen` are values that may help
-        to fill it, and `scan` is what reads the files in another way.
+        to fill it, `scan` is what reads the files in another way, and `reading` what reads texts as numbers.
         """
         table, by = self.table, [self.names[column] for column in self.by]
         sample, pair = list(table.sample), [*table.sample, *([] if self.label is None else [self.label])]
         columns = {
             **{role: _written(column) for role, column in table.values().items()},
-            **{f"number_of_{role}": self._number(role) for role in table.values()},
+            **{f"number_of_{role}": self._number(role, reading) for role in table.values()},
             "label": _written(pl.col(table.label)),
             "known_label": self._known_label(),
             "sample": _listed(sample),
@@ -174,18 +174,16 @@ class LogTable:
             "roles": self._roles(),
             "pair": _listed(pair),
             "scan": scan,
-            "seen": f"  # seen: {', '.join(map(repr, seen))}" if seen else "",
+            "seen": f"  # seen: {', '.join(_cut(repr(value)) for value in seen)}" if seen else "",
         }
         line = written.format(column=about, **columns)
         first = [f"{name}=..." for name in self.worked_out if repr(name) in line]
         return f"log = log.with_columns({', '.join(first)}); {line}" if first else line
 
-    def _number(self, role: str) -> str:
-        """A role read as a number: text is, of anything else only its owner knows what it means."""
-        column = _written(self.table.values()[role])
-        if self.types[role] not in (pl.String, pl.Categorical, pl.Enum):
-            return "..."
-        return f"{column}.cast(pl.String).cast(pl.Float64, strict=False)"
+    def _number(self, role: str, reading: str) -> str:
+        """A role read as a number, if something reads it: else only its owner knows what it means."""
+        text = "" if self.types[role] == pl.String else ".cast(pl.String)"
+        return f"{_written(self.table.values()[role])}{text}{reading}" if reading else "..."
 
     def _known_label(self) -> str:
         known = f"{_written(pl.col(self.table.label))}.is_not_null()"
@@ -273,4 +271,8 @@ def in_words(names: Sequence[str], places: pl.DataFrame, *, redact: bool = False
 def _with_names(names: Sequence[str], row: Iterable[object], *, redact: bool) -> Iterable[str]:
     for name, value in zip(names, row, strict=True):
         text = shown_value(value, redact=True) if redact else "null" if value is None else str(value)
-        yield f"{name}={text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"
+        yield f"{name}={_cut(text)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -121,6 +121,21 @@ def by_float_type(value: pl.Expr, *, half: pl.Expr, single: pl.Expr, double: pl.
     return pl.when(one + 1e-5 == one).then(half).when(one + 1e-12 == one).then(single).otherwise(double)
 
 
+def edge(place: pl.Expr, bins: int) -> pl.Expr:
+    """`place / bins`, correctly rounded, as Python has it."""
+    # Polars multiplies by the reciprocal of a divisor that is one number: 3 / 10 would be 0.30000000000000004.
+    return place.cast(pl.Float64) / (place * 0 + bins)
+
+
+def bin_of(value: pl.Expr, bins: int) -> pl.Expr:
+    """The number of the bin that a value from 0 to 1 is in: of the last edge that it reaches; 1 is in the last bin."""
+    near = (value * bins).floor().clip(0, bins - 1)
+    # The product is rounded: 0.29 * 100 is below 29.
+    reaches_next = (value >= edge(near + 1, bins)).cast(pl.Float64)
+    misses_own = (value < edge(near, bins)).cast(pl.Float64)
+    return (near + reaches_next - misses_own).clip(0, bins - 1)
+
+
 def whole_times(size: int, amount: int) -> int:
     """How many times a size it takes to hold an amount: 1 at least."""
     return max(1, -(-amount // size))

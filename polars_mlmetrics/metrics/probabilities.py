@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Unpack
 import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import (
+    bin_of,
     by_float_type,
     log1p_exp,
     log_of_rest,
@@ -154,9 +155,9 @@ def calibration_error(
 def bins_of(u: Unit, bins: int, *, logits: bool) -> list[pl.Expr]:
     """The bin of a row; and what is summed over the rows of a bin: 1, how far p is above the truth, the truth."""
     p = _probability(u, logits=logits)
-    bin_of = (p * bins).floor().clip(0, bins - 1).alias(f"bin@{bins}{'@logits' if logits else ''}")
+    number = bin_of(p, bins).alias(f"bin@{bins}{'@logits' if logits else ''}")
     surplus = (p - u.truth.cast(pl.Float64)).alias("surplus")
-    return [bin_of, pl.lit(1).alias("rows"), surplus, u.truth.cast(pl.Int64).alias("positives")]
+    return [number, pl.lit(1).alias("rows"), surplus, u.truth.cast(pl.Int64).alias("positives")]
 
 
 @metric(range=(0, 1), best="min", interval="biased")
@@ -179,8 +180,8 @@ def brier_resolution(
 
     Bins of equal width, as in `brier_reliability`.
     """
-    bin_of, rows, _, truth = bins_of(u, bins, logits=logits)
-    n, positives = u.runs(bin_of, rows, truth, cells=bins)
+    number, rows, _, truth = bins_of(u, bins, logits=logits)
+    n, positives = u.runs(number, rows, truth, cells=bins)
     # The mean of the squares less the square of the mean: a sum that reads another one is not native in an aggregation.
     of_bins = ratio((ratio(positives, n) * positives).sum(), n.sum())
     return (of_bins - ratio(positives.sum(), n.sum()) ** 2).clip(lower_bound=0)

@@ -1,5 +1,6 @@
 """The references of probabilities: costs of a score that is one, and calibration."""
 
+import bisect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -150,7 +151,8 @@ def bins_of(rows: Sequence[Row], bins: int, logits: bool) -> list[tuple[float, f
     by_bin: dict[int, list[tuple[Row, float]]] = {}
     for row in rows:
         p = probability(row.score, logits)
-        by_bin.setdefault(min(math.floor(p * bins), bins - 1), []).append((row, p))
+        place = bisect.bisect_right([k / bins for k in range(1, bins)], p)
+        by_bin.setdefault(place, []).append((row, p))
     found = []
     for members in by_bin.values():
         size = total(row.weight for row, _ in members)

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from tests import references
+from tests.references.classes import OF_CLASSES
 from tests.references.rows import DECLARED, Row, UnknownLimitError, positives_of, times, total, weight_of
 
 Params = Mapping[str, Any]
@@ -136,8 +137,15 @@ def breaks(name: str, params: Params) -> Callable[[Row], bool]:
     return is_broken
 
 
+def is_of_classes(name: str, params: Params, grain: str) -> bool:
+    """Whether a decision of a group is one between classes, and not of the cells of sample and label."""
+    return name in OF_CLASSES and references.is_argmax(params.get("threshold")) and grain == "group"
+
+
 def needs_label(name: str, params: Params, grain: str) -> bool:
-    """Whether a row without a label is left out: labels are the units, or have a threshold, a prior or a place."""
+    """Whether a row without a label is left out: labels are units or classes, have a threshold, a prior or a place."""
+    if is_of_classes(name, params, grain) and name != "accuracy":
+        return True
     by_label = isinstance(params.get("threshold"), Mapping) or params.get("ties") == "ignore"
     prior_of_label = takes(name, "prior") and isinstance(params.get("prior"), Mapping | None)
     return grain == "label" or by_label or prior_of_label
@@ -227,9 +235,11 @@ class Settled:
     unknown: bool = False  # a threshold or a prior is missing: nobody can say, and `undefined=` does not help
 
 
-def value_of(name: str, rows: list[Row], params: Params, excluded: int) -> Value:
+def value_of(name: str, rows: list[Row], params: Params, excluded: int, grain: str) -> Value:
     if any(row.broken for row in rows):
         return math.nan
+    if is_of_classes(name, params, grain):
+        return OF_CLASSES[name](rows)
     mine = {key: value for key, value in params.items() if key not in SHARED}
     if name == "n_excluded":
         mine["excluded"] = excluded
@@ -245,14 +255,16 @@ def support_of(name: str, rows: Iterable[Row]) -> float:
     return total(row.weight * row.truth if counts_positives else row.weight for row in rows)
 
 
-def unit_of(name: str, key: Hashable, rows: list[Row], params: Params, excluded: int = 0) -> Settled:
+def unit_of(
+    name: str, key: Hashable, rows: list[Row], params: Params, excluded: int = 0, grain: str = "group"
+) -> Settled:
     reads = DECLARED[name].reads
     support = support_of(name, rows) if reads else 0.0
     heaviest = max((row.weight for row in rows), default=0.0)
     if not rows and reads:  # a unit needs a row
         return Settled(key, None, support, heaviest)
     try:
-        return Settled(key, value_of(name, rows, params, excluded), support, heaviest)
+        return Settled(key, value_of(name, rows, params, excluded, grain), support, heaviest)
     except UnknownLimitError:
         return Settled(key, None, support, heaviest, unknown=True)
 
@@ -268,9 +280,9 @@ def units_of(name: str, rows: Rows, params: Params, grain: str) -> list[Settled]
         if grain == "sample":  # the sample has a weight, its rows have none
             unweighted = [row._replace(weight=1.0) for row in members]
             heaviest = max(row.weight for row in members)
-            units.append(replace(unit_of(name, key, unweighted, params), sample_weight=heaviest))
+            units.append(replace(unit_of(name, key, unweighted, params, grain=grain), sample_weight=heaviest))
         else:
-            units.append(unit_of(name, key, members, params))
+            units.append(unit_of(name, key, members, params, grain=grain))
     if grain == "label" and params.get("labels") is not None:
         units += [Settled(key, None, 0.0, 0.0) for key in dict.fromkeys(params["labels"]) if key not in of_unit]
     return units

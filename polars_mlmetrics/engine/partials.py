@@ -82,6 +82,11 @@ class Partial:
         return self.run is not None and self.cells is not None and self.cells <= FEW
 
     @property
+    def runs_by_label(self) -> bool:
+        """Whether its runs are the labels."""
+        return any(recorder.runs_by_label for recorder, _ in self.values.measures)
+
+    @property
     def merges_over_keys(self) -> bool:
         """Whether what it tells of several groups can be put together: it looks into no sample."""
         merge = all(recorder.merges_by is not None for recorder, _ in self.values.measures)

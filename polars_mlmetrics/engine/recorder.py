@@ -64,6 +64,8 @@ class Recorder:
         self.cells: int | None = None
         """How many runs there can be; None where that is not known."""
         self.suffix = measure.suffix(roles)
+        self.runs_by_label = False
+        """Whether its runs are the labels: a state holds them with what else is told by label."""
         self._in_runs = in_runs
         self._ranks = ranks
         self._types = types
@@ -104,6 +106,11 @@ class Recorder:
         self.cells = cells
         self.run_rows = [Statistic(f"{row.meta.output_name()} by {self.run_name}", row, "sum") for row in rows]
         return tuple(pl.col(statistic.name) for statistic in self.run_rows)
+
+    def by_label(self, label: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
+        # In a fold by label each label is one run.
+        self.runs_by_label = True
+        return self.runs(label.alias("by_label"), rows, cells=1)
 
     def run_keys(self, key: pl.Expr) -> pl.Expr:
         return pl.col(INTERNAL + key.meta.output_name() + self.suffix)
@@ -163,6 +170,16 @@ class Recorder:
         """The statistics of the rows as they come."""
         ranked = {statistic.name for ranked in self.ranked for statistic in ranked.statistics}
         return [statistic for statistic in self.statistics if statistic.name not in ranked]
+
+    @property
+    def of_label(self) -> list[Statistic]:
+        """The statistics that are folded by label, if they are held by label."""
+        return [*self.folded, *self.run_rows] if self.runs_by_label else self.folded
+
+    @property
+    def has_bins(self) -> bool:
+        """Whether it has runs that are no labels."""
+        return self.run_key is not None and not self.runs_by_label
 
     @cached_property
     def ranked(self) -> list[Ranked]:

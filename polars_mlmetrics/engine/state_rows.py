@@ -112,8 +112,9 @@ class StateRows(Source):
     def lacks(self, recorder: Recorder, by: Sequence[str], roles: Table) -> list[str]:
         """What a measure needs by these keys and is not held, or as something else, in words."""
         measure, own = recorder.measure, digests_of(recorder.measure, roles)
-        by_label = self.label in (*by, *(measure.table.keys("label") if measure.grain == "label" else []))
-        if measure.grain == "label" and measure.table.label != self.label:
+        needs_label = measure.grain == "label" or recorder.runs_by_label
+        by_label = self.label in (*by, *(measure.table.keys("label") if needs_label else []))
+        if needs_label and measure.table.label != self.label:
             return [repr(measure.table.label)]
         asked = sums_of(recorder) if measure.grain == "sample" else [*recorder.folded, *recorder.run_rows]
         names = [statistic.name for statistic in asked]
@@ -154,6 +155,9 @@ def _as_parts(partial: Partial, merged: pl.LazyFrame, by: list[str]) -> pl.LazyF
         return merged.select(*by, *(pl.col(name).alias(own) for name, own in partial.values.held_sums().items()))
     if partial.run is None:
         return merged
+    if partial.runs_by_label:
+        [label] = {recorder.measure.table.label for recorder, _ in partial.values.measures}
+        return merged.with_columns(pl.col(label).alias(partial.run.meta.output_name()))
     # The bins of other measures stand in the same column.
     own = pl.any_horizontal(pl.col(s.name).is_not_null() for r, _ in partial.values.measures for s in r.run_rows)
     return merged.with_columns(pl.when(own).then(pl.col(BIN)).alias(partial.run.meta.output_name()))

@@ -74,7 +74,7 @@ class StateTable(Asked):
     def _need(self, recorder: Recorder, columns: Columns, *, of_label: bool = False) -> None:
         """Have what a formula asks for. `of_label` says that each label is a target of its own."""
         measure = recorder.measure
-        by_label = of_label or measure.grain == "label"
+        by_label = of_label or measure.grain == "label" or recorder.runs_by_label
         if recorder.merges_by is None:
             raise does_not_merge(measure)
         for name, digest in digests_of(measure, self.roles).items():
@@ -136,7 +136,7 @@ class StateTable(Asked):
     @property
     def has_bins(self) -> bool:
         """Whether there are statistics of bins."""
-        return any(recorder.run_rows for recorder, _ in self._of_rows)
+        return any(recorder.has_bins for recorder, _ in self._of_rows)
 
     def statistics(self) -> list[AtGrain]:
         """All that the state holds, with the grain of each."""
@@ -146,7 +146,7 @@ class StateTable(Asked):
                     if statistic.name in self.declared:
                         raise two_of_one_name(statistic.name)
         by_label = self.label is not None
-        held = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in recorder.folded]
+        held = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in recorder.of_label]
         for kind in self._kinds_of_bins():
             by_label = any(needed.by_label for needed in kind)
             held += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.recorder.run_rows]
@@ -196,7 +196,7 @@ class StateTable(Asked):
             whole = recorder.merges_by == "samples"
             if whole not in found:
                 found[whole] = Partial(self.by, grain, label, whole_samples=whole)
-            found[whole].take(recorder, recorder.folded)
+            found[whole].take(recorder, recorder.of_label)
         return list(found.values())
 
     def _bins(self, label: list[str]) -> list[Partial]:
@@ -215,7 +215,7 @@ class StateTable(Asked):
         """The formulas of bins, by the bins that they have, the fewest first."""
         kinds: dict[str, list[OfRows]] = {}
         for needed in self._of_rows:
-            if needed.recorder.run_key is not None:
+            if needed.recorder.has_bins:
                 kinds.setdefault(needed.recorder.run_name, []).append(needed)
         return sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0)
 

@@ -38,6 +38,10 @@ class GroupReading:
     def runs(self, key: pl.Expr, rows: list[pl.Expr], *, cells: int | None) -> tuple[pl.Expr, ...]:
         return tuple(_folded_runs(key, row, "sum") for row in rows)
 
+    def by_label(self, label: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
+        # Polars sorts a Categorical by its code in one place and by its text in another. The code will do.
+        return tuple(_folded_runs(label.to_physical(), row, "sum") for row in rows)
+
     def run_keys(self, key: pl.Expr) -> pl.Expr:
         return _first_of_runs(key, key)
 

@@ -152,6 +152,10 @@ class Reading(Protocol):
         """The sums over the rows of equal key, in descending order of the key, of which there are so many."""
 
     @abstractmethod
+    def by_label(self, label: pl.Expr, rows: list[pl.Expr]) -> tuple[pl.Expr, ...]:
+        """The sums over the rows of each label."""
+
+    @abstractmethod
     def run_keys(self, key: pl.Expr) -> pl.Expr:
         """The keys of the runs, in descending order."""
 

@@ -7,6 +7,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import as_parts_of, ratio
 from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.classes import is_of_classes, matrix, right_and_all, unless_several
 from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Above, Averaged, Decided, Options
 from polars_mlmetrics.formula.shared import Decision, Threshold
@@ -145,9 +146,16 @@ def jaccard(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", 
     return ratio(u.true_positives(threshold), u.true_positives(threshold) + wrong)
 
 
-@metric(range=(0, 1), best="max")
+@metric(range=(0, 1), best="max", undefined_when="no rows, or with 'argmax' no positives")
 def accuracy(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
-    """The share of rows that are right: (TP + TN) / Σw."""
+    """The share of rows that are right: (TP + TN) / Σw.
+
+    With "argmax" and average="micro" it is the share of samples whose predicted class is the true one; of m tied best
+    labels each is predicted by 1/m. A sample without a true label is left out, and one with several is broken. With
+    `labels=` samples of other classes, true or predicted, are left out.
+    """
+    if is_of_classes(u, threshold):
+        return unless_several(u, ratio(*right_and_all(u, threshold)))
     return u.per_row(u.true_positives(threshold) + u.true_negatives(threshold))
 
 
@@ -182,7 +190,16 @@ def _sum_of_rates(u: Unit, threshold: Threshold) -> pl.Expr:
 
 @metric(range=(-1, 1), best="max", undefined_when="one class only, true or predicted")
 def mcc(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
-    """Matthews' correlation of prediction and truth: (TP·TN - FP·FN) / √(product of the four margins)."""
+    """Matthews' correlation of prediction and truth: (TP·TN - FP·FN) / √(product of the four margins).
+
+    With "argmax" and average="micro" it is that of all classes together, from the samples that are right and the
+    samples of each class, true and predicted; of m tied best labels each is predicted by 1/m. A sample without a true
+    label is left out, and one with several is broken. With `labels=` samples of other classes, true or predicted, are
+    left out. With other averages each label is against the rest.
+    """
+    if is_of_classes(u, threshold):
+        of = matrix(u, threshold)
+        return unless_several(u, ratio(of.covariance, (of.true * of.predicted).sqrt()))
     tp, fp, fn, tn = _cells(u, threshold)
     of_truth, of_prediction = (tp + fn) * (tn + fp), (tp + fp) * (tn + fn)
     return ratio(tp * tn - fp * fn, (of_truth * of_prediction).sqrt())
@@ -192,7 +209,17 @@ def mcc(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **op
 def cohen_kappa(
     u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]
 ) -> pl.Expr:
-    """Agreement of prediction and truth beyond chance: (p_o - p_e) / (1 - p_e)."""
+    """Agreement of prediction and truth beyond chance: (p_o - p_e) / (1 - p_e).
+
+    With "argmax" and average="micro" it is that of all classes together, from the samples that are right and the
+    samples of each class, true and predicted; of m tied best labels each is predicted by 1/m. A sample without a true
+    label is left out, and one with several is broken. With `labels=` samples of other classes, true or predicted, are
+    left out. With other averages each label is against the rest.
+    """
+    if is_of_classes(u, threshold):
+        of = matrix(u, threshold)
+        has_classes = pl.min_horizontal(of.true, of.predicted) > 0
+        return unless_several(u, pl.when(has_classes).then(ratio(of.covariance, of.by_chance)))
     tp, fp, fn, tn = _cells(u, threshold)
     agreement = ratio(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn))
     return pl.when(pl.min_horizontal(tp + fp, tp + fn, tn + fp, tn + fn) > 0).then(agreement)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import chosen, curves, differences, drawn, gaps, intervals, tables
+from tests.sweep import chosen, curves, differences, drawn, gaps, intervals, searched, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import inside
@@ -110,8 +110,9 @@ def finish(random: Random, table: Table) -> Call:
 
 DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "expression": expression, "evaluate": evaluate, "slices": slices, "per": per, "passes": passes, "finish": finish,
-    "compare": differences.compare, "ci": intervals.ci, "gap": gaps.gap, "worst": chosen.worst, "flips": chosen.flips,
+    "ci": intervals.ci, "compare": differences.compare, "gap": gaps.gap, "worst": chosen.worst, "flips": chosen.flips,
     "best_threshold": chosen.best_threshold, "curve": curves.curve, "confusion": curves.confusion,
+    "find_slices": searched.find_slices,
 }  # fmt: skip
 
 
@@ -122,6 +123,8 @@ SUITS: dict[str, Callable[[Table], bool]] = {
 
 def table(random: Random, verb: str) -> Table:
     """A table that a verb can be asked of."""
+    if verb == "find_slices":
+        return searched.table(random)
     while True:
         made = tables.table(random)
         if SUITS.get(verb, lambda _: True)(made):
@@ -132,4 +135,4 @@ def call(random: Random, table: Table, verb: str) -> Call:
     """A call of a verb, lazy where an eager one would say that a threshold is lacking."""
     made = DRAWN[verb](random, table)
     lazy = random.random() < 0.7 or not knows_all_thresholds(made.metrics)
-    return replace(made, lazy=lazy and verb != "finish")
+    return replace(made, lazy=lazy and verb not in ("finish", "find_slices"))

@@ -1,0 +1,178 @@
+"""`find_slices`: the numbers of each slice that is shown, from the rows of it and of the rest of its group."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import polars as pl
+
+import polars_mlmetrics as mlm
+from tests.readings import READINGS
+from tests.sweep import jackknife
+from tests.sweep.asked import Leaf, Setting, value_of
+from tests.sweep.calls import Call
+from tests.sweep.jackknife import NOISE, Replicates, buckets_of, quantile, without
+from tests.sweep.settled import NULL, Answer, added, negated
+from tests.sweep.tables import Key, Part, Table
+
+FEATURES = {"country": ["DE", "FR", "US"], "device": ["ios", "web"], "day": [1, 2, 3, 4]}
+MODELS = ["p", "q"]
+METRICS = (
+    "accuracy",
+    "f1",
+    "precision",
+    "recall",
+    "log_loss",
+    "brier_score",
+    "balanced_accuracy",
+    "mcc",
+    "specificity",
+)
+
+Row = dict[str, Answer]
+
+
+@dataclass(frozen=True)
+class FindSlices(Call):
+    """A call of `find_slices`, on all rows of samples with odd buckets: it searches in the others."""
+
+    @property
+    def function(self) -> str:
+        return "find_slices"
+
+    @property
+    def keys(self) -> list[str]:
+        return [*self.by, "slice"]
+
+    def expected(self) -> Iterator[tuple[Key, Row | None]]:
+        ((_, leaf),) = self.metrics
+        assert isinstance(leaf, Leaf)
+        buckets = buckets_of(self.table, ["sample"])
+        groups = self.table.whole.groups(self.by)
+        for row in self.answered().iter_rows(named=True):
+            key = tuple(row[name] for name in self.keys)
+            found = self._slice(leaf, groups[key[:-1]], row, buckets)
+            if found is not None:
+                yield key, found
+
+    def _slice(self, leaf: Leaf, group: Part, shown: dict[str, Any], buckets: list[int]) -> Row | None:
+        """What a slice must be; None where it is too small to be one."""
+        own, rest = split(group, shown["slice"])
+        n_samples, n_of_group, n_of_rest = (len({row["sample"] for row in part.rows}) for part in (own, group, rest))
+        if min(n_samples, n_of_rest) < self.options["min_samples"]:
+            return None
+        counts = {
+            "n_samples": Answer(n_samples),
+            "n_rows": Answer(len(own.places)),
+            "share": Answer(n_samples / n_of_group, READINGS),
+            "depth": Answer(len(shown["slice"].split(", "))),
+        }
+        own, rest, group = (self._unseen(part, buckets) for part in (own, rest, group))
+        found = {**counts, **self._contrast(leaf, own, rest, group, buckets)}
+        if shown["parent"] is not None:
+            parent = split(group, shown["parent"])[0]
+            found["parent_value"] = leaf.answer(parent, Setting(self.roles, value_of))
+        return found
+
+    def _unseen(self, part: Part, buckets: list[int]) -> Part:
+        """The rows that the search did not see."""
+        return Part(part.table, tuple(place for place in part.places if buckets[place] % 2))
+
+    def _contrast(self, leaf: Leaf, own: Part, rest: Part, group: Part, buckets: list[int]) -> Row:
+        """The slice against the rest of its group, and the interval of that."""
+        setting = Setting(self.roles, value_of)
+        sign = 1 if mlm.CATALOGUE[leaf.name].best == "max" else -1
+
+        def gap(one: Part, other: Part) -> Answer:
+            answers = [leaf.answer(part, setting) for part in (one, other)]
+            found = added(answers[1], negated(answers[0]))
+            return found if sign > 0 else negated(found)
+
+        value, other = leaf.answer(own, setting), leaf.answer(rest, setting)
+        found = {"value": value, "rest": other}
+        if value.value is None or other.value is None:
+            return found
+        each = sorted({buckets[place] for place in group.places})
+        values = {b: gap(without(own, buckets, b), without(rest, buckets, b)) for b in each}
+        size = abs(value.value) + abs(other.value)
+        replicates = Replicates(gap(own, rest), size, values, dict.fromkeys(each, True), lost=False)
+        found["gap"] = replicates.whole
+        found |= self._harm(leaf, group, other, sign)
+        se = replicates.se
+        if replicates.unclear:
+            return found
+        if se.value is None or not se.value:
+            return {**found, "low": NULL, "high": NULL, "p": NULL}
+        df = len({buckets[place] for place in own.places}) - 1
+        t = quantile(0.95, df)
+        for name, side in (("low", -1), ("high", 1)):
+            found[name] = jackknife.varied(lambda g, s, side=side: g + side * t * s, replicates.whole, se)
+        is_worse = (replicates.whole.value or 0.0) > NOISE * size
+        tested = jackknife.varied(lambda g, s: jackknife.p_value(g, s, df), replicates.whole, se)
+        return {**found, "p": tested if is_worse else Answer(1.0)}
+
+    def _harm(self, leaf: Leaf, group: Part, rest: Answer, sign: int) -> Row:
+        """How much of what the group lacks to the best value the rest does not lack."""
+        whole, best = leaf.answer(group, Setting(self.roles, value_of)), jackknife.range_of(leaf)[sign > 0]
+        if not math.isfinite(best):
+            return {"share_of_harm": NULL}
+        assert whole.value is not None
+        assert rest.value is not None
+        lacks = best - whole.value
+        if abs(lacks) < 1e-9:
+            return {}
+        return {"share_of_harm": Answer(min(max((rest.value - whole.value) / lacks, 0.0), 1.0), 1e-11 / abs(lacks))}
+
+
+def split(group: Part, text: str) -> tuple[Part, Part]:
+    """The rows of a slice, by its conditions as they are shown, and the rest of its group."""
+    wanted = dict(condition.split("=") for condition in text.split(", "))
+
+    def holds(place: int) -> bool:
+        row = group.table.rows[place]
+        return all(("null" if row[name] is None else str(row[name])) == value for name, value in wanted.items())
+
+    own = tuple(place for place in group.places if holds(place))
+    left = set(own)
+    rest = tuple(place for place in group.places if place not in left)
+    return Part(group.table, own), Part(group.table, rest)
+
+
+# --- random calls ---------------------------------------------------------------------------------------------------
+
+
+def table(random: Random) -> Table:
+    """A log of some hundred samples, in which the scores of one slice are worse than elsewhere."""
+    bad = {name: random.choice(values) for name, values in random.sample(list(FEATURES.items()), random.choice([1, 2]))}
+    share, nulls, rows = random.uniform(0.3, 0.9), random.choice([0.0, 0.0, 0.03]), []
+    for sample in range(random.randint(200, 400)):
+        of_sample = {name: random.choice(values) for name, values in FEATURES.items()}
+        of_sample |= {name: None for name in FEATURES if random.random() < nulls}
+        for label in ["a", "b"][: random.choice([1, 1, 2])]:
+            truth = float(random.random() < 0.4)
+            is_worse = all(of_sample[name] == value for name, value in bad.items()) and random.random() < share
+            right = random.random() < (0.3 if is_worse else 0.85)
+            score = random.choice([0.6, 0.7, 0.9] if (truth == 1) == right else [0.1, 0.3, 0.4])
+            row = {"sample": sample, "label": label, "score": score, "truth": truth, **of_sample}
+            row |= {"weight": random.choice([1.0, 2.0, 0.5]), "model": random.choice(MODELS)}
+            rows.append({k: None if k in ("score", "truth", "weight") and random.random() < nulls else v
+                         for k, v in row.items()})  # fmt: skip
+    types = {"sample": pl.Int64, "label": pl.String, "score": pl.Float64, "truth": pl.Float64, "country": pl.String}
+    return Table(pl.DataFrame(rows, schema={**types, "device": pl.String, "day": pl.Int64, "weight": pl.Float64,
+                                            "model": pl.String}))  # fmt: skip
+
+
+def find_slices(random: Random, table: Table) -> Call:
+    roles = {"weight": "weight"} if random.random() < 0.5 else {}
+    average = random.choice([{}, {}, {"average": "macro"}])
+    leaf = Leaf(random.choice(METRICS), average)
+    options: dict[str, Any] = {
+        "features": random.sample(list(FEATURES), random.choice([2, 3, 3])),
+        "depth": random.choice([1, 2, 2]),
+        "min_samples": random.choice([10, 20]),
+    }
+    options |= {"progress": False, "passes": 2} if random.random() < 0.2 else {}
+    by = ("model",) if random.random() < 0.2 else ()
+    return FindSlices("find_slices", table, (("m0", leaf),), by, roles=roles, lazy=False, options=options)

@@ -100,6 +100,22 @@ def test_a_part_of_the_curve_is_judged_by_the_cells_within_it() -> None:
     assert flags == ["coarse_bins", "ok"]
 
 
+def test_differences_of_crowded_scores_have_no_verdict() -> None:
+    """The same order of scores: the area is the same, and its bins say that it is worse."""
+    fine, crowded = log(7, 2000, 1), log(7, 2000, 40)
+    both = pl.concat([fine.with_columns(model=pl.lit("fine")), crowded.with_columns(model=pl.lit("crowded"))])
+    binned, columns = mlm.roc_auc(bins=4096), ["verdict", "ci_flag"]
+    for source in (both, mlm.state(both, binned, by="model"), mlm.state(both, binned, by="model", between="model")):
+        table = mlm.compare(source, binned, baseline="fine")
+        assert table["high"].item() < 0  # what a verdict would stand on
+        assert table.select(columns).rows() == [(None, "coarse_bins")]
+        assert mlm.compare(source, binned, baseline="fine", margin=0.5)["verdict"].item() is None
+    assert mlm.gap(both, binned, over="model")["ci_flag"].item() == "coarse_bins"
+    again = fine.with_columns(model=pl.lit("again"), score=pl.col("score") * 0.99)
+    table = mlm.compare(pl.concat([both.filter(model="fine"), again]), binned, baseline="fine")
+    assert table["ci_flag"].item() == "coarse_bins"  # the two are nearly equal: their bins decide
+
+
 def test_the_bound_goes_where_the_metric_goes() -> None:
     """Through averages, filters, arithmetic, functions of the value, states; not without bins."""
     crowded = log(7, 2000, 40).with_columns(label=(pl.col("sample") % 2).cast(pl.String))

@@ -45,6 +45,16 @@ def test_a_state_says_it_as_its_log_does(ci: float | None) -> None:
     assert flags(mlm.finish(state.filter(pl.col("model") == "b"), METRICS, tidy=True)) == [None]
 
 
+@pytest.mark.parametrize("form", ["log", "state"])
+def test_differences_say_it(form: str) -> None:
+    source = LOG if form == "log" else mlm.state(LOG, METRICS, by=["model", "day"])
+    for by, flagged in ((None, True), ("model", False)):
+        between_days = mlm.compare(source, mlm.log_loss(), between="day", baseline=1, by=by)
+        over_days = mlm.gap(source, mlm.log_loss(), over="day", by=by)
+        assert (flags(between_days) == ["pooled"]) is (flags(over_days) == ["pooled"]) is flagged
+    assert "pooled" not in flags(mlm.compare(source, mlm.log_loss(), baseline="a"))
+
+
 def test_slices_say_it_each_of_their_own_rows() -> None:
     one = LOG.filter((pl.col("day") == 1) | (pl.col("model") == "c"))
     table = mlm.evaluate(one, mlm.f1(), slices=["day", "model"], tidy=True)

@@ -10,8 +10,9 @@ from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
 from polars_mlmetrics.analysis.confidence import Confidence, check_number
 from polars_mlmetrics.analysis.interval import unless_noise
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
-from polars_mlmetrics.analysis.parts import core_of
+from polars_mlmetrics.analysis.parts import coarseness_of, core_of
 from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.folds import fold, matched
@@ -22,7 +23,7 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.query.account import first_that_holds, several_models
 from polars_mlmetrics.query.groupings import slice_text
 from polars_mlmetrics.query.query import Key, Keys, check_is_metric, check_names, listed
 
@@ -45,12 +46,12 @@ COLUMNS = pl.Schema(
 
 (
     VALUE, HAS, SLICE, OTHER, TEXT, DIFFERENCE, SIZE, TELLS, OF_ALL, SIZE_OF_ALL, ERROR, BUCKETS, PAIRS, QUANTILE,
-    FEWEST, IS_SURE,
+    FEWEST, IS_SURE, POOLED, BOUND,
 ) = (
     f"{INTERNAL}{name}"
     for name in (
         "value", "has_value", "slice", "other", "text", "difference", "size", "tells", "of_all", "size_of_all",
-        "error", "buckets", "pairs", "quantile", "fewest", "is_sure",
+        "error", "buckets", "pairs", "quantile", "fewest", "is_sure", "pooled", "bound",
     )
 )  # fmt: skip
 
@@ -144,7 +145,10 @@ class Between:
         core, _ = core_of(self._metric)
         value = plan.value(self._metric).cast(pl.Float64)
         text = slice_text(self._query, self._over)
-        tables = [plan.groups().select(*plan.by, value.alias(VALUE), text.alias(TEXT))]
+        several = any_of([pl.lit(False), *(plan.value(each) > 0 for each in several_models(self._metric, plan))])
+        bound = pl.sum_horizontal([pl.lit(0.0), *map(plan.value, coarseness_of(core))])
+        columns = value.alias(VALUE), text.alias(TEXT), several.alias(POOLED), bound.alias(BOUND)
+        tables = [plan.groups().select(*plan.by, *columns)]
         if self._can_tell(plan, core):
             tables += self._by_bucket(plan, core)
         values, *of_buckets = pl.collect_all(tables)
@@ -157,13 +161,25 @@ class Between:
             flag = FLAGS.get(self._metric.interval_kind, "no_state")
             told = told.with_columns(low=None, high=None, ci_flag=pl.lit(flag))
         else:
-            told = matched(told, ends, self._by, how="left")
+            told = matched(told, ends, self._by, how="left").with_columns(self._flag().alias("ci_flag"))
         keys = [pl.col(key.column).alias(key.name) for key in self._groups]
         told = told.with_columns(
             pl.when(pl.col("gap").is_finite()).then(pl.col(name)) for name in ("low", "high", "ci_flag")
         )
         told = told.with_columns(metric=pl.lit(self._metric.output_name)).sort(self._by, nulls_last=False)
         return told.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
+
+    def _flag(self) -> pl.Expr:
+        """The first thing to know of an interval, of what its pairs and its slices say."""
+        flag, half = pl.col("ci_flag"), 0.5 * (pl.col("high") - pl.col("low"))
+        cases = [
+            (flag.is_in(["undefined_replicates", "degenerate"]), flag),
+            (pl.col(POOLED), pl.lit("pooled")),
+            (flag == "few_buckets", flag),
+            (pl.lit(self._metric.interval_kind == "biased"), pl.lit("biased")),
+            (pl.col(BOUND) > half, pl.lit("coarse_bins")),
+        ]
+        return first_that_holds(cases, flag)
 
     def _can_tell(self, plan: Plan, core: Node) -> bool:
         return core.interval_kind not in WITHOUT_INTERVAL and self._confidence.are_whole and plan.merges(core)
@@ -196,7 +212,9 @@ class Between:
         numbers = {"gap": difference, "ratio": ratio(value.min(), value.max()), "worst_value": worst_value}
         named |= {name: pl.when(is_broken).then(nan).otherwise(number) for name, number in numbers.items()}
         told = [pl.when((pl.len() > 1) | is_broken).then(column).alias(name) for name, column in named.items()]
-        return fold(values, self._by, [*told, pl.len().cast(pl.Int64).alias("n_slices")])
+        # Of the two slices that are furthest apart each may be off by as much.
+        facts = pl.col(POOLED).any(), pl.col(BOUND).top_k(2).sum()
+        return fold(values, self._by, [*told, pl.len().cast(pl.Int64).alias("n_slices"), *facts])
 
     def _ends(self, values: pl.DataFrame, without: pl.DataFrame, alone: pl.DataFrame) -> pl.LazyFrame:
         """The ends of the interval of each group, from every pair of its slices."""

@@ -283,6 +283,14 @@ CASES = [
         of_score(1.5, 0.3, 0.2, -INF), metrics=[mlm.log_loss()], metric=mlm.log_loss(),
     ),
     Case(
+        "threshold_no_probability", "error", 4, 4, "rows",
+        [
+            "sample=1, label=a, score=0.9, truth=1", "sample=1, label=b, score=0.3, truth=0",
+            "sample=2, label=a, score=0.2, truth=0", "sample=2, label=b, score=0.4, truth=1",
+        ],
+        CLEAN, metrics=[mlm.f1(threshold=50)],
+    ),
+    Case(
         "truth_no_share", "error", 1, 4, "rows", ["sample=1, label=a, score=0.9, truth=1.5"],
         of_truth(1.5, 0.0, 0.2, 1.0), metrics=[mlm.log_loss()], metric=mlm.log_loss(),
     ),

@@ -184,3 +184,36 @@ def test_a_weight_below_0_of_any_type_is_broken(dtype: Any) -> None:
     log = put(weight=pl.Series([-100, 100, 100, 100]).cast(dtype))
     assert all_broken(values(log, mlm.precision(), mlm.support(), weight="weight"))
     assert found(log, "weight_negative", weight="weight")[:2] == ("error", 1)
+
+
+# -- a threshold of another unit than the score ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", [50, -0.1, {"a": 0.3, "b": 1.5}], ids=str)
+@pytest.mark.parametrize("reader", [mlm.log_loss(), mlm.calibration_error(), mlm.roc_auc(bins=8)], ids=repr)
+@pytest.mark.parametrize("as_frame", [pl.DataFrame, pl.LazyFrame])
+def test_a_threshold_is_a_probability_where_the_score_is(as_frame: Any, reader: mlm.Metric, threshold: Any) -> None:
+    """Scores from 0 to 1 are all on one side of 50: f1 was 0.0, beside a log loss that said what the scores are."""
+    log, f1 = as_frame(LOG), mlm.f1(threshold=threshold)
+    message = rf"^f1: the threshold .* is outside 0 to 1, and {reader.tree.output_name} reads the same score as a prob"
+    for metrics in ([f1, reader], [reader, f1 * 2]):
+        with pytest.raises(mlm.ParameterError, match=message):
+            mlm.evaluate(log, metrics)
+        with pytest.raises(mlm.ParameterError, match=message):
+            mlm.state(log, metrics)
+
+
+def test_a_threshold_of_any_size_is_right_of_other_scores() -> None:
+    """Logits and margins have thresholds of their own: nothing says that they are probabilities."""
+    log = LOG.with_columns(margin=pl.Series([3.0, -1.0, 2.6, 2.4]), p=pl.lit(0.5))
+    far = mlm.f1(threshold=2.5).on(score="margin")
+    true = LOG["truth"].to_list()
+    predicted = [True, False, True, False]
+    hits = sum(bool(t) and p for t, p in zip(true, predicted, strict=True))
+    expected = 2 * hits / (sum(map(bool, true)) + 2)
+    for others in ([], [mlm.log_loss(logits=True).on(score="margin")], [mlm.log_loss().on(score="p")], [mlm.roc_auc()]):
+        assert mlm.evaluate(log, far, *others).row(0)[0] == expected
+    of_others = mlm.log_loss().on(score="margin").filter(pl.col("sample") < 0)
+    assert mlm.evaluate(log, far, of_others).row(0)[0] == expected
+    for fitting in (0.0, 1.0, INF, -INF):
+        assert mlm.evaluate(LOG, mlm.f1(threshold=fitting), mlm.log_loss()).width == 2

@@ -228,6 +228,13 @@ def test_a_copy_is_dropped_where_the_group_is_unknown_too() -> None:
 def test_every_line_is_of_one_kind() -> None:
     asks = {case.problem for case in CASES} - HAS.keys() - set(HOLES)
     assert asks == {
-        *("score_out_of_range", "label_never_true", "group_of_one_class", "looks_multiclass", "classes_as_labels"),
+        *(
+            "score_out_of_range",
+            "threshold_no_probability",
+            "label_never_true",
+            "group_of_one_class",
+            "looks_multiclass",
+            "classes_as_labels",
+        ),
         *("samples_in_common", "weight_unused", "slices_of_few_rows", "slices_of_floats", *SIZES),
     }

@@ -1,6 +1,7 @@
 """`check` of a table for the metrics that are wanted of it; what is ignored, and what is not looked for."""
 
 import math
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +16,7 @@ def test_numbers_are_no_problem_of_a_regression() -> None:
     assert told(PRICES) == {"truth_not_binary": 3, "score_out_of_range": 3}
     assert told(PRICES, metrics=[mlm.rmse(), mlm.pearson()]) == {}
     assert told(PRICES, metrics=mlm.rmse()) == {}
-    assert told(PRICES, metrics=[mlm.rmse(), mlm.f1()]) == {"truth_not_binary": 3}
+    assert told(PRICES, metrics=[mlm.rmse(), mlm.f1()]) == {"truth_not_binary": 3, "score_out_of_range": 3}
     assert told(PRICES, metrics=[mlm.rmse(), mlm.roc_auc()]) == {"truth_not_binary": 3}
 
 
@@ -27,9 +28,36 @@ def test_grades_are_no_problem_of_ndcg() -> None:
 
 def test_a_score_of_any_size_is_no_problem_of_a_ranking() -> None:
     log = of_score(7.5, -0.3, math.inf, 0.4)
-    assert told(log, metrics=[mlm.ranking_loss(), mlm.roc_auc(), mlm.f1()]) == {}
+    assert told(log, metrics=[mlm.ranking_loss(), mlm.roc_auc(), mlm.f1(threshold=0.0)]) == {}
     assert told(log, metrics=[mlm.brier_score()]) == {"score_no_probability": 3}
     assert told(log, metrics=[mlm.log_loss(logits=True)]) == {"score_infinite": 1}
+
+
+PERCENT = of_score(90.0, 30.0, 20.0, 0.4)
+
+
+def test_scores_that_the_usual_threshold_does_not_fit() -> None:
+    """Percentages are all above 0.5: whoever names no threshold is warned; a threshold in their unit is right."""
+    for metric in (mlm.f1(), mlm.accuracy(average="macro"), mlm.recall() - mlm.precision()):
+        assert told(PERCENT, metrics=[metric]) == {"score_out_of_range": 3}
+    for other in (mlm.f1(threshold=50), mlm.f1(threshold="argmax"), mlm.f1().on(score=pl.col("score") / 100)):
+        assert told(PERCENT, metrics=[other]) == {}
+    row = row_of("score_out_of_range", PERCENT, metrics=[mlm.f1()])
+    assert "Divide percentages by 100" in row["meaning"]
+
+
+@pytest.mark.parametrize("threshold", [50, -0.1, {"a": 0.3, "b": 1.5}], ids=str)
+def test_a_threshold_that_no_score_can_be_near(threshold: Any) -> None:
+    """All scores are from 0 to 1: nothing, or all, is predicted, and the number looks like any other."""
+    metrics = [mlm.f1(threshold=threshold)]
+    assert told(CLEAN, metrics=metrics) == {"threshold_no_probability": 4}
+    assert told(of_score(0.9, None, 0.2, 0.4), metrics=metrics) == {"threshold_no_probability": 4, "score_null": 1}
+    with pytest.raises(mlm.TableError, match="threshold_no_probability"):
+        mlm.check(CLEAN, metrics=metrics, strict=True, progress=False)
+    margins = of_score(2.6, -1.0, 0.2, 0.4)
+    assert "threshold_no_probability" not in told(margins, metrics=metrics)
+    for fitting in (0.0, 1.0, math.inf, -math.inf, pl.col("score") + 9):
+        assert told(CLEAN, metrics=[mlm.f1(threshold=fitting)]) == {}
 
 
 def test_class_names_are_no_problem_of_classes() -> None:

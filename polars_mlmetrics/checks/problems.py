@@ -219,11 +219,21 @@ def score_infinite(log: LogTable) -> pl.Expr | None:
     return pl.col(SCORE) == float("inf") if is_read and log.is_number("score") else None
 
 
-@problem("rows", "warning", "mlm.evaluate(log, mlm.log_loss(logits=True){roles})")
+@problem("rows", "warning", "mlm.best_threshold(log, mlm.f1(){roles})")
 def score_out_of_range(log: LogTable) -> pl.Expr | None:
-    """The score is outside 0 to 1: metrics of probabilities are NaN. If it is a logit, pass logits=True to them."""
+    """The score is outside 0 to 1: metrics of probabilities are NaN, and the usual threshold of 0.5 may mean nothing.
+
+    Divide percentages by 100; for logits pass logits=True, and threshold=0.0 to metrics that have one.
+    """
     outside = pl.col(SCORE).is_finite() & ~pl.col(SCORE).is_between(0, 1)
-    return outside if log.asked is None and log.is_number("score") else None
+    return outside if (log.asked is None or log.has_usual_threshold) and log.is_number("score") else None
+
+
+@problem("rows", "error", "mlm.best_threshold(log, mlm.f1(){roles})", least=1)
+def threshold_no_probability(log: LogTable) -> pl.Expr | None:
+    """A metric has a threshold outside 0 to 1, and no score is: it decides alike in all rows."""
+    within = pl.col(SCORE).is_between(0, 1) | pl.col(SCORE).is_null()
+    return within if log.has_threshold_beyond and log.is_number("score") else None
 
 
 @problem("rows", "info", "log = mlm.with_truths(returned, truths, n_labels=...)")

@@ -13,6 +13,7 @@ from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, shown_value
+from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.query.query import KeyColumn
@@ -22,6 +23,9 @@ SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weig
 
 POSITIVES, NEGATIVES, OTHERS = (f"{INTERNAL}{count}" for count in ("positives", "negatives", "others"))
 """How many rows are known to be true, not to be, and to be anything else."""
+
+USUAL_THRESHOLD = 0.5
+"""The threshold of metrics where none is given."""
 
 LONGEST = 60
 """How much of a value is shown."""
@@ -103,6 +107,16 @@ class LogTable:
     def decides_labels(self) -> bool:
         """Whether a metric that is named decides of each label by itself whether it is predicted."""
         return self.asked is not None and self.asked.decides_labels
+
+    @property
+    def has_usual_threshold(self) -> bool:
+        """Whether a metric that is named decides by 0.5, the threshold of whoever names none."""
+        return self.asked is not None and any(USUAL_THRESHOLD in decision.numbers for decision in self.asked.thresholds)
+
+    @property
+    def has_threshold_beyond(self) -> bool:
+        """Whether a metric that is named has a threshold that is none of probabilities."""
+        return self.asked is not None and any(decision.beyond_probabilities for decision in self.asked.thresholds)
 
     def is_number(self, role: str) -> bool:
         """Whether a role is there, and can be read as a number."""
@@ -209,6 +223,8 @@ class Asked:
     keys: frozenset[Grain]
     """The grains whose keys they need."""
     decides_labels: bool
+    thresholds: tuple[Decision, ...]
+    """How they decide by the score of this table."""
 
     @classmethod
     def of(cls, metrics: Sequence[Metric], table: Table, roles: Mapping[str, Any]) -> Asked:
@@ -222,10 +238,16 @@ class Asked:
             keys |= {measure.grain, *measure.probe.reads, *measure.probe.looks_into}
             if measure.labels is not None:
                 keys.add("label")
-        decisions = [measure.parameters.get("threshold") for measure in measures]
+        of_score = [measure for measure in measures if same_expression(*_both("score", measure.table, table))]
+        decisions, own = (_decisions(several) for several in (measures, of_score))
         return cls(
-            frozenset(readings), frozenset(keys), any(isinstance(c, Decision) and not c.is_argmax for c in decisions)
+            frozenset(readings), frozenset(keys), any(not decision.is_argmax for decision in decisions), tuple(own)
         )
+
+
+def _decisions(measures: Sequence[Measure]) -> list[Decision]:
+    given = [measure.parameters.get("threshold") for measure in measures]
+    return [decision for decision in given if isinstance(decision, Decision)]
 
 
 ROLE_OF = {

@@ -1,5 +1,6 @@
 """The statistics that many metrics share, under one name each, and the decision that a threshold makes of a score."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,6 +38,18 @@ class Decision:
     def by_label(self) -> Mapping[Any, float] | None:
         """The thresholds by label, where there is one for each."""
         return self.threshold if isinstance(self.threshold, Mapping) else None
+
+    @property
+    def numbers(self) -> list[float]:
+        """The thresholds that are known as numbers."""
+        if isinstance(self.threshold, Mapping):
+            return [float(bound) for bound in self.threshold.values()]
+        return [] if isinstance(self.threshold, pl.Expr | str) else [float(self.threshold)]
+
+    @property
+    def beyond_probabilities(self) -> list[float]:
+        """The numbers that are no threshold of probabilities. Infinite ones are: they take all rows, or none."""
+        return [bound for bound in self.numbers if math.isfinite(bound) and not 0 <= bound <= 1]
 
     @property
     def is_argmax(self) -> bool:

@@ -21,7 +21,7 @@ from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameColl
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
-from polars_mlmetrics.query.requirements import check_measure, check_targets, check_thresholds
+from polars_mlmetrics.query.requirements import check_measure, check_probabilities, check_targets, check_thresholds
 
 KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "signature", "ci", "cluster", "passes", "memory", "progress")
 """What verbs take beside the roles."""
@@ -159,6 +159,7 @@ class Query:
             check_measure(measure, self.schema, self.columns_of_keys)
             if isinstance(frame, pl.DataFrame):
                 check_thresholds(measure, frame)
+        check_probabilities(self.measures)
 
     def _check_slices(self) -> None:
         for keys in self.groupings:

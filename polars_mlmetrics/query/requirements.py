@@ -7,7 +7,7 @@ import polars as pl
 
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import check_columns, check_key_columns, check_role, check_roles
-from polars_mlmetrics.data.expressions import is_one_of
+from polars_mlmetrics.data.expressions import is_one_of, same_expression
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure, Node, check_reads
@@ -143,6 +143,28 @@ def _can_hold(dtype: pl.DataType, label: Any) -> bool:
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         return False
     return True
+
+
+def check_probabilities(measures: Sequence[Measure]) -> None:
+    """Refuse a threshold outside 0 to 1 of a score that another measure of the same rows reads as a probability."""
+    of_probabilities = [measure for measure in measures if "probability" in measure.probe.door.guards]
+    for measure in measures:
+        decision = measure.parameters.get("threshold")
+        beyond = decision.beyond_probabilities if isinstance(decision, Decision) else []
+        for other in of_probabilities if beyond else []:
+            if _reads_same_score(measure, other):
+                raise ParameterError(
+                    f"{measure.output_name}: the threshold {beyond[0]:g} is outside 0 to 1, and {other.output_name} "
+                    "reads the same score as a probability. Give the threshold in the unit of the score; if that is a "
+                    f"logit, pass logits=True to {other.output_name}."
+                )
+
+
+def _reads_same_score(one: Measure, other: Measure) -> bool:
+    scores = one.table.score, other.table.score
+    predicates = one.predicates, other.predicates
+    of_same_rows = len(predicates[0]) == len(predicates[1])
+    return same_expression(*scores) and of_same_rows and all(map(same_expression, *predicates))
 
 
 def _label_thresholds(measure: Measure) -> Mapping[Any, float] | None:

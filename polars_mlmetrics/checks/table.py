@@ -23,6 +23,12 @@ SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weig
 POSITIVES, NEGATIVES, OTHERS = (f"{INTERNAL}{count}" for count in ("positives", "negatives", "others"))
 """How many rows are known to be true, not to be, and to be anything else."""
 
+ROWS = f"{INTERNAL}rows"
+"""How many rows, or samples, there are."""
+
+AS_IS = f"{INTERNAL}as_is:"
+"""Before the name under which a column of an example is shown."""
+
 LONGEST = 60
 """How much of a value is shown."""
 

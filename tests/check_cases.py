@@ -315,6 +315,11 @@ CASES = [
         "slices_of_floats", "info", 2, 4, "rows", [], CLEAN.with_columns(age=pl.Series([0.1, 0.1, 0.3, 0.3])),
         slices=[["label", "age"]],
     ),
+    Case(
+        "slices_differ_between_models", "warning", 1, 2, "samples", ["sample=2, region=EU (x), US (y)"],
+        MODELS.with_columns(region=pl.when((pl.col("sample") == 2) & (pl.col("model") == "y")).then(pl.lit("US"))
+                            .otherwise(pl.lit("EU"))), by="model", slices=["region"],
+    ),
     Case("rows", "info", 4, 4, "rows", [], CLEAN),
     Case("groups", "info", 1, 1, "groups", [], CLEAN),
     Case("labels", "info", 2, 2, "labels", [], CLEAN),

@@ -42,7 +42,13 @@ HAS: dict[str, pl.Expr] = {
 }
 """The rows that have a problem, in its own table."""
 
-HOLES = ["truth_is_no_number", "truth_not_binary", "score_minus_infinite", "missed_without_column"]
+HOLES = [
+    "truth_is_no_number",
+    "truth_not_binary",
+    "score_minus_infinite",
+    "missed_without_column",
+    "slices_differ_between_models",
+]
 """What nobody can mend who does not know what the values mean: the line has a hole, and does not run."""
 
 

@@ -163,6 +163,17 @@ def test_the_k_most_changed_of_each_slice_and_model() -> None:
     assert losses["change"].to_list() == ["better" if better else "worse" for better in is_better]
 
 
+def test_samples_that_are_broken_are_counted() -> None:
+    """Five samples are broken for one of the two, one for both, and one that the new model does not have."""
+    rows = pl.concat([rows_of("old", 7919, range(60)), rows_of("new", 6151, range(50))])
+    lacks = {"new": [0, 1, 2, 3, 20], "old": [4, 20, 55]}
+    broken = pl.any_horizontal((pl.col("model") == m) & pl.col("sample").is_in(each) for m, each in lacks.items())
+    table = changed(rows.with_columns(score=pl.when(broken & (pl.col("label") == "a")).then(NAN).otherwise("score")))
+    assert table["n_broken"].unique().to_list() == [6]
+    assert set(table["sample"]).isdisjoint([0, 1, 2, 3, 4, 20])
+    assert changed(rows)["n_broken"].unique().to_list() == [0]
+
+
 def test_a_baseline_that_is_not_there_is_an_error_of_a_lazy_frame_too() -> None:
     lazy = mlm.flips(log().lazy(), mlm.accuracy(), baseline="older")
     with pytest.raises(mlm.ParameterError, match="baseline='older' is no value of 'model', which has 'new', 'old'"):

@@ -18,7 +18,7 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed, rows_of
 
-COLUMNS = ("value", "baseline_value", "change", "n_better", "n_worse")
+COLUMNS = ("value", "baseline_value", "change", "n_better", "n_worse", "n_broken")
 """What is said of each sample, and of all samples of its group."""
 
 SIZE = f"{INTERNAL}size"
@@ -41,7 +41,7 @@ def flips(
 
     `change` is "better" or "worse", by the direction of the metric. `n_better` and `n_worse` count all samples of the
     group that have changed, those beyond the k too. Samples that one of the two lacks, or of which a value is null or
-    NaN, are left out.
+    NaN, are left out; `n_broken` counts those with a NaN.
 
     Examples
     --------
@@ -49,15 +49,15 @@ def flips(
     >>> log = pl.DataFrame({"model": ["old"] * 3 + ["new"] * 3, "sample": [1, 2, 3] * 2, "truth": [1, 0, 1] * 2,
     ...                     "score": [0.9, 0.2, 0.4, 0.8, 0.7, 0.6]})
     >>> mlm.flips(log, mlm.accuracy(), baseline="old")
-    shape: (2, 7)
-    ┌───────┬────────┬───────┬────────────────┬────────┬──────────┬─────────┐
-    │ model ┆ sample ┆ value ┆ baseline_value ┆ change ┆ n_better ┆ n_worse │
-    │ ---   ┆ ---    ┆ ---   ┆ ---            ┆ ---    ┆ ---      ┆ ---     │
-    │ str   ┆ i64    ┆ f64   ┆ f64            ┆ str    ┆ i64      ┆ i64     │
-    ╞═══════╪════════╪═══════╪════════════════╪════════╪══════════╪═════════╡
-    │ new   ┆ 2      ┆ 0.0   ┆ 1.0            ┆ worse  ┆ 1        ┆ 1       │
-    │ new   ┆ 3      ┆ 1.0   ┆ 0.0            ┆ better ┆ 1        ┆ 1       │
-    └───────┴────────┴───────┴────────────────┴────────┴──────────┴─────────┘
+    shape: (2, 8)
+    ┌───────┬────────┬───────┬────────────────┬────────┬──────────┬─────────┬──────────┐
+    │ model ┆ sample ┆ value ┆ baseline_value ┆ change ┆ n_better ┆ n_worse ┆ n_broken │
+    │ ---   ┆ ---    ┆ ---   ┆ ---            ┆ ---    ┆ ---      ┆ ---     ┆ ---      │
+    │ str   ┆ i64    ┆ f64   ┆ f64            ┆ str    ┆ i64      ┆ i64     ┆ i64      │
+    ╞═══════╪════════╪═══════╪════════════════╪════════╪══════════╪═════════╪══════════╡
+    │ new   ┆ 2      ┆ 0.0   ┆ 1.0            ┆ worse  ┆ 1        ┆ 1       ┆ 0        │
+    │ new   ┆ 3      ┆ 1.0   ┆ 0.0            ┆ better ┆ 1        ┆ 1       ┆ 0        │
+    └───────┴────────┴───────┴────────────────┴────────┴──────────┴─────────┴──────────┘
     """
     rows = rows_of(frame)
     check_ranked("flips", metric)
@@ -87,6 +87,8 @@ def _changed(both: pl.LazyFrame, keys: list[str], units: list[str], k: int, *, i
     change = value - baseline_value
     groups = [key for key in keys if key not in units]
     is_better = change < 0 if is_loss else change > 0
+    broken = value.is_nan() | baseline_value.is_nan()
+    both = both.with_columns(broken.sum().over(groups).cast(pl.Int64).alias("n_broken"))
     changed = both.filter(change.abs() > NOISE * (value.abs() + baseline_value.abs()), change.is_not_nan())
     counted = changed.with_columns(
         pl.when(is_better).then(pl.lit("better")).otherwise(pl.lit("worse")).alias("change"),

@@ -86,7 +86,7 @@ def check(
         The columns (or row-wise expressions) that you will pass to `evaluate` as `by`.
     slices
         The groupings that you will pass to `evaluate` as `slices`: columns of which each value is nearly a row of its
-        own are listed.
+        own are listed, and those in which samples differ between models (the column "model", or those of `by`).
     metrics
         The metrics that you want: then only problems of these metrics are listed. A truth of 3 is not a problem for
         `rmse`, and a score of 3 is not a problem for a ranking.

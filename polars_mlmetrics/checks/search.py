@@ -28,7 +28,8 @@ from polars_mlmetrics.checks.problems import (
     Problem,
     conditions,
 )
-from polars_mlmetrics.checks.table import OTHERS, SCORE, TRUTH, WEIGHT, LogTable, in_words
+from polars_mlmetrics.checks.slices_of_models import SLICES_DIFFER, SlicesOfModels
+from polars_mlmetrics.checks.table import AS_IS, OTHERS, ROWS, SCORE, TRUTH, WEIGHT, LogTable, in_words
 from polars_mlmetrics.checks.text_forms import PLAIN_LABEL, is_no_number, plain_label, reading_of
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import is_text
@@ -48,8 +49,6 @@ FEW = 0.5
 
 SUSPECTS = 1000
 """How many labels of samples are looked at to see whether any at all is in two groups."""
-
-ROWS = f"{INTERNAL}rows"
 
 
 @dataclass
@@ -90,6 +89,7 @@ class Search:
         self._lacking = {key: Found() for key in self._between}
         self._values: dict[str, int] = {}
         self._shared: set[str] = set()
+        self._slices: list[SlicesOfModels] = []
 
     def found(self) -> dict[tuple[Problem, str], Found]:
         """All problems that were found."""
@@ -162,7 +162,7 @@ class Search:
         """The first rows of each kind: their keys, and their roles as they stand in the table."""
         if self._redact:
             return [None] * len(conditions)
-        as_is = [column.alias(f"{_AS_IS}{role}") for role, column in self._log.table.values().items()]
+        as_is = [column.alias(f"{AS_IS}{role}") for role, column in self._log.table.values().items()]
         keys = dict.fromkeys([*self._log.by, *self._log.sample, *self._label])
         return pl.collect_all([rows.filter(where).select(*keys, *as_is).head(EXAMPLES) for where in conditions])
 
@@ -179,7 +179,7 @@ class Search:
 
     def _values_of(self, role: str, rows: pl.LazyFrame) -> list[object]:
         """The least values of a role."""
-        values = self._log.table.values()[role].alias(f"{_AS_IS}{role}")
+        values = self._log.table.values()[role].alias(f"{AS_IS}{role}")
         return rows.select(values.unique().sort().head(EXAMPLES)).collect().to_series().to_list()
 
     # -- what columns of slices tell -----------------------------------------------------------------------------------
@@ -196,6 +196,7 @@ class Search:
                 self._add_rows(MANY_SLICES, count, about=key.name)
             elif schema[key.column].is_float():
                 self._add_rows(FLOAT_SLICES, count, about=key.name)
+        self._slices = SlicesOfModels.of(self._log, keys, schema)
 
     # -- what files tell -----------------------------------------------------------------------------------------------
 
@@ -246,8 +247,16 @@ class Search:
                 found[key].add(count, n_samples, self._texts(places))
             if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
                 self._shared.add(key)
+        self._scan_slices_of_models(rows)
         self._looked_for |= {DUPLICATE, TRUTH_CONTRADICTED}
         self._scan_repeats(rows)
+
+    def _scan_slices_of_models(self, rows: pl.LazyFrame) -> None:
+        """Look for samples that have another slice in one model than in another."""
+        self._looked_for |= {SLICES_DIFFER} if self._slices else set()
+        for slices in self._slices:
+            for name, count, total, places in slices.differing(rows, EXAMPLES):
+                self._found.setdefault((SLICES_DIFFER, name), Found()).add(count, total, self._texts(places))
 
     def _of_sample(self) -> list[pl.Expr]:
         """What is to be known of a sample."""
@@ -311,11 +320,10 @@ class Search:
         """Where something was found, in words."""
         if places is None or self._redact:
             return []
-        names = [self._log.names.get(column, column.removeprefix(_AS_IS)) for column in places.columns]
+        names = [self._log.names.get(column, column.removeprefix(AS_IS)) for column in places.columns]
         return in_words(names, places.head(EXAMPLES))
 
 
-_AS_IS = f"{INTERNAL}as_is:"
 _OTHER = f"{INTERNAL}other"
 
 

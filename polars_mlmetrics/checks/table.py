@@ -27,6 +27,12 @@ POSITIVES, NEGATIVES, OTHERS = (f"{INTERNAL}{count}" for count in ("positives", 
 USUAL_THRESHOLD = 0.5
 """The threshold of metrics where none is given."""
 
+ROWS = f"{INTERNAL}rows"
+"""How many rows, or samples, there are."""
+
+AS_IS = f"{INTERNAL}as_is:"
+"""Before the name under which a column of an example is shown."""
+
 LONGEST = 60
 """How much of a value is shown."""
 

@@ -12,6 +12,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting import answers
 from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card
+from polars_mlmetrics.reporting.judged import _why_not_judged
 from polars_mlmetrics.reporting.slice_section import found_section, slice_section
 from polars_mlmetrics.reporting.summary import cards
 from tests.report_log import made
@@ -154,10 +155,23 @@ def test_a_model_without_a_value_is_not_the_best() -> None:
     log = made(200).with_columns(score=pl.when(model="champion").then(float("nan")).otherwise("score"))
     told = mlm.report(log, mlm.f1(), slices=["device"], features=["country", "device"])._told
     assert told.names == ["challenger", "champion"]
-    assert list(told.answers.found or []) == ["challenger"]
     found = found_section(told)
     assert found is not None
-    assert "Not searched, without a value of f1: champion." in found["searched"]
+    assert "champion was not searched: it has no value." in found["searched"]
+
+
+def test_a_model_that_cannot_be_searched_does_not_stop_the_others() -> None:
+    is_second = (pl.col("model") == "challenger") & (pl.col("sample") % 2 == 0)
+    log = made(600).with_columns(region=pl.when(is_second).then(pl.lit("y")).otherwise(pl.lit("x")))
+    log = log.with_columns(score=pl.when(is_second).then(1 - pl.col("score")).otherwise("score"))
+    found = found_section(mlm.report(log, LOSS, features="region")._told)
+    assert found is not None
+    assert [(row["model"], row["name"]) for row in found["rows"]] == [("challenger", "region=y")]
+    assert "champion was not searched: no feature has two values to compare: region." in found["searched"]
+    with pytest.raises(mlm.ParameterError, match="no feature has two values to compare: region"):
+        mlm.report(log.filter(model="champion"), LOSS, features="region")
+    with pytest.raises(mlm.ColumnError, match="Did you mean 'region'"):
+        mlm.report(log, LOSS, features="regio")
 
 
 # -- what a page cannot know ------------------------------------------------------------------------------------------
@@ -214,6 +228,11 @@ def test_one_model() -> None:
 def test_one_model_of_which_no_slice_stands_out() -> None:
     _, where, _ = summary(made(200, {"a": 1.0}), slices=["device"])
     assert (where.tone, where.heading) == (GOOD, "No slice stands out")
+
+
+def test_bins_that_are_too_coarse_give_no_verdict() -> None:
+    row = pl.DataFrame({"value": [0.1], "n": [500], "low": [0.05], "ci_flag": ["coarse_bins"]})
+    assert row.select(_why_not_judged(pl.col("value"))).item() == "not judged: its bins are too coarse"
 
 
 def test_no_slices_and_none_that_can_be_judged() -> None:

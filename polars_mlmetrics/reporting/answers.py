@@ -16,7 +16,7 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import text_of_key
-from polars_mlmetrics.errors import INTERNAL, StateError
+from polars_mlmetrics.errors import INTERNAL, MetricError, StateError
 from polars_mlmetrics.formula.counts import WEIGHT
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure
@@ -57,8 +57,8 @@ class Answers:
     """Under the curves: a column for each kind that has an area."""
     best: pl.DataFrame | None
     """The best of all thresholds; None where the best point of the curve is all that is known."""
-    found: dict[str, pl.DataFrame] | None
-    """The slices that were found, by model."""
+    found: dict[str, pl.DataFrame | str] | None
+    """The slices that were found, by model; of one that could not be searched the reason."""
     n_pooled: int
     """How many models the numbers of one model of this page are of: those of a column that is not used."""
 
@@ -222,13 +222,24 @@ def _name_per_label(metric: Metric) -> str:
 # -- slices that are searched for --------------------------------------------------------------------------------------
 
 
-def _found(asked: Asked, values: pl.DataFrame, models: Sequence[str]) -> dict[str, pl.DataFrame] | None:
-    """Where each model is worse than elsewhere; without those that have no value."""
+def _found(asked: Asked, values: pl.DataFrame, models: Sequence[str]) -> dict[str, pl.DataFrame | str] | None:
+    """Where each model is worse than elsewhere, or why it cannot be searched; an error where none can."""
     if not asked.features:
         return None
     whole = values.filter(pl.col("slice") == WHOLE, pl.col("metric") == asked.headline.output_name)
     sound = whole.filter(pl.col("value").is_finite())[MODEL].to_list()
-    return {model: _found_of(asked, model) for model in searched_of(asked, models) if model in sound}
+    found: dict[str, pl.DataFrame | str] = {}
+    errors: list[MetricError] = []
+    for model in searched_of(asked, models):
+        try:
+            found[model] = _found_of(asked, model) if model in sound else "it has no value."
+        except MetricError as error:
+            # One model may have a feature of one value, and the others are searched all the same.
+            errors.append(error)
+            found[model] = str(error)
+    if len(errors) == len(found):
+        raise errors[0]
+    return found
 
 
 def _found_of(asked: Asked, model: str) -> pl.DataFrame:

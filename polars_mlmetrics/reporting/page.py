@@ -192,6 +192,8 @@ def _slice_note(told: Told, section: Section) -> str:
         f"Most harm first: the near end of the interval times the share of the {told.counted}.",
         f"Intervals are of {level}, each for itself.",
     ]
+    if len(told.in_table) > 1:
+        words.append("The middle of the bars is the value of all samples of each model.")
     if told.baseline is not None:
         words.append("Verdicts hold for all slices together (Benjamini and Hochberg).")
     if section["more"]:

@@ -193,23 +193,20 @@ def found_section(told: Told) -> Section | None:
             "ends": f"{signed(row['low'])} to {signed(row['high'])}" if row["low"] is not None else "",
         }
         for model, table in found.items()
+        if isinstance(table, pl.DataFrame)
         for row in table.filter(pl.col("hidden_by").is_null()).iter_rows(named=True)
     ]
-    features = visible(", ".join(told.answers.asked.features))
-    return {"rows": rows, "features": features, "searched": [*map(_tested, found.items()), *_not_searched(told, found)]}
+    left = not_searched(told)
+    searched = [*map(_searched, found.items()), *([left] if left else [])]
+    return {"rows": rows, "searched": searched, "features": visible(", ".join(told.answers.asked.features))}
 
 
-def _tested(found: tuple[str, pl.DataFrame]) -> str:
+def _searched(found: tuple[str, pl.DataFrame | str]) -> str:
     """How a model was searched."""
     model, table = visible(found[0]), found[1]
+    if isinstance(table, str):
+        return f"{model} was not searched: {visible(table)}"
     if table.is_empty():
         return f"No slice of {model} is worse than the rest."
     n_tested = many(table["n_tested"].item(0), "slice", "slices")
     return f"find_slices tried {n_tested} of {model} on one half of the samples and measured these on the other half."
-
-
-def _not_searched(told: Told, found: dict[str, pl.DataFrame]) -> list[str]:
-    without = [visible(model) for model in told.searched if model not in found]
-    said = [f"Not searched, without a value of {told.metric}: {listed(without)}."] if without else []
-    left = not_searched(told)
-    return [*said, *([left] if left else [])]

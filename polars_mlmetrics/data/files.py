@@ -142,7 +142,7 @@ def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list
         return [Found(path, path.parent)]
     if not has_magic(str(path)):
         raise FileError(f"there is no file {path}.")
-    files = sorted(file for file in (_deep_matches if deep else _matches)(path) if _is_open(file))
+    files = sorted(file for file in (deep_matches if deep else _matches)(path) if _is_open(file))
     if not files:
         raise FileError(f"no file matches {path}.")
     return [Found(file, _plain_part(path)) for file in files]
@@ -173,7 +173,8 @@ def _matches(pattern: Path) -> list[Path]:
         return []
 
 
-def _deep_matches(pattern: Path) -> list[Path]:
+def deep_matches(pattern: Path) -> list[Path]:
+    """The files of a pattern as `glob` means it, with `**` and without what is hidden."""
     # Path.glob takes what is hidden, and `**` at the end is not the same to it in every Python.
     return [Path(path) for path in glob(str(pattern), recursive=True)]  # noqa: PTH207
 

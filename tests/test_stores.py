@@ -154,9 +154,7 @@ def test_a_name_that_is_taken(options: dict[str, Any], monkeypatch: pytest.Monke
     assert keys(options) == ["s.parquet"]
 
 
-def test_a_state_that_was_made_again_is_not_dropped(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_that_was_made_again_is_not_dropped(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Its log comes back, and another run makes its state, after this run has seen that the log was gone."""
 
     def update(**more: Any) -> pl.DataFrame:

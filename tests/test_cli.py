@@ -203,7 +203,7 @@ WRONG = [
     ("update log.parquet --into states -m f1 --log-format csv", 2, "parquet files only"),
     ("evaluate nolog.parquet -m f1", 3, "there is no file nolog.parquet"),
     ("evaluate log.parquet -m f1 -c no.toml", 3, "no.toml cannot be read"),
-    ("evaluate log.parquet -m f1 -o log.parquet", 3, "--overwrite"),
+    ("evaluate log.parquet -m f1 -o log.parquet", 3, "write the result to another place"),
     ("evaluate log.parquet -m f1 -o nowhere/t.csv", 3, "there is no folder nowhere"),
     ("gate --table t.csv --rule f1>1", 2, "-o FILE.parquet"),
     ("gate --table no.parquet --rule f1>1", 3, "there is no file no.parquet."),

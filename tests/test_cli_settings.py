@@ -306,6 +306,18 @@ def test_files_that_differ_are_made_alike_one_by_one(capsys: pytest.CaptureFixtu
     assert names["table"].to_dicts() == found
 
 
+def test_ids_of_drifted_files_are_read_as_the_text_that_they_are_cast_to(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 01 and 1 in a file with the old name, and of 02 and 2 in one with the new name, none is another."""
+    Path("logs").mkdir()
+    Path("logs/1.csv").write_text("id,p,truth\n01,0.9,1\n1,0.2,0\n")
+    Path("logs/2.csv").write_text("sample,score,truth\n02,0.9,1\n2,0.2,0\n")
+    Path("mlm.toml").write_text('[prepare]\nrename = { id = "sample", p = "score" }\ncast = { sample = "String" }\n')
+    for line in ("evaluate logs -m n_samples", "check logs", "state logs -m n_samples -o state.parquet"):
+        assert main([*line.split(), "-c", "mlm.toml"]) == 0, capsys.readouterr().err
+    assert main(["evaluate", "logs", "-m", "n_samples", "-c", "mlm.toml"]) == 0
+    assert capsys.readouterr().out.endswith("n_samples\n4\n")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

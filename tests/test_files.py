@@ -1,10 +1,13 @@
 """Which files a source stands for, and what is refused: names that are remote or odd, tables of other engines."""
 
+import os
 import re
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
@@ -233,3 +236,48 @@ def test_an_empty_path_is_not_the_folder_one_is_in(source: Any) -> None:
     make("a.parquet", "b.parquet")
     with pytest.raises(mlm.MetricError):
         files_of(source)
+
+
+# -- what has a name as files have, and is none ------------------------------------------------------------------------
+
+
+def read_states(path: Path) -> None:
+    mlm.scan_states(path)
+
+
+def update(path: Path) -> None:
+    folder = path if path.is_dir() else path.parent
+    rows = pl.DataFrame({"model": ["a"], "sample": [1], "score": [0.7], "truth": [1]})
+    rows.write_parquet(folder.parent / "log.parquet")
+    mlm.update_states(folder.parent / "log.parquet", folder, mlm.f1(), by="model", progress=False)
+
+
+@pytest.mark.parametrize("by_folder", [False, True], ids=["alone", "in a folder"])
+@pytest.mark.parametrize("read", [mlm.scan, read_states, update])
+def test_what_is_no_file_is_said(read: Any, by_folder: bool, tmp_path: Path) -> None:
+    """Nothing waits for a pipe, and none of them is called empty."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    kinds = {
+        "pipe": "is a pipe, not a file",
+        "socket": "is a socket, not a file",
+        "loop": "a link that leads to itself",
+    }
+    for name, said in kinds.items():
+        path = folder / f"{name}.parquet"
+        if name == "pipe":
+            os.mkfifo(path)
+        elif name == "socket":
+            with socket.socket(socket.AF_UNIX) as opened:
+                opened.bind(os.fspath(path))
+        else:
+            path.symlink_to(path.name)
+        with pytest.raises(mlm.FileError, match=said):
+            read(folder if by_folder else path)
+        path.unlink()
+
+
+def test_a_device_is_said() -> None:
+    for read in (mlm.scan, mlm.scan_states):
+        with pytest.raises(mlm.FileError, match=r"^/dev/zero is a device, not a file"):
+            read("/dev/zero")

@@ -12,8 +12,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.states.places import FolderThere
 from tests.folded_log import FEW, LOG
-from tests.s3_server import KEY, SECRET, keys, options_of, put, put_days, serving
+from tests.s3_server import KEY, SECRET, keys, options_of, put, put_days, serving, taken_away
 
 pytestmark = pytest.mark.proof  # the server takes seconds to import
 
@@ -151,6 +152,34 @@ def test_a_name_that_is_taken(options: dict[str, Any], monkeypatch: pytest.Monke
     second.mlm.write_state("s3://bucket/s.parquet", overwrite=True, storage_options=options)
     assert_frame_equal(mlm.scan_states("s3://bucket/s.parquet", storage_options=options).collect(), second)
     assert keys(options) == ["s.parquet"]
+
+
+def test_a_state_that_was_made_again_is_not_dropped(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its log comes back, and another run makes its state, after this run has seen that the log was gone."""
+
+    def update(**more: Any) -> pl.DataFrame:
+        return mlm.update_states(
+            "s3://bucket/logs", "s3://bucket/s", mlm.recall(), storage_options=options, progress=False, **more
+        )
+
+    put(options, "logs/a.parquet", LOG)
+    put(options, "logs/b.parquet", LOG.filter(pl.col("model") == "x"))
+    update()
+    taken_away(options, "logs/b.parquet")
+    drop = FolderThere.drop
+
+    def drop_late(folder: FolderThere, path: Any) -> None:
+        monkeypatch.undo()
+        put(options, "logs/b.parquet", LOG.head(3))
+        assert sorted(update()["status"]) == ["refolded", "unchanged"]
+        drop(folder, path)
+
+    monkeypatch.setattr(FolderThere, "drop", drop_late)
+    update(gone="drop")
+    assert sorted(update()["status"]) == ["unchanged", "unchanged"]
+    taken_away(options, "logs/b.parquet")
+    assert sorted(update(gone="drop")["status"]) == ["dropped", "unchanged"]
+    assert len([key for key in keys(options) if key.startswith("s/")]) == 1
 
 
 def test_several_writers_at_once(options: dict[str, Any]) -> None:

@@ -54,7 +54,7 @@ class Form(NamedTuple):
             raise ParameterError("parquet cannot be shown on a terminal: add -o FILE.parquet.")
         overwrite = bool(settings.get("overwrite"))
         if file is not None:
-            check_place(file, overwrite=overwrite)
+            check_place(file, settings.inputs(), overwrite=overwrite)
         digits = settings.get("digits")
         if digits is not None and (isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 17):
             raise ParameterError(f"--digits is a whole number from 0 to 17, not {digits!r}.")

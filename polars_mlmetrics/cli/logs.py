@@ -106,10 +106,10 @@ def _scan_of(paths: list[str], settings: Settings) -> Node:
 
 
 def _cast_to_text(settings: Settings) -> set[str]:
-    """The columns of the files that [prepare] casts to text."""
+    """The columns of the files that [prepare] casts to text, under their new names too: some files may have these."""
     names, types = _steps(settings)
     cast = {column for column, kind in types.items() if kind == "String"}
-    return {old for old, new in names.items() if new in cast} | (cast - set(names.values()))
+    return cast | {old for old, new in names.items() if new in cast}
 
 
 def _standard_input(settings: Settings, kind: str) -> Node:
@@ -132,8 +132,8 @@ def _standard_input(settings: Settings, kind: str) -> Node:
 
 def _made_alike(settings: Settings) -> Node:
     """The log, its columns renamed and cast. Files that differ are renamed and cast one by one."""
-    whole = source_of(settings)
     try:
+        whole = source_of(settings)
         return _renamed(Done(whole, whole.run()), settings)
     except FileError:
         files = _files_of(settings) if {"rename", "cast"} & settings.table("prepare").keys() else []

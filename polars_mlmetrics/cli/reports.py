@@ -20,7 +20,7 @@ def write_reports(settings: Settings) -> bytes:
     """Write the report; a place that cannot be written to is refused before anything is computed."""
     overwrite = bool(settings.get("overwrite"))
     for file in _files_of(settings):
-        check_place(file, overwrite=overwrite)
+        check_place(file, settings.inputs(), overwrite=overwrite)
     made = _report_of(settings).run()
     # A comment that is written after the page links to it.
     for file in _files_of(settings):

@@ -102,9 +102,9 @@ def _catalogue(settings: Settings) -> bytes:
 def _state(settings: Settings) -> bytes:
     file, overwrite = settings.get("output"), bool(settings.get("overwrite"))
     if is_of_store(file):
-        check_free(file, store_of(settings), overwrite=overwrite)
+        check_free(file, store_of(settings), settings.inputs(), overwrite=overwrite)
     else:
-        check_place(place_here(file), overwrite=overwrite)
+        check_place(place_here(file), settings.inputs(), overwrite=overwrite)
     call_of(settings).run()
     return b""
 

@@ -73,6 +73,11 @@ class Settings:
         found = self.get("slices")
         return {} if found is None else {"slices": found}
 
+    def inputs(self) -> list[str]:
+        """The paths that the command reads."""
+        named = [self.options.get(name) for name in ("against", "config")]
+        return [*(self.options.get("logs") or []), *(path for path in named if path is not None)]
+
     def passes(self) -> dict[str, Any]:
         """How the log is read."""
         found = self.given("passes", "memory")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +19,15 @@ from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder, a pattern such as "logs/*.parquet", or a list of them."""
+
+
+NO_FILES = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+"""What has a name as files have, and is none."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,8 @@ def found_files(
         raise ParameterError(f"pass a path, a pattern or a list of them, not {shown}.")
     with readable():
         paths = [_path(one, instead) for one in given]
+        for path in paths:
+            check_kind(path)
         if not in_tables:
             refuse_tables(map(_plain_part, paths))
         files = [file for path in paths for file in _expanded(path, suffixes, deep=deep)]
@@ -75,6 +88,7 @@ def _check_files(files: Iterable[Path]) -> None:
     seen: dict[Path, Path] = {}
     for file in files:
         check_text(file)
+        check_kind(file)
         if not file.exists():
             raise FileError(f"{file} is a broken link.")
         if file.stat().st_size == 0:
@@ -82,6 +96,19 @@ def _check_files(files: Iterable[Path]) -> None:
         other = seen.setdefault(file.resolve(), file)
         if other is not file:
             raise FileError(f"{file} is given twice{'' if file == other else f', also as {other}'}.")
+
+
+def check_kind(path: Path) -> None:
+    """Refuse what is no file: a pipe gives its bytes once and may never end, nor does a device."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise FileError(f"{path} is a link that leads to itself.") from None
+        return  # what is not there is another error
+    kinds = [kind for is_of_kind, kind in NO_FILES if is_of_kind(mode)]
+    if kinds:
+        raise FileError(f"{path} is {kinds[0]}, not a file: write what it gives to a file first.")
 
 
 def check_text(path: Path) -> None:
@@ -142,7 +169,7 @@ def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list
         return [Found(path, path.parent)]
     if not has_magic(str(path)):
         raise FileError(f"there is no file {path}.")
-    files = sorted(file for file in (_deep_matches if deep else _matches)(path) if _is_open(file))
+    files = sorted(file for file in (deep_matches if deep else _matches)(path) if _is_open(file))
     if not files:
         raise FileError(f"no file matches {path}.")
     return [Found(file, _plain_part(path)) for file in files]
@@ -173,7 +200,8 @@ def _matches(pattern: Path) -> list[Path]:
         return []
 
 
-def _deep_matches(pattern: Path) -> list[Path]:
+def deep_matches(pattern: Path) -> list[Path]:
+    """The files of a pattern as `glob` means it, with `**` and without what is hidden."""
     # Path.glob takes what is hidden, and `**` at the end is not the same to it in every Python.
     return [Path(path) for path in glob(str(pattern), recursive=True)]  # noqa: PTH207
 

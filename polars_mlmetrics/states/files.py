@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.adapters.delta import is_delta, scan_delta
-from polars_mlmetrics.data.files import Source, place_of, readable
+from polars_mlmetrics.data.files import Source, check_kind, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.data.stored_files import files_anywhere
@@ -88,6 +88,7 @@ class StateFile:
     def read(cls, path: Path) -> StateFile:
         """Read what a file says of itself, as `of` does."""
         with readable():
+            check_kind(path)
             data = path.read_bytes()
         return cls.of(path, data)
 

@@ -151,8 +151,12 @@ class FolderThere:
             check_current(log)
 
     def drop(self, path: Kept) -> None:
+        """Delete a state, but none that was made since, of a file that has come back."""
         assert isinstance(path, Address)
-        self.store.delete(path)
+        now = self.store.seen(path)
+        # The client has no delete of a version, so this is as close to it as can be.
+        if now is not None and now.version == self._seen[path].version:
+            self.store.delete(path)
 
     def _read(self, address: Address) -> StateFile | None:
         """A state, and its version; None if another run has deleted it."""

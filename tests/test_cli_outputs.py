@@ -1,0 +1,52 @@
+"""What a command may not write to: nothing that it reads."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from mlm_command import main
+
+LOG = pl.DataFrame({"model": ["a", "b"] * 4, "sample": range(8), "score": [0.2, 0.7] * 4, "truth": [0, 1, 1, 0] * 2})
+
+
+@pytest.fixture(autouse=True)
+def a_folder_with_logs_and_states(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs").mkdir()
+    LOG.write_parquet("logs/1.parquet")
+    LOG.write_csv("log.csv")
+    Path("link.csv").hardlink_to("log.csv")
+    Path("mlm.toml").write_text("metrics = ['f1']\n")
+    mlm.evaluate(LOG, mlm.f1()).write_parquet("earlier.parquet")
+    mlm.write_state(mlm.state(LOG, mlm.f1(), by="model"), "state.parquet")
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("evaluate log.csv -m f1 -o log.csv", "log.csv"),
+        ("evaluate ./log.csv -m f1 -o log.csv", "log.csv"),
+        ("evaluate log.csv -m f1 -o link.csv", "log.csv"),
+        ("evaluate logs -m f1 -o logs/1.parquet", "logs/1.parquet"),
+        ("evaluate logs -m f1 -o logs/new.csv", "logs/1.parquet"),
+        ("evaluate logs/*.parquet -m f1 -o logs/1.parquet", "logs/1.parquet"),
+        ("check log.csv -o log.csv", "log.csv"),
+        ("state logs/1.parquet -m f1 -o logs/1.parquet", "logs/1.parquet"),
+        ("finish state.parquet -o state.parquet", "state.parquet"),
+        ("compare state.parquet --baseline a -m f1 -o state.parquet", "state.parquet"),
+        ("gate log.csv -m f1 --rule f1>=f1_baseline --against earlier.parquet -o earlier.parquet", "earlier.parquet"),
+    ],
+)
+def test_no_command_writes_over_what_it_reads(line: str, kept: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before, files = Path(kept).read_bytes(), sorted(Path().rglob("*"))
+    assert main([*line.split(), "--overwrite"]) == 3
+    assert "this command reads: write the result to another place" in capsys.readouterr().err
+    assert (Path(kept).read_bytes(), sorted(Path().rglob("*"))) == (before, files)
+
+
+def test_a_file_beside_what_is_read_is_written() -> None:
+    assert main(["evaluate", "logs/*.parquet", "-m", "f1", "-o", "table.csv"]) == 0
+    assert main(["evaluate", "logs", "-m", "f1", "-o", "table.csv", "--overwrite"]) == 0
+    assert main(["evaluate", "logs/1.parquet", "-m", "f1", "-o", "logs/table.csv"]) == 0

@@ -267,6 +267,28 @@ def test_no_name_of_a_column_changes_a_number(call: Call, turn: int) -> None:
     assert differences(call, EACH["other names"], turn) == []
 
 
+OF_PLANS = [
+    f"__mlm_{name}" for name in
+    ("score", "truth", "rows", "n_rows", "index", "alone", "sample", "group", "bucket", "without", "key_0", "unit", "n")
+]  # fmt: skip
+"""Names that plans give to columns of their own."""
+
+
+def with_columns_of_plans(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(pl.lit(1).alias(name) for name in OF_PLANS)
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("call", marked(CALLS))
+def test_a_column_called_like_one_of_a_plan_is_not_read_or_is_refused(call: Call) -> None:
+    try:
+        found = differences(call, Change(with_columns_of_plans, unread=tuple(OF_PLANS)))
+    except mlm.ParameterError as error:
+        assert "'__mlm_' is reserved for internal columns" in str(error)
+    else:
+        assert found == []
+
+
 # -- the law sees ------------------------------------------------------------------------------------------------------
 
 

@@ -110,12 +110,23 @@ def values_in(value: Any) -> list[Any]:
     return [*value] if isinstance(value, list | tuple) else [value]
 
 
+TAKEN: dict[int, Any] = {}
+
+
+def taken_by(call: Call) -> Any:
+    """The answer of the call before, worked out once."""
+    if id(call) not in TAKEN:
+        assert call.of is not None
+        TAKEN[id(call)] = call.of.answer(log())
+    return TAKEN[id(call)]
+
+
 def answer_of(call: Call, frame: Any, parameter: str, name: str) -> str:
     """How a verb refuses a name in one of its parameters, of a table that has such a column too."""
     column = next(iter(columns_in(call.parameters()[parameter])))
     rows = log() if frame is None else frame
     beside = [pl.col(column).alias(name)] if column in rows.columns else []
-    taken = call.of.answer(rows) if call.of else rows.with_columns(beside)
+    taken = taken_by(call) if call.of else rows.with_columns(beside)
 
     def put_in(of: str, value: Any) -> Any:
         return put(value, lambda known: name if of == parameter and known == column else known)

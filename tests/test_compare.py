@@ -186,6 +186,16 @@ def test_a_sample_may_be_several_columns() -> None:
     assert mlm.compare(state, baseline="old")["n_pairs"].null_count() == 0
 
 
+@pytest.mark.parametrize("keys", [{"by": "part"}, {"slices": ["part"]}], ids=["by", "slices"])
+def test_a_column_of_the_sample_may_be_a_key(keys: dict[str, Any]) -> None:
+    """A sample has one part, so that it is the same sample with and without it."""
+    rows = log().with_columns(part=pl.col("sample") % 2)
+    facts = ["model", "metric", "value", "baseline_value", "n_pairs", "n_unpaired"]
+    of_one = mlm.compare(rows, mlm.f1(), baseline="old", **keys)
+    of_two = mlm.compare(rows, mlm.f1(), baseline="old", sample=["part", "sample"], **keys)
+    assert_frame_equal(of_one.select(facts), of_two.select(facts), rel_tol=1e-12)
+
+
 def test_p_is_adjusted_within_a_metric_and_a_model() -> None:
     table = mlm.compare(log(), mlm.f1(), mlm.mse(), baseline="old", slices=["country", "label", "side"])
     for _, family in table.group_by("metric", "model", pl.col("sliced_by") == ""):

@@ -90,6 +90,15 @@ def test_a_detection_curve_also_has_a_point_for_each_eighth_of_an_octave() -> No
             assert ends[0] == 0 or ends[1] / ends[0] <= 2 ** (1 / 8) + 1e-12
 
 
+@pytest.mark.parametrize("kind", ["roc", "det"])
+def test_the_points_that_are_kept_do_not_depend_on_the_unit_of_weights(kind: Any) -> None:
+    """Equal weights have shares such as a half, which three times as large ones may miss by a last digit."""
+    for weights in (np.full(4000, 0.1), RNG.random(4000)):
+        log = log_of(smooth(4000), w=weights).with_columns(truth=pl.int_range(4000) % 2 == 0)
+        one, other = (mlm.curve(log, kind, points=41, weight=pl.col("w") * times) for times in (1, 3))
+        assert one["threshold"].to_list() == other["threshold"].to_list()
+
+
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("options", [{}, {"weight": "w"}], ids=["rows", "weights"])
 def test_curves_are_those_of_scikit_learn(scores: Callable[[int], Numbers], options: Mapping[str, Any]) -> None:

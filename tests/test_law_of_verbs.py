@@ -30,16 +30,62 @@ SCALE = 3
 # -- how columns are called --------------------------------------------------------------------------------------------
 
 AWKWARD = [
-    'a"b', "a'b", "{x}", "a{0}b", "", "a=b", " ", "two\nlines", "long " * 100, "^x", "x$", "a, b", "[score=a]", "null",
-    "len", "literal", "%s", "\\", "col('x')", "é", "NaN", ".", "a+b", "None", "true", "score", "label", "sample",
-    "truth", "weight", "model",
-]  # fmt: skip
+    'a"b',
+    "a'b",
+    "{x}",
+    "a{0}b",
+    "",
+    "a=b",
+    " ",
+    "two\nlines",
+    "long " * 100,
+    "^x",
+    "x$",
+    "a, b",
+    "[score=a]",
+    "null",
+    "len",
+    "literal",
+    "%s",
+    "\\",
+    "col('x')",
+    "é",
+    "NaN",
+    ".",
+    "a+b",
+    "None",
+    "true",
+    "score",
+    "label",
+    "sample",
+    "truth",
+    "weight",
+    "model",
+]
 """Names that Python, Polars, JSON or this library may take for something else; the last ones are those of roles."""
 
 UNREAD = [
-    "^q_user$", "*", "^.*$", "^", "value", "metric", "slice", "sliced_by", "n_rows", "bucket", "listed", "bin", "state",
-    "count", "index", "q_user ", "rule", "status", "p", "field_0",
-]  # fmt: skip
+    "^q_user$",
+    "*",
+    "^.*$",
+    "^",
+    "value",
+    "metric",
+    "slice",
+    "sliced_by",
+    "n_rows",
+    "bucket",
+    "listed",
+    "bin",
+    "state",
+    "count",
+    "index",
+    "q_user ",
+    "rule",
+    "status",
+    "p",
+    "field_0",
+]
 """The names of columns that nobody reads: patterns, columns of results, of states."""
 
 
@@ -151,30 +197,31 @@ def expected(call: Call, change: Change, names: Mapping[str, str]) -> Tables:
     """What a verb must give of the changed log, from what it gives of the log."""
     tables = {}
     for which, table in plain(call).items():
-        table = heavier(call, table, change.weights)
-        rows = [{names.get(k, k): in_new_names(v, names) for k, v in row.items()} for row in table.to_dicts()]
+        scaled = heavier(call, table, change.weights).to_dicts()
+        rows = [{names.get(k, k): in_new_names(v, names) for k, v in row.items()} for row in scaled]
         schema = {names.get(name, name): dtype for name, dtype in table.schema.items()}
         tables[which] = pl.DataFrame(rows, schema=schema)
     return tables
 
 
 def got(call: Call, change: Change, names: Mapping[str, str]) -> Tables:
-    """What it gives of the changed log, with the plain ids, and without what it says of columns that nobody reads."""
+    """What it gives of the changed log."""
     rows = change.of_log(log()).rename(names)
     given = rows.lazy() if change.is_lazy else rows
     tables = call(given, lambda name: names.get(name, name), by_name=change.is_lazy)
-    user = names.get("q_user", "q_user")
-    for which, table in tables.items():
-        if user in table.columns and change.is_other_ids:
-            at = table.columns.index(user)
-            ids = [PLAIN_IDS[name] for name in table.to_series(at)]
-            table = table.with_columns(pl.Series(user, ids, dtype=log().schema["q_user"]))
-        if call.verb == "profile":
-            table = table.filter((pl.col("what") != "null") | ~pl.col("where").is_in(change.unread))
-        if call.verb == "dedupe":  # it gives the log back
-            table = table.select(pl.nth(at) for at, name in enumerate(table.columns) if name not in change.unread)
-        tables[which] = table
-    return tables
+    return {which: as_before(call, change, table, names.get("q_user", "q_user")) for which, table in tables.items()}
+
+
+def as_before(call: Call, change: Change, table: pl.DataFrame, user: str) -> pl.DataFrame:
+    """A table with the plain ids of samples, and without what it says of columns that nobody reads."""
+    if user in table.columns and change.is_other_ids:
+        ids = [PLAIN_IDS[name] for name in table.to_series(table.columns.index(user))]
+        table = table.with_columns(pl.Series(user, ids, dtype=log().schema["q_user"]))
+    if call.verb == "profile":
+        return table.filter((pl.col("what") != "null") | ~pl.col("where").is_in(change.unread))
+    if call.verb == "dedupe":  # it gives the log back
+        return table.select(pl.nth(at) for at, name in enumerate(table.columns) if name not in change.unread)
+    return table
 
 
 @cache
@@ -264,6 +311,42 @@ def test_no_change_by_itself_changes_a_number(call: Call, change: str) -> None:
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_no_name_of_a_column_changes_a_number(call: Call, turn: int) -> None:
     assert differences(call, EACH["other names"], turn) == []
+
+
+OF_PLANS = [
+    f"__mlm_{name}"
+    for name in (
+        "score",
+        "truth",
+        "rows",
+        "n_rows",
+        "index",
+        "alone",
+        "sample",
+        "group",
+        "bucket",
+        "without",
+        "key_0",
+        "unit",
+        "n",
+    )
+]
+"""Names that plans give to columns of their own."""
+
+
+def with_columns_of_plans(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(pl.lit(1).alias(name) for name in OF_PLANS)
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("call", marked(CALLS))
+def test_a_column_called_like_one_of_a_plan_is_not_read_or_is_refused(call: Call) -> None:
+    change = Change(with_columns_of_plans, unread=tuple(OF_PLANS))
+    if call.verb in ("find_slices", "dedupe", "report") and call.of is None:
+        with pytest.raises(mlm.ParameterError, match="'__mlm_' is reserved for internal columns"):
+            differences(call, change)
+    else:
+        assert differences(call, change) == []
 
 
 # -- the law sees ------------------------------------------------------------------------------------------------------

@@ -22,20 +22,98 @@ A_PATTERN = "Polars reads this name as a pattern for several columns. Rename the
 # -- every parameter that names a column -------------------------------------------------------------------------------
 
 NAMING = {
-    "by", "slices", "between", "over", "cluster", "keep", "features", "order", "of_sample", "of_label", "target",
-    "where", "rules", "true_labels", "known", *ROLE_NAMES,
-}  # fmt: skip
+    "by",
+    "slices",
+    "between",
+    "over",
+    "cluster",
+    "keep",
+    "features",
+    "order",
+    "of_sample",
+    "of_label",
+    "target",
+    "where",
+    "rules",
+    "true_labels",
+    "known",
+    *ROLE_NAMES,
+}
 """The parameters that name columns, or are made of columns."""
 
 OTHERS = {
-    "frame", "table", "state", "found", "row", "rule", "schema", "returned", "truths", "asked", "source", "path",
-    "folder", "metric", "metrics", "weights", "range", "best", "undefined_when", "grain", "counts", "needs_negatives",
-    "interval", "influence", "numerator", "denominator", "baseline", "per", "kind", "threshold", "inclusive", "points",
-    "bins", "buckets", "ci", "margin", "adjust", "alpha", "confirm", "worse", "top", "depth", "k", "min_samples", "tidy",
-    "signature", "passes", "memory", "progress", "prepare", "gone", "overwrite", "storage_options", "redact", "strict",
-    "credential_provider", "ignore", "skipped", "thorough", "severity", "on_undefined", "title", "static", "classes",
-    "labels", "sample_weight", "n_labels", "format", "hive", "missing", "version",
-}  # fmt: skip
+    "frame",
+    "table",
+    "state",
+    "found",
+    "row",
+    "rule",
+    "schema",
+    "returned",
+    "truths",
+    "asked",
+    "source",
+    "path",
+    "folder",
+    "metric",
+    "metrics",
+    "weights",
+    "range",
+    "best",
+    "undefined_when",
+    "grain",
+    "counts",
+    "needs_negatives",
+    "interval",
+    "influence",
+    "numerator",
+    "denominator",
+    "baseline",
+    "per",
+    "kind",
+    "threshold",
+    "inclusive",
+    "points",
+    "bins",
+    "buckets",
+    "ci",
+    "margin",
+    "adjust",
+    "alpha",
+    "confirm",
+    "worse",
+    "top",
+    "depth",
+    "k",
+    "min_samples",
+    "tidy",
+    "signature",
+    "passes",
+    "memory",
+    "progress",
+    "prepare",
+    "gone",
+    "overwrite",
+    "storage_options",
+    "redact",
+    "strict",
+    "credential_provider",
+    "ignore",
+    "skipped",
+    "thorough",
+    "severity",
+    "on_undefined",
+    "title",
+    "static",
+    "classes",
+    "labels",
+    "sample_weight",
+    "n_labels",
+    "format",
+    "hive",
+    "missing",
+    "version",
+}
 
 NO_NAMES = {
     ("cube", "columns"): "slices= refuses them",
@@ -67,14 +145,28 @@ TRUTHS = log().select("q_model", "q_user", "q_item", "q_hit").unique()
 
 ADAPTED: list[tuple[Call, Any]] = [
     (Call("from_wide", (), {"sample": C("q_user"), "keep": [C("q_note")]}), WIDE),
-    (Call("from_lists", (), {"score": C("q_score"), "truth": C("q_hit"), "sample": C("q_user"), "keep": C("q_note")}),
-     LISTS),
+    (
+        Call(
+            "from_lists", (), {"score": C("q_score"), "truth": C("q_hit"), "sample": C("q_user"), "keep": C("q_note")}
+        ),
+        LISTS,
+    ),
     (Call("from_lists", (), {"score": C("q_score"), "label": C("q_item"), "true_labels": C("q_class")}), NAMED),
-    (Call("from_predictions", (), {"score": C("q_said"), "truth": C("q_class"), "sample": C("q_user"),
-                                   "keep": [C("q_note")]}), log()),
-    (Call("with_truths", (TRUTHS,), {**ROLES, "by": C("q_model"), "of_sample": [C("q_country")], "known": C("q_one")}),
-     log().drop("q_hit")),
-]  # fmt: skip
+    (
+        Call(
+            "from_predictions",
+            (),
+            {"score": C("q_said"), "truth": C("q_class"), "sample": C("q_user"), "keep": [C("q_note")]},
+        ),
+        log(),
+    ),
+    (
+        Call(
+            "with_truths", (TRUTHS,), {**ROLES, "by": C("q_model"), "of_sample": [C("q_country")], "known": C("q_one")}
+        ),
+        log().drop("q_hit"),
+    ),
+]
 """How other shapes become logs: they name columns too."""
 
 
@@ -93,11 +185,15 @@ CASES = list(cases())
 
 WITHOUT_FRAMES = {
     ("average_score", "target"): lambda name, _: mlm.average_score(mlm.mae(), target=name),
-    **{("listed_type", of): lambda name, _, of=of: mlm.listed_type(**{of: name})
-       for of in ("by", "of_sample", "of_label", *ROLE_NAMES)},
-    **{("update_states", of): lambda name, folder, of=of: updated(folder, **{of: name})
-       for of in ("by", "cluster", "between", *ROLE_NAMES)},
-}  # fmt: skip
+    **{
+        ("listed_type", of): lambda name, _, of=of: mlm.listed_type(**{of: name})
+        for of in ("by", "of_sample", "of_label", *ROLE_NAMES)
+    },
+    **{
+        ("update_states", of): lambda name, folder, of=of: updated(folder, **{of: name})
+        for of in ("by", "cluster", "between", *ROLE_NAMES)
+    },
+}
 """The same of verbs that take no frame."""
 
 
@@ -110,12 +206,23 @@ def values_in(value: Any) -> list[Any]:
     return [*value] if isinstance(value, list | tuple) else [value]
 
 
+TAKEN: dict[int, Any] = {}
+
+
+def taken_by(call: Call) -> Any:
+    """The answer of the call before, worked out once."""
+    if id(call) not in TAKEN:
+        assert call.of is not None
+        TAKEN[id(call)] = call.of.answer(log())
+    return TAKEN[id(call)]
+
+
 def answer_of(call: Call, frame: Any, parameter: str, name: str) -> str:
     """How a verb refuses a name in one of its parameters, of a table that has such a column too."""
     column = next(iter(columns_in(call.parameters()[parameter])))
     rows = log() if frame is None else frame
     beside = [pl.col(column).alias(name)] if column in rows.columns else []
-    taken = call.of.answer(rows) if call.of else rows.with_columns(beside)
+    taken = taken_by(call) if call.of else rows.with_columns(beside)
 
     def put_in(of: str, value: Any) -> Any:
         return put(value, lambda known: name if of == parameter and known == column else known)
@@ -174,4 +281,4 @@ def test_what_is_listed_is_there() -> None:
     parameters = {(verb, name) for verb in VERBS for name in parameters_of(verb)}
     assert NO_NAMES.keys() <= parameters
     assert (NAMING | OTHERS) - {name for _, name in parameters} == set()
-    assert NAMING & OTHERS == set()
+    assert NAMING.isdisjoint(OTHERS)

@@ -211,3 +211,24 @@ def test_a_state_answers_for_two_metrics_in_any_order() -> None:
     expected = {"stock": 21.0, "sold": 14.0}
     for made, asked in (([stock, sold], [sold, stock]), ([sold, stock], [stock, sold])):
         assert mlm.finish(mlm.state(log, made), asked).row(0, named=True) == expected
+
+
+@pytest.mark.parametrize("price", [pl.col("^pri.*$"), pl.nth(5), pl.col(["price"]) + 1], ids=str)
+@pytest.mark.parametrize("fold", ["sum", "count", "max", "within", "runs"])
+def test_a_formula_names_its_columns(price: pl.Expr, fold: str) -> None:
+    """Of what stands for several columns nobody knows which may be null."""
+
+    @mlm.metric(range=(0, math.inf), best="min", undefined_when="no row")
+    def mean_price(u: mlm.Unit) -> pl.Expr:
+        """The mean price."""
+        folds: dict[str, Callable[[], pl.Expr]] = {
+            "sum": lambda: u.sum("prices", price),
+            "count": lambda: u.count("prices", price > 1),
+            "max": lambda: u.max("prices", price),
+            "within": lambda: u.sum("prices", u.within("highest", price, "max")),
+            "runs": lambda: sum(u.runs(u.score.alias("key"), price.alias("prices")), start=pl.lit(0)),
+        }
+        return mlm.ratio(folds[fold](), u.rows())
+
+    with pytest.raises(mlm.MetricError, match=r"stands for several columns: name the one that is read\."):
+        mlm.evaluate(LOG, mean_price())

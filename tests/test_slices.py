@@ -243,6 +243,15 @@ def test_a_sample_in_a_slice_is_what_its_rows_give_by_themselves(passes: int | N
         assert_frame_equal(found, expected, check_row_order=False, rel_tol=1e-12)
 
 
+def test_a_column_of_the_sample_may_be_a_key() -> None:
+    """A sample has one part, so that it is the same sample with and without it."""
+    rows = log().with_columns(part=pl.col("sample") % 3)
+    asked = {"by": ["world", "part"], "slices": SLICED}
+    expected = mlm.evaluate(rows, SUITES["samples"], **asked)
+    found = mlm.evaluate(rows, SUITES["samples"], sample=["part", "sample"], **asked)
+    assert_frame_equal(found, expected, rel_tol=1e-12)
+
+
 def test_parts_of_samples_are_ranked_whatever_their_ids() -> None:
     """Small ids have room in a code, and others are looked up."""
     ids = pl.col("sample") * 2**31 - 2**30

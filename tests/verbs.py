@@ -182,13 +182,18 @@ del mlm.CATALOGUE["cost_missed"]  # the laws of the catalogue are not about it
 C = Column
 
 ROLES: dict[str, Any] = {
-    "sample": C("q_user"), "label": C("q_item"), "score": C("q_score"), "truth": C("q_hit"), "weight": C("q_weight"),
-}  # fmt: skip
+    "sample": C("q_user"),
+    "label": C("q_item"),
+    "score": C("q_score"),
+    "truth": C("q_hit"),
+    "weight": C("q_weight"),
+}
 OF_TWO: dict[str, Any] = {**ROLES, "sample": [C("q_visit"), C("q_user")]}
 WITH_ROLES = {
-    name for name in mlm.__all__
+    name
+    for name in mlm.__all__
     if inspect.isfunction(getattr(mlm, name)) and "roles" in inspect.signature(getattr(mlm, name)).parameters
-}  # fmt: skip
+}
 
 METRICS = Made(
     lambda name: [
@@ -216,9 +221,7 @@ F1_OF_LABELS = Made(lambda name: mlm.f1(average="macro"))
 COUNTED = Made(lambda name: [mlm.log_loss(), mlm.n_samples()])
 BINNED = Made(lambda name: [mlm.roc_auc(bins=32), mlm.calibration_error(), mlm.brier_resolution()])
 OLD = Made(lambda name: pl.col(name("q_age")) > 30, ("q_age",))
-RULES = Made(
-    lambda name: {"f1": pl.col("f1_macro") >= 0.5, "not FR": pl.col(name("q_country")) != "FR"}, ("q_country",)
-)
+RULES = Made(lambda name: {"f1": pl.col("f1_macro") > 0.5, "not FR": pl.col(name("q_country")) != "FR"}, ("q_country",))
 
 BY: dict[str, Any] = {"by": C("q_model")}
 BY_TWO: dict[str, Any] = {"by": [C("q_model"), C("q_country")]}
@@ -275,8 +278,10 @@ CALLS = [
     Call("confusion", (), {**BY, "threshold": 0.5, "ci": 0.9, **TEAM, **ROLES}, sums=N),
     Call("confusion", (), {**BY, "ci": 0.9, **TEAM, **ROLES, "truth": C("q_one")}, sums=N),
     Call("confusion", (), {**BY, "score": C("q_said"), "truth": C("q_class"), "weight": C("q_weight")}, sums=N),
-    *(Call("curve", (kind,), {**BY, **COUNTRY, "points": 20, **ROLES}, sums=OF_POINTS)
-      for kind in ("roc", "pr", "det", "gain")),
+    *(
+        Call("curve", (kind,), {**BY, **COUNTRY, "points": 20, **ROLES}, sums=OF_POINTS)
+        for kind in ("roc", "pr", "det", "gain")
+    ),
     Call("curve", ("calibration",), {**BY, "bins": 5, "ci": 0.9, **TEAM, **ROLES}),
     Call("curve", ("threshold", F1), {"points": 5, "ci": 0.9, **TEAM, **ROLES}),
     Call("curve", ("roc",), BY, of=OF_BINS, sums=OF_POINTS),
@@ -289,8 +294,12 @@ CALLS = [
     Call("check", (), {**BY, **COUNTRY, "skipped": True, **ROLES}, shows=EXAMPLES),
     Call("check", (), {**BY, "metrics": COST, **IN_PASSES, **OF_TWO}, shows=EXAMPLES),
     Call("profile", (), {**BY, **ROLES}),
-    Call("dedupe", ("last",), {"order": [C("q_age"), C("q_visit")], **BY, **ROLES},
-         sums=WEIGHT),
-    Call("report", (LOSS,), {**BETWEEN, "by": C("q_visit"), **COUNTRY, "features": [C("q_country")], **TEAM, **ROLES},
-         sums=SUPPORT | OF_POINTS, is_proof=True),
-]  # fmt: skip
+    Call("dedupe", ("last",), {"order": [C("q_age"), C("q_visit")], **BY, **ROLES}, sums=WEIGHT),
+    Call(
+        "report",
+        (LOSS,),
+        {**BETWEEN, "by": C("q_visit"), **COUNTRY, "features": [C("q_country")], **TEAM, **ROLES},
+        sums=SUPPORT | OF_POINTS,
+        is_proof=True,
+    ),
+]

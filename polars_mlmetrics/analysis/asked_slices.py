@@ -15,7 +15,7 @@ from polars_mlmetrics.analysis.search import Score
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import Frame, Names, column_names
-from polars_mlmetrics.data.roles import checked_roles
+from polars_mlmetrics.data.roles import check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError
@@ -60,6 +60,7 @@ def query_of(
 ) -> tuple[Query, Confidence]:
     """The query of a log, and the intervals that are wanted; what cannot be searched is refused."""
     schema = frame.lazy().collect_schema()
+    check_free(schema)
     lacking = [column for column in checked_roles(roles).table.sample if column not in schema]
     if lacking:
         raise ColumnError(

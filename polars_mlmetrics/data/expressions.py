@@ -30,11 +30,9 @@ def check_no_pattern(names: Iterable[str], *, what: str = "column") -> None:
             )
 
 
-def check_one_column(*expressions: pl.Expr) -> None:
-    """Refuse an expression that stands for several columns: it does not say which it reads."""
-    for expression in expressions:
-        if expression.meta.has_multiple_outputs():
-            raise MetricError(f"{_several_in(expression)} stands for several columns: name the one that is read.")
+def several_columns(expression: pl.Expr) -> MetricError:
+    """What to say of an expression that stands for several columns: it does not say which it reads."""
+    return MetricError(f"{_several_in(expression)} stands for several columns: name the one that is read.")
 
 
 def _several_in(expression: pl.Expr) -> pl.Expr:

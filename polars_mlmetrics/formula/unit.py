@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.door import ONE, Door
-from polars_mlmetrics.data.expressions import any_of, check_no_pattern, check_one_column
+from polars_mlmetrics.data.expressions import any_of, check_no_pattern, several_columns
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import has_squares, quotient, ratio, share
 from polars_mlmetrics.formula.row import Row
@@ -240,7 +240,9 @@ class Unit(Row, Standings, SharedStatistics):
         return self._reading.fold(Statistic(name, pl.when(self.mask).then(row), monoid, row, only, moment=moment))
 
     def _note_columns(self, *rows: pl.Expr) -> None:
-        check_one_column(*rows)
+        for row in rows:
+            if row.meta.has_multiple_outputs():
+                raise several_columns(row)
         self.rows_read += rows
         self.columns_read += [column for row in rows for column in row.meta.root_names()]
 

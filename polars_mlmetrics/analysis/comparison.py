@@ -157,7 +157,7 @@ class Comparison(ABC):
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
         differences = Differences(plan, self._confidence)
-        told = [
+        kinds = [
             (
                 self._with_pairs(plan, alike, part),
                 [differences.row(m, self._n_rows(plan, m), self._n_clusters(plan, m)) for m in alike.metrics],
@@ -165,8 +165,8 @@ class Comparison(ABC):
             for alike in part.groups
         ]
         table = differences.table()
-        table = table.cache() if told[1:] else table
-        return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in told]
+        table = table.cache() if kinds[1:] else table
+        return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in kinds]
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""

@@ -179,8 +179,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return call
 
     monkeypatch.setattr(chosen, "check", counting(mlm.check))
-    for name in ("evaluate", "compare", "find_slices", "finish"):
-        monkeypatch.setattr(answers, name, counting(getattr(mlm, name)))
+    for name in ("evaluate", "comparison_of", "find_slices", "finish"):
+        monkeypatch.setattr(answers, name, counting(getattr(answers, name)))
     return counted
 
 
@@ -190,7 +190,7 @@ def test_nothing_is_worked_out_twice(calls: Counter[str]) -> None:
     report = mlm.report(made(200), metrics, baseline="champion", slices=SLICES, by="day")
     report.html, report.markdown  # noqa: B018
     # Each of evaluate and compare: the headline by slice, the others of the whole. evaluate: the labels too.
-    assert calls == {"check": 1, "evaluate": 3, "compare": 2}
+    assert calls == {"check": 1, "evaluate": 3, "comparison_of": 2}
 
 
 def test_a_query_is_run_once() -> None:

@@ -38,7 +38,7 @@ def differing(rows: pl.DataFrame, column: str, model: str = "model") -> list[int
     return sorted(found)
 
 
-def told(rows: Any, column: str, **asked: Any) -> dict[str, Any] | None:
+def problem_of(rows: Any, column: str, **asked: Any) -> dict[str, Any] | None:
     found = mlm.check(rows, slices=[["route", column]], progress=False, **asked)
     table = found.filter(pl.col("problem") == NAME, pl.col("meaning").str.contains(f"'{column}'"))
     return table.row(0, named=True) if table.height else None
@@ -51,7 +51,7 @@ def told(rows: Any, column: str, **asked: Any) -> dict[str, Any] | None:
 def test_the_samples_that_differ_are_found(asked: dict[str, Any], lazy: bool) -> None:
     rows = log()
     samples = differing(rows, "region")
-    row = told(rows.lazy() if lazy else rows, "region", **asked)
+    row = problem_of(rows.lazy() if lazy else rows, "region", **asked)
     assert row is not None
     assert (row["count"], row["share"], row["of"]) == (len(samples), pytest.approx(len(samples) / 40), "samples")
     shown = [int(re.findall(r"sample=(\d+), region=", example)[0]) for example in row["examples"]]
@@ -63,25 +63,25 @@ def test_an_example_says_which_model_has_which_value() -> None:
     rows = pl.DataFrame(
         {"sample": [1, 1, 2, 2], "model": ["x", "y"] * 2, "region": ["EU", None, "EU", "EU"], "score": 0.5, "truth": 1}
     )
-    row = told(rows.with_columns(route=1), "region")
+    row = problem_of(rows.with_columns(route=1), "region")
     assert row is not None
     assert row["examples"] == ["sample=1, region=EU (x), null (y)"]
     assert row["fix"] == "log = log.drop('region').join(..., on='sample', how='left')"
-    assert told(rows.with_columns(route=1), "region", redact=True)["examples"] == []
+    assert problem_of(rows.with_columns(route=1), "region", redact=True)["examples"] == []
 
 
 def test_models_may_be_called_anything() -> None:
     rows = log().rename({"model": "system"})
-    row = told(rows, "region", by="system")
+    row = problem_of(rows, "region", by="system")
     assert row is not None
     assert row["count"] == len(differing(rows, "region", "system"))
-    assert told(rows, "region") is None
+    assert problem_of(rows, "region") is None
 
 
 @pytest.mark.parametrize("column", ["label", "day", "load"])
 def test_what_is_alike_in_all_models_is_no_problem(column: str) -> None:
     """A label is a role; both zeros are one slice; every model has the same day."""
-    assert told(log(), column) is None
+    assert problem_of(log(), column) is None
 
 
 def test_it_is_looked_for_where_there_are_slices_and_models() -> None:
@@ -101,7 +101,7 @@ def test_these_are_the_samples_that_compare_cannot_pair() -> None:
     both = rows.filter(pl.col("model").n_unique().over("sample") == 2)
     table = mlm.compare(both, mlm.accuracy(), baseline="x", slices=["region"])
     assert table["n_unpaired"][0] == 0
-    row = told(both, "region")
+    row = problem_of(both, "region")
     assert row is not None
     # Each is missing on one side in one slice, or in two.
     assert row["count"] <= table["n_unpaired"].sum() <= 2 * row["count"]

@@ -196,6 +196,14 @@ def test_a_column_of_the_sample_may_be_a_key(keys: dict[str, Any]) -> None:
     assert_frame_equal(of_one.select(facts), of_two.select(facts), rel_tol=1e-12)
 
 
+def test_groups_may_be_expressions() -> None:
+    is_de = pl.col("country") == "DE"
+    asked: dict[str, Any] = {"baseline": "old"}
+    of_names = mlm.compare(log(), mlm.f1(), by="country", between="model", **asked)
+    of_texts = mlm.compare(log(), mlm.f1(), by=(~is_de).alias("country"), between=pl.col("model").str.slice(0), **asked)
+    assert_frame_equal(of_names.drop("country"), of_texts.drop("country"), rel_tol=1e-12)
+
+
 def test_p_is_adjusted_within_a_metric_and_a_model() -> None:
     table = mlm.compare(log(), mlm.f1(), mlm.mse(), baseline="old", slices=["country", "label", "side"])
     for _, family in table.group_by("metric", "model", pl.col("sliced_by") == ""):

@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.state import RESERVED
 from tests.cases import CASES
 from tests.verbs import CALLS, ROLES, Call, Tables, log

@@ -112,7 +112,7 @@ def comparison_of(
     _check_options(margin, adjust)
     check_number("compare", ci)
     groups: list[Key] = listed(by)
-    if between in groups and isinstance(between, str):
+    if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
         raise NameCollisionError(
             f"two columns of the result would have the name {between!r}, by which compare tells the models apart: "
             "leave it out of by=."

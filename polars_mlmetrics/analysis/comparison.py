@@ -157,7 +157,7 @@ class Comparison(ABC):
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
         differences = Differences(plan, self._confidence)
-        told = [
+        kinds = [
             (
                 self._with_pairs(plan, alike, part),
                 [
@@ -168,8 +168,8 @@ class Comparison(ABC):
             for alike in part.groups
         ]
         table = differences.table()
-        table = table.cache() if told[1:] else table
-        return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in told]
+        table = table.cache() if kinds[1:] else table
+        return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in kinds]
 
     def _several_models(self, plan: PairPlan, metric: Node) -> list[Measure]:
         """What is 1 where a side has rows of several models: the sides may be days, and models no group."""

@@ -78,10 +78,10 @@ def test_what_is_said_of_your_own_data_runs(tmp_path: Path, monkeypatch: pytest.
         if line.startswith("log = "):
             names["log"] = names["result"]
         shown.append(names["result"])
-    csv, classes, metric, _, problems, ranking, in_passes = shown
+    csv, binary, metric, _, problems, ranking, in_passes = shown
     assert csv.item() == 2 / 3  # of two predicted rows one is true, and no true one is missed
-    assert classes.columns == ["sample", "label", "score", "truth"]
-    assert mlm.evaluate(classes, metric).item() == 1
+    assert binary.columns == ["sample", "score", "truth"]
+    assert mlm.evaluate(binary, metric).item() == 1
     assert "truth_null" in problems["problem"]
     assert ranking.item() == in_passes.item() == 1
 

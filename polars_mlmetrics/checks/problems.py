@@ -114,7 +114,10 @@ def score_nan(log: LogTable) -> pl.Expr | None:
 
 @problem("rows", "error", "log = log.filter(({score}.is_between(0, 1) | {score}.is_nan()).fill_null(True))")
 def score_no_probability(log: LogTable) -> pl.Expr | None:
-    """The score is outside 0 to 1, but a metric reads it as a probability: it is NaN. For logits pass logits=True."""
+    """The score is outside 0 to 1, but a metric reads it as a probability: it is NaN. The line drops these rows.
+
+    Divide percentages by 100; for logits pass logits=True.
+    """
     if not (log.is_number("score") and log.is_asked("probability")):
         return None
     return ~pl.col(SCORE).is_between(0, 1) & pl.col(SCORE).is_not_nan()

@@ -133,7 +133,7 @@ def test_they_are_what_the_confusion_matrix_says() -> None:
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_all_readings_are_the_reference(more: dict[str, Any], weight: str | None) -> None:
     log, metrics = awkward(1), of_classes(**more)
-    roles = {} if weight is None else {"weight": weight}
+    roles: Any = {} if weight is None else {"weight": weight}
     bound = [metric.on(**roles) for metric in metrics]
     params = {"threshold": "argmax", **more}
     state = mlm.state(log, metrics, by=["part", "half"], **roles)

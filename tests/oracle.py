@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from tests import references
-from tests.references.classes import OF_CLASSES
+from tests.references.classes import OF_CLASSES, is_of_classes
 from tests.references.rows import DECLARED, Row, UnknownLimitError, positives_of, times, total, weight_of
 
 Params = Mapping[str, Any]
@@ -137,18 +137,12 @@ def breaks(name: str, params: Params) -> Callable[[Row], bool]:
     return is_broken
 
 
-def is_of_classes(name: str, params: Params, grain: str) -> bool:
-    """Whether a decision of a group is one between classes, and not of the cells of sample and label."""
-    return name in OF_CLASSES and references.is_argmax(params.get("threshold")) and grain == "group"
-
-
 def needs_label(name: str, params: Params, grain: str) -> bool:
     """Whether a row without a label is left out: labels are units or classes, have a threshold, a prior or a place."""
-    if is_of_classes(name, params, grain) and name != "accuracy":
-        return True
     by_label = isinstance(params.get("threshold"), Mapping) or params.get("ties") == "ignore"
     prior_of_label = takes(name, "prior") and isinstance(params.get("prior"), Mapping | None)
-    return grain == "label" or by_label or prior_of_label
+    of_classes = is_of_classes(name, params, grain) and name != "accuracy"
+    return grain == "label" or by_label or prior_of_label or of_classes
 
 
 def limits_of(frame: pl.DataFrame, params: Params) -> list[float | None]:
@@ -255,9 +249,7 @@ def support_of(name: str, rows: Iterable[Row]) -> float:
     return total(row.weight * row.truth if counts_positives else row.weight for row in rows)
 
 
-def unit_of(
-    name: str, key: Hashable, rows: list[Row], params: Params, excluded: int = 0, grain: str = "group"
-) -> Settled:
+def unit_of(name: str, key: Hashable, rows: list[Row], params: Params, grain: str, excluded: int = 0) -> Settled:
     reads = DECLARED[name].reads
     support = support_of(name, rows) if reads else 0.0
     heaviest = max((row.weight for row in rows), default=0.0)
@@ -271,7 +263,7 @@ def unit_of(
 
 def units_of(name: str, rows: Rows, params: Params, grain: str) -> list[Settled]:
     if grain == "group":
-        return [unit_of(name, (), rows.included, params, rows.excluded)]
+        return [unit_of(name, (), rows.included, params, grain, rows.excluded)]
     of_unit: dict[Hashable, list[Row]] = {}
     for row in rows.included:
         of_unit.setdefault(getattr(row, grain), []).append(row)
@@ -280,9 +272,9 @@ def units_of(name: str, rows: Rows, params: Params, grain: str) -> list[Settled]
         if grain == "sample":  # the sample has a weight, its rows have none
             unweighted = [row._replace(weight=1.0) for row in members]
             heaviest = max(row.weight for row in members)
-            units.append(replace(unit_of(name, key, unweighted, params, grain=grain), sample_weight=heaviest))
+            units.append(replace(unit_of(name, key, unweighted, params, grain), sample_weight=heaviest))
         else:
-            units.append(unit_of(name, key, members, params, grain=grain))
+            units.append(unit_of(name, key, members, params, grain))
     if grain == "label" and params.get("labels") is not None:
         units += [Settled(key, None, 0.0, 0.0) for key in dict.fromkeys(params["labels"]) if key not in of_unit]
     return units

@@ -226,6 +226,17 @@ def test_plans_of_targets_and_of_confusion_are_pure_and_native(log: pl.LazyFrame
         assert fallbacks(plan) == []
 
 
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("labels", [None, ["a", "b"]])
+def test_a_plan_of_classes_is_pure_and_native(log: pl.LazyFrame, weight: str | None, labels: list[str] | None) -> None:
+    metrics = [m(threshold="argmax", labels=labels) for m in (mlm.accuracy, mlm.mcc, mlm.cohen_kappa)]
+    plan = mlm.evaluate(log, metrics, by="model", weight=weight)
+    assert serialized(plan)
+    # Weights are brought to parts of their whole before they are multiplied: in a table of one row a group and label.
+    assert all(step.startswith("in-memory-map\\nAGGREGATE") for step in fallbacks(plan))
+    assert len(fallbacks(plan)) == (0 if weight is None else 1)
+
+
 def test_the_worst_of_the_whole_is_native(log: pl.LazyFrame) -> None:
     assert fallbacks(mlm.worst(log, mlm.ranking_loss())) == []
 

@@ -21,26 +21,26 @@ ENGINES: Any = ("in-memory", "streaming")
 # What a metric is of one order, in which nothing ties: the truths of what was returned, best first, and how many true
 # rows there are in all.
 
-InOrder = Callable[[Sequence[int], int, int | None], Fraction | int]
+InOrder = Callable[[Sequence[int], int, int | None], Fraction | float]
 
 
 def hit(truths: Sequence[int], positives: int, k: int | None) -> int:
     return int(any(truths[:k]))
 
 
-def inverse_of_first(truths: Sequence[int], positives: int, k: int | None) -> Fraction | int:
+def inverse_of_first(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
     return next((Fraction(1, place) for place, truth in enumerate(truths[:k], 1) if truth), 0)
 
 
-def precisions(truths: Sequence[int], positives: int, k: int | None) -> Fraction | int:
+def precisions(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
     return sum((Fraction(sum(truths[:place]), place) for place, truth in enumerate(truths[:k], 1) if truth), Fraction())
 
 
-def over_possible(truths: Sequence[int], positives: int, k: int | None) -> Fraction | int:
+def over_possible(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
     return precisions(truths, positives, k) / min(positives, k or positives)
 
 
-def over_positives(truths: Sequence[int], positives: int, k: int | None) -> Fraction | int:
+def over_positives(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
     return precisions(truths, positives, k) / positives
 
 
@@ -53,7 +53,8 @@ METRICS: dict[str, tuple[InOrder, dict[str, Any]]] = {
 
 
 def metric_of(name: str) -> mlm.Metric:
-    return getattr(mlm, name.split()[0])(**METRICS[name][1]).alias(name)
+    metric: mlm.Metric = getattr(mlm, name.split()[0])(**METRICS[name][1])
+    return metric.alias(name)
 
 
 def orders(scores: Sequence[float], truths: Sequence[int]) -> Iterable[list[int]]:

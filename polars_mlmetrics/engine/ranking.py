@@ -161,31 +161,17 @@ class Ranking:
     @property
     def is_of_true_rows(self) -> bool:
         """Whether every statistic is."""
-        return all(self._is_of_true_rows(statistic) for statistic in self.statistics.values())
-
-    def _is_of_true_rows(self, statistic: Statistic) -> bool:
-        return same_expression(statistic.only, self.order.truth)
-
-    @property
-    def _reads_among_true_on_true_rows(self) -> bool:
-        """Whether every statistic is of true rows, or does not read where they stand among each other."""
-        among = {self.stands(name).meta.output_name() for name in AMONG_TRUE}
-        return all(self._is_of_true_rows(each) or among.isdisjoint(each.reads) for each in self.statistics.values())
-
-    @property
-    def is_of_true_and_tied(self) -> bool:
-        """Whether every statistic is of true rows, or of a long tie that has one."""
-        others = (statistic for statistic in self.statistics.values() if not self._is_of_true_rows(statistic))
-        return all(same_expression(other.only, self._is_in_long_tie) for other in others)
-
-    @property
-    def _is_in_long_tie(self) -> pl.Expr:
-        return self.stands("trues_in_long_tie").is_not_null()
+        return self._is_of(self.order.truth)
 
     @property
     def leaves_others_out(self) -> bool:
-        """Whether the rows that are not true have done their part once they are counted."""
-        return self.is_of_true_and_tied
+        """Whether the rows that are neither true nor of a long tie have done their part once they are counted."""
+        return self._is_of(self.order.truth, self.stands("trues_in_long_tie").is_not_null())
+
+    def _is_of(self, *conditions: pl.Expr) -> bool:
+        """Whether every statistic is of rows of one of these conditions alone."""
+        only = [statistic.only for statistic in self.statistics.values()]
+        return all(any(same_expression(one, condition) for condition in conditions) for one in only)
 
     def _carried(self) -> list[str]:
         """The columns that statistics read, and that neither the pass gives nor the key holds."""
@@ -227,7 +213,7 @@ class Ranking:
         )
         rows = self._with_shared_sums(rows)
         if self.leaves_others_out:
-            needed = self._may_be_needed()
+            needed = pl.col(TRUE) if self.is_of_true_rows else _may_be_of_a_long_tie()
             rows = rows.filter(needed | last_of_unit if self.counts else needed)
         rows = rows.with_columns(upto - before_unit)
         rows_upto, trues_upto = counts_of(upto)
@@ -246,18 +232,11 @@ class Ranking:
         is_long = (true_above == 0) & (true_rank > 0) & (rank - above - true_rank >= FEW)
         return rows.with_columns(_as(both, rank + above), _as(long_tie, pl.when(is_long).then(true_rank)))
 
-    def _may_be_needed(self) -> pl.Expr:
-        """The rows that a statistic may be of, as far as is known before ties are counted."""
-        new_tie, true = pl.col(NEW_TIE), pl.col(TRUE)
-        if self.is_of_true_rows:
-            return true
-        is_alone = new_tie & new_tie.shift(-1, fill_value=True)
-        _, trues_above = counts_of(pl.col(_BEFORE_TIE) - pl.col(_BEFORE_UNIT))
-        return true | (~is_alone & (trues_above == 0))
-
     def placed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The same rows with all that the pass gives for them: places among the true rows only where they are true."""
-        if not self._reads_among_true_on_true_rows:
+        others = (s for s in self.statistics.values() if not same_expression(s.only, self.order.truth))
+        among = {self.stands(name).meta.output_name() for name in AMONG_TRUE}
+        if any(among & statistic.reads for statistic in others):
             rows = rows.with_columns(pl.when(pl.col(TRUE)).then(self.stands(name)) for name in AMONG_TRUE)
         shared = (_as(standing(name), self._shared(name, share)) for name, share in self.shares.items())
         return rows.with_columns(*shared, *self._given_back())
@@ -289,6 +268,14 @@ class Ranking:
             total = at_last(standing(name)) - _before(name)
         mean = ratio(from_fixed_point(total), rank - above)
         return pl.when(rank - above == 1).then(share.worth(rank)).otherwise(mean)
+
+
+def _may_be_of_a_long_tie() -> pl.Expr:
+    """Whether a row is true, or may be tied with a true one that has none above it; ties are not counted yet."""
+    new_tie = pl.col(NEW_TIE)
+    is_alone = new_tie & new_tie.shift(-1, fill_value=True)
+    _, trues_above = counts_of(pl.col(_BEFORE_TIE) - pl.col(_BEFORE_UNIT))
+    return pl.col(TRUE) | (~is_alone & (trues_above == 0))
 
 
 def _is_in_table(share: Share) -> bool:

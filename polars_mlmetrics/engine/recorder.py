@@ -171,16 +171,6 @@ class Recorder:
         ranked = {statistic.name for ranked in self.ranked for statistic in ranked.statistics}
         return [statistic for statistic in self.statistics if statistic.name not in ranked]
 
-    @property
-    def of_label(self) -> list[Statistic]:
-        """The statistics that are folded by label, if they are held by label."""
-        return [*self.folded, *self.run_rows] if self.runs_by_label else self.folded
-
-    @property
-    def has_bins(self) -> bool:
-        """Whether it has runs that are no labels."""
-        return self.run_key is not None and not self.runs_by_label
-
     @cached_property
     def ranked(self) -> list[Ranked]:
         """The statistics that read how rows stand, by order."""

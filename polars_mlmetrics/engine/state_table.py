@@ -136,7 +136,7 @@ class StateTable(Asked):
     @property
     def has_bins(self) -> bool:
         """Whether there are statistics of bins."""
-        return any(recorder.has_bins for recorder, _ in self._of_rows)
+        return any(_has_bins(recorder) for recorder, _ in self._of_rows)
 
     def statistics(self) -> list[AtGrain]:
         """All that the state holds, with the grain of each."""
@@ -146,7 +146,7 @@ class StateTable(Asked):
                     if statistic.name in self.declared:
                         raise two_of_one_name(statistic.name)
         by_label = self.label is not None
-        held = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in recorder.of_label]
+        held = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in _of_label(recorder)]
         for kind in self._kinds_of_bins():
             by_label = any(needed.by_label for needed in kind)
             held += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.recorder.run_rows]
@@ -196,7 +196,7 @@ class StateTable(Asked):
             whole = recorder.merges_by == "samples"
             if whole not in found:
                 found[whole] = Partial(self.by, grain, label, whole_samples=whole)
-            found[whole].take(recorder, recorder.of_label)
+            found[whole].take(recorder, _of_label(recorder))
         return list(found.values())
 
     def _bins(self, label: list[str]) -> list[Partial]:
@@ -215,9 +215,19 @@ class StateTable(Asked):
         """The formulas of bins, by the bins that they have, the fewest first."""
         kinds: dict[str, list[OfRows]] = {}
         for needed in self._of_rows:
-            if needed.recorder.has_bins:
+            if _has_bins(needed.recorder):
                 kinds.setdefault(needed.recorder.run_name, []).append(needed)
         return sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0)
+
+
+def _of_label(recorder: Recorder) -> list[Statistic]:
+    """The statistics of a formula that stand by label, if there are labels; runs that are labels among them."""
+    return [*recorder.folded, *recorder.run_rows] if recorder.runs_by_label else recorder.folded
+
+
+def _has_bins(recorder: Recorder) -> bool:
+    """Whether a formula has runs that are no labels."""
+    return recorder.run_key is not None and not recorder.runs_by_label
 
 
 def _table_of_bins(bins: Partial, table: pl.LazyFrame) -> pl.LazyFrame:

@@ -45,6 +45,7 @@ def matrix(u: Unit, threshold: Threshold) -> Matrix:
     predicted = u.decision(threshold) * (_true_labels(u) > 0).cast(pl.Float64)
     sums = u.by_label(true.alias("true"), predicted.alias("predicted"))
     sums = (*sums, u.true_positives(threshold), u.sum("nothing_predicted", u.truth & _is_not_returned(u)))
+    # In parts of the whole of a group the sums of its labels leave the streaming engine: a row a label, so few.
     of_true, of_predicted, right, of_none = as_parts_of(sums, u.rows()) if u.is_weighted else sums
     samples, predictions = of_true.sum(), of_predicted.sum() + of_none
     by_chance = (of_true * of_predicted).sum()

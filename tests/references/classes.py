@@ -4,9 +4,11 @@ They are for the rows of a group, in place of the reference of the same name for
 """
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
+from tests.references.decisions import is_argmax
 from tests.references.rows import Row, positives_of
 
 
@@ -101,3 +103,8 @@ OF_CLASSES: dict[str, Callable[[Sequence[Row]], float | None]] = {
     "mcc": mcc,
     "cohen_kappa": cohen_kappa,
 }
+
+
+def is_of_classes(name: str, params: Mapping[str, Any], grain: str) -> bool:
+    """Whether a decision of a group is one between classes, and not of the cells of sample and label."""
+    return name in OF_CLASSES and is_argmax(params.get("threshold", 0.5)) and grain == "group"

@@ -122,7 +122,7 @@ class Call:
 
     def columns_read(self) -> list[str]:
         """The columns that the call may read."""
-        text = self.code() + "'sample' 'label'"
+        text = self.code() + "'sample' 'label'" + ("" if self.metrics else "'score' 'truth'")
         leaves = [pair for _, node in self.metrics for pair in node.leaves(NO_SETTING)]
         read = {role for leaf, _ in leaves for role in ("score", "truth")}
         return [name for name in self.table.frame.columns if f"'{name}'" in text or name in read]

@@ -12,10 +12,10 @@ from tests.sweep import drawn
 from tests.sweep.asked import Leaf, Node, Setting, value_of
 from tests.sweep.calls import Call
 from tests.sweep.derived import Applied
-from tests.sweep.differences import constant_in_samples
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.jackknife import NOISE, UNSURE, alone, bare, buckets_of, core_of, kind_of, quantile, without
 from tests.sweep.own import Own
+from tests.sweep.paired import constant_in_samples
 from tests.sweep.settled import NULL, UNCLEAR, Answer, added, negated, quotient, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 

@@ -10,10 +10,11 @@ from tests.sweep import differences, drawn, jackknife
 from tests.sweep.asked import Leaf, Node, Setting, value_of
 from tests.sweep.calls import Call
 from tests.sweep.derived import Averaged, inside
-from tests.sweep.differences import constant_in_samples, defined_labels
+from tests.sweep.differences import defined_labels
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.jackknife import Interval, Replicates, alone, bare, buckets_of, core_of, kind_of, without
 from tests.sweep.own import Own
+from tests.sweep.paired import constant_in_samples
 from tests.sweep.settled import NULL, UNCLEAR, Answer, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 

@@ -21,7 +21,7 @@ from tests.sweep.swept import Sweep
 from tests.sweep.tables import Table, table
 
 SEED = 11
-FEW, VALUES = 60, 1500  # of each verb
+FEW, VALUES = 30, 1500  # of each verb
 
 every_verb = pytest.mark.parametrize("verb", sorted(DRAWN))
 
@@ -103,6 +103,14 @@ def test_a_wrong_answer_is_seen(change: Any, seen: list[str]) -> None:
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a record of some calls of `evaluate`, of wide tables and of tidy ones."""
+    folder = tmp_path_factory.mktemp("record")
+    recorded.write("evaluate", 7, 400, folder)
+    return folder
+
+
 def answered_otherwise(monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
     """Let the package answer something else from now on."""
     answer = recorded.answer
@@ -115,6 +123,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
     return __main__.main()
 
 
+@pytest.mark.proof
 @every_verb
 def test_a_record_is_held_by_the_commit_that_made_it(verb: str, tmp_path: Path) -> None:
     recorded.write(verb, SEED, FEW, tmp_path)
@@ -123,12 +132,14 @@ def test_a_record_is_held_by_the_commit_that_made_it(verb: str, tmp_path: Path) 
     assert not held.changes, "\n\n".join(held.shown(3))
 
 
-def test_a_seed_gives_one_record(tmp_path: Path) -> None:
+def test_a_seed_gives_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "other"):
-        recorded.write("compare", SEED, FEW, tmp_path / name)
-    one, other = (pl.read_parquet(tmp_path / name / "compare.parquet") for name in ("one", "other"))
-    assert one.select("text", "row", "column").equals(other.select("text", "row", "column"))
-    assert one["frame"].equals(other["frame"])
+        asked = ("--verb", "worst", "--verb", "curve", "--values", "50", "--record")
+        assert run(monkeypatch, *asked, tmp_path / name) == 0
+    for verb in ("worst", "curve"):
+        one, other = (pl.read_parquet(tmp_path / name / f"{verb}.parquet") for name in ("one", "other"))
+        assert one.select("text", "row", "column").equals(other.select("text", "row", "column"))
+        assert one["frame"].equals(other["frame"])
 
 
 def moved(share: float) -> Change:
@@ -136,39 +147,42 @@ def moved(share: float) -> Change:
     return lambda table: table.with_columns(pl.selectors.float() * (1 + share))
 
 
+def reworded(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.selectors.by_name("reason", require_all=False) + ".")
+
+
 @pytest.mark.parametrize(
     ("change", "seen"),
     [
-        (moved(1e-15), set()),
-        (moved(1e-9), {"evaluate m float/float", "evaluate value float/float"}),
-        (lambda table: table.with_columns(pl.selectors.integer() + 1), {"evaluate n_rows int/int"}),
-        (lambda table: table.with_columns(pl.selectors.by_name("reason", require_all=False) + "."), {"evaluate reason text/text"}),
-        (lambda table: table.clear(), {"evaluate m float/no cell", "evaluate place of the row int/no cell"}),
-        (lambda table: pl.concat([table, table]), {"evaluate m no cell/float"}),
-        (lambda table: table.reverse(), {"evaluate place of the row int/int"}),
-        (lambda table: table.drop(table.columns[-1]), {"evaluate columns text/text"}),
-        (lambda table: table.select(pl.col("nothing")), {"evaluate columns text/no cell", "evaluate error no cell/text"}),
+        (moved(1e-15), []),
+        (moved(1e-9), ["m float/float", "value float/float"]),
+        (lambda table: table.with_columns(pl.selectors.integer() + 1), ["n_rows int/int"]),
+        (reworded, ["reason text/text"]),
+        (lambda table: table.clear(), ["m float/no cell", "place of the row int/no cell"]),
+        (lambda table: pl.concat([table, table]), ["m no cell/float"]),
+        (lambda table: table.reverse(), ["place of the row int/int"]),
+        (lambda table: table.drop(table.columns[-1]), ["columns text/text"]),
+        (lambda table: table.select(pl.col("nothing")), ["columns text/no cell", "error no cell/text"]),
     ],
     ids=["rounding", "float", "count", "reason", "no rows", "rows twice", "order", "column", "error"],
-)  # fmt: skip
+)
 def test_what_has_changed_since_a_record_is_seen(
-    change: Change, seen: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    change: Change, seen: list[str], record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "--verb", "evaluate", "--values", "400", "--record", tmp_path) == 0
     answered_otherwise(monkeypatch, change)
-    sorts = {found.sort for found in recorded.held(tmp_path / "evaluate.parquet").changes}
-    assert seen <= sorts
-    assert bool(seen) == bool(sorts)
-    assert run(monkeypatch, "--verb", "evaluate", "--compare", tmp_path) == bool(seen)
-    assert all(f"{sort}: " in capsys.readouterr().out for sort in list(seen)[:1])
+    code = run(monkeypatch, "--verb", "evaluate", "--show", "99", "--compare", record)
+    shown = capsys.readouterr().out
+    assert code == bool(seen)
+    assert ("evaluate: " in shown) == bool(seen)
+    for sort in seen:
+        assert f"\nevaluate {sort}: " in shown
 
 
-def test_a_change_is_shown_once_by_its_smallest_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded.write("evaluate", SEED, 400, tmp_path)
+def test_a_change_is_shown_once_by_its_smallest_call(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answered_otherwise(monkeypatch, moved(1e-9))
-    held = recorded.held(tmp_path / "evaluate.parquet")
+    held = recorded.held(record / "evaluate.parquet")
     of_values = [change for change in held.changes if change.sort == "evaluate m float/float"]
-    (shown,) = (text for text in held.shown(9) if text.startswith("evaluate m float/float"))
+    (shown,) = (text for text in held.shown(99) if text.startswith("evaluate m float/float"))
     assert len({change.text for change in of_values}) > 1
     assert min(of_values, key=lambda change: change.size).text in shown
 

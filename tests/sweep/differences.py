@@ -73,6 +73,11 @@ class Compare(Call):
     def keys(self) -> list[str]:
         return [*super().keys, self.between, "metric"]
 
+    def may_refuse(self, error: str) -> bool:
+        """Where no sample at all is a pair, that is an error."""
+        has_pairs = any(row is not None and row["n_pairs"].value != 0 for _, row in self.expected())
+        return "no sample is on both sides" in error and not has_pairs
+
     # -- the samples that both have ----------------------------------------------------------------------------
 
     def expected(self) -> Iterator[tuple[Key, Row | None]]:
@@ -118,8 +123,7 @@ class Compare(Call):
         n_pairs = min(len((ours & theirs) - odd) for ours, theirs in each)
         counts = {"n_pairs": Answer(n_pairs), "n_unpaired": Answer(len(odd))}
         if not n_pairs:
-            nothing = dict.fromkeys(("difference", "low", "high", "p", "mde"), NULL)
-            return {**nothing, "ci_flag": UNCLEAR, **counts}
+            return {**dict.fromkeys(COLUMNS, NULL), "ci_flag": word("no_pairs"), **counts}
         return {**counts, **self._compared(node, sides.of(samples, set(samples) - odd), n_pairs)}
 
     # -- the difference ----------------------------------------------------------------------------------------
@@ -261,7 +265,9 @@ class Compare(Call):
 
     def _verdict(self, node: Node, row: Row, p: Answer) -> Answer:
         best = best_of(node)
-        if row["n_pairs"].value == 0 or not isinstance(node, Leaf | Own):
+        if row["n_pairs"].value == 0:
+            return word(None)
+        if not isinstance(node, Leaf | Own):
             return UNCLEAR
         if best is None:
             return word(None)
@@ -281,6 +287,7 @@ class Compare(Call):
         cases = {
             "no change": (above and below)
             or (margin is not None and flag_in(row) == "degenerate" and abs(difference or 0) <= 1e-12),
+            None: low is None,
             "better": is_found and is_good,
             "worse": is_found and not is_good,
             "not worse": below if best == "min" else above,

@@ -231,7 +231,10 @@ class Compare(Call):
         }
         # Which labels a bucket takes away is not said where each has a value.
         is_filled = any(leaf.grain == "label" and "undefined" in leaf.params for leaf in leaves)
-        is_open = is_filled or (share > 0.2 and len(known) < len(sides.ours.places))
+        is_late = kind == "biased" or jackknife.is_coarse(leaves)  # flags that stand among those of few samples
+        is_open = (
+            is_filled or (is_late and found.n_buckets >= 10) or (share > 0.2 and len(known) < len(sides.ours.places))
+        )
         return replace(word(jackknife.flag_of(cases)), unclear=is_open)
 
     def _given(self) -> dict[str, Any]:
@@ -271,6 +274,9 @@ class Compare(Call):
             return UNCLEAR
         if best is None:
             return word(None)
+        leaves = [leaf for leaf, _ in node.leaves(Setting({}, value_of))]
+        if jackknife.is_coarse(leaves):  # bins that are too coarse for the difference have no verdict
+            return UNCLEAR
         needed = [row[name] for name in ("difference", "low", "high", "ci_flag")]
         if p.unclear or any(answer.unclear for answer in needed):
             return UNCLEAR

@@ -136,3 +136,11 @@ TABLE = pl.DataFrame({"label": ["x", "y"], "threshold": [0.4, 0.5]})
 def test_what_is_refused(call: Callable[[pl.DataFrame], Any], message: str) -> None:
     with pytest.raises(mlm.MetricError, match=message):
         call(log_of(60))
+
+
+def test_an_infinite_value_is_not_as_good_as_a_finite_one() -> None:
+    """Below all scores no row is predicted as negative, and the value there is that of `undefined=`."""
+    log = pl.DataFrame({"score": [0.5, 0.2], "truth": [0, 1]})
+    metric = mlm.negative_predictive_value(undefined=math.inf)
+    best = mlm.best_threshold(log, metric)
+    assert best.select("threshold", "value").row(0) == (-math.inf, math.inf)

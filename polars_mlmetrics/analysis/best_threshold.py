@@ -149,7 +149,7 @@ def _best_of(asked: AskedCurve, by: list[str], metric: Node) -> pl.LazyFrame:
     held = values.join(ends, on=keys, nulls_equal=True)
     at_end = pl.col(f"{INTERNAL}end")
     # What differs by rounding alone is equally good.
-    as_good = (value - at_end).abs() <= ROUNDING * at_end.abs()
+    as_good = at_end.is_finite() & ((value - at_end).abs() <= ROUNDING * at_end.abs())
     chosen = held.filter(as_good | (value == at_end), ~pl.col(f"{INTERNAL}broken")).group_by(keys)
     found = chosen.agg(pl.col("threshold").max(), value.sort_by("threshold").last())
     table = groups.join(found, on=keys, how="left", nulls_equal=True)

@@ -15,6 +15,9 @@ from tests.sweep.settled import NULL, UNCLEAR, Answer
 from tests.sweep.tables import Key, Part, Table
 from tests.sweep.written import answer
 
+REFUSED = ("StateError: this state does not count samples",)
+"""A state counts samples where a metric of samples was asked for."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -66,6 +69,10 @@ class Call:
     def may_lack(self) -> bool:
         """Whether rows may be left out, of those that are there if all are."""
         return False
+
+    def may_refuse(self, error: str) -> bool:
+        """Whether an error is a right answer."""
+        return error.startswith(REFUSED)
 
     # -- as it is written, and what the package answers to that ------------------------------------------------
 
@@ -122,7 +129,7 @@ class Call:
 
     def columns_read(self) -> list[str]:
         """The columns that the call may read."""
-        text = self.code() + "'sample' 'label'"
+        text = self.code() + "'sample' 'label'" + ("" if self.metrics else "'score' 'truth'")
         leaves = [pair for _, node in self.metrics for pair in node.leaves(NO_SETTING)]
         read = {role for leaf, _ in leaves for role in ("score", "truth")}
         return [name for name in self.table.frame.columns if f"'{name}'" in text or name in read]

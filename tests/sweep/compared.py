@@ -14,8 +14,6 @@ from tests.sweep.tables import Key, Table
 
 CANNOT_KNOW = "samples lie in several values of"  # what a state says where it merges groups that share samples
 FAILURES = (Exception, pl.exceptions.PanicException)
-# A state counts samples where a metric of samples was asked for.
-REFUSED = ("StateError: this state does not count samples",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +97,13 @@ def compare_row(call: Call, key: Key, row: dict[str, Any], answers: dict[str, An
 def one_by_one(call: Call, error: BaseException) -> Compared:
     """Each metric of a call that was refused, alone, to find which it is and to compare the others."""
     shown = f"{type(error).__name__}: {error}"
-    if len(call.metrics) == 1 and shown.startswith(REFUSED):
+    if call.may_refuse(shown) and len(call.metrics) == 1:
         return Compared()
     if len(call.metrics) == 1:
         return Compared(0, [Difference(call, call.metrics[0][0], "error", "an answer", shown)])
     each = [compared(replace(call, metrics=(pair,))) for pair in call.metrics]
     differences = [difference for one in each for difference in one.differences]
-    if not shown.startswith(REFUSED) and not any(difference.where == "error" for difference in differences):
+    if not call.may_refuse(shown) and not any(difference.where == "error" for difference in differences):
         differences.append(Difference(call, None, "error", "an answer", shown))
     return Compared(sum(one.cells for one in each), differences)
 

@@ -275,7 +275,8 @@ class Confusion(Call):
         included = oracle.rows_of("accuracy", part.frame, {}, given, "sample").included
         samples: dict[Any, list[Seen]] = {}
         for row in included:
-            samples.setdefault(row.sample, []).append(row)
+            if row.label is not None:
+                samples.setdefault(row.sample, []).append(row)
         pairs: dict[Key, list[float]] = {}
         for rows in samples.values():
             true, highest = [row.label for row in rows if row.truth == 1], max(row.score for row in rows)
@@ -283,7 +284,7 @@ class Confusion(Call):
             weight = max(row.weight for row in rows)
             for label in best if true else []:
                 pairs.setdefault((true[0], label), []).append(weight / len(best))
-        broken = any(row.broken for row in included)
+        broken = any(row.broken for row in included if row.label is not None)
         return {pair: [math.nan] for pair in pairs} if broken else pairs
 
 

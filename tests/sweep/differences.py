@@ -1,24 +1,20 @@
 """`compare`: what the difference of two models is, on the samples that both have, and what is said of it."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
-from random import Random
 from typing import Any
 
 import polars_mlmetrics as mlm
-from tests import oracle
-from tests.cases import Case
-from tests.sweep import drawn, jackknife
+from tests import oracle, references
+from tests.sweep import jackknife
 from tests.sweep.asked import Leaf, Made, Node, Setting, as_answer, built, params_of, value_of
 from tests.sweep.calls import Call
-from tests.sweep.derived import Applied
-from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.jackknife import Interval, Replicates, alone, buckets_of, core_of, kind_of, p_value, quantile, without
 from tests.sweep.own import Own
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Word, added, negated, word
-from tests.sweep.tables import SAMPLE_OF_TWO, Key, Part, Table
+from tests.sweep.tables import Key, Part
 
 COLUMNS = (
     "value", "baseline_value", "difference", "low", "high", "p", "p_adjusted", "verdict", "n_pairs", "n_unpaired",
@@ -77,6 +73,11 @@ class Compare(Call):
     def keys(self) -> list[str]:
         return [*super().keys, self.between, "metric"]
 
+    def may_refuse(self, error: str) -> bool:
+        """Where no sample at all is a pair, that is an error."""
+        has_pairs = any(row is not None and row["n_pairs"].value != 0 for _, row in self.expected())
+        return "no sample is on both sides" in error and not has_pairs
+
     # -- the samples that both have ----------------------------------------------------------------------------
 
     def expected(self) -> Iterator[tuple[Key, Row | None]]:
@@ -122,8 +123,7 @@ class Compare(Call):
         n_pairs = min(len((ours & theirs) - odd) for ours, theirs in each)
         counts = {"n_pairs": Answer(n_pairs), "n_unpaired": Answer(len(odd))}
         if not n_pairs:
-            nothing = dict.fromkeys(("difference", "low", "high", "p", "mde"), NULL)
-            return {**nothing, "ci_flag": UNCLEAR, **counts}
+            return {**dict.fromkeys(COLUMNS, NULL), "ci_flag": word("no_pairs"), **counts}
         return {**counts, **self._compared(node, sides.of(samples, set(samples) - odd), n_pairs)}
 
     # -- the difference ----------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Compare(Call):
         size = abs(ours.value or 0.0) + abs(theirs.value or 0.0)
         found = {"value": ours, "baseline_value": theirs, "difference": difference}
         if isinstance(node, Own):
-            undefined: Row = {}
+            undefined = {}
         else:
             counts = [node.counts(side, Setting(self.roles, value_of)) for side in (sides.ours, sides.theirs)]
             numbers = [Answer(sum(each.undefined.values())) for each in counts]
@@ -231,7 +231,10 @@ class Compare(Call):
         }
         # Which labels a bucket takes away is not said where each has a value.
         is_filled = any(leaf.grain == "label" and "undefined" in leaf.params for leaf in leaves)
-        is_open = is_filled or (share > 0.2 and len(known) < len(sides.ours.places))
+        is_late = kind == "biased" or jackknife.is_coarse(leaves)  # flags that stand among those of few samples
+        is_open = (
+            is_filled or (is_late and found.n_buckets >= 10) or (share > 0.2 and len(known) < len(sides.ours.places))
+        )
         return replace(word(jackknife.flag_of(cases)), unclear=is_open)
 
     def _given(self) -> dict[str, Any]:
@@ -239,7 +242,7 @@ class Compare(Call):
 
     def _n_clusters(self, part: Part) -> int:
         given = {**self._given(), "sample": list(self.cluster or ())}
-        return oracle.references.n_samples(oracle.rows_of("n_samples", part.frame, {}, given, "group").included)
+        return references.n_samples(oracle.rows_of("n_samples", part.frame, {}, given, "group").included)
 
     # -- what is said of all differences together --------------------------------------------------------------
 
@@ -265,10 +268,15 @@ class Compare(Call):
 
     def _verdict(self, node: Node, row: Row, p: Answer) -> Answer:
         best = best_of(node)
-        if row["n_pairs"].value == 0 or not isinstance(node, Leaf | Own):
+        if row["n_pairs"].value == 0:
+            return word(None)
+        if not isinstance(node, Leaf | Own):
             return UNCLEAR
         if best is None:
             return word(None)
+        leaves = [leaf for leaf, _ in node.leaves(Setting({}, value_of))]
+        if jackknife.is_coarse(leaves):  # bins that are too coarse for the difference have no verdict
+            return UNCLEAR
         needed = [row[name] for name in ("difference", "low", "high", "ci_flag")]
         if p.unclear or any(answer.unclear for answer in needed):
             return UNCLEAR
@@ -285,6 +293,7 @@ class Compare(Call):
         cases = {
             "no change": (above and below)
             or (margin is not None and flag_in(row) == "degenerate" and abs(difference or 0) <= 1e-12),
+            None: low is None,
             "better": is_found and is_good,
             "worse": is_found and not is_good,
             "not worse": below if best == "min" else above,
@@ -327,90 +336,3 @@ def in_both(leaf: Leaf, part: Part, theirs: Part, roles: Mapping[str, Any]) -> A
     if any(unit.unknown for unit in mine):
         return Answer(math.nan) if any(oracle.is_nan(unit.value) for unit in mine) else NULL
     return as_answer(leaf, oracle.settle(mine, leaf.name, params_of(leaf)))
-
-
-# --- random calls ---------------------------------------------------------------------------------------------------
-
-PAIRED = [("score", "truth")] * 5 + [
-    ("margin", "truth"),
-    ("estimate", "real"),
-    ("score", "soft"),
-    ("answer", "solution"),
-]
-"""Scores and truths that several metrics share."""
-
-
-def roles(random: Random) -> dict[str, Any]:
-    """Roles that all metrics of a call share, with a weight or without."""
-    score, truth = random.choice(PAIRED)
-    found: dict[str, Any] = {"score": score, "truth": truth}
-    if random.random() < 0.5:
-        found["weight"] = random.choice(drawn.WEIGHTS)
-    if random.random() < 0.15:
-        found["sample"] = SAMPLE_OF_TWO
-    return found
-
-
-def metrics(draw: Draw, count: int) -> tuple[tuple[str, Node], ...]:
-    """A few metrics of the same scores and truths, one's own among them."""
-    nodes = [node(draw) for _ in range(count)]
-    return tuple((f"m{place}", node) for place, node in enumerate(nodes))
-
-
-def node(draw: Draw) -> Node:
-    if draw.chance(0.12) and draw.roles["truth"] == "truth":
-        return Own(draw.random.choice(["micro", "macro"]))
-    if draw.chance(0.12):
-        return Applied(draw.leaf(), *draw.random.choice(drawn.FUNCTIONS))
-    return draw.derived(draw.leaf) if draw.chance(0.12) else draw.leaf()
-
-
-def of_roles(given: Mapping[str, Any]) -> Callable[[Leaf], bool]:
-    """Whether a metric reads the score and the truth that all share."""
-
-    def shares(leaf: Leaf) -> bool:
-        found = {**given, **leaf.roles}
-        return all(found[role] == given[role] for role in ("score", "truth")) and wanted(leaf) == (
-            given["score"], given["truth"]
-        )  # fmt: skip
-
-    def wanted(leaf: Leaf) -> tuple[str, str]:
-        case = Case(leaf.name, params_of(leaf))
-        return case.score, case.truth
-
-    return shares
-
-
-def constant_in_samples(table: Table, column: str, sample: list[str]) -> bool:
-    """Whether a column may tell clusters: it has one value in each sample."""
-    found: dict[Any, set[Any]] = {}
-    for row in table.rows:
-        found.setdefault(tuple(row[name] for name in sample), set()).add(row[column])
-    return all(len(values) == 1 for values in found.values())
-
-
-def compare(random: Random, table: Table) -> Call:
-    """A call of `compare`; the sample has a row in at least two models."""
-    given = roles(random)
-    sample = given.get("sample", "sample")
-    names = [sample] if isinstance(sample, str) else sample
-    there = [row for row in table.rows if None not in (row[name] for name in names)]
-    values = sorted({row["model"] for row in there} - {None})
-    by = tuple(name for name in some(random, ["day", "country"], 1) if random.random() < 0.6)
-    free = [name for name in ("day", "country") if name not in by]
-    draw = Draw(random, given, of_roles(given), without=frozenset({"targets"}))
-    found = metrics(draw, random.randint(1, 3))
-    cut = ((random.choice(free),),) if random.random() < 0.4 else None
-    cluster = ("user",) if random.random() < 0.3 and constant_in_samples(table, "user", names) else None
-    return Compare(
-        "compare", table, found, by, cut, roles=given, engine=random.choice(ENGINES), baseline=random.choice(values),
-        margin=random.choice([None, None, 0.0, 0.05, 0.5]), level=random.choice([0.95, 0.95, 0.8, 0.5]),
-        cluster=cluster, adjust=random.choice(["bh", "bh", "bh", None]),
-    )  # fmt: skip
-
-
-def can_be_compared(table: Table) -> bool:
-    """Whether two models are there, whatever the sample is."""
-    keys = ("sample", "user", "query")
-    models = {row["model"] for row in table.rows if None not in (row[key] for key in keys)}
-    return len(models) > 1 and bool(models - {None})

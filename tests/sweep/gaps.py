@@ -8,14 +8,14 @@ from random import Random
 from typing import Any
 
 import polars_mlmetrics as mlm
-from tests.sweep import drawn
+from tests.sweep import drawn, jackknife
 from tests.sweep.asked import Leaf, Node, Setting, value_of
 from tests.sweep.calls import Call
 from tests.sweep.derived import Applied
-from tests.sweep.differences import constant_in_samples
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.jackknife import NOISE, UNSURE, alone, bare, buckets_of, core_of, kind_of, quantile, without
 from tests.sweep.own import Own
+from tests.sweep.paired import constant_in_samples
 from tests.sweep.settled import NULL, UNCLEAR, Answer, added, negated, quotient, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 
@@ -94,7 +94,11 @@ class Gap(Call):
             row |= {"worst_value": UNCLEAR, "best_value": UNCLEAR}
         else:
             row |= {"worst": self._named(worst, known), "best": self._named(best, known)}
-        return {**row, **self._ends(node, group, known, parts)}
+        ends = self._ends(node, group, known, parts)
+        leaves = [leaf for leaf, _ in node.leaves(Setting({}, value_of))]
+        if jackknife.is_pooled(group, [*self.by, *self.over]) or jackknife.is_coarse(leaves):
+            ends.pop("ci_flag", None)
+        return {**row, **ends}
 
     def _named(self, end: Answer, known: dict[Key, Answer]) -> Answer:
         """The slice that has the value, where one alone has it."""

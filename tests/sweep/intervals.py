@@ -10,10 +10,11 @@ from tests.sweep import differences, drawn, jackknife
 from tests.sweep.asked import Leaf, Node, Setting, value_of
 from tests.sweep.calls import Call
 from tests.sweep.derived import Averaged, inside
-from tests.sweep.differences import constant_in_samples, defined_labels
+from tests.sweep.differences import defined_labels
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.jackknife import Interval, Replicates, alone, bare, buckets_of, core_of, kind_of, without
 from tests.sweep.own import Own
+from tests.sweep.paired import constant_in_samples
 from tests.sweep.settled import NULL, UNCLEAR, Answer, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 
@@ -41,9 +42,11 @@ class WithIntervals(Call):
         parts = {key: (part, kept) for key, kept, part in self.groups()}
         for key, row in super().expected():
             assert row is not None
-            part, _ = parts[key[:-1] if self.tidy else key]
+            part, kept = parts[key[:-1] if self.tidy else key]
             if self.tidy:
                 found = self._interval(nodes[key[-1]], part, row["value"])
+                if jackknife.is_pooled(part, kept) and row["value"].value is not None:
+                    found.pop("ci_flag", None)
                 yield key, {**row, **found}
                 continue
             ends: Row = {}
@@ -69,7 +72,13 @@ class WithIntervals(Call):
             return {**NOTHING, "ci_method": word("none"), "ci_flag": word(none if is_number else None)}
         method = "kg_wilson" if kind == "kg_wilson" else "t"
         found = self._replicates(core, part)
-        if found.unclear or any(leaf.params.get("undefined") == math.inf for leaf, _ in leaves):
+        if found.unclear or (
+            any(leaf.params.get("undefined") is not None for leaf, _ in leaves)
+            and (
+                any(leaf.params.get("undefined") == math.inf for leaf, _ in leaves)
+                or self._samples_with_value(core, part) == 0
+            )
+        ):
             return {"ci_method": word(method)}
         return {
             **self._said(found, core, part, kind, method, functions, is_number=is_number),
@@ -129,13 +138,15 @@ class WithIntervals(Call):
             "low_n": found.n_buckets <= 24 if clusters is None else clusters < 30,
         }
         flag = jackknife.flag_of(cases)
+        if kind == "biased" or jackknife.is_coarse(leaves):
+            return word(flag) if flag in ("undefined_replicates", "degenerate", "few_buckets") else UNCLEAR
         if flag != "ok":
             return word(flag)
         buckets = buckets_of(self.table, self.cluster or self.sample)
         sizes = [len(alone(part, buckets, b).places) for b in found.without]
         if by_label or clusters is None or max(sizes) > 0.1 * len(part.places):
             return UNCLEAR
-        return word("biased" if kind == "biased" else "approx" if found.se.value == 0 else "ok")
+        return word("approx" if found.se.value == 0 else "ok")
 
     def _n_clusters(self, core: Node, part: Part) -> int | None:
         """How many clusters have a row that counts; None where it is not known here."""

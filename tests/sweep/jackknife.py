@@ -236,6 +236,17 @@ def flag_of(cases: Mapping[str, Any]) -> str:
     return next((flag for flag, holds in cases.items() if holds), "ok")
 
 
+def is_pooled(part: Part, keys: Sequence[str]) -> bool:
+    """Whether rows of several models may make one value, which a flag of its own may say."""
+    models = {row["model"] for row in part.rows if row.get("model") is not None}
+    return "model" not in keys and len(models) > 1
+
+
+def is_coarse(leaves: Sequence[Leaf]) -> bool:
+    """Whether bins may decide the value, which a flag of its own may say."""
+    return any(leaf.params.get("bins") is not None for leaf in leaves)
+
+
 def adjusted(ps: Sequence[float]) -> list[float]:
     """By Benjamini and Hochberg: the least of p·n/rank of all that are as large."""
     order = sorted(range(len(ps)), key=lambda place: -ps[place])

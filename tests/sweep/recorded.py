@@ -42,7 +42,7 @@ PLACE, SHAPE, ERROR = "place of the row", "columns", "error"
 """Cells that are no column of an answer."""
 
 UNORDERED = ("expression", "per")
-"""Verbs that promise no order of their rows."""
+"""Verbs that promise no order of their rows, nor does any of units."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,9 @@ def cells_of(verb: str, text: str, keys: list[str], frame: pl.DataFrame) -> Iter
         yield Cell("", ERROR, "text", f"{type(error).__name__}: {error}")
         return
     yield Cell("", SHAPE, "text", ", ".join(f"{name}: {dtype!r}" for name, dtype in table.schema.items()))
-    cells = list(of_rows(table, keys, is_ordered=verb not in UNORDERED))
-    yield from cells if verb not in UNORDERED else sorted(cells, key=lambda cell: cell.row)
+    is_ordered = verb not in UNORDERED and "per='" not in text
+    cells = list(of_rows(table, keys, is_ordered=is_ordered))
+    yield from cells if is_ordered else sorted(cells, key=lambda cell: cell.row)
 
 
 def of_rows(table: pl.DataFrame, keys: list[str], *, is_ordered: bool) -> Iterator[Cell]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import chosen, curves, differences, drawn, gaps, intervals, searched, tables
+from tests.sweep import chosen, curves, drawn, gaps, intervals, paired, searched, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import inside
@@ -110,14 +110,14 @@ def finish(random: Random, table: Table) -> Call:
 
 DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "expression": expression, "evaluate": evaluate, "slices": slices, "per": per, "passes": passes, "finish": finish,
-    "ci": intervals.ci, "compare": differences.compare, "gap": gaps.gap, "worst": chosen.worst, "flips": chosen.flips,
+    "ci": intervals.ci, "compare": paired.compare, "gap": gaps.gap, "worst": chosen.worst, "flips": chosen.flips,
     "best_threshold": chosen.best_threshold, "curve": curves.curve, "confusion": curves.confusion,
     "find_slices": searched.find_slices,
 }  # fmt: skip
 
 
 SUITS: dict[str, Callable[[Table], bool]] = {
-    "compare": differences.can_be_compared, "flips": differences.can_be_compared
+    "compare": paired.can_be_compared, "flips": paired.can_be_compared
 }  # fmt: skip
 
 

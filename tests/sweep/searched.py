@@ -147,7 +147,7 @@ def table(random: Random) -> Table:
     """A log of some hundred samples, in which the scores of one slice are worse than elsewhere."""
     bad = {name: random.choice(values) for name, values in random.sample(list(FEATURES.items()), random.choice([1, 2]))}
     share, nulls, rows = random.uniform(0.3, 0.9), random.choice([0.0, 0.0, 0.03]), []
-    for sample in range(random.randint(200, 400)):
+    for sample in range(random.randint(120, 240)):
         of_sample = {name: random.choice(values) for name, values in FEATURES.items()}
         of_sample |= {name: None for name in FEATURES if random.random() < nulls}
         for label in ["a", "b"][: random.choice([1, 1, 2])]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import isfinite, log, sqrt
+from math import inf, isfinite, log, sqrt
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -313,3 +313,14 @@ def test_a_state_of_several_versions_of_polars_has_no_intervals() -> None:
 def test_what_is_wrong_is_said(call: Callable[[], object], message: str) -> None:
     with pytest.raises(mlm.MetricError, match=re.escape(message)):
         call()
+
+
+def test_an_infinite_value_of_undefined_units_leaves_the_interval_of_the_others() -> None:
+    """No label of these is undefined, so the ends lie around the value: by t, as the range has no end any more."""
+    metric = mlm.recall(undefined=inf)
+    row = mlm.evaluate(users(), metric, ci=0.95, tidy=True).row(0, named=True)
+    plain = mlm.evaluate(users(), mlm.recall(), ci=0.95, tidy=True).row(0, named=True)
+    quantile = stats.t.ppf(0.975, plain["n_buckets"] - 1)
+    ends = [plain["value"] - quantile * plain["se"], plain["value"] + quantile * plain["se"]]
+    assert row["ci_method"] == "t"
+    assert [row["low"], row["high"]] == pytest.approx(ends, rel=1e-12)

@@ -117,3 +117,12 @@ def test_a_signature_stands_beside_each_number_on_request() -> None:
         mlm.evaluate(log, mlm.f1(), signature=True)
     with pytest.raises(mlm.ParameterError, match="per= cannot be used with tidy, signature or min_samples"):
         mlm.evaluate(log, mlm.f1(), per="label", signature=True, label="user")
+
+
+def test_a_support_that_is_nan_is_not_passed_over() -> None:
+    """One part counts a truth that is neither 0 nor 1; the other has no row of it, and nothing that is true."""
+    log = pl.DataFrame({"label": ["a", "a", "b"], "score": [0.9, 0.2, 0.4], "truth": [1.0, 0.5, 0.0]})
+    product = (mlm.f1() * mlm.accuracy(labels=["b"])).alias("product")
+    row = mlm.evaluate(log, product, tidy=True).row(0, named=True)
+    assert row["value"] != row["value"]
+    assert row["support"] != row["support"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any, TypeVar
 
 import polars as pl
@@ -141,8 +142,10 @@ class Intervals:
 
     def limits_of(self, core: Node) -> Limits:
         """The method of an interval, and what its ends may not go beyond."""
-        method = "kg_wilson" if core.interval_kind == "kg_wilson" else "t"
-        return Limits(method, *range_of(core))
+        low, high = range_of(core)
+        # With `undefined=` the range may be infinite, though that of the metric itself is not.
+        is_bounded = core.interval_kind == "kg_wilson" and isfinite(low) and isfinite(high)
+        return Limits("kg_wilson" if is_bounded else "t", low, high)
 
     def table(self) -> pl.LazyFrame:
         """The plan's table of groups, or of units, with the columns of the intervals of each."""

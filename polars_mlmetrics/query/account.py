@@ -97,7 +97,7 @@ class Account:
             "n_samples": self._n_samples(self.metric),
             "n_split": self._over_parts(self.metric, self._split, pl.max_horizontal, pl.max_horizontal),
             "n_excluded": self._n_excluded(self.metric),
-            "support": self._over_parts(self.metric, self._support, pl.min_horizontal, sum_of_known),
+            "support": self._over_parts(self.metric, self._support, least_or_nan, sum_of_known),
             "n_undefined": self._plan.where_whole(undefined, added),
             "reason": self._reason(parts.values()),
         }
@@ -297,6 +297,13 @@ def names_of_parts(metric: Node, roles: Table) -> dict[tuple[Any, ...], str]:
 def with_count(before: str, count: pl.Expr, after: str = "") -> pl.Expr:
     """A text with a number in it. The texts may hold braces, as the repr of a mapping does."""
     return pl.lit(before) + count.cast(pl.String) + pl.lit(after)
+
+
+def least_or_nan(counts: Iterable[pl.Expr]) -> pl.Expr:
+    """The least of them; NaN where one is, which Polars would pass over."""
+    parts = list(counts)
+    is_nan = pl.any_horizontal(part.is_nan() for part in parts)
+    return pl.when(is_nan).then(float("nan")).otherwise(pl.min_horizontal(parts))
 
 
 def sum_of_known(counts: Iterable[pl.Expr]) -> pl.Expr:

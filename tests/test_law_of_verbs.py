@@ -61,9 +61,11 @@ AWKWARD = [
     "sample",
     "truth",
     "weight",
-    "model",
 ]
-"""Names that Python, Polars, JSON or this library may take for something else; the last ones are those of roles."""
+"""Names that Python, Polars, JSON or this library may take for something else; the last ones are those of roles.
+
+`model` is not among them: it says which rows are of one model, and a value of several is flagged.
+"""
 
 UNREAD = [
     "^q_user$",

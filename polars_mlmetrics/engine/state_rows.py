@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -122,7 +122,7 @@ class StateRows(Source):
             *(
                 each.name
                 for each in asked
-                if not (self._is_held(each, by_label=by_label) or (self._is_of_keys(each) and not measure.predicates))
+                if not (self._is_held(each, by_label=by_label) or self._is_of_keys(each, measure.predicates))
             ),
             *(name for name in own if name not in self.declared),
             *(name for name in names if name in self.declared and name not in own),
@@ -132,10 +132,14 @@ class StateRows(Source):
             for name in dict.fromkeys(lacking)
         ]
 
-    def _is_of_keys(self, statistic: Statistic) -> bool:
-        """Whether its by columns say what it is: the lowest or the highest of something that they have."""
+    def _is_of_keys(self, statistic: Statistic, predicates: Iterable[pl.Expr] = ()) -> bool:
+        """Whether its by columns say what it is: the lowest or the highest of something that they have.
+
+        With predicates it is that of all rows, so none may read the same columns.
+        """
         by = set(self.by).difference(self.expressions)
-        return statistic.monoid != "sum" and bool(statistic.reads) and statistic.reads <= by
+        is_apart = all(statistic.reads.isdisjoint(predicate.meta.root_names()) for predicate in predicates)
+        return statistic.monoid != "sum" and bool(statistic.reads) and statistic.reads <= by and is_apart
 
     def _is_held(self, statistic: Statistic, *, by_label: bool) -> bool:
         held = self.statistics.get(statistic.name)

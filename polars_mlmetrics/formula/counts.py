@@ -40,7 +40,7 @@ def rows_unknown(u: Unit, *, measure: Measure) -> pl.Expr:
 def several_models(u: Unit) -> pl.Expr:
     """Whether rows of several models are included."""
     model = pl.when(pl.col(MODEL).is_not_null()).then(pl.col(MODEL).hash())
-    return u.min("lowest_model", model) != u.max("highest_model", model)
+    return u.has_several("model", model)
 
 
 def support_of_shares(u: Unit) -> pl.Expr:

@@ -140,6 +140,12 @@ class Unit(Row, Standings, SharedStatistics):
         """The highest value of the included rows; a row of weight 0 is not there."""
         return self._fold(name, self._that_weighs(row), "max", only=only_rows_of(row))
 
+    def has_several(self, name: str, row: pl.Expr) -> pl.Expr:
+        """Whether the included rows have several values, whatever the rows weigh; null is no value."""
+        ends: tuple[Monoid, Monoid] = ("min", "max")
+        lowest, highest = (self._fold(f"{end}_{name}", row, end) for end in ends)
+        return lowest != highest
+
     def deviation(self, name: str, row: pl.Expr) -> pl.Expr:
         """The difference of a row and the weighted mean of its unit. Sums of it need a second pass over the rows."""
         return row - self._mean(name, row)

@@ -146,7 +146,7 @@ def jaccard(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", 
     return ratio(u.true_positives(threshold), u.true_positives(threshold) + wrong)
 
 
-@metric(range=(0, 1), best="max", undefined_when="no rows, or with 'argmax' no positives")
+@metric(range=(0, 1), best="max", undefined_when="no weight, or with 'argmax' no positives")
 def accuracy(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
     """The share of rows that are right: (TP + TN) / Σw.
 

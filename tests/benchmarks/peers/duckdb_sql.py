@@ -7,7 +7,7 @@ import duckdb
 import polars as pl
 
 from tests.benchmarks.data import SLICES, Log
-from tests.benchmarks.peers.hand_ranking import DISCOUNTS
+from tests.benchmarks.peers.hand_ranking import DISCOUNTS, LONGEST
 from tests.benchmarks.work import GROUPINGS
 
 VALUES = """
@@ -64,7 +64,16 @@ PAIRS = {
     "ranking_loss": (WRONG, "avg(wrong / (p * (n - p))) FILTER (p < n)"),
     "coverage_error": ("max(rank) FILTER (truth) AS deepest", "avg(deepest)"),
 }
-SHORT = PAIRS | {"reciprocal_rank": ("max(2 / (above + 1 + rank)) FILTER (truth) AS first", "avg(first)")}
+# Of the first tie with a true row: above it, down to its end, and true rows in it. The mean over the orders of the tie.
+FIRST = ", ".join(f"min({name}) FILTER (truth) AS first_{name}" for name in ("above", "rank", "true_rank"))
+LEFT = [f"greatest(first_rank - first_above - {before}, 1)" for before in range(LONGEST)]
+NONE_BEFORE = ["1.0", *accumulate((f"greatest(1 - first_true_rank / {left}, 0)" for left in LEFT), "{} * {}".format)]
+RECIPROCAL = " + ".join(
+    f"{none} * least(first_true_rank / {left}, 1) / (first_above + {place})"
+    for place, (none, left) in enumerate(zip(NONE_BEFORE[:LONGEST], LEFT, strict=True), start=1)
+)
+SHORT = PAIRS | {"reciprocal_rank": ("max(1 / rank) FILTER (truth) AS first", "avg(first)")}
+TIED_RANKING = {"reciprocal_rank": (FIRST, f"avg({RECIPROCAL})")}
 RANKING = SHORT | {
     "precision_at_5": (f"coalesce(sum({HITS}) FILTER (truth), 0) / 5 AS hits", "avg(hits)"),
     "ndcg_10": (f"sum({GAIN}) FILTER (truth) AS gain", f"avg(gain / {IDEAL}[least(p, {DEEP})::INT])"),
@@ -150,7 +159,7 @@ WORK = {
     "three rankings": query(ranked(PAIRS, UNTIED)),
     "short ranking": query(ranked(SHORT, UNTIED)),
     "ranking": query(ranked(RANKING, UNTIED)),
-    "ranking, ties": query(ranked(RANKING, TIED)),
+    "ranking, ties": query(ranked(RANKING | TIED_RANKING, TIED)),
     "auc": query(AUC),
     "label auc": query(LABEL_AUC),
 }

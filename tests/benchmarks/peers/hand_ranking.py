@@ -13,6 +13,8 @@ import polars as pl
 from tests.benchmarks.work import BY
 
 K, DEEP = 5, 10
+LONGEST = 10
+"""So many rows a sample has, and so a tie at most."""
 DISCOUNTS = [1 / log2(place + 1) for place in range(1, DEEP + 1)]
 PLACES = list(enumerate(DISCOUNTS, start=1))
 U64, U128 = pl.UInt64, pl.UInt128
@@ -95,13 +97,28 @@ class Ranking:
         return rows.group_by("code").agg(
             *(pl.when(true).then(value).sum().alias(name) for name, value in values.items()),
             pl.when(true).then(place).max().alias("deepest"),
-            pl.when(true).then(self._mean_place()).min().alias("first"),
+            *(pl.when(true).then(value).min().alias(name) for name, value in self._first().items()),
             place.max().alias("rows"),
             true.sum().cast(pl.Int64).alias("positives"),
         )
 
-    def _mean_place(self) -> pl.Expr:
-        return (pl.col("above") + 1 + pl.col("rank")) * 0.5 if self.ties else pl.col("place")
+    def _first(self) -> dict[str, pl.Expr]:
+        """Where the best true row of a sample is, or its tie: above it, down to its end, and true rows in it."""
+        if not self.ties:
+            return {"first": pl.col("place")}
+        return {name: pl.col(name) for name in ("above", "rank", "true_rank")}
+
+    def _reciprocal_rank(self) -> pl.Expr:
+        """1 / the place of the best true row; of a tie the mean over its orders."""
+        if not self.ties:
+            return 1 / pl.col("first")
+        above, true = pl.col("above"), pl.col("true_rank")
+        tied, none_before, total = pl.col("rank") - above, pl.lit(1.0), pl.lit(0.0)
+        for place in range(1, LONGEST + 1):
+            left = (tied - place + 1).clip(1)
+            total += none_before * pl.min_horizontal(true / left, 1) / (above + place)
+            none_before *= (1 - true / left).clip(0)
+        return total
 
     def _hit(self) -> pl.Expr:
         """Whether a row is among the best; of a tie that is so in part, to which share."""
@@ -126,7 +143,7 @@ class Ranking:
             "label_ranking_average_precision": pl.when(some).then(pl.col("precisions") / positives),
             "ranking_loss": pl.when(pairs > 0).then(wrong / pairs),
             "coverage_error": pl.col("deepest"),
-            "reciprocal_rank": 1 / pl.col("first"),
+            "reciprocal_rank": self._reciprocal_rank(),
         }
         if not self.short:
             ideal = pl.sum_horizontal((positives >= place) * discount for place, discount in PLACES)

@@ -133,6 +133,7 @@ def wrong(table: pl.DataFrame, facts: Sequence[str]) -> list[object]:
 FACTS = ["value", "baseline_value", "n_pairs", "n_unpaired"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("slices", [["country"], ["route", "label"], ["cached"]], ids=str)
 def test_a_pair_has_on_both_sides_a_row_that_counts(slices: list[str]) -> None:
     table = mlm.compare(LOG, ASKED, baseline="old", slices=slices)

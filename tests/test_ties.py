@@ -115,6 +115,7 @@ def test_a_reference_is_the_mean_over_all_orders(name: str) -> None:
     check([reference(rows_of(*each), **METRICS[name][1]) for each in SMALL], EXPECTED[name], rel=1e-15)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_sample_is_the_mean_over_all_orders(engine: Any) -> None:
     metrics = list(map(metric_of, METRICS))
@@ -179,6 +180,7 @@ def long_lists() -> list[tuple[list[float], list[int]]]:
     return lists
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "params"), LONG)
 def test_long_lists_of_few_scores(name: str, params: dict[str, Any]) -> None:
     lists = long_lists()

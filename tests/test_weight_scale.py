@@ -96,6 +96,7 @@ def test_weights_far_apart(small: float) -> None:
         assert both(log, mlm.gini(), weight="weight") == pytest.approx(2 * auc - 1, rel=EXACT)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("average", [*AVERAGES, NO_AVERAGE])
 def test_weights_beyond_have_no_value_and_a_reason(average: str) -> None:
     """Their sums are infinite, and a share of infinity would be 0, or undefined: nothing but counts has a number."""

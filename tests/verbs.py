@@ -122,8 +122,9 @@ def tables_of(answer: Any) -> Tables:
     """What is compared of an answer: its tables. Of a page those that it shows."""
     if isinstance(answer, mlm.Report):
         told = answer._told.answers
-        tables = {"values": told.values, "differences": told.differences, "labels": told.labels, "found": told.found}
-        return {name: table for name, table in (tables | told.curves).items() if table is not None}
+        tables = {"values": told.values, "differences": told.differences, "labels": told.labels}
+        tables |= {f"found of {model}": found for model, found in (told.found or {}).items()}
+        return {name: table for name, table in (tables | told.curves).items() if isinstance(table, pl.DataFrame)}
     return {"": answer.lazy().collect()}
 
 

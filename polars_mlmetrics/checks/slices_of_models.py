@@ -64,12 +64,10 @@ class SlicesOfModels:
         of_models = fold(known, [*self._keys, self._model.column], [self._values(each) for each in self.columns])
         columns = [column.column for column in self.columns]
         differs = fold(of_models, self._keys, [pl.col(columns).min() != pl.col(columns).max()]).cache()
-        counts, *found = pl.collect_all(
-            [
-                differs.select(pl.len().alias(ROWS), pl.col(columns).sum()),
-                *(differs.filter(column).select(self._keys).bottom_k(most, by=self._keys) for column in columns),
-            ]
-        )
+        # One row to fold for all: rows that are counted and rows that are summed come apart in a stream of none.
+        counted = fold(differs.with_columns(pl.lit(1).alias(ROWS)), [], [pl.col(ROWS, *columns).sum()])
+        places = (differs.filter(pl.col(column)).select(self._keys).sort(self._keys).head(most) for column in columns)
+        counts, *found = pl.collect_all([counted, *places])
         for column, samples in zip(self.columns, found, strict=True):
             if counts[column.column].item():
                 places = self._places(known, samples, column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -61,7 +61,7 @@ class StateRows(Source):
     def at(self, keys: Sequence[str], statistics: Collection[str], of_keys: Sequence[Statistic] = ()) -> pl.LazyFrame:
         """Some statistics at keys of the query, also such as are folded of its by columns, all grains in one table."""
         needed = [statistic for name, statistic in self.statistics.items() if name in statistics]
-        worked_out = [*self.added, *(statistic.bare.alias(statistic.name) for statistic in of_keys)]
+        worked_out = [*self.added, *map(_of_rows_that_count, of_keys)]
         read = {name for column in worked_out for name in column.meta.root_names()}
         by = [name for name in self._names() if name in read or name in keys]
         # First as they are, since fewer rows are left then for which a key must be worked out.
@@ -119,11 +119,7 @@ class StateRows(Source):
         asked = sums_of(recorder) if measure.grain == "sample" else [*recorder.folded, *recorder.run_rows]
         names = [statistic.name for statistic in asked]
         lacking = [
-            *(
-                each.name
-                for each in asked
-                if not (self._is_held(each, by_label=by_label) or self._is_of_keys(each, measure.predicates))
-            ),
+            *(each.name for each in asked if not (self._is_held(each, by_label=by_label) or self._is_of_keys(each))),
             *(name for name in own if name not in self.declared),
             *(name for name in names if name in self.declared and name not in own),
         ] or [name for name in self._counts(recorder, roles) if name not in self.statistics]
@@ -132,20 +128,23 @@ class StateRows(Source):
             for name in dict.fromkeys(lacking)
         ]
 
-    def _is_of_keys(self, statistic: Statistic, predicates: Iterable[pl.Expr] = ()) -> bool:
-        """Whether its by columns say what it is: the lowest or the highest of something that they have.
-
-        With predicates it is that of all rows, so none may read the same columns.
-        """
+    def _is_of_keys(self, statistic: Statistic) -> bool:
+        """Whether its by columns say what it is: the lowest or the highest of something that they have."""
         by = set(self.by).difference(self.expressions)
-        is_apart = all(statistic.reads.isdisjoint(predicate.meta.root_names()) for predicate in predicates)
-        return statistic.monoid != "sum" and bool(statistic.reads) and statistic.reads <= by and is_apart
+        return statistic.monoid != "sum" and bool(statistic.reads) and statistic.reads <= by
 
     def _is_held(self, statistic: Statistic, *, by_label: bool) -> bool:
         held = self.statistics.get(statistic.name)
         if held is None or (by_label and statistic.name not in self.by_label):
             return False
         return (held.monoid, held.moment) == (statistic.monoid, statistic.moment)
+
+
+def _of_rows_that_count(statistic: Statistic) -> pl.Expr:
+    """A statistic of by columns, in the rows of a state of which a row of the log counts for its measure."""
+    _, bracket, suffix = statistic.name.partition("[")
+    counted = pl.col(f"n_rows{bracket}{suffix}")
+    return pl.when(counted > 0).then(statistic.bare).alias(statistic.name)
 
 
 def _needed(partial: Partial) -> list[str]:

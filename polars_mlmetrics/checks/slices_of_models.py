@@ -66,8 +66,10 @@ class SlicesOfModels:
         differs = fold(of_models, self._keys, [pl.col(columns).min() != pl.col(columns).max()]).cache()
         # One row to fold for all: rows that are counted and rows that are summed come apart in a stream of none.
         counted = fold(differs.with_columns(pl.lit(1).alias(ROWS)), [], [pl.col(ROWS, *columns).sum()])
-        places = (differs.filter(pl.col(column)).select(self._keys).sort(self._keys).head(most) for column in columns)
-        counts, *found = pl.collect_all([counted, *places])
+        samples_of = (
+            differs.filter(pl.col(column)).select(self._keys).sort(self._keys).head(most) for column in columns
+        )
+        counts, *found = pl.collect_all([counted, *samples_of])
         for column, samples in zip(self.columns, found, strict=True):
             if counts[column.column].item():
                 places = self._places(known, samples, column)

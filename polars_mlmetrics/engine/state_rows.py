@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -47,9 +47,14 @@ class StateRows(Source):
     """Keys of the query, made of its by columns."""
 
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        folded = {name: each for partial in asked for name, each in partial.fold.statistics.items()}
-        of_keys = [each for each in folded.values() if self._is_of_keys(each)]
-        merged = self.at(by, {name for partial in asked for name in _needed(partial)}, of_keys)
+        recorders = [recorder for partial in asked for recorder, _ in partial.values.measures]
+        of_keys = {
+            each.name: replace(each, counted=pl.when(recorder.answer.rows > 0).then(each.bare))
+            for recorder in recorders
+            for each in recorder.statistics
+            if self._is_of_keys(each)
+        }
+        merged = self.at(by, {name for partial in asked for name in _needed(partial)}, [*of_keys.values()])
         return [(partial.merged(_as_parts(partial, merged, by)), by) for partial in asked]
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
@@ -61,7 +66,7 @@ class StateRows(Source):
     def at(self, keys: Sequence[str], statistics: Collection[str], of_keys: Sequence[Statistic] = ()) -> pl.LazyFrame:
         """Some statistics at keys of the query, also such as are folded of its by columns, all grains in one table."""
         needed = [statistic for name, statistic in self.statistics.items() if name in statistics]
-        worked_out = [*self.added, *map(_of_rows_that_count, of_keys)]
+        worked_out = [*self.added, *(statistic.bare.alias(statistic.name) for statistic in of_keys)]
         read = {name for column in worked_out for name in column.meta.root_names()}
         by = [name for name in self._names() if name in read or name in keys]
         # First as they are, since fewer rows are left then for which a key must be worked out.
@@ -138,13 +143,6 @@ class StateRows(Source):
         if held is None or (by_label and statistic.name not in self.by_label):
             return False
         return (held.monoid, held.moment) == (statistic.monoid, statistic.moment)
-
-
-def _of_rows_that_count(statistic: Statistic) -> pl.Expr:
-    """A statistic of by columns, in the rows of a state of which a row of the log counts for its measure."""
-    _, bracket, suffix = statistic.name.partition("[")
-    counted = pl.col(f"n_rows{bracket}{suffix}")
-    return pl.when(counted > 0).then(statistic.bare).alias(statistic.name)
 
 
 def _needed(partial: Partial) -> list[str]:

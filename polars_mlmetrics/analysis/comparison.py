@@ -185,7 +185,7 @@ class Comparison(ABC):
     def _by_benjamini_hochberg(self) -> pl.Expr:
         family: list[str | pl.Expr] = ["metric", pl.col(self._model.name)]
         if self._query.slices is not None:
-            family.append(pl.col("sliced_by") == "")
+            family.append(pl.col("slice") == "")  # a column may be called "", and `sliced_by` is "" then too
         return benjamini_hochberg("p", family)
 
     def _verdict(self) -> pl.Expr:

@@ -92,7 +92,7 @@ def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
         ).rename({"value": "model_value", "difference": "value"})
         middle = 0.0
     wanted = [", ".join(map(name_of, keys)) for keys in asked.slices]
-    table = table.filter(pl.col("sliced_by").is_in([WHOLE, *wanted]))
+    table = table.filter((pl.col("slice") == WHOLE) | pl.col("sliced_by").is_in(wanted))
     table = table.join(sizes, on=["sliced_by", "slice"], how="left", maintain_order="left")
     table = table.with_columns(n=pl.coalesce("n_pairs", "size"))
     table = table.with_columns(share=ratio(pl.col("n"), pl.col("n").filter(pl.col("slice") == WHOLE).first()))

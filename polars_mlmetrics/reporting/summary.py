@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -10,7 +10,7 @@ import polars as pl
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.reporting.answers import MODEL
+from polars_mlmetrics.reporting.answers import MODEL, WHOLE
 from polars_mlmetrics.reporting.asked import name_of
 from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card, Sentence, Strong, Told
 from polars_mlmetrics.reporting.judged import FEWEST, SHOWN
@@ -267,14 +267,16 @@ def _without_pairs(told: Told) -> list[str]:
     headline = pl.col("metric") == told.answers.asked.headline.output_name
     said: list[str] = []
     for model in told.searched:
-        pairs = told.answers.differences.filter(headline, pl.col(MODEL) == model).group_by("sliced_by")
-        is_known = pl.col("n_pairs").is_not_null().all()
-        counts = dict(pairs.agg(pl.when(is_known).then(pl.col("n_pairs").sum())).drop_nulls().rows())
-        short = [keys for keys in map(_names, told.answers.asked.slices) if _is_short(counts, keys)]
+        rows, is_whole = told.answers.differences.filter(headline, pl.col(MODEL) == model), pl.col("slice") == WHOLE
+        known = pl.when(pl.col("n_pairs").is_not_null().all()).then(pl.col("n_pairs").sum())
+        counts = dict(rows.filter(~is_whole).group_by("sliced_by").agg(known).drop_nulls().rows())
+        n_pairs = rows.filter(is_whole).select(known).item()
+        slicings = [] if n_pairs is None else map(_names, told.answers.asked.slices)
+        short = [keys for keys in slicings if counts.get(", ".join(keys), n_pairs) < n_pairs]
         smallest = [keys for keys in short if not any(set(other) < set(keys) for other in short)]
         of = f" of {visible(model)}" if len(told.searched) > 1 else ""
         said += [
-            f"In slices by {visible(', '.join(keys))} only {counts[', '.join(keys)]:,} of {counts['']:,} samples{of} "
+            f"In slices by {visible(', '.join(keys))} only {counts[', '.join(keys)]:,} of {n_pairs:,} samples{of} "
             f"are pairs: {'the column differs' if len(keys) == 1 else 'the columns differ'} between models."
             for keys in smallest
         ]
@@ -283,12 +285,6 @@ def _without_pairs(told: Told) -> list[str]:
 
 def _names(keys: Sequence[Any]) -> list[str]:
     return [name_of(key) for key in keys]
-
-
-def _is_short(counts: Mapping[str, int], keys: list[str]) -> bool:
-    """Whether the slices of a slicing have fewer pairs than all rows."""
-    name = ", ".join(keys)
-    return {"", name} <= set(counts) and counts[name] < counts[""]
 
 
 def _left_out(told: Told) -> list[Sentence]:

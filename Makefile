@@ -17,7 +17,7 @@ SETUP := pyproject.toml constraints.txt .ci/install
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # all targets share one .venv
-.PHONY: help demo test proofs check format docs metrics bench clean
+.PHONY: help demo data test proofs check format docs metrics bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -27,12 +27,16 @@ demo: $(PACKAGE) ## show what `mlm` does, on logs that it leaves in .cache/demo
 	@mkdir -p .cache
 	@$(BIN)/python -m mlm_command demo .cache/demo
 
+data: $(PACKAGE) ## bring a real log, for examples/employment.py
+	@$(BIN)/python .ci/employment.py
+
 # Two workers fill two cores: a second thread of Polars in each would cost, and gain nothing.
 test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to pytest)
 	@POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not proof" $(ARGS)
 
 proofs: $(DEV) $(PROOFS) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
 	@.ci/browser || true # without one its tests fail, and say so
+	@$(BIN)/python .ci/employment.py || true # likewise
 	@$(BIN)/python -m pytest -n 2 -m proof $(ARGS)
 
 check: $(DEV) ## lint, formatting, types

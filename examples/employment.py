@@ -1,0 +1,66 @@
+"""A real log: when, and of whom, is a model wrong that says who in Massachusetts is employed.
+
+python examples/employment.py
+
+It needs this package, some seconds, and three files that `make data` brings: what the model says of 277,677 people, and
+the truths. NannyML made them (Apache License 2.0) of public use microdata of the American Community Survey, by the US
+Census Bureau.
+"""
+
+from pathlib import Path
+
+import polars as pl
+
+import polars_mlmetrics as mlm
+
+FOLDER = Path(__file__).parent.parent / ".cache" / "employment"
+ROLES: mlm.Roles = {"sample": "id", "score": "p", "truth": "employed"}
+# What the codes of the census mean. Native: of America or Alaska; Pacific: of Hawaii or another island.
+SEX = {"1": "male", "2": "female"}
+DISABLED = {"1": "yes", "2": "no"}
+RACE = {"1": "white", "2": "Black", "6": "Asian", "7": "Pacific", "8": "other", "9": "several"}
+RACE |= dict.fromkeys(["3", "4", "5"], "Native")
+
+
+def main() -> None:
+    """Ask it by year, by slices that one has in mind, and for those that nobody has in mind."""
+    log = people()
+    with pl.Config(tbl_width_chars=80, tbl_rows=40, fmt_str_lengths=40, float_precision=3) as config:
+        config.set_tbl_hide_dataframe_shape(True).set_tbl_hide_column_data_types(True)
+        print(log.head(3).collect())
+
+        # The intervals of all years overlap: the model is as good in 2018 as it was in 2015.
+        print("\nHow good is it in each year?")
+        metrics = [mlm.roc_auc(), mlm.log_loss(), mlm.f1()]
+        years = mlm.evaluate(log, metrics, by="year", ci=0.95, tidy=True, **ROLES).sort("metric", "year")
+        print(years.select("metric", "year", "value", "low", "high", "n_rows").collect())
+
+        # Of those with a disability who have work it finds 31 of 100, of all others 89. Races differ by far less. A
+        # slice of fewer than 200 people has no value, and says why.
+        print("\nHow many of those who are employed does it find?")
+        asked = ["sex", "disabled", "race"]
+        slices = mlm.evaluate(log, mlm.recall(), slices=asked, ci=0.95, min_samples=200, tidy=True, **ROLES)
+        print(slices.select("slice", "value", "low", "high", "n_samples", "reason").collect())
+
+        # It is surest of being worse from 65 on, and of women from 50 on: some of them have retired and some have not,
+        # and nothing in its table tells.
+        print("\nIn which slices is its log loss worse than elsewhere, and by how much at least?")
+        found = mlm.find_slices(log, mlm.log_loss(), ["sex", "disabled", "race", "age"], **ROLES)
+        shown = found.filter(pl.col("hidden_by").is_null(), pl.col("p_adjusted") <= 0.05)
+        print(shown.select("slice", "n_samples", "value", "rest", "gap", "low").head(3))
+
+
+def people() -> pl.LazyFrame:
+    """A row for each person. The log of 2015 holds its truths; those of later years came in a file of their own."""
+    log = mlm.scan([FOLDER / f"employment_MA_{name}.pq" for name in ("reference", "analysis")], missing="null")
+    late = pl.scan_parquet(FOLDER / "employment_MA_analysis_target.pq")
+    words = {
+        name: pl.col(code).cast(pl.String).replace_strict(meaning)
+        for name, code, meaning in [("sex", "SEX", SEX), ("disabled", "DIS", DISABLED), ("race", "RAC1P", RACE)]
+    }
+    known = log.update(late, on="id")  # a truth that came late takes the place of a null
+    return known.select("id", "year", "employed", p="predicted_probability", age=pl.col("AGEP").cast(pl.Int64), **words)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from math import atan, cos, inf, log, pi, sin, sqrt
+from math import atan, cos, inf, isfinite, log, pi, sin, sqrt
 from statistics import NormalDist
 
 import polars as pl
@@ -107,6 +107,24 @@ def wilson(share: pl.Expr, units: pl.Expr, z: float) -> tuple[pl.Expr, pl.Expr]:
     center = (share + z**2 / (2 * units)) / (1 + z**2 / units)
     half = z / (1 + z**2 / units) * (share * (1 - share) / units + z**2 / (4 * units**2)).sqrt()
     return (center - half).clip(0, 1), (center + half).clip(0, 1)
+
+
+CONSTANT_Z = 1.96
+"""How many standard errors an end of Wilson's interval is away, for `error_of_constant`."""
+
+
+def error_of_constant(value: pl.Expr, occupied: pl.Expr, buckets: int, range_: tuple[float, float]) -> pl.Expr:
+    """The standard error of a value that no bucket moves, by the units that so many buckets stand for.
+
+    Replicates show no error then, however few units there are. A value without bounds has no such error.
+    """
+    low, high = range_
+    if not isfinite(low) or not isfinite(high):
+        return pl.lit(0.0)
+    share = ((value - low) / (high - low)).clip(0, 1)
+    ends = wilson(share, units_in(occupied.clip(1), buckets), CONSTANT_Z)
+    away = pl.max_horizontal(share - ends[0], ends[1] - share)
+    return away * ((high - low) / CONSTANT_Z)
 
 
 def p_value(t: pl.Expr, df: pl.Expr, most: int) -> pl.Expr:

@@ -56,11 +56,12 @@ class Candidates:
         even, odd = list(range(0, buckets, 2)), list(range(1, buckets, 2))
         searched = even if are_half else list(range(buckets))
         self.lattice = Lattice(coded, places, depth, len(searched))
-        self._contrasts, self._merged = coded.contrasts(sign), Merged(coded, sign)
+        self._contrasts, self._merged = coded.contrasts(sign), Merged(coded, sign, len(searched))
         self._first = Part(coded, searched, are_half)
         self._second = Part(coded, odd, are_half) if are_half else self._first
         if not are_half:
             self._check_flips()
+        self._least = min_samples
         least = min_samples * (0.5 if are_half else 1.0)
         self._search = Search(self.lattice, self._first, self._contrasts, self._merged, least, score, best)
         self.scores = self._search.scores
@@ -158,7 +159,16 @@ class Candidates:
         found = found.join(of_parents, on=PARENT, how="left")
         if not self.are_half:
             found = found.join(self._flipped(said, moved), on=[GROUP, BIT], how="left")
-        return found
+        return found.filter(self._is_large())
+
+    def _is_large(self) -> pl.Expr:
+        """Whether a slice, and the rest, have enough samples in all: the search asked for half of that in its half."""
+        totals = self._coded.totals
+        samples, rows, least = (
+            pl.lit(pl.Series(of)).gather(pl.col(GROUP)) for of in (totals.samples, totals.rows.sum(axis=1), self._least)
+        )
+        rest = ratio(rows - pl.col(N_ROWS), rows) * samples
+        return (pl.col("n_samples") >= least) & ((rest >= least) | (self._score == "sliceline"))
 
     def _mark(self, marks: pl.Expr, bits: Sequence[int]) -> list[Marked]:
         """The rows of the search, and those of the other samples where it saw a half, by the slices they are in."""

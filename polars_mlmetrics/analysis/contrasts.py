@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from polars_mlmetrics.analysis.bounds import standard_error
+from polars_mlmetrics.analysis.bounds import error_of_constant, standard_error
 from polars_mlmetrics.analysis.interval import NOISE
+from polars_mlmetrics.analysis.parts import core_of, range_of
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
@@ -72,6 +73,14 @@ class Grid:
         pairs = zip(self.sums, other.sums, strict=True)
         return Grid([{name: mine[name] - theirs[name] for name in mine} for mine, theirs in pairs])
 
+    def less(self, other: Grid) -> Grid:
+        """The sums less those of a part; 0 where rounding is all that is left."""
+        left = self - other
+        for sums, mine in zip(left.sums, self.sums, strict=True):
+            for name in _floats(sums):
+                sums[name][np.abs(sums[name]) <= NOISE * np.abs(mine[name])] = 0
+        return left
+
     def of(self, cells: Numbers | slice) -> Grid:
         """The sums of some of the cells."""
         return Grid([{name: array[cells] for name, array in sums.items()} for sums in self.sums])
@@ -101,12 +110,23 @@ class Contrast(NamedTuple):
     """Where no difference of sums has lost its digits."""
 
 
+def error_of_gap(of_replicates: pl.Expr, buckets: int, range_: tuple[float, float]) -> pl.Expr:
+    """The standard error of a gap, with that of a side which no bucket moves: where its `_alone` is known."""
+    squares = of_replicates**2
+    for side in ("value", "rest"):
+        alone = pl.col(f"{side}_alone")
+        own = error_of_constant(pl.col(side), alone, buckets, range_)
+        squares += pl.when(alone.is_not_null()).then(own**2).otherwise(0.0)
+    return squares.sqrt()
+
+
 class Contrasts:
     """The differences between cells and the rest of their groups, from sums. `sign` is 1 where low values are bad."""
 
     def __init__(self, plan: Plan, metric: Node, units: Mapping[Kind, pl.DataFrame], sign: int) -> None:
         self._plan = plan
         self._metric = metric
+        self._range = range_of(core_of(metric)[0])
         self._units = units
         self._sign = sign
 
@@ -115,7 +135,7 @@ class Contrasts:
         height, size = len(groups), self._rows_a_cell(own)
         starts = [0, *cuts(height, whole_times(MOST, height * size)), height]
         parts = [self._of_some(own.of(slice(*ends)), whole, groups[slice(*ends)]) for ends in pairwise(starts)]
-        gaps, values, rests, is_right = (np.concatenate(each) for each in zip(*parts, strict=True))
+        gaps, values, rests, alone, is_right = (np.concatenate(each) for each in zip(*parts, strict=True))
         size_of_all = np.abs(values) + np.abs(rests)
         gap = np.where(np.abs(gaps[:, -1]) <= NOISE * size_of_all, 0.0, gaps[:, -1])
         moved = gaps[:, :-1] - gap[:, None]
@@ -123,8 +143,9 @@ class Contrasts:
         squares, n_buckets = (moved * moved).sum(axis=1), buckets[groups].astype(float)
         wholes = self._values(whole.summed(), 1)[groups, 0]
         columns = {"value": values, "rest": rests, "whole": wholes, "gap": gap, "squares": squares, "n": n_buckets}
+        columns |= {"value_alone": alone[:, 0], "rest_alone": alone[:, 1]}
         error = pl.when(pl.col("squares").is_not_null(), pl.col("n") >= 2).then(
-            standard_error(pl.col("n"), pl.col("squares"))
+            error_of_gap(standard_error(pl.col("n"), pl.col("squares")), moved.shape[1], self._range)
         )
         table = pl.DataFrame(columns, nan_to_null=True).select("value", "rest", "whole", "gap", error.alias("se"))
         return Contrast(table, moved, is_right)
@@ -133,7 +154,7 @@ class Contrasts:
         return 2 * max(max((a.shape[1] * a.shape[2] for a in sums.values()), default=1) for sums in own.sums)
 
     def _of_some(self, own: Grid, whole: Grid, groups: Numbers) -> tuple[Numbers, ...]:
-        """The gaps without each bucket and of all, the values, the rests, and where they are right."""
+        """The gaps without each bucket and of all, values, rests, `_alone` of both, and where they are right."""
         inside, all_of = own.without(), whole.without()
         rest = all_of.of(groups) - inside
         is_right = ~(_has_lost(own, inside) | _has_lost_all(rest, all_of.of(groups)))
@@ -145,7 +166,18 @@ class Contrasts:
         values = self._values(Grid(both), times)
         value, other = values[: len(groups)], values[len(groups) :]
         gaps = self._sign * (other - value)
-        return np.where(np.isfinite(gaps), gaps, np.nan), value[:, -1], other[:, -1], is_right
+        alone = np.stack([self._alone(value, own), self._alone(other, whole.of(groups).less(own))], axis=1)
+        return np.where(np.isfinite(gaps), gaps, np.nan), value[:, -1], other[:, -1], alone, is_right
+
+    def _alone(self, values: Numbers, by_bucket: Grid) -> Numbers:
+        """How many buckets have a value by themselves, where no bucket moves the value; NaN where one does."""
+        of_all = values[:, -1:]
+        is_constant = (np.abs(values[:, :-1] - of_all) <= NOISE * np.abs(of_all)).all(axis=1)
+        found = np.full(len(values), np.nan)
+        if is_constant.any():
+            each = self._values(by_bucket.of(is_constant), values.shape[1] - 1)
+            found[is_constant] = np.isfinite(each).sum(axis=1)
+        return found
 
     def _values(self, grid: Grid, times: int) -> Numbers:
         """The metric of sums: cells x times."""

@@ -198,7 +198,7 @@ def _state_of(
 def _check_values(coded: Coded, sign: int) -> None:
     """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
     totals = {kind: table.lazy() for kind, table in coded.totals.tables.items()}
-    values = Merged(coded, sign).of_groups(totals)["whole"]
+    values = Merged(coded, sign, coded.totals.rows.shape[1]).of_groups(totals)["whole"]
     broken = values.filter(~values.is_finite())
     if broken.len():
         name = coded.metric.output_name

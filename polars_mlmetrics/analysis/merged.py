@@ -9,13 +9,15 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.coded import GROUP, Coded
-from polars_mlmetrics.analysis.contrasts import CELL, UNIT, FoldedTables, Kind
+from polars_mlmetrics.analysis.contrasts import CELL, UNIT, FoldedTables, Kind, error_of_gap
 from polars_mlmetrics.analysis.interval import unless_noise
+from polars_mlmetrics.analysis.parts import core_of, range_of
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 
 VALUE, REST, OF_ALL, SIZE, NAMED = (f"{INTERNAL}{name}" for name in ("value", "rest", "of_all", "size", "named"))
+VALUE_ALONE, REST_ALONE = f"{INTERNAL}value_alone", f"{INTERNAL}rest_alone"
 
 Tables = Mapping[Kind, pl.DataFrame]
 """What is known of the units of slices, for each partial of the plan."""
@@ -27,9 +29,11 @@ OTHERS = -1
 class Merged:
     """The differences between cells and the rest of their groups. `sign` is 1 where low values are bad."""
 
-    def __init__(self, coded: Coded, sign: int) -> None:
+    def __init__(self, coded: Coded, sign: int, buckets: int) -> None:
         self._coded = coded
         self._sign = sign
+        self._buckets = buckets
+        self._range = range_of(core_of(coded.metric)[0])
 
     def added(self, tables: Tables, more: Tables, kept: pl.DataFrame) -> Tables:
         """Tables with more rows, which have a GROUP, a CELL and a WITHOUT; all cells but the kept ones are one."""
@@ -51,10 +55,23 @@ class Merged:
         gap, size = self._sign * (pl.col(REST) - pl.col(VALUE)), pl.col(VALUE).abs() + pl.col(REST).abs()
         values = values.with_columns(gap.alias("gap"), size.alias(SIZE))
         is_whole = pl.col(WITHOUT).is_null()
-        whole = values.filter(is_whole).drop(WITHOUT)
+        whole = values.filter(is_whole).drop(WITHOUT, VALUE_ALONE, REST_ALONE)
         whole = whole.with_columns(unless_noise(pl.col("gap"), pl.col(SIZE)).alias("gap"))
-        without = values.filter(~is_whole).select(GROUP, CELL, pl.col("gap").alias(OF_ALL))
-        errors = whole.join(without, on=[GROUP, CELL]).group_by(GROUP, CELL).agg(_error().alias("se"))
+        columns = [pl.col("gap").alias(OF_ALL), *(pl.col(of).alias(f"{of}_left") for of in (VALUE, REST))]
+        without = values.filter(~is_whole).select(GROUP, CELL, *columns, VALUE_ALONE, REST_ALONE)
+        errors = (
+            whole.join(without, on=[GROUP, CELL])
+            .group_by(GROUP, CELL)
+            .agg(
+                pl.col(VALUE).first().alias("value"),
+                pl.col(REST).first().alias("rest"),
+                _error().alias("se"),
+                _alone(VALUE, VALUE_ALONE).alias("value_alone"),
+                _alone(REST, REST_ALONE).alias("rest_alone"),
+            )
+        )
+        errors = errors.with_columns(error_of_gap(pl.col("se"), self._buckets, self._range).alias("se"))
+        errors = errors.select(GROUP, CELL, "se")
         said = [GROUP, CELL, pl.col(VALUE).alias("value"), pl.col(REST).alias("rest"), "gap"]
         found = kept.join(whole.select(said), on=[GROUP, CELL]).join(errors, on=[GROUP, CELL])
         folded = {kind: self._coded.layouts[kind].folded([table], [GROUP]) for kind, table in tables.items()}
@@ -76,8 +93,14 @@ class Merged:
         # The rest is what is left of a group without the cell: a replicate of replicates.
         rest = plan.again(Replicates(without, [GROUP, WITHOUT], CELL), by).groups().select(*by, value.alias(REST))
         own = plan.again(without, by).groups().select(*by, value.alias(VALUE))
-        values, rests = pl.collect_all([own, rest])
-        return values.join(rests, on=by, nulls_equal=True)
+        # Of each bucket by itself; the rest of it is what is left of the bucket without the cell.
+        own_alone = plan.again(source, by).groups().select(*by, value.alias(VALUE_ALONE))
+        rest_alone = plan.again(Replicates(source, [GROUP, WITHOUT], CELL), by).groups()
+        tables = pl.collect_all([own, rest, own_alone, rest_alone.select(*by, value.alias(REST_ALONE))])
+        values, *others = tables
+        for other in others:
+            values = values.join(other, on=by, how="left", nulls_equal=True)
+        return values
 
     def _with_keys(self, kind: Kind, table: pl.DataFrame) -> pl.LazyFrame:
         """A table with the keys of its units."""
@@ -90,6 +113,12 @@ def _error() -> pl.Expr:
     moved = unless_noise(pl.col(OF_ALL) - pl.col("gap"), pl.col(SIZE))
     is_known = pl.col(OF_ALL).is_finite().fill_null(False).all() & (pl.len() >= 2)
     return pl.when(is_known).then(standard_error(pl.len().cast(pl.Float64), (moved * moved).sum()))
+
+
+def _alone(value: str, alone: str) -> pl.Expr:
+    """How many buckets have a value by themselves, where no bucket moves the value; null where one does."""
+    moved = unless_noise(pl.col(f"{value}_left") - pl.col(value), pl.col(value).abs())
+    return pl.when((moved == 0).all()).then(pl.col(alone).is_finite().sum())
 
 
 def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:

@@ -243,7 +243,9 @@ def candidates(leaf: Leaf, group: Part, roles: Mapping[str, Any]) -> tuple[list[
     """The scores of the rows with a score and a truth, the highest first, and how many rows these are."""
     rows, given = Setting(roles, value_of).of(leaf, group)
     named = {role: built(column) for role, column in given.items()}
-    used = oracle.rows_of(leaf.name, rows.frame, params_of(leaf), named, "group").included
+    used = oracle.rows_of(leaf.name, rows.frame, params_of(leaf), named, leaf.grain).included
+    if isinstance(average := leaf.params.get("average"), Mapping):
+        used = [row for row in used if row.label in average]
     scores = {float(row.score) for row in used if not math.isnan(row.score)}
     return sorted(scores, reverse=True), len(used)
 

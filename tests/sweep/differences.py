@@ -145,6 +145,8 @@ class Compare(Call):
         ours, theirs = self.value(node, sides), self.value(node, sides.turned)
         if ours.unclear or theirs.unclear:
             return ours, theirs, UNCLEAR
+        if any(each.value is not None and math.isnan(each.value) for each in (ours, theirs)):
+            return ours, theirs, Answer(math.nan)  # a null never hides a NaN
         return ours, theirs, added(ours, negated(theirs))
 
     def _compared(self, node: Node, sides: Sides, n_pairs: int) -> Row:
@@ -154,14 +156,23 @@ class Compare(Call):
         if isinstance(node, Own):
             undefined = {}
         else:
-            counts = [node.counts(side, Setting(self.roles, value_of)) for side in (sides.ours, sides.theirs)]
-            numbers = [Answer(sum(each.undefined.values())) for each in counts]
+            numbers = [Answer(self._undefined(node, side)) for side in (sides, sides.turned)]
             undefined = dict(zip(("n_undefined", "n_undefined_baseline"), numbers, strict=True))
         if difference.unclear or math.isnan(size):
             rest = ("low", "high", "p", "mde", "ci_flag")
             known = NULL if difference.value is not None and math.isnan(difference.value) else UNCLEAR
             return {**found, **undefined, **dict.fromkeys(rest, known)}
         return {**found, **undefined, **self._interval(node, sides, n_pairs, difference)}
+
+    def _undefined(self, node: Node, sides: Sides) -> int:
+        """How many units of the one side are undefined; of a vocabulary also those that only this side defines."""
+        found = sum(node.counts(sides.ours, Setting(self.roles, value_of)).undefined.values())
+        for leaf, setting in node.leaves(Setting(self.roles, value_of)):
+            if leaf.grain == "label" and "labels" in leaf.params and leaf.params.get("undefined") is None:
+                part, roles = setting.of(leaf, sides.ours)
+                theirs, _ = setting.of(leaf, sides.theirs)
+                found += len(defined_labels(leaf, part, roles, None) - defined_labels(leaf, theirs, roles, None))
+        return found
 
     def _interval(self, node: Node, sides: Sides, n_pairs: int, difference: Answer) -> Row:
         """The interval of a difference, its p and its flag."""

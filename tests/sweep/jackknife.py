@@ -83,7 +83,7 @@ def kind_of(core: Node) -> str:
             return "extreme"
         if core.name in SUMS:
             return "total"
-        is_bounded = all(map(math.isfinite, mlm.CATALOGUE[core.name].range))
+        is_bounded = all(map(math.isfinite, range_of(core)))
         return "biased" if core.name in BIASED else "kg_wilson" if is_bounded else "t"
     kinds = {kind_of(core_of(part)[0]) for part in core.parts()}
     kind = next((kind for kind in ("extreme", "total") if kind in kinds), "t")

@@ -33,6 +33,12 @@ METRICS = (
 
 Row = dict[str, Answer]
 
+HALF = 32
+"""The buckets in which a slice is measured."""
+
+Z = 1.96
+"""The end of Wilson's interval that stands for the error of a value which nothing moves."""
+
 
 @dataclass(frozen=True)
 class FindSlices(Call):
@@ -100,9 +106,12 @@ class FindSlices(Call):
         replicates = Replicates(gap(own, rest), size, values, dict.fromkeys(each, True), lost=False)
         found["gap"] = replicates.whole
         found |= self._harm(leaf, group, other, sign)
-        se = replicates.se
-        if replicates.unclear:
+        constant = [self._error_if_constant(leaf, part, buckets) for part in (own, rest)]
+        if replicates.unclear or any(error is None for error in constant):
             return found
+        se = replicates.se
+        if se.value is not None:
+            se = jackknife.varied(lambda s: math.hypot(s, *(error or 0.0 for error in constant)), se)
         if se.value is None or not se.value:
             return {**found, "low": NULL, "high": NULL, "p": NULL}
         df = len({buckets[place] for place in own.places}) - 1
@@ -112,6 +121,28 @@ class FindSlices(Call):
         is_worse = (replicates.whole.value or 0.0) > NOISE * size
         tested = jackknife.varied(lambda g, s: jackknife.p_value(g, s, df), replicates.whole, se)
         return {**found, "p": tested if is_worse else Answer(1.0)}
+
+    def _error_if_constant(self, leaf: Leaf, part: Part, buckets: list[int]) -> float | None:
+        """The error of a value that no bucket moves, by the units of as many buckets; None where rounding decides."""
+        setting = Setting(self.roles, value_of)
+        each = sorted({buckets[place] for place in part.places})
+        value = leaf.answer(part, setting).value or 0.0
+        moved = [leaf.answer(without(part, buckets, b), setting).value for b in each]
+        away = max(math.inf if other is None else abs(other - value) for other in moved)
+        low, high = jackknife.range_of(leaf)
+        if away > jackknife.UNSURE * abs(value) or not math.isfinite(high - low):
+            return 0.0
+        if away > NOISE / 100 * abs(value):
+            return None
+        n = sum(leaf.answer(jackknife.alone(part, buckets, b), setting).value is not None for b in each)
+        units = math.log(1 - min(max(n, 1), HALF - 0.5) / HALF) / math.log(1 - 1 / HALF)
+        share = (value - low) / (high - low)
+        ends = [
+            (share + Z**2 / (2 * units) + side * Z * math.sqrt(share * (1 - share) / units + (Z / (2 * units)) ** 2))
+            / (1 + Z**2 / units)
+            for side in (-1, 1)
+        ]
+        return max(share - max(ends[0], 0.0), min(ends[1], 1.0) - share) * (high - low) / Z
 
     def _harm(self, leaf: Leaf, group: Part, rest: Answer, sign: int) -> Row:
         """How much of what the group lacks to the best value the rest does not lack."""

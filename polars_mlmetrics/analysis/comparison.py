@@ -37,7 +37,7 @@ def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
     """The models that can be compared with a baseline, of a column with all of them; it must be one of them."""
     found = models.unique().collect().to_series()
     if found.is_empty():
-        raise TableError("there is nothing to compare: no row has a sample.")
+        raise TableError("there is nothing to compare: the table has no rows, or none with a sample.")
     known = pl.Series([baseline], dtype=found.dtype, strict=False)
     if known.null_count() or not found.eq_missing(known).any():
         shown = ", ".join(map(repr, found.drop_nulls().sort().head(10)))

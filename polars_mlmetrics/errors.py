@@ -103,6 +103,13 @@ def shown_type(value: object) -> str:
     return f"{shown}: mlm.scan turns it into a LazyFrame" if hasattr(value, "__arrow_c_stream__") else shown
 
 
+def some(names: Iterable[object], most: int = 6) -> str:
+    """The first of some names, and how many more there are."""
+    every = [str(name) for name in names]
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return (", ".join(every[:most]) or "none") + more
+
+
 def unknown(what: str, given: object, known: Iterable[object], *, of: str, others: Iterable[str] = ()) -> str:
     """Say that `given` is not among `known`, and name the nearest match, also among `others`."""
     names = [str(name) for name in known if not str(name).startswith(INTERNAL)]

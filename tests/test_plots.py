@@ -115,10 +115,30 @@ def test_what_cannot_be_plotted() -> None:
         mlm.plot(pl.concat([curve_table("roc").with_columns(model=pl.lit(str(n))) for n in range(6)]))
     with pytest.raises(mlm.ParameterError, match="at most 100 slices"):
         mlm.plot(mlm.evaluate(LOG, mlm.f1(), by="sample"))
-    with pytest.raises(mlm.ParameterError, match="holds no values"):
-        mlm.plot(LOG.select("model", "label"))
+    with pytest.raises(mlm.ParameterError, match="needs at least one value"):
+        mlm.plot(mlm.evaluate(LOG.clear(), mlm.f1(), by="model"))
     with pytest.raises(mlm.ParameterError, match="plot takes a DataFrame"):
         mlm.plot("table")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (LOG, r"has the columns model, sample, .* more\. Of a log, type mlm\.plot\(mlm\.evaluate\(log"),
+        (LOG.head(9).select("sample", "truth", "score"), "Of a log"),
+        (LOG.select("sample", p="score", y=pl.lit("a")), "Of a log"),
+        (LOG.select("model", "label"), "Of a log"),
+        (LOG.lazy(), "Of a log"),
+        (mlm.flips(LOG, mlm.log_loss(), baseline="champion"), "Of a log"),
+        (mlm.gap(LOG, mlm.f1(), over="country"), "Of a log"),
+        (mlm.check(LOG), "Of a log"),
+        (mlm.state(LOG, mlm.f1()), r"Of a state, type mlm\.plot\(mlm\.finish\(state"),
+    ],
+    ids=["log", "roles", "text", "keys", "lazy", "flips", "gap", "check", "state"],
+)
+def test_what_is_no_table_of_values_is_refused(table: pl.DataFrame | pl.LazyFrame, words: str) -> None:
+    with pytest.raises(mlm.ParameterError, match=f"plot takes the table of evaluate, .*{words}"):
+        mlm.plot(table)
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

@@ -46,7 +46,10 @@ def table(frame: Frame) -> Any:
     tables = library("great_tables", "great-tables", "mlm.table")
     rows = frame.lazy().collect()
     if rows.height > MOST_ROWS:
-        raise ParameterError(f"table shows at most {MOST_ROWS:,} rows, and there are {rows.height:,}: take .head(20).")
+        raise ParameterError(
+            f"table shows at most {MOST_ROWS:,} rows, and there are {rows.height:,}: take .head(20), or evaluate a log "
+            "first: mlm.table(mlm.evaluate(log, mlm.f1()))."
+        )
     numbers = [name for name, dtype in rows.schema.items() if dtype.is_numeric()]
     if {"verdict", "ci_flag", "low"} <= set(rows.columns):
         rows = rows.with_columns(verdict_or_why())

@@ -257,10 +257,10 @@ def _keys_before(table: pl.DataFrame, column: str) -> list[str]:
 def _keys_of_values(schema: pl.Schema) -> list[str]:
     """The keys of a table of values: all before `metric`, or before the first number that is no whole one."""
     names = list(schema)
-    if TIDY_VALUES <= schema.keys():
+    if schema.keys() >= TIDY_VALUES:
         return names[: names.index("metric")]
     place = next((place for place, name in enumerate(names) if schema[name].is_float()), None)
-    if place is None or LOG <= schema.keys() or not all(schema[name].is_numeric() for name in names[place:]):
+    if place is None or schema.keys() >= LOG or not all(schema[name].is_numeric() for name in names[place:]):
         raise ParameterError(_not_plotted(schema))
     return names[:place]
 

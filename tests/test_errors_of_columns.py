@@ -38,7 +38,12 @@ NOT_A_NUMBER = "it must be Boolean or a number. Cast or map"
             {},
             NO_COUNTRY,
         ),
-        (mlm.f1(), {"score": "country"}, f"score is String: {NOT_A_NUMBER} 'country' first."),
+        (
+            mlm.f1(),
+            {"score": "country"},
+            f"score is String: {NOT_A_NUMBER} 'country' first. If it is the predicted class, mlm.from_predictions makes "
+            "the long table.",
+        ),
         (
             mlm.f1(),
             {"truth": pl.col("label")},

@@ -47,9 +47,10 @@ def from_arrays(
         output is a label, and its second column is the score. Or predicted classes, shape (n,), as `predict` gives
         them: text, or values of any type if `labels` names the classes; the result is that of `from_predictions`.
     truth
-        The same shape as the scores: 0 and 1 (of predicted classes, the true class). Or shape (n,) for scores of shape (n, k): the true class of each sample;
-        the truth is then Boolean. A class that is None, NaN or null is unknown: all truths of its sample are null. With
-        classes, two columns of scores that sum to 1 are an error: in a table of both classes f1() counts both.
+        The same shape as the scores: 0 and 1 (of predicted classes, the true class). Or shape (n,) for scores of shape
+        (n, k): the true class of each sample; the truth is then Boolean. A class that is None, NaN or null is unknown:
+        all truths of its sample are null. With classes, two columns of scores that sum to 1 are an error: in a table of
+        both classes f1() counts both.
     labels
         The labels in the order of the columns; `classes_` of a scikit-learn classifier. None numbers them from 0; then
         classes must be integers from 0 to k - 1, or Booleans if k is 2. Of predicted classes: all classes; None takes
@@ -296,7 +297,8 @@ def _of_classes(
     keys = {} if sample is None else {"sample": _of_each("sample", _series("sample", sample), n)}
     weights = {} if sample_weight is None else {"weight": _weights(sample_weight, n)}
     frame = pl.DataFrame(given | keys | weights)
-    return from_predictions(frame, classes=names, sample=next(iter(keys), None), keep=list(weights))
+    classes = None if names is None else names.to_list()
+    return from_predictions(frame, classes=classes, sample=next(iter(keys), None), keep=list(weights))
 
 
 def _is_text(values: Array) -> bool:
@@ -309,8 +311,8 @@ def _check_no_classes(scores: pl.Series, truths: pl.Series) -> None:
     if both and not truths.drop_nulls().is_in([0, 1]).all():
         raise ParameterError(
             "score and truth hold whole numbers, and truth others than 0 and 1. If these are predicted and true "
-            "classes, pass labels= with all classes, such as labels=np.union1d(score, truth). If they are amounts or grades, "
-            "pass score as floats."
+            "classes, pass labels= with all classes, such as labels=np.union1d(score, truth). If they are amounts or "
+            "grades, pass score as floats."
         )
 
 

@@ -211,6 +211,20 @@ def test_a_table_for_a_notebook() -> None:
         mlm.table(pl.DataFrame({"a": range(1001)}))
 
 
+def test_a_table_for_a_notebook_says_why_a_value_lacks() -> None:
+    log = pl.DataFrame({"country": ["DE", "FR", "FR"], "score": [0.9, 0.2, 0.4], "truth": [1, 5, 2]})
+    metrics = [mlm.roc_auc(), mlm.f1()]
+    tidy = mlm.table(mlm.evaluate(log, metrics, by="country", tidy=True)).as_raw_html()
+    assert "roc_auc at country=FR is NaN: broken rows: a NaN, or a value out of range; check finds them" in tidy
+    assert "(3 values are null or NaN)" in tidy
+    wide = mlm.table(mlm.evaluate(log, metrics, by="country")).as_raw_html()
+    assert "A value is null or NaN: evaluate(..., tidy=True)" in wide
+    null = mlm.table(mlm.evaluate(log.head(1), mlm.roc_auc(), slices=["country"], tidy=True)).as_raw_html()
+    assert "roc_auc is null: one class only (2 values are null or NaN)" in null
+    for full in (mlm.evaluate(log.head(1), mlm.f1(), tidy=True), mlm.evaluate(log.head(1), mlm.f1())):
+        assert "null or NaN" not in mlm.table(full).as_raw_html()
+
+
 @pytest.mark.parametrize(("key", "shown"), [(timedelta(hours=36), "1d 12h"), (b"\xff", "ff")])
 def test_a_key_that_polars_cannot_cast_to_text(key: Any, shown: str) -> None:
     log = LOG.with_columns(key=pl.lit(key))

@@ -85,7 +85,8 @@ def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Map
         return f"{name}: {twice!r} is given twice, at its place and by name."
     for other in kwargs.keys() - {*placed, *named}:
         if inspect.Parameter.VAR_KEYWORD not in kinds:
-            return unknown("parameter", other, [*placed, *named], of=f"one of {name}'s")
+            words = unknown("parameter", other, [*placed, *named], of=f"one of {name}'s")
+            return f"{words} help({name}) says what each is."
     lacking = [
         each.name
         for each in parameters.values()

@@ -145,7 +145,7 @@ def some(names: Iterable[object], most: int = 6) -> str:
 
 ELSEWHERE = {
     "group_by": "by", "groupby": "by", "y_true": "truth", "y_pred": "score", "y_score": "score", "y_prob": "score",
-    "target": "truth", "weights": "weight", "sample_weight": "weight",
+    "weights": "weight", "sample_weight": "weight",
 }  # fmt: skip
 """What other libraries call a parameter of this one."""
 

@@ -1,6 +1,7 @@
 """Machine-learning metrics as Polars expressions: every metric, on every slice, from one lazy scan."""
 
 from polars_mlmetrics import namespace as _namespace  # registers .mlm
+from polars_mlmetrics import version as _version
 from polars_mlmetrics.adapters.arrays import from_arrays
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.adapters.truths import with_truths
@@ -51,9 +52,8 @@ from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.partial import partial
 from polars_mlmetrics.states.plain import as_state, plain
 from polars_mlmetrics.states.state import compact, state
-from polars_mlmetrics.version import VERSION
 
-__version__ = VERSION
+__version__ = _version.VERSION
 
 __all__ = [
     "CATALOGUE",

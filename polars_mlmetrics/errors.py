@@ -3,7 +3,7 @@
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from os import PathLike
@@ -62,8 +62,41 @@ def at_callers_line(function: Verb) -> Verb:
             return function(*args, **kwargs)
         except MetricError as error:
             raise error.with_traceback(None) from error.__cause__
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            # No line of the function ran: Python could not call it.
+            raise ParameterError(_not_callable(function, args, kwargs) or str(error)) from None
 
     return cast(Verb, call)
+
+
+def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """Say why a function cannot be called with these arguments."""
+    name, parameters = function.__name__, inspect.signature(function).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    placed = [each.name for each in parameters.values() if each.kind == each.POSITIONAL_OR_KEYWORD]
+    named = [each.name for each in parameters.values() if each.kind == each.KEYWORD_ONLY]
+    if len(args) > len(placed) and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        most = f"at most {len(placed)} values without a name ({', '.join(placed)})" if placed else "values by name only"
+        several = "Pass several metrics as a list, and" if "metrics" in placed else "Pass"
+        return f"{name} takes {most}, and {len(args)} are given. {several} by name: {_by_name(named)}."
+    for twice in kwargs.keys() & placed[: len(args)]:
+        return f"{name}: {twice!r} is given twice, at its place and by name."
+    for other in kwargs.keys() - {*placed, *named}:
+        if inspect.Parameter.VAR_KEYWORD not in kinds:
+            words = unknown("parameter", other, [*placed, *named], of=f"one of {name}'s")
+            return f"{words} help({name}) says what each is."
+    lacking = [
+        each.name
+        for each in parameters.values()
+        if each.default is each.empty and each.name in {*placed[len(args) :], *named} - kwargs.keys()
+    ]
+    return f"{name} needs {_by_name(lacking)}. help({name}) says what it is." if lacking else None
+
+
+def _by_name(names: Iterable[str]) -> str:
+    return ", ".join(f"{name}=" for name in names)
 
 
 def warn_at_callers_line(message: str) -> None:
@@ -103,10 +136,25 @@ def shown_type(value: object) -> str:
     return f"{shown}: mlm.scan turns it into a LazyFrame" if hasattr(value, "__arrow_c_stream__") else shown
 
 
+def some(names: Iterable[object], most: int = 6) -> str:
+    """The first of some names, and how many more there are."""
+    every = [str(name) for name in names]
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return (", ".join(every[:most]) or "none") + more
+
+
+ELSEWHERE = {
+    "group_by": "by", "groupby": "by", "y_true": "truth", "y_pred": "score", "y_score": "score", "y_prob": "score",
+    "weights": "weight", "sample_weight": "weight",
+}  # fmt: skip
+"""What other libraries call a parameter of this one."""
+
+
 def unknown(what: str, given: object, known: Iterable[object], *, of: str, others: Iterable[str] = ()) -> str:
     """Say that `given` is not among `known`, and name the nearest match, also among `others`."""
     names = [str(name) for name in known if not str(name).startswith(INTERNAL)]
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-    near = get_close_matches(str(given), [*names, *others], n=1)
+    choice = [*names, *others]
+    near = [name for name in choice if name == ELSEWHERE.get(str(given))] or get_close_matches(str(given), choice, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"{what} {given!r} is not {of} ({shown or 'none'}).{hint}"

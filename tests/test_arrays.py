@@ -66,7 +66,7 @@ def test_what_an_array_is_made_of_changes_nothing(as_given: Any) -> None:
 def test_scores_and_truths_go_by_name() -> None:
     """Where both are 0 and 1, nothing would tell the order of scikit-learn from another."""
     made: Any = mlm.from_arrays
-    with pytest.raises(TypeError, match="positional"):
+    with pytest.raises(TypeError, match="takes values by name only"):
         made([1, 0, 1], [1, 1, 0])
     assert made(truth=[1, 1, 0], score=[1, 0, 1])["score"].to_list() == [1, 0, 1]
 

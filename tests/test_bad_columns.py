@@ -85,9 +85,12 @@ def test_a_column_that_is_no_number(role: str, dtype: str) -> None:
     log = put(**{role: NO_NUMBERS[dtype]})
     for frame in (log, log.lazy()):
         message = raised(mlm.ColumnError, mlm.evaluate, frame, mlm.f1(), weight="weight")
-        words = " pl.col('truth') == '...' says which text is true (on the command line: --truth truth=...)."
-        asked = words if (role, dtype) == ("truth", "String") else ""
-        assert message == f"{role} is {dtype}: it must be Boolean or a number. Cast or map '{role}' first.{asked}"
+        hints = {
+            "truth": " pl.col('truth') == '...' says which text is true (on the command line: --truth truth=...).",
+            "score": " If it is the predicted class, mlm.from_predictions makes the long table.",
+        }
+        hint = hints.get(role, "") if dtype == "String" else ""
+        assert message == f"{role} is {dtype}: it must be Boolean or a number. Cast or map '{role}' first.{hint}"
 
 
 @no_number

@@ -48,6 +48,9 @@ new    country=FR         -     0.223
 old    (all)          0.250     0.578
 old    country=DE     0.333     0.612
 old    country=FR     0.000     0.511
+
+f1_macro at model=new, country=FR is null: undefined in 1 labels: no positive
+and no predicted label
 """
 POOLED = "\nrows of 2 models (new, old) make one value: --by model tells them apart\n"
 COMPARED = """\
@@ -298,7 +301,8 @@ def test_a_table_of_many_groups_comes_in_blocks(capsys: pytest.CaptureFixture[st
     LOG.select(pl.all().repeat_by(20).explode()).with_row_index("user").write_parquet("users.parquet")
     assert run("evaluate users.parquet -m f1 log_loss brier_score recall precision accuracy n_rows n_excluded "
                "label_ranking_average_precision --by model user -f table") == 0  # fmt: skip
-    blocks = capsys.readouterr().out.split("\n\n")
+    *blocks, why = capsys.readouterr().out.split("\n\n")
+    assert why.startswith("f1 at ")
     assert [block.splitlines()[0].split()[:2] for block in blocks] == [["model", "user"]] * len(blocks)
     assert len(blocks) > 1
     assert {len(block.splitlines()) for block in blocks} == {241}

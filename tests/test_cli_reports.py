@@ -80,6 +80,7 @@ def test_a_state_has_a_report_too() -> None:
         ("-o there.md", 3, "--overwrite"),
         ("-o nowhere/page.html", 3, "there is no folder nowhere"),
         ("--baseline olt -m brier_score -o page.html", 2, "'olt'"),
+        ("--where score>9 -m brier_score -o page.html", 4, "the table has no rows"),
         ("--between modle --baseline old -o page.html", 4, "Did you mean 'model'?"),
     ],
 )

@@ -73,3 +73,23 @@ def test_a_message_says_what_to_type_here(line: str, said: str, capsys: pytest.C
     Path("log.dat").write_text("score,truth\n")
     assert run(line) in (2, 3, 4)
     assert said in capsys.readouterr().err
+
+
+def test_a_table_says_why_its_first_value_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = LOG.filter(pl.col("model") == "new").with_columns(stars=pl.col("truth") * 4 + 1)
+    rows.write_parquet("stars.parquet")
+    line = "evaluate stars.parquet --truth stars -m f1 recall"
+    why = "f1 is NaN: broken rows: a NaN, or a value out of range; check finds them"
+    for more in ("", "--ci 0.9", "--slices model"):
+        assert run(f"{line} -f table {more}") == 0
+        assert why in " ".join(capsys.readouterr().out.split())
+    assert run(f"{line} -f table") == 0
+    assert " ".join(capsys.readouterr().out.split()).endswith(f"{why} (2 values are null or NaN)")
+    for silent in ("", "--tidy -f table", "--where stars<0 -m n_rows -f table"):
+        assert run(f"{line} {silent}") == 0
+        assert "check finds them" not in capsys.readouterr().out
+    assert run(f"{line} --passes 2 -f table") == 0
+    assert capsys.readouterr().out.endswith("\n--tidy says why a value is null or NaN\n")
+    assert run("state stars.parquet --truth stars -m f1 -o state.parquet") == 0
+    assert run("finish state.parquet -f table") == 0
+    assert why in " ".join(capsys.readouterr().out.split())

@@ -321,7 +321,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "two columns of the result would have the name 'model'": lambda: compared(by="model"),
     "'model' is already in by=": lambda: compared(slices=["model"]),
     "'len' is a plain expression: compare takes metrics.": lambda: compared(pl.len()),
-    "there is nothing to compare: no row has a sample.": lambda: mlm.compare(
+    "there is nothing to compare: the table has no rows, or none with a sample.": lambda: mlm.compare(
         log().with_columns(sample=pl.lit(None, pl.Int64)), mlm.f1(), baseline="old"
     ),
     "margin must be a number of at least 0, not -1.": lambda: compared(margin=-1),

@@ -231,7 +231,13 @@ def test_a_lazy_frame_stays_lazy(engine: str) -> None:
             {"scor": "p"},
             "role 'scor' is not one of the roles (sample, label, score, truth, weight). Did you mean 'score'?",
         ),
-        ({"score": "label"}, "score is String: it must be Boolean or a number. Cast or map 'label' first."),
+        (
+            {"score": "label"},
+            (
+                "score is String: it must be Boolean or a number. Cast or map 'label' first. If it is the predicted "
+                "class, mlm.from_predictions makes the long table."
+            ),
+        ),
         ({"sample": "photo"}, "sample column 'photo' is not in the table (sample, label, score, truth)."),
         (
             {"label": "lable"},

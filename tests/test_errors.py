@@ -190,7 +190,11 @@ def test_what_a_parameter_may_be_is_said(make: Callable[[], object], facts: list
             mlm.ParameterError,
             f"role 'scor' is not one of the roles ({ROLES}). Did you mean 'score'?",
         ),
-        ({"y_true": "p"}, mlm.ParameterError, f"role 'y_true' is not one of the roles ({ROLES})."),
+        (
+            {"y_true": "p"},
+            mlm.ParameterError,
+            f"role 'y_true' is not one of the roles ({ROLES}). Did you mean 'truth'?",
+        ),
         (
             {"score": pl.col("p").sum()},
             mlm.MetricError,

@@ -11,6 +11,7 @@ from tests.test_errors import LOG, either_frame, raised
 
 COLUMNS = "sample, label, score, truth, country"
 
+PREDICTED = "If it is the predicted class, mlm.from_predictions makes the long table."
 NO_COUNTRY = f"column 'contry' is not in the table ({COLUMNS}). Did you mean 'country'?"
 
 NO_SCORE = f"score column 'scor' is not in the table ({COLUMNS}). Did you mean 'score'?"
@@ -38,7 +39,11 @@ NOT_A_NUMBER = "it must be Boolean or a number. Cast or map"
             {},
             NO_COUNTRY,
         ),
-        (mlm.f1(), {"score": "country"}, f"score is String: {NOT_A_NUMBER} 'country' first."),
+        (
+            mlm.f1(),
+            {"score": "country"},
+            f"score is String: {NOT_A_NUMBER} 'country' first. {PREDICTED}",
+        ),
         (
             mlm.f1(),
             {"truth": pl.col("label")},

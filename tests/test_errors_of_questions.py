@@ -221,7 +221,9 @@ CALLS: dict[str, Callable[[], object]] = {
         mlm.roc_auc(),  # type: ignore[arg-type]
     ),
     "a single metric is expected, and [f1()] is a list.": lambda: mlm.worst(TWO, [mlm.f1()]),  # type: ignore[arg-type]
-    "plot takes the table of a verb, such as evaluate, and this one holds no values.": lambda: mlm.plot(mlm.check(TWO)),
+    "plot takes the table of evaluate, finish, curve, compare or find_slices, and this one has the columns severity, "
+    "problem, count, share, of, examples and 2 more. Of a log, type mlm.plot(mlm.evaluate(log, mlm.f1(), "
+    "by=...)).": lambda: mlm.plot(mlm.check(TWO)),
     "two columns of the result would have the name 'model', by which compare tells the models apart: leave it out of "
     "by=.": lambda: mlm.compare(TWO, mlm.f1(), baseline="a", by="model"),
     "this is a state, which has no rows of a log: finish works out metrics from it.": lambda: mlm.evaluate(

@@ -71,9 +71,10 @@ def test_lists_of_structs_say_label_and_score() -> None:
     found = [[{"score": 0.9, "label": "b", "rank": 1}, None], None, []]
     frame = pl.DataFrame({"score": found, "true": [["b", "c"], ["d"], []]})
     expected = [(0, "b", 0.9, True), (0, None, None, None), (0, "c", -INF, True), (1, "d", None, True)]
-    assert triples(frame, true_labels="true") == expected
+    nothing = (2, None, None, None)
+    assert triples(frame, true_labels="true") == [*expected, nothing]
     frame = pl.DataFrame({"score": found, "truth": [[1, 0], [1], []]})
-    assert triples(frame) == [(0, "b", 0.9, 1), (0, None, None, 0), (1, None, None, 1)]
+    assert triples(frame) == [(0, "b", 0.9, 1), (0, None, None, 0), (1, None, None, 1), nothing]
 
 
 def test_the_truth_is_named_or_the_column_truth() -> None:
@@ -92,8 +93,8 @@ def test_the_truth_is_named_or_the_column_truth() -> None:
         ([0.5], [None], None, [(None, 0.5, None)]),
         (None, None, ["a"], [("a", None, None)]),
         (None, None, None, [(None, None, None)]),
-        ([], [], [], []),
-        (None, [], None, []),
+        ([], [], [], [(None, None, None)]),
+        (None, [], None, [(None, None, None)]),
     ],
 )
 @both_frames
@@ -129,8 +130,8 @@ def test_each_given_label_has_a_null_score_where_the_list_is_null() -> None:
         ([0.9, 0.4], [None, "b"], ["b"], [(None, 0.9, None), ("b", 0.4, True)]),
         ([None], ["a"], ["a"], [("a", None, True)]),
         ([], [], ["a"], [("a", -INF, True)]),
-        ([], [], [], []),
-        ([], [], None, []),
+        ([], [], [], [(None, None, None)]),
+        ([], [], None, [(None, None, None)]),
         (None, ["a"], ["a", "b"], [("a", None, True), ("b", -INF, True)]),
         ([0.9], None, ["a"], [(None, 0.9, None), ("a", None, True)]),
         (None, None, ["a"], [("a", None, True)]),
@@ -143,6 +144,64 @@ def test_true_labels_by_name(score: Any, label: Any, true: Any, expected: list[A
     columns = {"score": [score], "label": [label], "true": [true]}
     frame = as_frame(columns, schema={name: LISTS[name] for name in columns})
     assert triples(frame, label="label", true_labels="true") == [(0, *row) for row in expected]
+
+
+@both_frames
+def test_a_sample_without_labels_changes_no_metric_and_is_counted(as_frame: Any) -> None:
+    given = {"score": [[0.9, 0.4], [], None], "label": [["a", "b"], [], None], "true": [["b"], [], []]}
+    frame = as_frame(given, schema={name: LISTS[name] for name in given})
+    metrics = [mlm.precision_at(1), mlm.recall(), mlm.n_samples(), mlm.n_rows(), mlm.n_excluded()]
+    whole, first = (
+        mlm.evaluate(from_lists(each, label="label", true_labels="true"), metrics).lazy().collect().row(0)
+        for each in (frame, frame.head(1))
+    )
+    assert whole[:-1] == first[:-1] == (0.0, 0.0, 1, 2)
+    assert (whole[-1], first[-1]) == (2, 0)
+
+
+# -- predicted labels without scores -----------------------------------------------------------------------------------
+
+TAGS = pl.DataFrame({"said": [["a", "c"], ["b"], [], []], "is": [["a", "b"], ["b"], ["c"], []]})
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("kind", ["text", "numbers", "categories"])
+def test_predicted_labels_have_the_score_1(kind: str, lazy: bool) -> None:
+    number = {"a": 1, "b": 2, "c": 3}
+    tags = TAGS
+    if kind == "numbers":
+        tags = tags.with_columns(pl.all().list.eval(pl.element().replace_strict(number, return_dtype=pl.Int64)))
+    elif kind == "categories":
+        tags = tags.cast(pl.List(pl.Enum(["a", "b", "c"])))
+    long = from_lists(tags.lazy() if lazy else tags, score=None, label="said", true_labels="is").lazy().collect()
+    a, b, c = number.values() if kind == "numbers" else number
+    assert long.rows() == [
+        (0, a, 1.0, True, "returned"),
+        (0, c, 1.0, False, "returned"),
+        (0, b, -INF, True, "not returned"),
+        (1, b, 1.0, True, "returned"),
+        (2, c, -INF, True, "not returned"),
+        (3, None, None, None, None),
+    ]
+    assert mlm.evaluate(long, mlm.f1(), mlm.precision(), mlm.recall()).row(0) == pytest.approx((4 / 7, 2 / 3, 0.5))
+
+
+def test_two_columns_of_labels_are_shown_the_way() -> None:
+    way = "If 'said' has predicted labels without scores, pass score=None."
+    refused(mlm.ColumnError, way, from_lists, TAGS, label="said", true_labels="is")
+    way = "pass score=None, label='said'"
+    refused(mlm.ColumnError, way, from_lists, TAGS, score="said", true_labels="is")
+    way = "If it names the true labels, pass true_labels='is'."
+    refused(mlm.ColumnError, way, from_lists, TAGS, score=None, label="said", truth="is")
+    way = "from_lists(..., label='predicted', true_labels='true', score=None)"
+    refused(mlm.ColumnError, way, mlm.from_predictions, TAGS, score="said", truth="is")
+    way = "score=None is for lists of predicted labels: pass label= with their column."
+    refused(mlm.ParameterError, way, from_lists, TAGS, score=None, true_labels="is", label=["a", "b"])
+    way = "One class for each sample is for from_predictions."
+    refused(mlm.ColumnError, way, from_lists, pl.DataFrame({"score": ["a"], "truth": ["b"]}))
+
+
+# -- true labels by name -----------------------------------------------------------------------------------------------
 
 
 def test_true_labels_may_be_places_and_those_that_are_not_there_follow() -> None:
@@ -285,8 +344,6 @@ def expected_of(score: Any, label: Any, true: Any) -> list[tuple[Any, ...]]:
     labels, scores = label or [None] * size, score or [None] * size
     unsure = true is not None and None in true
     names = [name for name in dict.fromkeys(true or []) if name is not None]
-    if label is None and score is None and not names:
-        return [(None, None, None)]
 
     def is_true(name: Any) -> bool | None:
         if name is None or true is None:
@@ -295,7 +352,8 @@ def expected_of(score: Any, label: Any, true: Any) -> list[tuple[Any, ...]]:
 
     missed = sorted(name for name in names if name not in labels)
     found = [(name, value, is_true(name)) for name, value in zip(labels, scores, strict=True)]
-    return found + [(name, None if label is None else -INF, True) for name in missed]
+    rows = found + [(name, None if label is None else -INF, True) for name in missed]
+    return rows or [(None, None, None)]
 
 
 def test_random_lists_of_names_are_as_plain_python_has_them() -> None:

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -70,6 +71,17 @@ def test_a_metric_of_ones_own_is_described_too() -> None:
 
 def test_the_tab_key_shows_public_names_alone() -> None:
     assert {name for name in dir(mlm) if not name.startswith("_")} == set(mlm.__all__)
+
+
+def test_the_package_holds_public_names_and_its_modules_alone() -> None:
+    """No helper of a module of metrics: `mlm.pl` and `mlm.share` would be names that users come to rely on."""
+    names = {name for name, value in vars(mlm).items() if not isinstance(value, ModuleType)}
+    modules = {value.__name__ for value in vars(mlm).values() if isinstance(value, ModuleType)}
+    assert {name for name in names if not name.startswith("__")} == set(mlm.__all__)
+    assert {module.partition(".")[0] for module in modules} == {"polars_mlmetrics"}
+    given: dict[str, object] = {}
+    exec("from polars_mlmetrics.metrics import *", given)
+    assert given.keys() - {"__builtins__", *mlm.CATALOGUE} == set()
 
 
 def test_the_catalogue_prints_a_line_for_each_metric() -> None:

@@ -1,5 +1,6 @@
 """Tables of no rows, and counts that 32 bits do not hold."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,49 @@ def test_an_empty_frame_is_checked_too() -> None:
     table = mlm.check(LOG.clear(), by="label", weight="weight")
     assert table.select("problem", "count").rows() == [("rows", 0), ("groups", 0), ("labels", 0), ("samples", 0)]
     assert mlm.dedupe(LOG.clear()).equals(LOG.clear())
+
+
+MODELS = LOG.with_columns(model=pl.col("sample").cast(pl.String)).clear()
+ONE = LOG.clear()
+
+
+JUDGED: dict[str, tuple[str, Callable[[], object]]] = {
+    "report": ("the table has no rows", lambda: mlm.report(MODELS)),
+    "report of features": ("the table has no rows", lambda: mlm.report(MODELS, mlm.f1(), features=["label"])),
+    "report with a baseline": ("the table has no rows", lambda: mlm.report(MODELS, mlm.f1(), baseline="1")),
+    "report of one model": ("the table has no rows", lambda: mlm.report(ONE)),
+    "report of a filter": ("the table has no rows", lambda: mlm.report(LOG.lazy().filter(pl.col("score") > 9))),
+    "report of a state": ("the state has no rows", lambda: mlm.report(mlm.state(ONE, mlm.f1()))),
+    "report of models": ("the state has no rows", lambda: mlm.report(mlm.state(MODELS, mlm.f1(), by="model"))),
+    "compare": ("the table has no rows", lambda: mlm.compare(MODELS, mlm.f1(), baseline="1")),
+    "flips": ("the table has no rows", lambda: mlm.flips(MODELS, mlm.log_loss(), baseline="1")),
+    "find_slices": ("no feature has two values", lambda: mlm.find_slices(MODELS, mlm.log_loss(), ["label"])),
+}
+
+EMPTY: dict[str, Callable[[], pl.DataFrame]] = {
+    "curve": lambda: mlm.curve(ONE, "roc", by="label"),
+    "best_threshold": lambda: mlm.best_threshold(ONE, mlm.f1(), per="label"),
+    "worst": lambda: mlm.worst(ONE, mlm.log_loss()),
+    "confusion": lambda: mlm.confusion(ONE),
+    "evaluate": lambda: mlm.evaluate(ONE, mlm.f1(), per="label", ci=0.95),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_judgement_of_no_rows_is_refused(name: str) -> None:
+    words, ask = JUDGED[name]
+    with pytest.raises(mlm.MetricError, match=words):
+        ask()
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_list_of_no_rows_is_empty(name: str) -> None:
+    assert EMPTY[name]().is_empty()
+
+
+@pytest.mark.parametrize("kind", ["roc", "pr", "gain", "det", "calibration"])
+def test_what_has_a_row_for_all_keeps_it_without_rows(kind: Any) -> None:
+    assert mlm.curve(ONE, kind).height == mlm.gap(ONE, mlm.recall(), over="label").height == 1
 
 
 # -- u32 overflow scale ------------------------------------------------------------------------------------------------

@@ -115,10 +115,30 @@ def test_what_cannot_be_plotted() -> None:
         mlm.plot(pl.concat([curve_table("roc").with_columns(model=pl.lit(str(n))) for n in range(6)]))
     with pytest.raises(mlm.ParameterError, match="at most 100 slices"):
         mlm.plot(mlm.evaluate(LOG, mlm.f1(), by="sample"))
-    with pytest.raises(mlm.ParameterError, match="holds no values"):
-        mlm.plot(LOG.select("model", "label"))
+    with pytest.raises(mlm.ParameterError, match="needs at least one value"):
+        mlm.plot(mlm.evaluate(LOG.clear(), mlm.f1(), by="model"))
     with pytest.raises(mlm.ParameterError, match="plot takes a DataFrame"):
         mlm.plot("table")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (LOG, r"has the columns model, sample, .* more\. Of a log, type mlm\.plot\(mlm\.evaluate\(log"),
+        (LOG.head(9).select("sample", "truth", "score"), "Of a log"),
+        (LOG.select("sample", p="score", y=pl.lit("a")), "Of a log"),
+        (LOG.select("model", "label"), "Of a log"),
+        (LOG.lazy(), "Of a log"),
+        (mlm.flips(LOG, mlm.log_loss(), baseline="champion"), "Of a log"),
+        (mlm.gap(LOG, mlm.f1(), over="country"), "Of a log"),
+        (mlm.check(LOG), "Of a log"),
+        (mlm.state(LOG, mlm.f1()), r"Of a state, type mlm\.plot\(mlm\.finish\(state"),
+    ],
+    ids=["log", "roles", "text", "keys", "lazy", "flips", "gap", "check", "state"],
+)
+def test_what_is_no_table_of_values_is_refused(table: pl.DataFrame | pl.LazyFrame, words: str) -> None:
+    with pytest.raises(mlm.ParameterError, match=f"plot takes the table of evaluate, .*{words}"):
+        mlm.plot(table)
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -189,6 +209,20 @@ def test_a_table_for_a_notebook() -> None:
     assert "alert(1) //</script>" not in hostile
     with pytest.raises(mlm.ParameterError, match="at most 1,000 rows"):
         mlm.table(pl.DataFrame({"a": range(1001)}))
+
+
+def test_a_table_for_a_notebook_says_why_a_value_lacks() -> None:
+    log = pl.DataFrame({"country": ["DE", "FR", "FR"], "score": [0.9, 0.2, 0.4], "truth": [1, 5, 2]})
+    metrics = [mlm.roc_auc(), mlm.f1()]
+    tidy = mlm.table(mlm.evaluate(log, metrics, by="country", tidy=True)).as_raw_html()
+    assert "roc_auc at country=FR is NaN: broken rows: a NaN, or a value out of range; check finds them" in tidy
+    assert "(3 values are null or NaN)" in tidy
+    wide = mlm.table(mlm.evaluate(log, metrics, by="country")).as_raw_html()
+    assert "A value is null or NaN: evaluate(..., tidy=True)" in wide
+    null = mlm.table(mlm.evaluate(log.head(1), mlm.roc_auc(), slices=["country"], tidy=True)).as_raw_html()
+    assert "roc_auc is null: one class only (2 values are null or NaN)" in null
+    for full in (mlm.evaluate(log.head(1), mlm.f1(), tidy=True), mlm.evaluate(log.head(1), mlm.f1())):
+        assert "null or NaN" not in mlm.table(full).as_raw_html()
 
 
 @pytest.mark.parametrize(("key", "shown"), [(timedelta(hours=36), "1d 12h"), (b"\xff", "ff")])

@@ -108,7 +108,8 @@ def test_a_key_of_the_name_of_a_statistic_may_be_aliased() -> None:
 
 HELD = mlm.state(SMALL, F1, by="model")
 
-LACKS = "{} needs {}, which this state does not hold: it was made for other metrics, other rows or other roles."
+MADE_FOR = "it was made for f1(), with label=label, sample=sample, score=score, truth=truth"
+LACKS = "{} needs {}, which this state does not hold: " + MADE_FOR + "."
 COUNTS_NO_SAMPLES = "this state does not count samples: put mlm.n_samples() among its metrics."
 
 NOT_TOLD_APART = "average_score: the state has no column {0!r}: make it with by=[{0!r}]."
@@ -192,6 +193,17 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
 @pytest.mark.parametrize("state", [HELD, HELD.lazy()], ids=["DataFrame", "LazyFrame"])
 def test_what_finish_refuses(state: Any, error: Any, metrics: list[Any], asked: dict[str, Any], message: str) -> None:
     assert said(error, mlm.finish, state, metrics, **asked) == message
+
+
+def test_what_a_state_was_made_for_is_shown_in_short() -> None:
+    metrics = [mlm.f1(threshold=at / 8).alias(f"f1_{at}") for at in range(7)]
+    state = mlm.state(LOG, metrics, score=pl.col("score") / 2, sample=["sample", "model"])
+    message = said(mlm.StateError, mlm.finish, state, mlm.log_loss())
+    assert "f1(threshold=0.0).alias('f1_0')" in message
+    assert "and 3 more, with" in message
+    assert "sample=sample+model" in message
+    assert "score=[(col(" in message
+    assert "f1_4" not in message
 
 
 @pytest.mark.parametrize("metric", [mlm.ndcg(), mlm.f1(average="samples"), mlm.f1(average="macro"), mlm.f1()], ids=repr)

@@ -86,7 +86,10 @@ def test_a_parameter_it_cannot_take_is_refused(bad: Callable[[], object], messag
         (
             RETURNED.with_columns(score=pl.lit("high")),
             TRUTHS,
-            "score is String: it must be Boolean or a number. Cast or map 'score' first.",
+            (
+                "score is String: it must be Boolean or a number. Cast or map 'score' first. If it is the predicted "
+                "class, mlm.from_predictions makes the long table."
+            ),
         ),
         (
             RETURNED,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from polars_mlmetrics.adapters.columns import distinct
+from polars_mlmetrics.adapters.wide import from_predictions
 from polars_mlmetrics.data.frames import is_number, is_text
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 
@@ -43,14 +44,17 @@ def from_arrays(
     score
         Shape (n, k): a row per sample and a column per label. Shape (n,): a binary table, whose result has no column
         `label`. Or a list of arrays of shape (n, 2), from `predict_proba` of a classifier with several outputs: each
-        output is a label, and its second column is the score.
+        output is a label, and its second column is the score. Or predicted classes, shape (n,), as `predict` gives
+        them: text, or values of any type if `labels` names the classes; the result is that of `from_predictions`.
     truth
-        The same shape as the scores: 0 and 1. Or shape (n,) for scores of shape (n, k): the true class of each sample;
-        the truth is then Boolean. A class that is None, NaN or null is unknown: all truths of its sample are null. With
-        classes, two columns of scores that sum to 1 are an error: in a table of both classes f1() counts both.
+        The same shape as the scores: 0 and 1 (of predicted classes, the true class). Or shape (n,) for scores of shape
+        (n, k): the true class of each sample; the truth is then Boolean. A class that is None, NaN or null is unknown:
+        all truths of its sample are null. With classes, two columns of scores that sum to 1 are an error: in a table of
+        both classes f1() counts both.
     labels
         The labels in the order of the columns; `classes_` of a scikit-learn classifier. None numbers them from 0; then
-        classes must be integers from 0 to k - 1, or Booleans if k is 2.
+        classes must be integers from 0 to k - 1, or Booleans if k is 2. Of predicted classes: all classes; None takes
+        those that occur.
     sample
         The id of each sample. None numbers the samples from 0.
     sample_weight
@@ -90,14 +94,29 @@ def from_arrays(
     │ 0      ┆ 0.8   ┆ 1     ┆ 1.0    │
     │ 1      ┆ 0.3   ┆ 0     ┆ 2.5    │
     └────────┴───────┴───────┴────────┘
+
+    Predicted classes that are numbers need their labels:
+
+    >>> mlm.from_arrays(score=[1, 2], truth=[1, 1], labels=[1, 2])
+    shape: (4, 4)
+    ┌────────┬───────┬───────┬───────┐
+    │ sample ┆ label ┆ score ┆ truth │
+    │ ---    ┆ ---   ┆ ---   ┆ ---   │
+    │ i64    ┆ i64   ┆ f64   ┆ bool  │
+    ╞════════╪═══════╪═══════╪═══════╡
+    │ 0      ┆ 1     ┆ 1.0   ┆ true  │
+    │ 0      ┆ 2     ┆ 0.0   ┆ false │
+    │ 1      ┆ 1     ┆ 0.0   ┆ true  │
+    │ 1      ┆ 2     ┆ 1.0   ┆ false │
+    └────────┴───────┴───────┴───────┘
     """
     import numpy as np
 
     scores, truths = _scores(score), _array("truth", truth)
     _check_shapes(scores, truths)
+    if scores.ndim == 1 and (labels is not None or _is_text(scores)):
+        return _of_classes(scores, truths, labels, sample, sample_weight, redact=redact)
     n, k = scores.shape[0], scores.shape[1] if scores.ndim > 1 else 1
-    if scores.ndim == 1 and labels is not None:
-        raise ParameterError(f"labels are the names of the columns of score, but score has the shape {scores.shape}.")
     names = _labels(labels, k)
     rows = np.repeat(np.arange(n), k)
     columns = {
@@ -112,10 +131,10 @@ def from_arrays(
     )
     if is_class and k == 2:
         _check_one_class_each(columns["score"], is_given=labels is not None)
+    if scores.ndim == 1:
+        _check_no_classes(columns["score"], columns["truth"])
     if sample_weight is not None:
-        weights = _array("sample_weight", sample_weight)
-        weight = _of_each("sample_weight", _numbers("sample_weight", weights), n, weights.shape)
-        columns["weight"] = weight.cast(pl.Float64).gather(rows)
+        columns["weight"] = _weights(sample_weight, n).gather(rows)
     return pl.DataFrame(columns)
 
 
@@ -201,6 +220,11 @@ def _of_each(what: str, values: pl.Series, n: int, shape: tuple[int, ...] | None
     return values
 
 
+def _weights(sample_weight: Any, n: int) -> pl.Series:
+    weights = _array("sample_weight", sample_weight)
+    return _of_each("sample_weight", _numbers("sample_weight", weights), n, weights.shape).cast(pl.Float64)
+
+
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
@@ -257,6 +281,41 @@ def _labels(labels: Any, k: int) -> pl.Series:
     return distinct("labels", series.to_list(), series.dtype) if k else series
 
 
+def _of_classes(
+    scores: Array, truths: Array, labels: Any, sample: Any, sample_weight: Any, *, redact: bool
+) -> pl.DataFrame:
+    """The table of a predicted and a true class for each sample."""
+    given = {"score": _classes("score", scores), "truth": _classes("truth", truths)}
+    if given["score"].dtype.is_float() and (given["score"] % 1 != 0).any():
+        raise ParameterError(
+            f"labels are the names of the columns of score, but score has the shape {scores.shape}, and is no class."
+        )
+    names = None if labels is None else _labels(labels, len(_series("labels", labels)))
+    if names is not None:
+        given = {what: names.gather(_places(each, names, "", redact=redact)) for what, each in given.items()}
+    n = len(scores)
+    keys = {} if sample is None else {"sample": _of_each("sample", _series("sample", sample), n)}
+    weights = {} if sample_weight is None else {"weight": _weights(sample_weight, n)}
+    frame = pl.DataFrame(given | keys | weights)
+    classes = None if names is None else names.to_list()
+    return from_predictions(frame, classes=classes, sample=next(iter(keys), None), keep=list(weights))
+
+
+def _is_text(values: Array) -> bool:
+    return values.dtype.kind == "U" or (values.dtype.kind == "O" and any(isinstance(each, str) for each in values))
+
+
+def _check_no_classes(scores: pl.Series, truths: pl.Series) -> None:
+    """Refuse what looks like classes: as scores and truths of a binary table, every metric of them would be NaN."""
+    both = scores.dtype.is_integer() and truths.dtype.is_integer()
+    if both and not truths.drop_nulls().is_in([0, 1]).all():
+        raise ParameterError(
+            "score and truth hold whole numbers, and truth others than 0 and 1. If these are predicted and true "
+            "classes, pass labels= with all classes, such as labels=np.union1d(score, truth). If they are amounts or "
+            "grades, pass score as floats."
+        )
+
+
 def _check_one_class_each(scores: pl.Series, *, is_given: bool) -> None:
     """Refuse both probabilities of two classes: of a table of both, f1 and precision are the accuracy."""
     sums = (scores.gather_every(2).cast(pl.Float64) + scores.gather_every(2, 1)).drop_nulls().drop_nans()
@@ -274,17 +333,11 @@ def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) 
     """For each sample and label, whether it is the sample's class."""
     import numpy as np
 
-    classes = _classes(truths)
+    classes = _classes("truth", truths)
     if not is_given:
         _check_numbered(classes, len(labels))
-    classes, known = _of_one_type(classes, labels)
-    places = pl.Series(range(len(labels)), dtype=pl.Int64)
-    place = classes.replace_strict(known, places, default=None, return_dtype=pl.Int64)
-    for other in classes.filter(classes.is_not_null() & place.is_null()).head(1):
-        hint = "" if is_given else " Pass labels= with the classes in the order of the columns of score."
-        if redact:
-            raise ParameterError(f"truth has a class that is not one of the {len(labels)} labels.{hint}")
-        raise ParameterError(unknown("the class", other, labels, of="one of the labels") + hint)
+    hint = "" if is_given else " Pass labels= with the classes in the order of the columns of score."
+    place = _places(classes, labels, hint, redact=redact)
     is_true = place.fill_null(-1).to_numpy()[:, None] == np.arange(len(labels))
     flags = pl.Series("truth", is_true.reshape(-1))
     if not place.null_count():
@@ -293,11 +346,24 @@ def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) 
     return pl.select(pl.when(is_known).then(flags)).to_series()
 
 
-def _classes(truths: Array) -> pl.Series:
-    if truths.dtype.kind == "O":
-        truths = truths.copy()
-        truths[[isinstance(value, float) and value != value for value in truths]] = None
-    classes = _copied("truth", truths)
+def _places(classes: pl.Series, labels: pl.Series, hint: str, *, redact: bool) -> pl.Series:
+    """The place of each class among the labels; a class that is none of them is an error."""
+    what = classes.name
+    classes, known = _of_one_type(classes, labels)
+    places = pl.Series(range(len(labels)), dtype=pl.Int64)
+    place = classes.replace_strict(known, places, default=None, return_dtype=pl.Int64)
+    for other in classes.filter(classes.is_not_null() & place.is_null()).head(1):
+        if redact:
+            raise ParameterError(f"{what} has a class that is not one of the {len(labels)} labels.{hint}")
+        raise ParameterError(unknown("the class", other, labels, of="one of the labels") + hint)
+    return place
+
+
+def _classes(what: str, values: Array) -> pl.Series:
+    if values.dtype.kind == "O":
+        values = values.copy()
+        values[[isinstance(value, float) and value != value for value in values]] = None
+    classes = _copied(what, values).rename(what)
     return classes.fill_nan(None) if classes.dtype.is_float() else classes
 
 
@@ -321,4 +387,4 @@ def _of_one_type(classes: pl.Series, labels: pl.Series) -> tuple[pl.Series, pl.S
     if all(map(is_number, both)):
         dtype = pl.Float64 if any(dtype.is_float() for dtype in both) else pl.Int128
         return classes.cast(dtype), labels.cast(dtype)
-    raise ParameterError(f"truth has classes of type {both[0]}, and labels are of type {both[1]}: cast one.")
+    raise ParameterError(f"{classes.name} has classes of type {both[0]}, and labels are of type {both[1]}: cast one.")

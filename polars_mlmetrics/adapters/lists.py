@@ -42,16 +42,16 @@ class Lists:
     """Whether a row has the labels that were returned for it, and its true labels by name: negatives are missing."""
 
     @classmethod
-    def of(cls, types: pl.Schema, score: str, truth: str, label: Any, *, are_names: bool) -> Lists:
+    def of(cls, types: pl.Schema, score: str | None, truth: str, label: Any, *, are_names: bool) -> Lists:
         """The lists that these columns hold; what cannot be read as such is an error."""
-        named = {"score": score, "true_labels" if are_names else "truth": truth}
+        named = ({} if score is None else {"score": score}) | {"true_labels" if are_names else "truth": truth}
         for what, name in (named | ({"label": label} if isinstance(label, str) else {})).items():
             check_one(what, name, types)
-        aligned = _scores_of(types, score, label)
+        aligned = _predicted(types, label) if score is None else _scores_of(types, score, label)
         if not are_names:
             return cls(_of_one_width(aligned | {TRUTHS: _truths_of(types, truth, score)}), None, are_returned=False)
         # Places, the fields of a struct and labels given for all rows are all the labels that there are.
-        are_returned = isinstance(label, str) or isinstance(_inner(types[score]), pl.Struct)
+        are_returned = isinstance(label, str) or (score is not None and isinstance(_inner(types[score]), pl.Struct))
         return cls(_of_one_width(aligned), _lists("true_labels", truth, types[truth], numbers=False), are_returned)
 
     @property
@@ -97,7 +97,8 @@ class Lists:
 
 
 def _exploded(rows: pl.LazyFrame, *columns: str) -> pl.LazyFrame:
-    return rows.explode(columns or list(SHOWN.values()), empty_as_null=False, keep_nulls=True)
+    """A row for each entry. A sample without labels has one row of nulls: it changes no metric, and is counted."""
+    return rows.explode(columns or list(SHOWN.values()), empty_as_null=True, keep_nulls=True)
 
 
 def _listed(others: OtherColumns) -> pl.Enum:
@@ -176,6 +177,14 @@ def _scores_of(types: pl.Schema, score: str, label: Any) -> dict[str, Reading]:
     return {**_labels_of(types, label), SCORES: _lists("score", score, dtype)}
 
 
+def _predicted(types: pl.Schema, label: Any) -> dict[str, Reading]:
+    """The lists of labels that are predicted, without scores: each has 1.0."""
+    if not isinstance(label, str):
+        raise ParameterError("score=None is for lists of predicted labels: pass label= with their column.")
+    labels = _lists("label", label, types[label], numbers=False)
+    return {LABELS: labels, SCORES: Reading(pl.lit(1.0).repeat_by(labels.lists.list.len()), labels.width)}
+
+
 def _of_fields(score: str, dtype: pl.Struct) -> dict[str, Reading]:
     """The lists of a struct that has a field for each label."""
     labels = pl.Series(list(_fields_of(dtype)), dtype=pl.String)
@@ -205,8 +214,8 @@ def _labels_of(types: pl.Schema, label: Any) -> dict[str, Reading]:
     return {LABELS: _same_in_every_row(distinct("label", label))}
 
 
-def _truths_of(types: pl.Schema, truth: str, score: str) -> Reading:
-    dtype, scores = types[truth], types[score]
+def _truths_of(types: pl.Schema, truth: str, score: str | None) -> Reading:
+    dtype, scores = types[truth], None if score is None else types[score]
     if not isinstance(dtype, pl.Struct):
         return _lists("truth", truth, dtype)
     if not isinstance(scores, pl.Struct):
@@ -234,7 +243,8 @@ def _fields(what: str, name: str, dtype: pl.Struct, labels: Sequence[str]) -> Re
 def _lists(what: str, name: str, dtype: pl.DataType, *, numbers: bool = True) -> Reading:
     if not isinstance(dtype, pl.List | pl.Array):
         others = ", or structs" if numbers else ""
-        raise ColumnError(f"{what} {name!r} is {dtype}: it must be lists or arrays{others}.")
+        hint = " One class for each sample is for from_predictions." if is_text(dtype) else ""
+        raise ColumnError(f"{what} {name!r} is {dtype}: it must be lists or arrays{others}.{hint}")
     _check_plain_type(what, name, _inner(dtype), numbers=numbers, shown=dtype)
     return Reading(_as_list(name, dtype), dtype.size if isinstance(dtype, pl.Array) else None)
 
@@ -244,7 +254,12 @@ def _check_plain_type(
 ) -> None:
     if dtype.is_nested() or (numbers and not is_number(dtype) and dtype != pl.Null):
         kind = "numbers or Booleans" if numbers else "plain values"
-        raise ColumnError(f"{what} {name!r} is {shown or dtype}: its values must be {kind}.")
+        hints = {
+            "score": f" If it names the predicted labels, pass score=None, label={name!r}.",
+            "truth": f" If it names the true labels, pass true_labels={name!r}.",
+        }
+        hint = hints.get(what, "") if is_text(dtype) else ""
+        raise ColumnError(f"{what} {name!r} is {shown or dtype}: its values must be {kind}.{hint}")
 
 
 def _as_list(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -14,7 +14,7 @@ from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one,
 from polars_mlmetrics.adapters.lists import Lists
 from polars_mlmetrics.adapters.patterns import check_left, paired
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, is_text, schema_of
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line, unknown
 
 SAID, TRUE, CLASS = (f"{INTERNAL}{name}" for name in ("said", "true", "class"))
 
@@ -97,7 +97,7 @@ def from_wide(
 @at_callers_line
 def from_lists(
     frame: AnyFrame,
-    score: str = "score",
+    score: str | None = "score",
     truth: str | None = None,
     *,
     true_labels: str | None = None,
@@ -109,8 +109,8 @@ def from_lists(
     """Make the long table from one that has all labels of a sample in one row, as lists, arrays or structs.
 
     Rows come by sample in the order of the table, then in the order of the lists. Nulls stay null: if the list of
-    scores is null and the labels are known, each label has a null score; if nothing is known of a sample, it has one
-    row of nulls. An empty list gives no rows except those of missed true labels.
+    scores is null and the labels are known, each label has a null score. A sample without labels, whose lists are null
+    or empty, has one row of nulls, which counts in `n_excluded`, unless it has true labels that it missed.
 
     Lists of different lengths in one row are an error. For a DataFrame it names the row; for a LazyFrame Polars raises
     its own error when it is collected.
@@ -121,7 +121,8 @@ def from_lists(
         One row per sample.
     score
         A column of lists or arrays of numbers; of structs whose fields are the labels; or of lists of structs with the
-        fields `label` and `score` (other fields are left out).
+        fields `label` and `score` (other fields are left out). None: `label` is a column of predicted labels, and the
+        score of each is 1.0.
     truth
         A column of lists or arrays of 0 and 1, one for each score; or of structs with the same fields as the scores.
         The default is `"truth"`, unless `true_labels` is given.
@@ -187,8 +188,11 @@ def from_lists(
         raise ParameterError("truth and true_labels both give the truths: pass only one of them.")
     true = "truth" if truth is None else truth
     true = true if true_labels is None else true_labels
+    if score == "score" and score not in schema and isinstance(label, str):
+        hint = f" If {label!r} has predicted labels without scores, pass score=None."
+        raise ColumnError(unknown("score column", score, schema, of="in the table") + hint)
     lists = Lists.of(schema, score, true, label, are_names=true_labels is not None)
-    used = [score, true, *([label] if isinstance(label, str) else [])]
+    used = [*([] if score is None else [score]), true, *([label] if isinstance(label, str) else [])]
     others = OtherColumns.of(frame, sample, keep, used=used, made=lists.made)
     rows = lists.read(others.rows)
     if isinstance(frame, pl.DataFrame):
@@ -273,7 +277,10 @@ def _class_type(types: dict[str, pl.DataType]) -> pl.DataType:
     known = first_of_type(types)
     for dtype, name in known.items():
         if dtype.is_nested():
-            raise ColumnError(f"{name!r} is {dtype}: a class must be a plain value.")
+            hint = ""
+            if isinstance(dtype, pl.List | pl.Array):
+                hint = " Lists of labels are for from_lists(..., label='predicted', true_labels='true', score=None)."
+            raise ColumnError(f"{name!r} is {dtype}: a class must be a plain value.{hint}")
     if len(known) < 2:
         return next(iter(known), pl.Null())
     if all(map(is_text, known)):

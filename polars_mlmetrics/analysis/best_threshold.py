@@ -89,7 +89,7 @@ def best_threshold(
     1.0
     """
     check_frame(frame)
-    if per not in (None, "label"):
+    if per is not None and not (isinstance(per, str) and per == "label"):
         raise ParameterError(f"best_threshold: per is 'label' or None, not {per!r}.")
     check_ranked("best_threshold", metric)
     asked = _asked(_chosen(frame, where), metric, per, by, roles)

@@ -8,12 +8,12 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState
+from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState, check_between
 from polars_mlmetrics.analysis.confidence import check_number
 from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import MODEL, Roles
-from polars_mlmetrics.engine.state import is_state
+from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.query.query import Key, Keys, listed
 
@@ -118,7 +118,9 @@ def comparison_of(
             "leave it out of by=."
         )
     keys = [*groups, between]
-    if is_state(frame.lazy().collect_schema()):
+    schema = frame.lazy().collect_schema()
+    check_between(between, Contents.of(schema).by if is_state(schema) else schema)
+    if is_state(schema):
         check_no_roles(cluster, roles)
         query, source, confidence = of_state(frame, metrics, keys, slices, ci)
         return OfState(source, query, confidence, baseline, margin, adjust)

@@ -18,7 +18,7 @@ from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
 from polars_mlmetrics.query.groupings import stacked
-from polars_mlmetrics.query.query import Keys, check_is_metric
+from polars_mlmetrics.query.query import Keys, check_is_metric, flat
 
 Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration"]
 WITH_INTERVALS = ("threshold", "calibration")
@@ -29,7 +29,7 @@ Points = Annotated[int, Above(2)]
 def curve(
     frame: AnyFrame,
     kind: Kind,
-    *metrics: Metric,
+    *metrics: Metric | Sequence[Metric],
     by: Keys | None = None,
     slices: Sequence[Keys] | None = None,
     points: int = 200,
@@ -61,7 +61,8 @@ def curve(
         bin: `score` and `truth` are the mean score and the share of true rows, `n_rows` counts them, and
         `bin_low` and `bin_high` are the edges.
     *metrics
-        Of "threshold" only: metrics with `threshold=`, your own too. Each is worked out at every threshold.
+        Of "threshold" only: metrics with `threshold=`, your own too, one by one or in lists. Each is worked out at
+        every threshold.
     by, slices
         As in `evaluate`.
     points
@@ -96,13 +97,14 @@ def curve(
     └───────────┴─────┴─────┘
     """
     check_frame(frame)
-    _check(kind, metrics, ci)
+    given: list[Metric] = list(flat(metrics))
+    _check(kind, given, ci)
     check_level(ci, cluster)
     check_parameter("curve", "points", points, Points)
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
     of_rows = [Metric(Cells(1 if kind == "calibration" else bins).points())]
-    asked = AskedCurve.read(frame, metrics or of_rows, by, slices, roles, bins=bins, ci=ci, cluster=cluster)
+    asked = AskedCurve.read(frame, given or of_rows, by, slices, roles, bins=bins, ci=ci, cluster=cluster)
     columns, of_grouping = _planned(kind, asked, points)
     asked.query.check_names(columns)
     return as_given(frame, stacked(asked.query, of_grouping, columns, in_order=True))

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.comparison import candidates_of
+from polars_mlmetrics.analysis.comparison import candidates_of, check_between
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.interval import NOISE
 from polars_mlmetrics.analysis.worst import check_ranked
@@ -16,7 +16,7 @@ from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import Key, Keys, check_names, listed, rows_of
+from polars_mlmetrics.query.query import KEYWORDS, Key, Keys, check_names, listed, rows_of
 
 COLUMNS = ("value", "baseline_value", "change", "n_better", "n_worse", "n_broken")
 """What is said of each sample, and of all samples of its group."""
@@ -59,13 +59,15 @@ def flips(
     │ new   ┆ 3      ┆ 1.0   ┆ 0.0            ┆ better ┆ 1        ┆ 1       ┆ 0        │
     └───────┴────────┴───────┴────────────────┴────────┴──────────┴─────────┴──────────┘
     """
+    bound = checked_roles(roles, others=KEYWORDS)
     rows = rows_of(frame)
+    check_between(between, rows.collect_schema())
     check_ranked("flips", metric)
     check_parameter("flips", "k", k, Count)
     values = evaluate(rows, metric, by=[*listed(by), between], slices=slices, per="sample", **roles)
     *keys, name = values.collect_schema().names()
     model = between if isinstance(between, str) else between.meta.output_name()
-    units = metric.tree.on_the_rest(checked_roles(roles)).measures()[0].table.keys("sample")
+    units = metric.tree.on_the_rest(bound).measures()[0].table.keys("sample")
     check_names([*keys, *COLUMNS])
     is_baseline = pl.col(model).eq_missing(pl.lit(baseline))
     told = pl.col(name).cast(pl.Float64)

@@ -151,7 +151,8 @@ def _read(frame: Frame, keys: Sequence[str], what: str) -> pl.DataFrame:
         which = row_text(several.select(keys).row(0, named=True)) if keys else "no keys"
         raise TableError(
             f"several rows of the {what} have {which}. The keys of a row ({', '.join(keys) or 'none'}) are the columns "
-            f"before the first that holds floats or is one of {', '.join(COUNTS)}: cast a key of floats to text."
+            f"before the first that holds floats or is one of {', '.join(COUNTS)}: cast a key of floats to text. "
+            "Of a log, evaluate first: mlm.gate(mlm.evaluate(log, mlm.f1()), rules)."
         )
     return rows
 

@@ -16,12 +16,15 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError
+from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some
 from polars_mlmetrics.query.buckets import BUCKETS, Buckets, buckets_of
 from polars_mlmetrics.query.query import KEYWORDS, Keys, Query
 from polars_mlmetrics.query.source import slices_of, source_of
-from polars_mlmetrics.query.written import metrics_of
+from polars_mlmetrics.query.written import metrics_of, shown
 from polars_mlmetrics.states.state import check_sources
+
+MOST_SHOWN = 4
+"""How many metrics of a state an error names."""
 
 
 class Question(NamedTuple):
@@ -135,8 +138,15 @@ def of_state(
         raise StateError(
             f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."
         )
-    source = replace(held, schema=query.schema, added=query.added)
+    source = replace(held, schema=query.schema, added=query.added, made_for=lambda: _made_for(contents))
     return (query, source, None) if ci is None else (query, _by_bucket(source), _confidence(ci, contents))
+
+
+def _made_for(contents: Contents) -> str:
+    """The first metrics that a state was made for, and its roles."""
+    metrics = some(map(shown, contents.metrics.values()), MOST_SHOWN)
+    roles = {**contents.roles, "sample": "+".join(contents.roles["sample"])}
+    return f"{metrics}, with {', '.join(f'{role}={column}' for role, column in roles.items())}"
 
 
 def _by_bucket(source: StateRows) -> StateRows:

@@ -15,7 +15,7 @@ from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import Keys, Query, check_is_metric, check_names, rows_of
+from polars_mlmetrics.query.query import KEYWORDS, Keys, Query, check_is_metric, check_names, rows_of
 
 COUNTS = ("n_undefined", "n_broken")
 """The other columns: how many units have no place in the order."""
@@ -66,6 +66,7 @@ def worst(
     └────────┴──────────┴─────────────┴──────────┘
     """
     check_level(ci, cluster)
+    bound = checked_roles(roles, others=KEYWORDS)
     rows = rows_of(frame)
     kept: list[str] = column_names("keep", keep)
     check_columns(kept, rows.collect_schema(), what="column to keep")
@@ -77,7 +78,7 @@ def worst(
             "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval."
         )
     values = evaluate(rows, metric, by=by, slices=slices, per=per, ci=ci, cluster=cluster, **roles)
-    measures = metric.tree.on_the_rest(checked_roles(roles)).measures()
+    measures = metric.tree.on_the_rest(bound).measures()
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
     if len(named) == len(measures):

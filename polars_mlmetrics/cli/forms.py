@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from shutil import get_terminal_size
@@ -70,11 +71,11 @@ class Form(NamedTuple):
         write_whole(self.file, lambda draft: draft.write_bytes(data), overwrite=self.overwrite)
         return b""
 
-    def render(self, table: pl.DataFrame, settings: Settings, note: str = "") -> bytes:
-        """A table in this form; on a terminal with a note below."""
+    def render(self, table: pl.DataFrame, settings: Settings, notes: Sequence[str] = ()) -> bytes:
+        """A table in this form; on a terminal with notes below."""
         if self.kind == "parquet":
             return _parquet(table)
-        below = f"\n{fill(note, self.width)}\n" if note else ""
+        below = "".join(f"\n{fill(note, self.width)}\n" for note in notes)
         return (self._text(table, settings) + below).encode()
 
     def _text(self, table: pl.DataFrame, settings: Settings) -> str:

@@ -20,6 +20,7 @@ from polars_mlmetrics.cli.demo import Command, demo
 from polars_mlmetrics.cli.forms import Form
 from polars_mlmetrics.cli.places import check_free, check_place, place_here
 from polars_mlmetrics.cli.pooled import pooled_line
+from polars_mlmetrics.cli.reasons import reason_line
 from polars_mlmetrics.cli.remote import answers, store_of
 from polars_mlmetrics.cli.reports import report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
@@ -86,8 +87,8 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     form = Form.of(settings)
     call = call_of(settings)
     table = call.run()
-    note = pooled_line(call, settings) if form.kind == "table" else ""
-    data = form.deliver(form.render(table, settings, note))
+    notes = [pooled_line(call, settings), reason_line(call, table, settings)] if form.kind == "table" else []
+    data = form.deliver(form.render(table, settings, [note for note in notes if note]))
     return data, FOUND if _is_bad(table, settings) else DONE
 
 

@@ -203,10 +203,12 @@ def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: b
     dtype = type_of(expression, schema)
     if not (any_type or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
         name = name_or_text(expression)
-        is_text = role == "truth" and dtype == pl.String
-        words = f" pl.col({name!r}) == '...' says which text is true (on the command line: --truth {name}=...)."
-        asked = words if is_text else ""
-        raise ColumnError(f"{role} is {dtype}: it must be Boolean or a number. Cast or map {name!r} first.{asked}")
+        hints = {
+            "truth": f" pl.col({name!r}) == '...' says which text is true (on the command line: --truth {name}=...).",
+            "score": " If it is the predicted class, mlm.from_predictions makes the long table.",
+        }
+        hint = hints.get(role, "") if dtype == pl.String else ""
+        raise ColumnError(f"{role} is {dtype}: it must be Boolean or a number. Cast or map {name!r} first.{hint}")
     return dtype
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -45,6 +45,8 @@ class StateRows(Source):
     """The columns of the log that is spoken of, and the keys of the query."""
     added: Sequence[pl.Expr] = field(default_factory=list)
     """Keys of the query, made of its by columns."""
+    made_for: Callable[[], str] = str
+    """Tells the metrics and roles that it was made for, in an error."""
 
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
         recorders = [recorder for partial in asked for recorder, _ in partial.values.measures]
@@ -104,7 +106,7 @@ class StateRows(Source):
             more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
             raise StateError(
                 f"{measure.output_name} needs {lacking[0]}{more}, which this state does not hold: it was made for "
-                "other metrics, other rows or other roles."
+                f"{self.made_for() or 'other metrics, other rows or other roles'}."
             )
         return self._counts(recorder, roles)
 

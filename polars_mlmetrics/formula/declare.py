@@ -9,8 +9,8 @@ from typing import Any, Concatenate, ParamSpec, get_args
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line, unknown
+from polars_mlmetrics.data.roles import ROLE_NAMES, Grain
+from polars_mlmetrics.errors import ELSEWHERE, NameCollisionError, ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Interval
 from polars_mlmetrics.formula.description import described
@@ -131,9 +131,10 @@ kept = lru_cache(maxsize=1000, typed=True)(_made)
 def _bound(declaration: Declaration, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     for name in kwargs:
         if name not in declaration.__signature__.parameters:
-            raise ParameterError(
-                unknown("parameter", name, declaration.__signature__.parameters, of=f"one of {declaration.name}'s")
-            )
+            words = unknown("parameter", name, declaration.__signature__.parameters, of=f"one of {declaration.name}'s")
+            role = ELSEWHERE.get(name, name)
+            hint = f" Columns are named by {declaration.name}(...).on({role}=...)." if role in ROLE_NAMES else ""
+            raise ParameterError(words + hint)
     try:
         bound = declaration.__signature__.bind(*args, **kwargs)
     except TypeError as error:

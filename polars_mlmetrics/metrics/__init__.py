@@ -1,7 +1,12 @@
 """What is measured: one short declaration each. Whatever is declared in these modules is public."""
 
+from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.metrics.decisions import *
 from polars_mlmetrics.metrics.probabilities import *
 from polars_mlmetrics.metrics.rankings import *
 from polars_mlmetrics.metrics.regression import *
 from polars_mlmetrics.metrics.separation import *
+
+# Only what is declared, and no helper of these modules. Type checkers cannot read a list that is made when it runs, and
+# would see no metric at all: so they see no list.
+globals()["__all__"] = list(CATALOGUE)

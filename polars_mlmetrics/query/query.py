@@ -294,7 +294,7 @@ def _one_output(expression: pl.Expr) -> pl.Expr:
 def _sorted_out(given: Iterable[Any], roles: Mapping[str, Any]) -> tuple[list[Node], list[pl.Expr], list[str]]:
     metrics: list[Node] = []
     plain, order = [], []
-    for metric in _flat(given):
+    for metric in flat(given):
         if isinstance(metric, Metric):
             metrics.append(metric.tree.on_the_rest(roles))
             order.append(metric.output_name)
@@ -320,10 +320,11 @@ def check_reached(plain: Sequence[pl.Expr], roles: Mapping[str, Any]) -> None:
                 )
 
 
-def _flat(given: Iterable[Any]) -> Iterable[Any]:
+def flat(given: Iterable[Any]) -> Iterable[Any]:
+    """What was given one by one or in lists, one by one."""
     for item in given:
         if isinstance(item, list | tuple | Iterator):
-            yield from _flat(item)
+            yield from flat(item)
         else:
             yield item
 

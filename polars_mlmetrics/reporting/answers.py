@@ -16,12 +16,12 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import text_of_key
-from polars_mlmetrics.errors import INTERNAL, MetricError, StateError
+from polars_mlmetrics.errors import INTERNAL, MetricError, StateError, TableError
 from polars_mlmetrics.formula.counts import WEIGHT
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
+from polars_mlmetrics.metrics.decisions import f1, n_excluded, n_rows, precision, recall, support
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.reporting.asked import Asked, dtype_of, name_of
 from polars_mlmetrics.reporting.chosen import metrics_for, problems_of
@@ -76,6 +76,7 @@ class Answers:
 def answered(asked: Asked) -> Answers:
     """Ask all that the report says."""
     given, asked = asked.frame, asked.held()
+    _check_rows(asked)
     # How ids are written in its files, only a scan can say.
     problems = problems_of(asked, given if scan_node(given) is not None else asked.frame)
     asked = asked.with_metrics(metrics_for(asked, problems))
@@ -99,6 +100,18 @@ def answered(asked: Asked) -> Answers:
         found=_found(asked, values, models),
         n_pooled=_pooled(asked),
     )
+
+
+def _check_rows(asked: Asked) -> None:
+    """Refuse a log without rows, and a state of one: nothing can be said of them, neither good nor bad."""
+    if asked.contents is None:
+        is_empty = asked.frame.head(1).collect().is_empty()
+    else:
+        counts = finish(asked.frame, n_rows(), n_excluded()).collect()
+        is_empty = not any(counts.row(0))
+    if is_empty:
+        what = "table" if asked.contents is None else "state"
+        raise TableError(f"the {what} has no rows, and a report needs some: look at its files and filters.")
 
 
 def models_of(asked: Asked, values: pl.DataFrame) -> list[str]:

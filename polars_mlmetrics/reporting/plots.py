@@ -10,7 +10,8 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.visible import text_of_key, visible
-from polars_mlmetrics.errors import ParameterError, at_callers_line
+from polars_mlmetrics.engine.state import is_state
+from polars_mlmetrics.errors import ParameterError, at_callers_line, some
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.libraries import altair
 from polars_mlmetrics.reporting.looks import LIGHT, MOST_SERIES
@@ -32,6 +33,8 @@ from polars_mlmetrics.reporting.points import (
 from polars_mlmetrics.reporting.wording import as_shown, number
 
 MOST_NAMES = 100
+LOG = {"score", "truth"}
+TIDY_VALUES = {"metric", "value"}
 NAME = "name"
 
 
@@ -60,13 +63,14 @@ def plot(frame: Frame) -> Any:
     >>> type(chart).__name__
     'LayerChart'
     """
-    columns = set(schema_of(frame, "plot"))
+    schema = schema_of(frame, "plot")
     altair("mlm.plot")
-    draw = next((draw for needed, draw in KINDS if needed <= columns), None)
-    table = frame.lazy().collect()
+    draw = next((draw for needed, draw in KINDS if needed <= schema.keys()), None)
     if draw is None:
+        # Of a log that is a query, nothing is read.
+        _keys_of_values(schema)
         draw = _values
-    return draw(table)
+    return draw(frame.lazy().collect())
 
 
 def _curve(kind: str) -> Callable[[pl.DataFrame], Any]:
@@ -159,10 +163,10 @@ def _found(table: pl.DataFrame) -> Any:
 
 def _values(table: pl.DataFrame) -> Any:
     """Values with intervals: of slices, over time, of labels and slices, or of groups."""
-    keys = _keys_of_values(table)
+    keys = _keys_of_values(table.schema)
     lines = tidied(table, keys)
     if lines.is_empty():
-        raise ParameterError("plot takes the table of a verb, with at least one value, and this one has none.")
+        raise ParameterError("plot needs at least one value, and this table has no rows.")
     dates = [key for key in keys if lines.schema[key] in (pl.Date, pl.Datetime)]
     if "label" in keys and "slice" in keys:
         return _heat(lines)
@@ -250,14 +254,24 @@ def _keys_before(table: pl.DataFrame, column: str) -> list[str]:
     return table.columns[: table.columns.index(column)]
 
 
-def _keys_of_values(table: pl.DataFrame) -> list[str]:
+def _keys_of_values(schema: pl.Schema) -> list[str]:
     """The keys of a table of values: all before `metric`, or before the first number that is no whole one."""
-    if {"metric", "value"} <= set(table.columns):
-        return _keys_before(table, "metric")
-    floats = [name for name, dtype in table.schema.items() if dtype.is_float()]
-    if not floats or "problem" in table.columns:
-        raise ParameterError("plot takes the table of a verb, such as evaluate, and this one holds no values.")
-    return _keys_before(table, floats[0])
+    names = list(schema)
+    if schema.keys() >= TIDY_VALUES:
+        return names[: names.index("metric")]
+    place = next((place for place, name in enumerate(names) if schema[name].is_float()), None)
+    if place is None or schema.keys() >= LOG or not all(schema[name].is_numeric() for name in names[place:]):
+        raise ParameterError(_not_plotted(schema))
+    return names[:place]
+
+
+def _not_plotted(schema: pl.Schema) -> str:
+    """Say which tables plot takes, and how a log or a state becomes one."""
+    make, of = ("finish", "state") if is_state(schema) else ("evaluate", "log")
+    return (
+        "plot takes the table of evaluate, finish, curve, compare or find_slices, and this one has the columns "
+        f"{some(schema)}. Of a {of}, type mlm.plot(mlm.{make}({of}, mlm.f1(), by=...))."
+    )
 
 
 KINDS: Sequence[tuple[set[str], Callable[[pl.DataFrame], Any]]] = [

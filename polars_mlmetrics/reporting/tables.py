@@ -12,11 +12,20 @@ from polars_mlmetrics.data.visible import text_of_key, visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.looks import LIGHT
-from polars_mlmetrics.reporting.wording import NONE, as_shown, number, signed, verdict_or_why
+from polars_mlmetrics.reporting.wording import (
+    NONE,
+    as_shown,
+    first_reason,
+    lacks_values,
+    number,
+    signed,
+    verdict_or_why,
+)
 
 MOST_ROWS = 1000
 VERDICTS = {"better": LIGHT.better, "worse": LIGHT.worse}
 POOLED = f"pooled: rows of several models make one value. Pass by={MODEL!r} to tell them apart."
+WHY = "A value is null or NaN: evaluate(..., tidy=True) and finish(..., tidy=True) say why."
 SIGNED = ("difference", "gap")
 
 
@@ -46,7 +55,10 @@ def table(frame: Frame) -> Any:
     tables = library("great_tables", "great-tables", "mlm.table")
     rows = frame.lazy().collect()
     if rows.height > MOST_ROWS:
-        raise ParameterError(f"table shows at most {MOST_ROWS:,} rows, and there are {rows.height:,}: take .head(20).")
+        raise ParameterError(
+            f"table shows at most {MOST_ROWS:,} rows, and there are {rows.height:,}: take .head(20), or evaluate a log "
+            "first: mlm.table(mlm.evaluate(log, mlm.f1()))."
+        )
     numbers = [name for name, dtype in rows.schema.items() if dtype.is_numeric()]
     if {"verdict", "ci_flag", "low"} <= set(rows.columns):
         rows = rows.with_columns(verdict_or_why())
@@ -59,7 +71,15 @@ def table(frame: Frame) -> Any:
             shown = shown.tab_style(tables.style.text(color=colour, weight="bold"), cells)
     if "ci_flag" in rows.columns and (rows["ci_flag"] == "pooled").any():
         shown = shown.tab_source_note(POOLED)
-    return shown
+    why = _why(rows)
+    return shown.tab_source_note(why) if why else shown
+
+
+def _why(rows: pl.DataFrame) -> str:
+    """Why a value is null or NaN, or where that is to be read; empty where all are numbers."""
+    if {"metric", "value", "reason"} <= set(rows.columns):
+        return first_reason(rows)
+    return WHY if "verdict" not in rows.columns and lacks_values(rows) else ""
 
 
 def _as_texts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.checks.statuses import row_text
 from polars_mlmetrics.data.visible import visible
 
 MINUS = "\u2212"
@@ -76,6 +77,27 @@ def verdict_or_why() -> pl.Expr:
     has_no_pairs = pl.when(pl.col("ci_flag") == "no_pairs").then(pl.lit("no pairs"))
     has_no_interval = pl.when(pl.col("low").is_null()).then(pl.lit("no interval"))
     return pl.coalesce("verdict", has_no_pairs, has_no_interval, pl.lit("no verdict")).alias("verdict")
+
+
+def lacks_values(table: pl.DataFrame) -> bool:
+    """Whether a table of `evaluate` has a value that is null or NaN."""
+    place = next((place for place, dtype in enumerate(table.dtypes) if dtype.is_float()), table.width)
+    names = table.columns[place:]
+    values = table.select(name for name in names if not name.endswith(("_low", "_high")) or name[:-4] not in names)
+    return any(column.null_count() or (column.dtype.is_float() and column.is_nan().any()) for column in values)
+
+
+def first_reason(tidy: pl.DataFrame) -> str:
+    """Why the first value of a tidy table that is NaN, or else null, is so; empty where all are numbers."""
+    lacking = tidy.filter(pl.col("reason").is_not_null()).sort(pl.col("value").is_null(), maintain_order=True)
+    if lacking.is_empty():
+        return ""
+    row = lacking.row(0, named=True)
+    place = row_text({name: row[name] for name in tidy.columns[: tidy.columns.index("metric")]})
+    value = "null" if row["value"] is None else "NaN"
+    where = "; check finds them" if "broken rows" in row["reason"] else ""
+    more = f" ({lacking.height:,} values are null or NaN)" if lacking.height > 1 else ""
+    return visible(f"{row['metric']}{place and f' at {place}'} is {value}: {row['reason']}{where}{more}")
 
 
 def shown_texts(texts: pl.Series) -> dict[str, str]:

@@ -139,7 +139,20 @@ class Compare(Call):
                 theirs = theirs.where(holds)
             return in_both(leaf, part, theirs, roles)
 
-        return node.answer(sides.ours, Setting(self.roles, of_leaf))
+        setting = Setting(self.roles, of_leaf)
+        if isinstance(node, Own) and node.average == "macro":
+            return node.answer(self._with_labels_of_both(node, sides, setting), setting)
+        return node.answer(sides.ours, setting)
+
+    def _with_labels_of_both(self, node: Own, sides: Sides, setting: Setting) -> Part:
+        """The rows of the one side, of the labels that have a value on both."""
+        micro = replace(node, average="micro")
+        of_label = [side.groups(["label"]) for side in (sides.ours, sides.theirs)]
+        defined = [
+            {label for label, part in parts.items() if micro.answer(part, setting).value is not None}
+            for parts in of_label
+        ]
+        return sides.ours.where(lambda row: (row["label"],) in defined[0] & defined[1])
 
     def difference(self, node: Node, sides: Sides) -> tuple[Answer, Answer, Answer]:
         ours, theirs = self.value(node, sides), self.value(node, sides.turned)

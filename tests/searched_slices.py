@@ -21,7 +21,7 @@ def searched(
     coded, _ = read_log(query, features, 10, 5, None, 64, (None, None, False))
     lattice = Lattice(coded, range(len(coded.features)), depth, 64)
     part, wanted = Part(coded, list(range(64)), are_half=False), least_of(coded, least)
-    search = Search(lattice, part, coded.contrasts(-1), Merged(coded, -1), wanted, score, 0.0)
+    search = Search(lattice, part, coded.contrasts(-1), Merged(coded, -1, 64), wanted, score, 0.0)
     found = []
     for row in search.scores.iter_rows(named=True):
         _, codes = lattice.codes_of(row[PLACE])

@@ -4,9 +4,11 @@ import random
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
+from math import log as ln
 from math import sqrt
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -131,14 +133,53 @@ def test_what_repeats_a_slice_is_hidden() -> None:
     assert table["hidden_by"].null_count() <= 10
 
 
-def test_what_does_not_vary_has_no_interval() -> None:
+def test_a_value_that_no_bucket_moves_is_as_uncertain_as_its_few_units() -> None:
+    """All of a slice is wrong, and all of the rest right: the interval is that of two shares of some 130 units each."""
     rows = log(1).with_columns(score=pl.when(pl.col("device") == "desk").then(1 - pl.col("truth")).otherwise("truth"))
     row = mlm.find_slices(rows, mlm.accuracy(), ["device"], k=1).row(0, named=True)
-    assert (row["slice"], row["gap"], row["low"], row["p"]) == ("device=desk", 1.0, None, None)
-    assert row["ci_flag"] == "leak?"
-    rows = rows.with_columns(truth=0.0, score=0.25 + (pl.col("device") == "desk") * 0.25)
+    assert (row["slice"], row["gap"], row["high"], row["ci_flag"]) == ("device=desk", 1.0, 1.0, "leak?")
+    units = ln(1 - 31.5 / 32) / ln(1 - 1 / 32)
+    end = 1.96**2 / (units + 1.96**2)  # Wilson's upper end of a share of 0
+    assert row["low"] == pytest.approx(1 - stats.t.ppf(0.975, 31) * sqrt(2) * end / 1.96, rel=1e-9)
+
+
+def test_what_never_varies_and_has_no_bounds_has_no_interval() -> None:
+    rows = log(1).with_columns(truth=0.0, score=0.25 + (pl.col("device") == "desk") * 0.25)
     row = mlm.find_slices(rows, mlm.mae(), ["device"], k=1).row(0, named=True)
-    assert (row["value"], row["rest"], row["ci_flag"]) == (0.5, 0.25, "degenerate")
+    assert (row["value"], row["rest"], row["low"], row["p"], row["ci_flag"]) == (0.5, 0.25, None, None, "degenerate")
+
+
+@pytest.mark.parametrize("metric", [mlm.recall(), mlm.f1(), mlm.precision(), mlm.f1(average="macro")], ids=str)
+def test_a_slice_of_a_few_positives_that_were_missed_is_no_finding(metric: mlm.Metric) -> None:
+    """One row in twenty is true, and no column has to do with it: each slice without a hit is as bad as can be."""
+    found = 0
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        rows = pl.DataFrame({"truth": random.random(8000) < 0.05, "score": random.random(8000) * 0.52})
+        of_chance = [pl.Series(name, random.integers(0, 8, 8000).astype(str)) for name in "ab"]
+        rows = rows.with_row_index("sample").with_columns(*of_chance, label=pl.lit("x"))
+        table = mlm.find_slices(rows, metric, ["a", "b"], depth=2)
+        found += table.filter(pl.col("p_adjusted") <= 0.05).height
+    assert found == 0
+
+
+def test_a_slice_has_as_many_samples_as_are_asked_for() -> None:
+    """Half of them in the half that is searched is not enough: slices of 18 samples have 10 there."""
+    for seed in (7, 11):
+        rows = log(seed, 200).with_columns(day=pl.col("sample").hash(seed) % 4)
+        table = mlm.find_slices(rows, mlm.accuracy(), ["country", "device", "day"], depth=2, min_samples=20)
+        assert table.filter(pl.col("n_samples") < 20).is_empty()
+
+
+def test_rows_of_several_models_and_coarse_bins_are_flagged() -> None:
+    rows = log(1)
+    both = pl.concat([rows.with_columns(model=pl.lit(model)) for model in ("new", "old")])
+    asked: dict[str, Any] = {"features": ["country", "device"], "k": 1}
+    assert set(mlm.find_slices(both, mlm.f1(), **asked)["ci_flag"]) == {"pooled"}
+    assert "pooled" not in mlm.find_slices(both, mlm.f1(), by="model", **asked)["ci_flag"]
+    assert "pooled" not in mlm.find_slices(both, mlm.f1(), ["model", "device"], k=1)["ci_flag"]
+    assert set(mlm.find_slices(rows, mlm.roc_auc(bins=4), **asked)["ci_flag"]) == {"coarse_bins"}
+    assert "coarse_bins" not in mlm.find_slices(rows, mlm.roc_auc(bins=4096), **asked)["ci_flag"]
 
 
 def test_worse_says_which_end_is_bad() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polars_mlmetrics.analysis.bounds import error_of_constant, standard_error
 from polars_mlmetrics.analysis.interval import NOISE
-from polars_mlmetrics.analysis.parts import core_of, range_of
+from polars_mlmetrics.analysis.parts import coarseness_of, core_of, range_of
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
@@ -99,11 +99,16 @@ def _without(array: Numbers) -> Numbers:
     return np.concatenate([whole - array, whole], axis=1)
 
 
+CONTRAST = ["value", "rest", "whole", "gap", "se", "bound"]
+"""What is known of a slice against the rest: `whole` is of the group, a positive gap is worse, and bins may put the gap
+off by the bound."""
+
+
 class Contrast(NamedTuple):
     """What is known of cells, in their order."""
 
     table: pl.DataFrame
-    """`value`, `rest`, `whole` (of the group), `gap` (positive is worse) and `se`."""
+    """The columns `CONTRAST`."""
     moved: Numbers
     """How far the gap moves without each bucket; NaN where it is not known then."""
     is_right: Numbers
@@ -126,7 +131,9 @@ class Contrasts:
     def __init__(self, plan: Plan, metric: Node, units: Mapping[Kind, pl.DataFrame], sign: int) -> None:
         self._plan = plan
         self._metric = metric
-        self._range = range_of(core_of(metric)[0])
+        core, _ = core_of(metric)
+        self._range = range_of(core)
+        self._coarseness = coarseness_of(core)
         self._units = units
         self._sign = sign
 
@@ -143,12 +150,22 @@ class Contrasts:
         squares, n_buckets = (moved * moved).sum(axis=1), buckets[groups].astype(float)
         wholes = self._values(whole.summed(), 1)[groups, 0]
         columns = {"value": values, "rest": rests, "whole": wholes, "gap": gap, "squares": squares, "n": n_buckets}
-        columns |= {"value_alone": alone[:, 0], "rest_alone": alone[:, 1]}
+        columns |= {"value_alone": alone[:, 0], "rest_alone": alone[:, 1], "bound": self._bounds(own, whole, groups)}
         error = pl.when(pl.col("squares").is_not_null(), pl.col("n") >= 2).then(
             error_of_gap(standard_error(pl.col("n"), pl.col("squares")), moved.shape[1], self._range)
         )
-        table = pl.DataFrame(columns, nan_to_null=True).select("value", "rest", "whole", "gap", error.alias("se"))
+        table = pl.DataFrame(columns, nan_to_null=True)
+        table = table.with_columns(error.alias("se")).select(CONTRAST)
         return Contrast(table, moved, is_right)
+
+    def _bounds(self, own: Grid, whole: Grid, groups: Numbers) -> Numbers:
+        """How far bins may put the gaps off: those of the cells and of the rests together."""
+        found = np.zeros(len(groups))
+        if self._coarseness:
+            mine = own.summed()
+            for side in (mine, whole.summed().of(groups).less(mine)):
+                found += self._values(side, 1, self._coarseness)[:, 0]
+        return found
 
     def _rows_a_cell(self, own: Grid) -> int:
         return 2 * max(max((a.shape[1] * a.shape[2] for a in sums.values()), default=1) for sums in own.sums)
@@ -179,8 +196,8 @@ class Contrasts:
             found[is_constant] = np.isfinite(each).sum(axis=1)
         return found
 
-    def _values(self, grid: Grid, times: int) -> Numbers:
-        """The metric of sums: cells x times."""
+    def _values(self, grid: Grid, times: int, metrics: Sequence[Node] = ()) -> Numbers:
+        """The metric of sums, or the sum of some others: cells x times."""
         tables = {}
         for (kind, units), sums in zip(self._units.items(), grid.sums, strict=True):
             n, _, n_units = next(iter(sums.values())).shape
@@ -195,7 +212,9 @@ class Contrasts:
             tables[kind] = frame.lazy()
         by = [CELL, WITHOUT]
         plan = self._plan.again(FoldedTables(tables, by, self._plan.schema), by)
-        found = plan.groups().select(*by, plan.value(self._metric).cast(pl.Float64).alias("value")).collect()
+        wanted = [plan.value(metric) for metric in metrics or [self._metric]]
+        value = pl.sum_horizontal(wanted, ignore_nulls=False)
+        found = plan.groups().select(*by, value.cast(pl.Float64).alias("value")).collect()
         if len(tables) > 1 or any(kind.units or kind.grain == "sample" for kind in tables):
             found = found.sort(by)
         values: Numbers = found["value"].to_numpy().reshape(-1, times)

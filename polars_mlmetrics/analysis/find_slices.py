@@ -25,6 +25,7 @@ from polars_mlmetrics.analysis.question import check_no_roles, of_state
 from polars_mlmetrics.analysis.searched import least_of, read_log, read_state, without_small
 from polars_mlmetrics.analysis.slice_table import COLUMNS, SliceTable, no_slices
 from polars_mlmetrics.data.frames import Frame, Names, check_frame
+from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import MetricError, ParameterError, StateError, at_callers_line
@@ -159,18 +160,21 @@ def find_slices(
     check_is_metric("find_slices", metric)
     sign = sign_of(metric, worse)
     names = names_of(features)
+    source: Source
     if is_state(frame.lazy().collect_schema()):
         check_no_roles(cluster, given)
         for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
             if given_for_a_log is not None:
                 raise ParameterError(f"{name}= is for a log: a state is small.")
-        query, source, confidence = _state_of(frame, metric, by, names, alpha)
+        query, state, confidence = _state_of(frame, metric, by, names, alpha)
+        source = state
         check_names([*(key.name for key in query.by), *COLUMNS])
-        coded, how = read_state(query, source, names, top, bins, confidence.buckets)
+        coded, how = read_state(query, state, names, top, bins, confidence.buckets)
     else:
         query, confidence = query_of(frame, metric, by, alpha, cluster, given, reads_now=not passes)
         check_features(query, names)
         check_names([*(key.name for key in query.by), *COLUMNS])
+        source = Rows(query.rows, query.roles.label, query.schema)
         coded, how = read_log(query, names, top, bins, cluster, confidence.buckets, (passes, memory, progress))
     _check_values(coded, sign)
     least = least_of(coded, min_samples)
@@ -180,7 +184,7 @@ def find_slices(
     core, _ = core_of(coded.metric)
     end = range_of(core)[1 if sign > 0 else 0]
     found = Candidates(coded, places, depth, sign, end, least, searched_by, confirm)
-    return SliceTable(query, coded, found, confidence, sign, how).of(k)
+    return SliceTable(query, source, coded, found, confidence, sign, how).of(k)
 
 
 def _state_of(

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import CLUSTER, GROUP, N_ROWS, N_SAMPLES, Chunk, code_column
-from polars_mlmetrics.analysis.contrasts import CELL, Contrasts, Numbers
+from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, Contrasts, Numbers
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged
 from polars_mlmetrics.analysis.summed import Part, rows_by_bucket, whole_of, zeros
@@ -121,7 +121,7 @@ class Marked:
             lost = pl.Series(~found.is_right)
             again = self._merged(merged, rows, slices.filter(lost)).select(table.columns)
             table = in_order_of(slices, pl.concat([table.filter(~lost), again]))
-        return table.select(*slices.columns, "value", "rest", "whole", "gap", "se"), found.moved
+        return table.select(*slices.columns, *CONTRAST), found.moved
 
     def _merged(self, merged: Merged, rows: Chunk, slices: pl.DataFrame) -> pl.DataFrame:
         """The same, put together from the other parts."""
@@ -133,7 +133,7 @@ class Marked:
             kept = some.select(GROUP, pl.lit(1, dtype=pl.Int64).alias(CELL))
             said = merged.of(merged.added({}, tables, kept), kept).drop(CELL)
             found.append(some.join(said, on=GROUP))
-        return in_order_of(slices, pl.concat(found)).select(*slices.columns, "value", "rest", "whole", "gap", "se")
+        return in_order_of(slices, pl.concat(found)).select(*slices.columns, *CONTRAST)
 
     def sizes(self) -> pl.DataFrame:
         """How many buckets, samples, rows and clusters a slice has, and the largest share of its rows in one bucket."""

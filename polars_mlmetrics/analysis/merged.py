@@ -9,9 +9,9 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.coded import GROUP, Coded
-from polars_mlmetrics.analysis.contrasts import CELL, UNIT, FoldedTables, Kind, error_of_gap
+from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, UNIT, FoldedTables, Kind, error_of_gap
 from polars_mlmetrics.analysis.interval import unless_noise
-from polars_mlmetrics.analysis.parts import core_of, range_of
+from polars_mlmetrics.analysis.parts import coarseness_of, core_of, range_of
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -33,7 +33,9 @@ class Merged:
         self._coded = coded
         self._sign = sign
         self._buckets = buckets
-        self._range = range_of(core_of(coded.metric)[0])
+        core, _ = core_of(coded.metric)
+        self._range = range_of(core)
+        self._coarseness = coarseness_of(core)
 
     def added(self, tables: Tables, more: Tables, kept: pl.DataFrame) -> Tables:
         """Tables with more rows, which have a GROUP, a CELL and a WITHOUT; all cells but the kept ones are one."""
@@ -50,7 +52,7 @@ class Merged:
         return found
 
     def of(self, tables: Tables, kept: pl.DataFrame) -> pl.DataFrame:
-        """`value`, `rest`, `whole`, `gap` and `se` of the kept cells."""
+        """`value`, `rest`, `whole`, `gap`, `se` and `bound` of the kept cells, as `Contrast.table` has them."""
         values = self._values(tables).filter(pl.col(CELL) != OTHERS)
         gap, size = self._sign * (pl.col(REST) - pl.col(VALUE)), pl.col(VALUE).abs() + pl.col(REST).abs()
         values = values.with_columns(gap.alias("gap"), size.alias(SIZE))
@@ -72,11 +74,11 @@ class Merged:
         )
         errors = errors.with_columns(error_of_gap(pl.col("se"), self._buckets, self._range).alias("se"))
         errors = errors.select(GROUP, CELL, "se")
-        said = [GROUP, CELL, pl.col(VALUE).alias("value"), pl.col(REST).alias("rest"), "gap"]
+        said = [GROUP, CELL, pl.col(VALUE).alias("value"), pl.col(REST).alias("rest"), "gap", "bound"]
         found = kept.join(whole.select(said), on=[GROUP, CELL]).join(errors, on=[GROUP, CELL])
         folded = {kind: self._coded.layouts[kind].folded([table], [GROUP]) for kind, table in tables.items()}
         groups = self.of_groups({kind: self._with_keys(kind, table) for kind, table in folded.items()})
-        return found.join(groups, on=GROUP).select(*kept.columns, "value", "rest", "whole", "gap", "se")
+        return found.join(groups, on=GROUP).select(*kept.columns, *CONTRAST)
 
     def of_groups(self, tables: Mapping[Kind, pl.LazyFrame]) -> pl.DataFrame:
         """`whole`: the values of whole groups, from the tables of their units."""
@@ -91,16 +93,19 @@ class Merged:
         value = plan.value(metric).cast(pl.Float64)
         without = Replicates(source, [GROUP])
         # The rest is what is left of a group without the cell: a replicate of replicates.
-        rest = plan.again(Replicates(without, [GROUP, WITHOUT], CELL), by).groups().select(*by, value.alias(REST))
-        own = plan.again(without, by).groups().select(*by, value.alias(VALUE))
+        bounds = [plan.value(part) for part in self._coarseness]
+        bound = pl.sum_horizontal(bounds) if bounds else pl.lit(0.0)
+        rest = plan.again(Replicates(without, [GROUP, WITHOUT], CELL), by).groups()
+        rest = rest.select(*by, value.alias(REST), bound.alias(f"{REST}_bound"))
+        own = plan.again(without, by).groups().select(*by, value.alias(VALUE), bound.alias("bound"))
         # Of each bucket by itself; the rest of it is what is left of the bucket without the cell.
         own_alone = plan.again(source, by).groups().select(*by, value.alias(VALUE_ALONE))
         rest_alone = plan.again(Replicates(source, [GROUP, WITHOUT], CELL), by).groups()
-        tables = pl.collect_all([own, rest, own_alone, rest_alone.select(*by, value.alias(REST_ALONE))])
-        values, *others = tables
+        rest_alone = rest_alone.select(*by, value.alias(REST_ALONE))
+        values, *others = pl.collect_all([own, rest, own_alone, rest_alone])
         for other in others:
             values = values.join(other, on=by, how="left", nulls_equal=True)
-        return values
+        return values.with_columns(pl.col("bound") + pl.col(f"{REST}_bound"))
 
     def _with_keys(self, kind: Kind, table: pl.DataFrame) -> pl.LazyFrame:
         """A table with the keys of its units."""

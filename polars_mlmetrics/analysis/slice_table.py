@@ -16,9 +16,14 @@ from polars_mlmetrics.analysis.lattice import PLACE
 from polars_mlmetrics.analysis.marked import SHARE
 from polars_mlmetrics.analysis.merged import t_of
 from polars_mlmetrics.analysis.parts import core_of, range_of
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.roles import MODEL
+from polars_mlmetrics.engine.folds import matched
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.query.account import first_that_holds, several_models
 from polars_mlmetrics.query.query import Query
 
 COLUMNS = {
@@ -52,7 +57,7 @@ COLUMNS = {
 NEARLY_ALL = 0.9
 """A slice with more of the harm than this looks like a feature that knows the truth."""
 
-WHOLE, T, DF = (f"{INTERNAL}{name}" for name in ("whole", "t", "df"))
+WHOLE, T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("whole", "t", "df", "pooled"))
 
 
 def no_slices(query: Query) -> pl.DataFrame:
@@ -65,9 +70,10 @@ class SliceTable:
     """The slices that were found, as a table."""
 
     def __init__(
-        self, query: Query, coded: Coded, found: Candidates, confidence: Confidence, sign: int, how: str
+        self, query: Query, source: Source, coded: Coded, found: Candidates, confidence: Confidence, sign: int, how: str
     ) -> None:
         self._query = query
+        self._source = source
         self._coded = coded
         self._found = found
         self._confidence = confidence
@@ -82,6 +88,7 @@ class SliceTable:
         if not candidates.height:
             return no_slices(self._query)
         samples = pl.lit(pl.Series(self._coded.totals.samples)).gather(pl.col(GROUP))
+        candidates = candidates.join(self._pooled(), on=GROUP)
         table = self._with_tests(candidates.with_columns(samples.alias(WHOLE)).with_columns(self._harm()))
         table = self._with_names(self._found.shown(table, k))
         table = table.join(self._coded.groups, on=GROUP).sort(GROUP, TURN)
@@ -95,6 +102,17 @@ class SliceTable:
         )
         return table.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
 
+    def _pooled(self) -> pl.DataFrame:
+        """Whether a group has rows of several models, which no feature tells apart."""
+        by = [key.column for key in self._query.by]
+        plan = Plan(self._source, by, self._query.readings)
+        counts = several_models(self._coded.metric, plan)
+        if not counts or MODEL in {feature.name for feature in self._coded.features}:
+            return self._coded.groups.select(GROUP, pl.lit(False).alias(POOLED))
+        several = any_of([plan.value(count) > 0 for count in counts])
+        groups = plan.groups().select(*by, several.alias(POOLED))
+        return matched(self._coded.groups.lazy(), groups, by, how="left").select(GROUP, POOLED).collect()
+
     def _harm(self) -> pl.Expr:
         """Which part of what the group lacks to the best value the rest lacks not; null where there is no best."""
         if not isfinite(self._best):
@@ -106,22 +124,23 @@ class SliceTable:
     def _with_tests(self, table: pl.DataFrame) -> pl.DataFrame:
         """The candidates with intervals and tests; of what was searched in the same samples there are but the flips."""
         is_dominant = (pl.col(SHARE) > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS)
-        table = table.with_columns(self._flag(is_dominant).alias("ci_flag"))
         if not self._found.are_half:
             unknown = pl.lit(None, dtype=pl.Float64)
             adjusted = pl.when(~is_dominant).then(pl.col("p_adjusted")).alias("p_adjusted")
-            return table.with_columns(*(unknown.alias(name) for name in ("low", "high", "p")), adjusted)
+            table = table.with_columns(*(unknown.alias(name) for name in ("low", "high", "p")), adjusted)
+            return table.with_columns(self._flag(is_dominant).alias("ci_flag"))
         buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
         varies = (se > 0) & (buckets >= 2)
         away = pl.when(varies).then(pl.lit(self._confidence.quantiles()).gather(buckets) * se)
         df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
         # As columns: an expression would work them out for each of its terms.
-        table = table.with_columns(
-            (gap - away).alias("low"), (gap + away).alias("high"), t_of(gap, se).alias(T), df.alias(DF)
-        )
+        most = self._high - self._low
+        ends = (gap - away).clip(-most, most).alias("low"), (gap + away).clip(-most, most).alias("high")
+        table = table.with_columns(*ends, t_of(gap, se).alias(T), df.alias(DF))
         p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), self._confidence.buckets - 1)).otherwise(1.0)
         table = table.with_columns(pl.when(varies).then(p).alias("p"))
-        return table.with_columns(benjamini_hochberg("p", [GROUP]).alias("p_adjusted"))
+        adjusted = benjamini_hochberg("p", [GROUP]).alias("p_adjusted")
+        return table.with_columns(adjusted, self._flag(is_dominant).alias("ci_flag"))
 
     def _flag(self, is_dominant: pl.Expr) -> pl.Expr:
         """What an interval is not to be trusted for."""
@@ -130,7 +149,9 @@ class SliceTable:
             "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == self._worst)),
             "undefined_replicates": se.is_null(),
             "degenerate": se == 0,
+            "pooled": pl.col(POOLED),
             "few_buckets": buckets < FEW_BUCKETS,
+            "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
             "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
             "dominant_cluster": is_dominant,
         }

@@ -199,7 +199,8 @@ class Compare(Call):
         if not all(leaf.merges for leaf in leaves):
             return {**nothing, "ci_flag": word("no_state")}
         found = self._replicates(core, sides)
-        if found.unclear:
+        # Whether a bucket tells something that has no unit, and an infinite value by `undefined=`, is left open.
+        if found.unclear or any(leaf.params.get("undefined") == math.inf for leaf in leaves):
             return dict.fromkeys((*nothing, "ci_flag"), UNCLEAR)
         low, high = jackknife.range_of(core)
         low, high = Interval(found, self.level, "t", low - high, high - low).ends()

@@ -116,8 +116,12 @@ class FindSlices(Call):
             return {**found, "low": NULL, "high": NULL, "p": NULL}
         df = len({buckets[place] for place in own.places}) - 1
         t = quantile(0.95, df)
+        low, high = jackknife.range_of(leaf)
+        most = high - low
         for name, side in (("low", -1), ("high", 1)):
-            found[name] = jackknife.varied(lambda g, s, side=side: g + side * t * s, replicates.whole, se)
+            found[name] = jackknife.varied(
+                lambda g, s, side=side: min(max(g + side * t * s, -most), most), replicates.whole, se
+            )
         is_worse = (replicates.whole.value or 0.0) > NOISE * size
         tested = jackknife.varied(lambda g, s: jackknife.p_value(g, s, df), replicates.whole, se)
         return {**found, "p": tested if is_worse else Answer(1.0)}

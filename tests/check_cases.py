@@ -254,6 +254,10 @@ CASES = [
         pl.concat([CLEAN, CLEAN.head(1).with_columns(score=pl.lit(0.8))]),
     ),
     Case(
+        "models_pooled", "error", 2, 6, "rows", ["sample=1, label=a", "sample=1, label=b"],
+        pl.concat([CLEAN.with_columns(model=pl.lit("x")), CLEAN.head(2).with_columns(model=pl.lit("y"))]),
+    ),
+    Case(
         "truth_contradicted", "error", 2, 8, "rows", ["sample=1, label=a"],
         CONTRARY, by="model",
     ),

@@ -241,6 +241,7 @@ def test_every_line_is_of_one_kind() -> None:
             "group_of_one_class",
             "looks_multiclass",
             "classes_as_labels",
+            "models_pooled",
         ),
         *("samples_in_common", "weight_unused", "slices_of_few_rows", "slices_of_floats", *SIZES),
     }

@@ -327,7 +327,7 @@ DUPLICATE = _declared(
         "duplicate",
         "error",
         "rows",
-        "Another row has the same sample, label and group: it counts twice. For several models pass by=.",
+        "Another row has the same sample, label and group: it counts twice.",
         "log = mlm.dedupe(log, keep='last'{by_role}, sample={sample}{label_role})",
     )
 )

@@ -28,12 +28,12 @@ from polars_mlmetrics.checks.problems import (
     Problem,
     conditions,
 )
-from polars_mlmetrics.checks.slices_of_models import SLICES_DIFFER, SlicesOfModels
+from polars_mlmetrics.checks.slices_of_models import MODELS_POOLED, SLICES_DIFFER, SlicesOfModels
 from polars_mlmetrics.checks.table import AS_IS, OTHERS, ROWS, SCORE, TRUTH, WEIGHT, LogTable, in_words
 from polars_mlmetrics.checks.text_forms import PLAIN_LABEL, is_no_number, plain_label, reading_of
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import is_text
-from polars_mlmetrics.data.roles import RoleName
+from polars_mlmetrics.data.roles import MODEL, RoleName
 from polars_mlmetrics.data.spelled import NUMBER, SPELLED
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.ranking import code_of
@@ -249,6 +249,7 @@ class Search:
                 self._shared.add(key)
         self._scan_slices_of_models(rows)
         self._looked_for |= {DUPLICATE, TRUTH_CONTRADICTED}
+        self._looked_for |= {MODELS_POOLED} if self._log.model else set()
         self._scan_repeats(rows)
 
     def _scan_slices_of_models(self, rows: pl.LazyFrame) -> None:
@@ -278,8 +279,13 @@ class Search:
         pair = [*self._log.sample, *self._label]
         keys = list(dict.fromkeys([*self._log.by, *pair]))
         labelled = rows.drop_nulls(self._label) if self._label else rows
-        again = repeated(labelled, keys)
-        self._add_rows(DUPLICATE, int(again[N_ROWS].sum()) - again.height, again.select(keys).sort(keys))
+        copies = repeated(labelled, [*keys, *self._log.model])
+        n_copies = int(copies[N_ROWS].sum()) - copies.height
+        self._add_rows(DUPLICATE, n_copies, copies.select(keys).sort(keys))
+        again = repeated(labelled, keys) if self._log.model else copies
+        if self._log.model:
+            n_again = int(again[N_ROWS].sum()) - again.height
+            self._add_rows(MODELS_POOLED, n_again - n_copies, again.select(keys).sort(keys), MODEL)
         if self._log.by or again.height:
             number = bits_of(pl.col(TRUTH)) if self._log.is_number("truth") else code_of([TRUTH])
             contrary = contradicted(labelled.drop_nulls(TRUTH), pair, TRUTH, number)

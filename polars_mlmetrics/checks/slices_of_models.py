@@ -1,4 +1,4 @@
-"""Columns of slices that differ between models: of a sample that is in other slices there, no slice has a pair."""
+"""Models that are pooled, and columns of slices that differ between models: of such a sample no slice has a pair."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem
 from polars_mlmetrics.checks.table import AS_IS, ROWS, SCORE, TRUTH, LogTable
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.query.query import KeyColumn
@@ -21,10 +22,14 @@ SLICES_DIFFER = Problem(
     "A slice is a fact of the sample: join it from one table, the same for all models.",
     "log = log.drop({column!r}).join(..., on={sample}, how='left')",
 )
-PROBLEMS[SLICES_DIFFER.name] = SLICES_DIFFER
-
-MODEL = "model"
-"""The default of `between=` in `compare`."""
+MODELS_POOLED = Problem(
+    "models_pooled",
+    "error",
+    "rows",
+    "Several models have a row of this sample and label, and each number is of all of them: pass by={column!r}.",
+    "mlm.check(log, by={by_and}{roles})",
+)
+PROBLEMS |= {problem.name: problem for problem in (SLICES_DIFFER, MODELS_POOLED)}
 
 
 class Differing(NamedTuple):

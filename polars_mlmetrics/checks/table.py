@@ -11,7 +11,7 @@ import polars as pl
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
-from polars_mlmetrics.data.roles import Grain, Table
+from polars_mlmetrics.data.roles import MODEL, Grain, Table
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, shown_value
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
@@ -58,6 +58,8 @@ class LogTable:
     has_text_labels: bool
     listed: Listed | None
     """What the column `listed` says, where there is one."""
+    model: list[str]
+    """The column that tells models apart, where no key does."""
     unused_weight: str | None
     """A column that looks like weights, where no weight is named."""
     asked: Asked | None = None
@@ -93,6 +95,7 @@ class LogTable:
             label=table.label if table.label in schema else None,
             listed=Listed.of(schema),
             has_text_labels=schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum),
+            model=[MODEL] if MODEL in schema.keys() - used and not schema[MODEL].is_nested() else [],
             unused_weight=weights[0] if weights and table.weight is None else None,
             asked=Asked.of(metrics, table, roles) if metrics else None,
         )
@@ -188,7 +191,8 @@ class LogTable:
             "unknown_sample": _each(sample, "is_null", "any_horizontal"),
             "unknown_pair": _each(pair, "is_null", "any_horizontal"),
             "by": repr(by),
-            "by_role": f", by={_listed(by)}" if by else "",
+            "by_role": f", by={_listed([*by, *self.model])}" if by or self.model else "",
+            "by_and": _listed([*by, about]),
             "keys": _listed([*by, *sample]),
             "label_role": "" if self.label in (None, "label") else f", label={self.label!r}",
             "roles": self._roles(),

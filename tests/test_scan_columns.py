@@ -1,13 +1,13 @@
 """Files whose columns differ: named where one is read, and read as one where `schema` and `missing` say how."""
 
 import re
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
+from polars.testing import assert_frame_equal, assert_series_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.scan import scan
@@ -210,6 +210,7 @@ LOSSES: dict[str, tuple[pl.Series, Any]] = {
     "a time of the day": (pl.Series([datetime(2026, 1, 1, 12)]), pl.Date),
     "nanoseconds": (pl.Series([1], dtype=pl.Datetime("ns")), pl.Datetime("us")),
     "a list": (pl.Series([[1]]), pl.Float64),
+    "a text that would be a time": (pl.Series(["12:00"]), pl.Time),
     "a number that would be a time": (pl.Series([0.5]), pl.Date),
 }
 
@@ -221,11 +222,35 @@ def test_a_type_that_would_change_values_is_refused(column: pl.Series, dtype: An
     refused(".", said, schema={"x": dtype})
 
 
-@pytest.mark.parametrize("column", [pl.Series([300]), pl.Series(["many"])], ids=["too large", "no number"])
-def test_a_value_that_does_not_fit_is_an_error_and_no_null(column: pl.Series) -> None:
-    write("a.parquet", x=column)
-    with pytest.raises(pl.exceptions.InvalidOperationError):
-        scan(".", schema={"x": pl.Int8}).collect()
+DOUBTFUL: dict[str, tuple[list[Any], list[Any], Any]] = {
+    "too large": ([1], [1, None, 300], pl.Int8),
+    "no date": (["2026-11-24"], ["2026-11-24", "soon"], pl.Date),
+    "no number": ([1], ["many", "2"], pl.Int64),
+    "outside of an Enum": (["cat"], ["cat", "dog"], pl.Enum(["cat"])),
+}
+
+
+@every_format
+@pytest.mark.parametrize(("good", "bad", "dtype"), DOUBTFUL.values(), ids=DOUBTFUL)
+def test_a_value_that_does_not_fit_is_named_with_its_file(kind: str, good: Any, bad: Any, dtype: Any) -> None:
+    write(f"a.{kind}", x=good, y=[1] * len(good))
+    schema = {"x": dtype, "y": pl.Int16}
+    days = dtype == pl.Date
+    expected = pl.Series("x", [date.fromisoformat(day) for day in good] if days else good, dtype=dtype)
+    assert_series_equal(scan(".", schema=schema).collect()["x"], expected)
+    write(f"b.{kind}", x=bad, y=[1] * len(bad))
+    said = rf"^column 'x' of b\.{kind} has a value that is no {re.escape(str(pl.Schema(schema)['x']))}"
+    with pytest.raises(mlm.FileError, match=said) as error:
+        scan(".", schema=schema)
+    if kind in ("parquet", "ipc"):
+        [shown] = [value for value in bad if value not in (None, *good, "2")]
+        assert str(error.value).endswith(f", such as {shown!r}.")
+
+
+def test_values_are_looked_at_only_if_their_type_may_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a.parquet", x=pl.Series([1], dtype=pl.Int32), score=pl.Series([0.5], dtype=pl.Float32), label=["a"])
+    monkeypatch.setattr(pl.LazyFrame, "collect", lambda *_, **__: pytest.fail("the rows were read"))
+    scan(".", schema=SCHEMA)
 
 
 @every_format

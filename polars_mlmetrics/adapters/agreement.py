@@ -20,6 +20,7 @@ REMEDY = "schema= sets the columns and types for all files."
 FILLED = f"missing='null' fills missing columns with nulls, and {REMEDY}"
 TEXTS = ("csv", "ndjson")
 """The formats that do not hold types."""
+SMALL = (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
 OF_MEANING = (LISTED, "state")
 """The columns whose type, an Enum, says what the rows are: files must agree on them, read or not."""
 
@@ -41,6 +42,8 @@ def overrides(found: pl.Schema, kind: Format, wanted: pl.Schema | None) -> dict[
     if kind not in TEXTS or wanted is None:
         return {}
     types = {name: dtype for name, dtype in wanted.items() if name in found and reason(dtype) is None}
+    if kind == "ndjson":  # its reader panics at these
+        types = {name: pl.Int64() if dtype in SMALL else dtype for name, dtype in types.items()}
     return {"schema_overrides": types}
 
 
@@ -122,7 +125,16 @@ def _column(name: str, found: pl.DataType | None, wanted: pl.DataType) -> pl.Exp
         return unreadable(wanted).alias(name)
     if found is None:
         return pl.lit(None, wanted).alias(name)
-    return cs.by_name(name) if found == wanted else cs.by_name(name).cast(wanted)
+    return _read_as(name, found, wanted)
+
+
+def _read_as(name: str, found: pl.DataType, wanted: pl.DataType, *, strict: bool = True) -> pl.Expr:
+    column = cs.by_name(name)
+    if found == wanted:
+        return column
+    # Polars casts no text to a Date.
+    is_day = found == pl.String and wanted == pl.Date
+    return column.str.to_date("%Y-%m-%d", strict=strict) if is_day else column.cast(wanted, strict=strict)
 
 
 def _check_wanted(path: Place, schema: pl.Schema, wanted: pl.Schema, missing: Missing) -> None:
@@ -136,6 +148,52 @@ def _check_wanted(path: Place, schema: pl.Schema, wanted: pl.Schema, missing: Mi
             raise FileError(f"column {name!r} is {schema[name]} in {path} and cannot be read as {dtype}.")
 
 
+def check_values(rows: pl.LazyFrame, path: Place, found: pl.Schema, wanted: pl.Schema, kind: Format) -> None:
+    """Refuse a file with a value that cannot be read as the wanted type: Polars would not name the file."""
+    casts = {name: dtype for name, dtype in wanted.items() if name in found and reason(dtype) is None}
+    if kind not in TEXTS:
+        casts = {name: dtype for name, dtype in casts.items() if _may_fail(found[name], dtype)}
+    if not casts:
+        return
+    for names in [list(casts), *([name] for name in casts)]:
+        columns = [_read_as(name, found[name], casts[name]).null_count() for name in names]
+        try:
+            rows.select(columns).collect(engine="streaming")
+        except (PolarsError, PanicException):
+            if len(names) == 1:
+                [name] = names
+                shown = _example(rows, name, found[name], casts[name])
+                raise FileError(f"column {name!r} of {path} has a value that is no {casts[name]}{shown}.") from None
+        else:
+            return
+
+
+def _may_fail(dtype: pl.DataType, wanted: pl.DataType) -> bool:
+    """Whether a value of one type may be none of another; numbers and texts take any number."""
+    if dtype == wanted or wanted == pl.String or dtype in (pl.Null, pl.Boolean):
+        return False
+    if wanted.is_float():
+        return not dtype.is_numeric()
+    if not (dtype.is_integer() and wanted.is_integer()):
+        return True
+    try:
+        pl.select(lowest=dtype.min(), highest=dtype.max()).cast(wanted)  # type: ignore[attr-defined]
+    except PolarsError:
+        return True
+    return False
+
+
+def _example(rows: pl.LazyFrame, name: str, found: pl.DataType, wanted: pl.DataType) -> str:
+    """The first value of a column that is not of the type, where the file itself can be read."""
+    value = cs.by_name(name)
+    bad = value.is_not_null() & _read_as(name, found, wanted, strict=False).is_null()
+    try:
+        first = rows.filter(bad).select(value).head(1).collect(engine="streaming").to_series()
+    except (PolarsError, PanicException):
+        return ""
+    return "".join(f", such as {each!r}" for each in first)
+
+
 def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
     """Whether a cast keeps every value, but for a number that a float rounds, or raises an error."""
     if dtype == wanted or dtype.is_nested() or wanted.is_nested():
@@ -147,6 +205,8 @@ def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
         return False  # 2 would be true
     if dtype.is_temporal() and wanted.is_temporal():
         return False  # it would lose the time of the day, or nanoseconds, or a zone
+    if dtype == pl.String and wanted.is_temporal():
+        return wanted == pl.Date  # of times there is more than one spelling
     try:
         pl.Series(dtype=dtype).cast(wanted)
     except PolarsError:

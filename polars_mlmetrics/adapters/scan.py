@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import polars as pl
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.adapters.agreement import Missing, common_schema, overrides, read_as, schema_of
+from polars_mlmetrics.adapters.agreement import Missing, check_values, common_schema, overrides, read_as, schema_of
 from polars_mlmetrics.adapters.delta import Version, is_delta, scan_delta
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
 from polars_mlmetrics.adapters.iceberg import IcebergTable, is_iceberg, scan_iceberg
@@ -77,7 +77,8 @@ def scan(
     schema
         The columns to read and their types, if files differ: each file is read with these, and its other columns are
         left out. It is an error to ask for a type that loses a part of values, such as Int64 where a file has Float64,
-        or if a value cannot be read as its type: `scan` looks at each value of a column that it casts. Float32 and Float64 round what they cannot hold. `hive` decides which
+        or if a value cannot be read as its type: `scan` looks at each value of a column that it casts. A text is read as a
+        Date if it is as 2026-11-20. Float32 and Float64 round what they cannot hold. `hive` decides which
         columns come from folders; their types can be set here.
     missing
         "raise" raises an error if a column is read that a file lacks; "null" fills the column with nulls. Without
@@ -163,6 +164,9 @@ def _scan_files(
     if kind == "ndjson":
         _check_misses([path for path in paths if LISTED in schemas[path]], options)
     common = common_schema(schemas, kind, wanted, missing)
+    for path, found in schemas.items() if wanted is not None else ():
+        rows = scanned([path.as_posix()], kind, **overrides(found, kind, wanted), **options)
+        check_values(rows, path, found, common, kind)
     parts = []
     for _, group in groupby(zip(files, partitions, strict=True), lambda pair: _columns(schemas[pair[0].path], kind)):
         held = dict(group)

@@ -122,4 +122,4 @@ class Differences(Intervals):
 
 
 def _typed(column: pl.Expr | None, name: str) -> pl.Expr:
-    return (pl.lit(None) if column is None else column).cast(COLUMNS[name]).alias(name)
+    return (pl.lit(None) if column is None else column).cast(COLUMNS[name], strict=False).alias(name)

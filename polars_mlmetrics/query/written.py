@@ -33,7 +33,7 @@ Written = dict[str, Any]
 PASS_METRICS = "Pass the metrics."
 
 UNREADABLE = (
-    KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
 )  # fmt: skip
 """What data raise that are of no metric."""
@@ -82,11 +82,11 @@ def _read(name: str, data: Written) -> Node:
         raise StateError(f"this state was made for {data['text']}, which it cannot store as data. {PASS_METRICS}")
     try:
         node = _node(data)
+        return node if node.output_name == name else Named(node, name)
     except StateError:
         raise
     except UNREADABLE as error:
         raise StateError(f"the metric {name!r} of this state cannot be read: {error}. {PASS_METRICS}") from None
-    return node if node.output_name == name else Named(node, name)
 
 
 def _written(node: Node, usual: Mapping[str, Any]) -> Written:

@@ -116,12 +116,12 @@ def _node(data: Any) -> Node:
     if "name" in data:
         return Named(_node(data["of"]), str(data["name"]))
     if "operator" in data:
-        left, right = (_node(side) if isinstance(side, dict) and "float" not in side else _read_value(side)
+        left, right = (_node(side) if isinstance(side, dict) and "float" not in side else _plain_value(side)
                        for side in data["of"])  # fmt: skip
         return Derived(_one_of(data["operator"], OPERATIONS), left, right)
     if "function" in data:
         metric = Metric(_node(data["of"]))
-        arguments = {name: _read_value(value) for name, value in data["arguments"].items()}
+        arguments = {name: _plain_value(value) for name, value in data["arguments"].items()}
         applied: Metric = getattr(metric, _one_of(data["function"], OF_VALUE))(**arguments)
         return applied.tree
     target = None if data["target"] is None else str(data["target"])
@@ -202,6 +202,14 @@ def _read_value(data: Any) -> Any:
     if kind == "dtype":
         return {str(dtype): dtype for dtype in NUMERIC_DTYPES}[said]
     return SCALARS[kind][2](said)
+
+
+def _plain_value(data: Any) -> Any:
+    """A value that stands beside a metric: a number, say, and no list of any."""
+    value = _read_value(data)
+    if isinstance(value, list | dict):
+        raise TypeError("a list stands where a number is needed")
+    return value
 
 
 def _expression(expression: pl.Expr) -> Any:

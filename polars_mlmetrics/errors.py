@@ -17,6 +17,8 @@ INTERNAL = "__mlm_"
 
 LONGEST, MOST = 80, 2000
 """How many characters of a text a message shows, and how many it has: a name or a cell may be a whole file."""
+FIRST, LAST = 1000, 500
+"""Of a longer message, so many characters of its beginning and its end are shown."""
 
 
 class MetricError(ValueError):
@@ -104,7 +106,7 @@ def shortened(value: object) -> str:
 def _without_long(message: str) -> str:
     """A long message, of which the long words and then the middle are cut. What to do stands at its end."""
     words = re.sub(rf"\S{{{LONGEST + 1},}}", lambda word: cut(word[0]), message)
-    return words if len(words) <= MOST else f"{words[: MOST // 2]} … {words[-MOST // 4 :]}"
+    return words if len(words) <= MOST else f"{words[:FIRST]} … {words[-LAST:]}"
 
 
 def cut(text: str) -> str:

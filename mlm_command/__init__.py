@@ -19,6 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         _say("the standard output is closed.")
         return CANNOT_WRITE
+    if argv is None:
+        sys.unraisablehook = _unraisable
     try:
         return _whole_run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
@@ -27,7 +29,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("interrupted.")
     except KeyboardInterrupt:  # one Ctrl-C comes twice: Polars has seen it, and Python too
         _say("interrupted.")
+    if argv is None:
+        os._exit(INTERRUPTED)  # before the second one, or Python, ends the process with another code
     return INTERRUPTED
+
+
+def _unraisable(failed: "sys.UnraisableHookArgs") -> None:
+    """Keep silent about an interrupt in what Python closes by itself; the interrupt is raised elsewhere too."""
+    if not isinstance(failed.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(failed)
 
 
 def _whole_run(argv: Sequence[str]) -> int:

@@ -15,11 +15,20 @@ INTERNAL = "__mlm_"
 """The prefix of columns that plans add."""
 
 
+LONGEST, MOST = 80, 2000
+"""How many characters of a text a message shows, and how many it has: a name or a cell may be a whole file."""
+FIRST, LAST = 1000, 500
+"""Of a longer message, so many characters of its beginning and its end are shown."""
+
+
 class MetricError(ValueError):
     """Something is wrong with a metric, its roles or its table."""
 
     remedy = ""
     """The end of the message where files differ: what to type in Python. A command says another one there."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message if len(message) <= MOST else _without_long(message))
 
     def with_remedy(self, remedy: str) -> Self:
         """An error whose message goes on with this."""
@@ -122,9 +131,25 @@ def without_secrets(text: str) -> str:
     return re.sub(URL, shown, text)
 
 
+def shortened(value: object) -> str:
+    """A value as Python writes it, cut if it is long."""
+    return cut(repr(value[: LONGEST + 1] if isinstance(value, str | bytes) else value))
+
+
+def _without_long(message: str) -> str:
+    """A long message, of which the long words and then the middle are cut. What to do stands at its end."""
+    words = re.sub(rf"\S{{{LONGEST + 1},}}", lambda word: cut(word[0]), message)
+    return words if len(words) <= MOST else f"{words[:FIRST]} … {words[-LAST:]}"
+
+
+def cut(text: str) -> str:
+    """A text, of which a message shows no more than so many characters."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
 def shown_value(value: object, *, redact: bool) -> str:
     """A value of the table in an error: as it is, or "…" with `redact`."""
-    return "…" if redact else repr(value)
+    return "…" if redact else shortened(value)
 
 
 def shown_type(value: object) -> str:
@@ -153,8 +178,10 @@ ELSEWHERE = {
 def unknown(what: str, given: object, known: Iterable[object], *, of: str, others: Iterable[str] = ()) -> str:
     """Say that `given` is not among `known`, and name the nearest match, also among `others`."""
     names = [str(name) for name in known if not str(name).startswith(INTERNAL)]
-    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-    choice = [*names, *others]
-    near = [name for name in choice if name == ELSEWHERE.get(str(given))] or get_close_matches(str(given), choice, n=1)
+    shown = ", ".join(map(cut, names[:20])) + (", …" if len(names) > 20 else "")
+    # It compares all letters with all, and what is longer was not mistyped.
+    choice = [name for name in (*names, *others) if len(name) <= LONGEST]
+    text = str(given)[:LONGEST]
+    near = [name for name in choice if name == ELSEWHERE.get(text)] or get_close_matches(text, choice, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{what} {given!r} is not {of} ({shown or 'none'}).{hint}"
+    return f"{what} {shortened(given)} is not {of} ({shown or 'none'}).{hint}"

@@ -1,6 +1,7 @@
 """Environments of their own: a Python, versions of what it has, and the commands that make it."""
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -25,6 +26,9 @@ def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+MINORS = [text.rpartition(" ")[2] for text in project()["project"]["classifiers"] if ":: 3." in text]
+
+
 def pip(python: str | Path, *arguments: str | Path) -> str:
     """What pip says of another Python, which needs no pip."""
     return run(sys.executable, "-m", "pip", "--python", python, *arguments)
@@ -34,6 +38,21 @@ def empty_environment(folder: Path, python: str | Path = sys.executable) -> Path
     """The Python of a new environment without anything in it."""
     run(python, "-m", "venv", "--without-pip", folder)
     return folder / "bin" / "python"
+
+
+def pythons() -> dict[str, list[str]]:
+    """The Pythons of this machine that the package is for, by 3.x, the oldest first: on the path, or of pyenv."""
+    found: dict[str, dict[Version, str]] = {}
+    folders = [*map(Path, os.environ["PATH"].split(os.pathsep)), *Path.home().glob(".pyenv/versions/3.*/bin")]
+    for folder in folders:
+        for minor in MINORS:
+            python = folder / f"python{minor}"
+            # A Python of pyenv that is not chosen is there, and says so; Debian packs `venv` by itself.
+            asked = [python, "-c", "import platform, venv; print(platform.python_version())"]
+            done = subprocess.run(asked, capture_output=True, text=True, check=False) if python.is_file() else None
+            if done is not None and done.returncode == 0:
+                found.setdefault(minor, {}).setdefault(Version(done.stdout), str(python))
+    return {minor: [python for _, python in sorted(of_minor.items())] for minor, of_minor in found.items()}
 
 
 def allowed(python: str | Path, requirement: Requirement) -> list[str]:

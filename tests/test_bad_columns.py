@@ -63,7 +63,7 @@ def test_a_column_that_one_file_lacks_is_not_filled_with_nulls(tmp_path: Path) -
 
     LOG.write_parquet(tmp_path / "1.parquet")
     LOG.drop("truth").write_parquet(tmp_path / "2.parquet")
-    assert "2.parquet has no column 'truth'" in raised(mlm.FileError, scan, tmp_path)
+    assert "2.parquet has no column 'truth'" in raised(mlm.FileError, mlm.evaluate, scan(tmp_path), mlm.f1())
 
 
 # -- string score; Date score; List ------------------------------------------------------------------------------------

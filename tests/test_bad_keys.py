@@ -164,7 +164,7 @@ def test_a_key_of_another_type_in_one_file(name: str, dtype: Any, tmp_path: Path
     one, two = tmp_path / "1.parquet", tmp_path / "2.parquet"
     LOG.write_parquet(one)
     LOG.cast({"sample": dtype}).write_parquet(two)
-    message = raised(mlm.FileError, scan, tmp_path)
+    message = raised(mlm.FileError, mlm.evaluate, scan(tmp_path), mlm.n_samples())
     assert message.startswith(f"column 'sample' is {name} in {two} and Int64 in {one}. schema= ")
 
 

@@ -254,3 +254,15 @@ def test_a_weight_that_is_not_named_is_reported(name: str) -> None:
 def test_a_column_that_plays_a_role_is_no_unused_weight(role: str) -> None:
     log = CLEAN.with_columns(label=pl.Series([1, 2, 1, 2])).rename({role: "w"})
     assert told(log, **{role: "w"}) == {}
+
+
+@pytest.mark.parametrize("name", ["sample", "label", "score", "truth"])
+def test_a_column_of_python_objects_is_named(name: str) -> None:
+    log = pl.DataFrame(
+        {"sample": [1, 2], "label": ["a", "b"], "score": [0.5, 0.1], "truth": [1, 0], "model": ["x", "y"]}
+    )
+    log = log.with_columns(pl.Series(name, [object(), object()], dtype=pl.Object))
+    calls: list[Any] = [lambda: mlm.check(log, by="model"), lambda: mlm.evaluate(log, mlm.f1(), ci=0.9)]
+    for call in calls:
+        with pytest.raises(mlm.ColumnError, match=f"{name}.* Object"):
+            call()

@@ -369,9 +369,10 @@ def test_no_number_is_lost_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_no_spreadsheet_runs_a_text(capsys: pytest.CaptureFixture[str]) -> None:
-    LOG.with_columns(pl.lit("=1+1").alias("model")).write_parquet("odd.parquet")
-    assert run("evaluate odd.parquet -m f1 --by model --for-spreadsheet") == 0
-    assert capsys.readouterr().out == "model,f1\n'=1+1,0.6\n"
+    for text in ("=1+1", " =1+1", "\u00a0-1", "\u200b@x", "\nx", "＝1"):
+        LOG.with_columns(pl.lit(text).alias("model")).write_parquet("odd.parquet")
+        assert run("evaluate odd.parquet -m f1 --by model --for-spreadsheet -o t.csv --overwrite") == 0
+        assert pl.read_csv("t.csv").rows() == [(f"'{text}", 0.6)]
     assert run("evaluate odd.parquet -m f1 --for-spreadsheet -f md") == 2
     LOG.rename({"sample": "=1+1"}).write_parquet("odd.parquet")
     assert run("check odd.parquet --sample =1+1 --for-spreadsheet -o found.csv") == 1

@@ -82,6 +82,54 @@ def test_an_interrupt_is_one_line() -> None:
     assert (process.wait(), said) == (130, "mlm: interrupted.\n")
 
 
+@pytest.mark.parametrize("text", ["0", "-1", "many", "99999999999"])
+def test_a_number_of_threads_that_none_can_start_is_one_line(text: str) -> None:
+    environment = {**ENVIRONMENT, "POLARS_MAX_THREADS": text}
+    process = subprocess.run(
+        [*PROGRAM, "evaluate", "log.parquet", "-m", "f1"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 2
+    assert f"mlm: the environment has POLARS_MAX_THREADS='{text}'" in process.stderr
+    assert "panicked" not in process.stderr
+
+
+@pytest.mark.parametrize(("text", "said"), [("x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+                                            ("ci = " + "9" * 5000, "digits")], ids=["brackets", "digits"])  # fmt: skip
+def test_toml_that_python_does_not_read_is_one_line(text: str, said: str) -> None:
+    Path("mlm.toml").write_text(text)
+    process = command("evaluate log.parquet -m f1 -c mlm.toml", capture_output=True)
+    assert process.returncode == 3
+    assert process.stderr.startswith("mlm: mlm.toml is not TOML")
+    assert said in process.stderr
+    assert len(process.stderr.splitlines()) == 1
+
+
+def test_a_warning_is_one_line() -> None:
+    pl.DataFrame({"sample": range(200), "score": 0.5, "truth": [0, 1] * 100, "x": [1, 2] * 100, "y": 1}).write_parquet(
+        "constant.parquet"
+    )
+    process = command("slices constant.parquet -m log_loss --features x y", capture_output=True)
+    assert process.stderr == "mlm: these features have one value only, and are left out: y.\n"
+
+
+@pytest.mark.proof
+def test_no_interrupt_of_update_shows_more_than_a_line() -> None:
+    """One Ctrl-C comes twice, and the second may come while Python closes what the first has left open."""
+    Path("logs").mkdir()
+    for day in range(12):
+        pl.DataFrame({"sample": range(day, 20_000), "score": 0.5, "truth": 1}).write_parquet(f"logs/{day}.parquet")
+    for turn in range(12):
+        line = f"update logs --into states{turn} -m f1 roc_auc:bins=100"
+        process = subprocess.Popen([*PROGRAM, *line.split()], stderr=subprocess.PIPE, env=ENVIRONMENT, text=True)
+        assert process.stderr is not None
+        said = [process.stderr.readline() for _ in range(1 + turn % 3)]
+        process.send_signal(signal.SIGINT)
+        said += process.stderr.readlines()
+        process.stderr.close()
+        ended = [line for line in said if not line.startswith("file ")]
+        assert (process.wait(), ended) in ((130, ["mlm: interrupted.\n"]), (0, []))
+
+
 KILLED = """
 import os, signal, sys
 os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)

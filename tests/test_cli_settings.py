@@ -1,6 +1,5 @@
 """How `mlm` reads metrics, conditions, rules and files of options, and the Python that a command is."""
 
-import json
 import shlex
 from datetime import date
 from pathlib import Path
@@ -270,82 +269,3 @@ def test_a_condition_keeps_no_null(capsys: pytest.CaptureFixture[str]) -> None:
     pl.DataFrame({"score": [0.9, 0.9], "truth": [1, 1], "c": ["x", None]}).write_parquet("nulls.parquet")
     assert main(["evaluate", "nulls.parquet", "-m", "n_rows", "--where", "c!=y"]) == 0
     assert capsys.readouterr().out == "n_rows\n1\n"
-
-
-# -- files that have drifted -------------------------------------------------------------------------------------------
-
-ALIKE = """
-by = "model"
-[prepare]
-rename = { p = "score" }
-cast = { score = "Float64" }
-dedupe = { keep = "last", by = "model" }
-"""
-
-
-def drifted(folder: str) -> None:
-    """Two files: the second has another name, another type and another order of columns."""
-    Path(folder).mkdir(parents=True)
-    one, two = LOG.filter(pl.col("sample") < 3), LOG.filter(pl.col("sample") == 3)
-    one.write_parquet(f"{folder}/1.parquet")
-    two = two.select(reversed(two.columns)).rename({"score": "p"})
-    two.cast({"p": pl.Float32}).write_parquet(f"{folder}/2.parquet")
-
-
-def test_files_that_differ_are_made_alike_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
-    drifted("logs")
-    Path("mlm.toml").write_text(ALIKE)
-    line = ["evaluate", "logs", "-c", "mlm.toml", "-m", "f1", "n_rows", "-f", "json"]
-    assert main(line) == 0
-    found = json.loads(capsys.readouterr().out)
-    expected = mlm.evaluate(LOG.cast({"score": pl.Float32}), mlm.f1(), mlm.n_rows(), by="model")
-    assert found == expected.to_dicts()
-    assert main([*line, "--show-python"]) == 0
-    names: dict[str, Any] = {}
-    exec(capsys.readouterr().out, names)
-    assert names["table"].to_dicts() == found
-
-
-def test_ids_of_drifted_files_are_read_as_the_text_that_they_are_cast_to(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of 01 and 1 in a file with the old name, and of 02 and 2 in one with the new name, none is another."""
-    Path("logs").mkdir()
-    Path("logs/1.csv").write_text("id,p,truth\n01,0.9,1\n1,0.2,0\n")
-    Path("logs/2.csv").write_text("sample,score,truth\n02,0.9,1\n2,0.2,0\n")
-    Path("mlm.toml").write_text('[prepare]\nrename = { id = "sample", p = "score" }\ncast = { sample = "String" }\n')
-    for line in ("evaluate logs -m n_samples", "check logs", "state logs -m n_samples -o state.parquet"):
-        assert main([*line.split(), "-c", "mlm.toml"]) == 0, capsys.readouterr().err
-    assert main(["evaluate", "logs", "-m", "n_samples", "-c", "mlm.toml"]) == 0
-    assert capsys.readouterr().out.endswith("n_samples\n4\n")
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ('by = "model"', "rename and cast of [prepare], in the TOML file of -c, make files alike.\n"),
-        (
-            '[prepare]\nrename = { q = "score" }',
-            "[prepare], logs/2.parquet has p (Float32) where logs/1.parquet has score (Float64).\n",
-        ),
-    ],
-)
-def test_files_that_stay_different_are_refused(options: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    drifted("logs")
-    Path("mlm.toml").write_text(options)
-    assert main(["evaluate", "logs", "-c", "mlm.toml", "-m", "f1"]) == 4
-    assert said in capsys.readouterr().err
-
-
-def test_update_says_what_makes_files_alike(capsys: pytest.CaptureFixture[str]) -> None:
-    drifted("logs")
-    assert main(["update", "logs", "--into", "states", "-m", "f1", "-q"]) == 4
-    said = capsys.readouterr().err
-    assert "logs/2.parquet" in said
-    assert said.endswith("rename and cast of [prepare], in the TOML file of -c, make files alike.\n")
-
-
-def test_folders_that_say_a_column_are_not_read_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """The files alone would lack the column of their folders."""
-    drifted("logs/day=1")
-    Path("mlm.toml").write_text(ALIKE)
-    assert main(["evaluate", "logs", "-c", "mlm.toml", "-m", "f1"]) == 4
-    assert "has no column 'score'" in capsys.readouterr().err

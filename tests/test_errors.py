@@ -295,3 +295,22 @@ def test_a_declaration_that_does_not_say_where_values_lie(facts: dict[str, objec
         mlm.metric(**facts)(not_declared)  # type: ignore[arg-type]
     assert str(caught.value) == message
     assert "not_declared" not in mlm.CATALOGUE
+
+
+@pytest.mark.parametrize("letters", ["x", "x y"])
+def test_a_long_name_is_cut_in_messages(letters: str) -> None:
+    name = letters * 100_000
+    log = pl.DataFrame({name: [0.5], "truth": [1], "b": [1]})
+    calls: list[Callable[[], Any]] = [
+        lambda: mlm.evaluate(log, mlm.f1(), score="p"),
+        lambda: mlm.evaluate(log, mlm.f1(), score=name[:-1]),
+        lambda: mlm.evaluate(log, mlm.f1(), by=[name, name], score=name),
+        lambda: mlm.evaluate(log, mlm.f1(threshold=name), score=name),
+        lambda: mlm.scan(f"{name}.parquet"),
+        lambda: mlm.finish(log, mlm.f1(), by=name),
+        lambda: getattr(mlm, "f1")(average=name),  # noqa: B009  (no checker knows such an average)
+    ]
+    for call in calls:
+        with pytest.raises(mlm.MetricError) as caught:
+            call()
+        assert len(str(caught.value)) <= 2000

@@ -219,7 +219,7 @@ def test_nothing_calls_back_into_python_or_runs_what_it_reads() -> None:
 def test_only_plain_expressions_are_read_from_a_state() -> None:
     """What `written.py` reads, it has looked at step by step: `test_state_metrics.py` says what it refuses."""
     source = inspect.getsource(written._read_expression)
-    assert source.index("_is_plain(steps)") < source.index("deserialize")
+    assert source.index("is_plain(steps)") < source.index("deserialize")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Paths of other machines are refused by name in every verb that takes a path, and none of them shows a secret."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,51 @@ def test_what_is_no_path_is_shown_without_secrets(verb: Callable[[Any], Any], gi
 )
 def test_a_text_is_shown_without_secrets(text: str, shown: str) -> None:
     assert without_secrets(text) == shown
+
+
+SECRET = "wJalrXUtnFEMI"
+BAD_OPTIONS: dict[str, tuple[str, Any, str]] = {
+    "a number that is none": ("max_retries", SECRET, "max_retries must be a number of 0 or more."),
+    "a number below 0": ("retry_timeout_ms", -1, "retry_timeout_ms must be a number of 0 or more."),
+    "a number that is too large": ("max_retries", 10**30, "max_retries must be a number of 0 or more."),
+    "an address of no host": ("aws_endpoint_url", SECRET, "aws_endpoint_url must be an address"),
+    "an address in half a bracket": ("aws_endpoint", f"http://[::1{SECRET}", "aws_endpoint must be an address"),
+    "an address of a port that is none": ("endpoint_url", "http://host:99999999", "endpoint_url must be an address"),
+    "no address": ("proxy_url", "", "proxy_url must be an address"),
+    "a key with its line feed": ("aws_access_key_id", f"{SECRET}\n", "aws_access_key_id holds a line feed"),
+    "an unknown name": ("aws_no_such_option", SECRET, "aws_no_such_option is unknown."),
+    "a truth value that is none": ("aws_allow_http", SECRET, "allow_http is nothing that its client can read."),
+    "a time without a unit": ("timeout", "5", "timeout is nothing that its client can read."),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "said"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
+@pytest.mark.parametrize("verb", ["scan", "scan_states", "write_state", "update_states"])
+def test_an_option_that_cannot_be_read_is_named_and_not_shown(verb: str, name: str, value: Any, said: str) -> None:
+    options = {"aws_region": "us-east-1", name: value}
+    place = "s3://bucket/a.parquet"
+    calls: dict[str, Any] = {
+        "scan": lambda: mlm.scan(place, storage_options=options),
+        "scan_states": lambda: mlm.scan_states(place, storage_options=options),
+        "write_state": lambda: mlm.write_state(STATE, place, storage_options=options),
+        "update_states": lambda: mlm.update_states(place, "s3://bucket/b", mlm.f1(), storage_options=options),
+    }
+    with pytest.raises(mlm.ParameterError, match=re.escape(said)) as caught:
+        calls[verb]()
+    assert SECRET not in str(caught.value)
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_a_panic_of_the_client_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its class is no Exception, and its words may show an option."""
+
+    class PanicException(BaseException):
+        pass
+
+    def panics(*_: Any, **__: Any) -> None:
+        raise PanicException(SECRET)
+
+    monkeypatch.setattr("obstore.head", panics)
+    monkeypatch.setattr("obstore.list", panics)
+    with pytest.raises(mlm.FileError, match=r"^s3://bucket/a\.parquet cannot be reached: its client cannot read "):
+        mlm.scan("s3://bucket/a.parquet", storage_options={"aws_region": "us-east-1"})

@@ -105,6 +105,14 @@ def function(name: str) -> dict[str, Any]:
     return {"Function": {"input": [{"Column": "x"}], "function": name}}
 
 
+ANONYMOUS = {"OfExpr": {"AnonymousFunction": {"input": [{"Column": "x"}], "function": [80, 76, 80, 89]}}}
+"""The type of what a function of Python gives, with the function in it."""
+
+
+def of_text(function: dict[str, Any]) -> dict[str, Any]:
+    return {"Function": {"input": [{"Column": "x"}], "function": {"StringExpr": function}}}
+
+
 HOSTILE: dict[str, dict[str, Any]] = {
     "code of Python": {"AnonymousFunction": {"input": [{"Column": "x"}], "function": [80, 76, 80, 89]}},
     "code of Python, inside": {"BinaryExpr": {"left": {"AnonymousFunction": {}}, "op": "Eq", "right": {"Column": "x"}}},
@@ -116,9 +124,44 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "an object": {"Literal": {"Scalar": {"Object": [128, 4]}}},
     "a literal of another shape": {"Literal": 1},
     "a column of another shape": {"Column": 1},
+    "code in the type of a cast": {"Cast": {"expr": {"Column": "x"}, "dtype": ANONYMOUS, "options": "Strict"}},
+    "code in a list of that type": {
+        "Cast": {"expr": {"Column": "x"}, "dtype": {"Literal": {"List": ANONYMOUS}}, "options": "Strict"}
+    },
+    "code in the type of a text": of_text({"Strptime": [ANONYMOUS, {"strict": True}]}),
+    "code in the type of JSON": of_text({"JsonDecode": ANONYMOUS}),
+    "code in an option": of_text({"Strptime": [{"Literal": "Date"}, {"format": [80, 76, 80, 89]}]}),
+    "bytes as an argument": of_text({"Extract": [80, 76, 80, 89]}),
+    "bytes of a type": {"Cast": {"expr": {"Column": "x"}, "dtype": {"Literal": {"Enum": {"strings": [1]}}}}},
+    "a step with more": {"BinaryExpr": {"left": {"Column": "x"}, "op": "Eq", "right": {"Column": "x"}, "more": 1}},
+    "an operator that is none": {"BinaryExpr": {"left": {"Column": "x"}, "op": {}, "right": {"Column": "x"}}},
+    "a function of two kinds": {
+        "Function": {"input": [], "function": {"Boolean": "IsNull", "StringExpr": "Lowercase"}}
+    },
+    "infinity, which JSON lacks": {"Literal": {"Dyn": {"Float": None}}},
     "two steps": {"Column": "x", "Literal": 1},
     "no step": {},
 }
+
+
+PLAIN = (
+    pl.col("x").cast(pl.Datetime("us", "UTC")) > dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+    pl.col("x").cast(pl.List(pl.Decimal(5, 2))).is_null(),
+    pl.col("x").str.to_date("%Y-%m-%d", strict=False) == dt.date(2026, 1, 1),
+    pl.col("x").str.to_integer(strict=False) == 1,
+    pl.col("x").str.replace("a", "b").str.contains("b", literal=True),
+    pl.col("x").dt.convert_time_zone("UTC").dt.truncate("1mo").dt.replace_time_zone(None).is_not_null(),
+    pl.col("x").dt.total_days() > 1,
+    pl.col("x").is_between(1, 2.5, closed="left"),
+    pl.when(pl.col("x").is_nan()).then(None).otherwise(pl.lit(1, dtype=pl.Int8)) == 1,
+)
+
+
+@pytest.mark.parametrize("expression", PLAIN, ids=str)
+def test_a_plain_expression_is_read_as_it_was_written(expression: pl.Expr) -> None:
+    metric = mlm.f1().filter(expression)
+    assert "text" not in written(metric.tree, {})
+    assert read_again(metric).key == metric.key
 
 
 @pytest.mark.parametrize("steps", HOSTILE.values(), ids=HOSTILE)

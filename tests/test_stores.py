@@ -100,7 +100,7 @@ def test_what_scan_refuses(options: dict[str, Any], files: dict[str, Any], sourc
     for key, data in files.items():
         put(options, key, data)
     with pytest.raises(mlm.FileError) as caught:
-        mlm.scan(source, storage_options=options)
+        mlm.scan(source, storage_options=options).mlm.evaluate(mlm.accuracy())
     assert said in str(caught.value)
     assert "user" not in str(caught.value)
 

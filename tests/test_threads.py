@@ -115,3 +115,32 @@ def test_frame_is_no_trivial_one() -> None:
     values = mlm.evaluate(frame(), metrics, by="model").drop("model")
     finite = values.select(pl.all().cast(pl.Float64).is_finite().fill_null(False).any()).row(0, named=True)
     assert [name for name, known in finite.items() if not known] == []
+
+
+SPAWNED = """
+import multiprocessing
+import polars as pl
+import polars_mlmetrics as mlm
+
+LOG = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
+
+def accuracy(_):
+    return mlm.evaluate(LOG.lazy(), mlm.accuracy()).collect().item()
+
+if __name__ == "__main__":
+    accuracy(0)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        print(pool.map(accuracy, range(2)) == [accuracy(0)] * 2)
+"""
+
+
+@pytest.mark.proof
+def test_spawned_processes_answer_after_a_first_query(tmp_path: Path) -> None:
+    """A forked one would wait for the threads of Polars for ever, says `docs/large.md`."""
+    program = tmp_path / "spawned.py"
+    program.write_text(SPAWNED)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, program], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")

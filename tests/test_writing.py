@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
@@ -158,6 +159,35 @@ def test_a_draft_lies_in_the_same_folder_and_is_no_file_of_it() -> None:
     write_whole(Path("logs/new.parquet"), write)
     assert [draft.parent for draft in drafts] == [Path("logs")]
     assert names_of("logs") == ["logs/new.parquet", "logs/old.parquet"]
+
+
+def abandoned(name: str, *, seconds: float) -> Path:
+    """What a killed writer of a file has left."""
+    draft = Path(f"{writing.beginning_of(Path(name))}0123456789abcdef.draft")
+    draft.write_bytes(b"half")
+    os.utime(draft, (time.time() - seconds,) * 2)
+    return draft
+
+
+def test_the_draft_of_a_killed_writer_goes_with_the_next_write_of_that_file() -> None:
+    other = abandoned("b.parquet", seconds=61)
+    young = abandoned("a.parquet", seconds=1)
+    young = young.rename(young.name.replace("0", "1"))
+    abandoned("a.parquet", seconds=61)
+    write_whole(Path("a.parquet"), writer(b"new"))
+    assert names_here() == sorted([other.name, young.name, "a.parquet"])
+
+
+def test_the_draft_of_a_writer_at_work_stays_however_old_it_is() -> None:
+    def write(draft: Path) -> None:
+        draft.write_bytes(b"slow")
+        os.utime(draft, (0, 0))
+        write_whole(Path("a.parquet"), writer(b"quick"))
+        assert draft.exists()
+
+    write_whole(Path("a.parquet"), write)
+    assert Path("a.parquet").read_bytes() == b"slow"
+    assert names_here() == ["a.parquet"]
 
 
 def test_who_reads_meanwhile_sees_the_old_file_or_the_new_one() -> None:

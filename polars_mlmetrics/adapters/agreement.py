@@ -1,8 +1,8 @@
-"""The common schema of the files of a log, or the file that does not fit."""
+"""The common schema of the files of a log, and the file that does not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import polars as pl
@@ -10,6 +10,8 @@ import polars.selectors as cs
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.adapters.formats import Format, scanned
+from polars_mlmetrics.data.differing import differing, reason, unreadable
+from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.data.stores import Place, Store
 from polars_mlmetrics.errors import FileError
 
@@ -18,6 +20,9 @@ REMEDY = "schema= sets the columns and types for all files."
 FILLED = f"missing='null' fills missing columns with nulls, and {REMEDY}"
 TEXTS = ("csv", "ndjson")
 """The formats that do not hold types."""
+SMALL = (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
+OF_MEANING = (LISTED, "state")
+"""The columns whose type, an Enum, says what the rows are: files must agree on them, read or not."""
 
 
 def schema_of(path: Place, kind: Format, wanted: pl.Schema | None, store: Store | None = None) -> pl.Schema:
@@ -36,45 +41,157 @@ def overrides(found: pl.Schema, kind: Format, wanted: pl.Schema | None) -> dict[
     """The types that a scan of text files is given."""
     if kind not in TEXTS or wanted is None:
         return {}
-    return {"schema_overrides": {name: dtype for name, dtype in wanted.items() if name in found}}
+    types = {name: dtype for name, dtype in wanted.items() if name in found and reason(dtype) is None}
+    if kind == "ndjson":  # its reader panics at these
+        types = {name: pl.Int64() if dtype in SMALL else dtype for name, dtype in types.items()}
+    return {"schema_overrides": types}
 
 
 def common_schema(
     schemas: Mapping[Place, pl.Schema], kind: Format, wanted: pl.Schema | None, missing: Missing
 ) -> pl.Schema:
-    """The schema with which all files are read, or an error that names the first file that does not fit."""
-    (first, expected), *others = schemas.items()
+    """The schema with which all files are read. A column that differs between files has a type that says so."""
     if wanted is not None:
         for path, schema in schemas.items():
             _check_wanted(path, schema, wanted, missing)
         return wanted
-    if missing == "null":
-        return _union(schemas, kind)
-    for path, schema in others:
-        _check_same(path, schema, first, expected, kind)
-    return expected
+    return agreed(schemas, kind, missing)
+
+
+def agreed(schemas: Mapping[Place, pl.Schema], kind: Format, missing: Missing) -> pl.Schema:
+    """The columns of all files, in the order in which files have them first."""
+    first = next(iter(schemas))
+    types, places = dict(schemas[first]), dict.fromkeys(schemas[first], first)
+    problems: dict[str, FileError] = {}
+    for path, schema in schemas.items():
+        found = dict(_differences(path, schema, first, types, places, kind))
+        if missing == "raise":
+            _check_related(path, schema, first, schemas[first], kind, found)
+        else:
+            found = {name: error for name, error in found.items() if error.remedy == REMEDY}
+        for name, dtype in schema.items():
+            types.setdefault(name, dtype)
+            places.setdefault(name, path)
+        problems = found | problems
+    for name, error in problems.items():
+        if name in OF_MEANING and any(isinstance(schema.get(name), pl.Enum) for schema in schemas.values()):
+            raise error
+    return pl.Schema({name: differing(problems[name]) if name in problems else dtype for name, dtype in types.items()})
+
+
+def _differences(
+    path: Place,
+    schema: pl.Schema,
+    first: Place,
+    types: Mapping[str, pl.DataType],
+    places: Mapping[str, Place],
+    kind: Format,
+) -> Iterator[tuple[str, FileError]]:
+    """The columns of a file that are not as those of the files before it, and how each differs."""
+    for name, dtype in types.items():
+        if name not in schema:
+            yield name, FileError(f"{path} has no column {name!r} ({dtype} in {places[name]}).").with_remedy(FILLED)
+        elif schema[name] != dtype:
+            yield name, _other_type(name, schema[name], path, dtype, places[name], kind)
+    for name, dtype in schema.items():
+        if name not in types:
+            yield (
+                name,
+                FileError(f"{path} has a column {name!r} ({dtype}), which is not in {first}.").with_remedy(FILLED),
+            )
+
+
+def _check_related(
+    path: Place, schema: pl.Schema, first: Place, expected: pl.Schema, kind: Format, found: Mapping[str, FileError]
+) -> None:
+    """Refuse a file of another table: no column is shared, or those of csv come in another order."""
+    if found and not schema.keys() & expected.keys():
+        raise next(iter(found.values()))
+    # Polars reads the others by name, and csv by position.
+    if kind == "csv" and schema.keys() == expected.keys() and schema.names() != expected.names():
+        raise FileError(
+            f"{path} has its columns in a different order from {first}: {', '.join(schema)} and {', '.join(expected)}."
+        ).with_remedy(REMEDY)
 
 
 def read_as(rows: pl.LazyFrame, found: pl.Schema, wanted: pl.Schema, keys: Sequence[str]) -> pl.LazyFrame:
     """Rows of files that have the columns `found`, with those that are wanted, and the keys of their folders."""
-    columns = [
-        pl.lit(None, dtype).alias(name)
-        if name not in found
-        else cs.by_name(name)
-        if found[name] == dtype
-        else cs.by_name(name).cast(dtype)
-        for name, dtype in wanted.items()
-    ]
+    columns = [_column(name, found.get(name), dtype) for name, dtype in wanted.items()]
     return rows.select(*columns, cs.by_name(*keys))
+
+
+def _column(name: str, found: pl.DataType | None, wanted: pl.DataType) -> pl.Expr:
+    if reason(wanted) is not None:
+        return unreadable(wanted).alias(name)
+    if found is None:
+        return pl.lit(None, wanted).alias(name)
+    return _read_as(name, found, wanted)
+
+
+def _read_as(name: str, found: pl.DataType, wanted: pl.DataType, *, strict: bool = True) -> pl.Expr:
+    column = cs.by_name(name)
+    if found == wanted:
+        return column
+    # Polars casts no text to a Date.
+    is_day = found == pl.String and wanted == pl.Date
+    return column.str.to_date("%Y-%m-%d", strict=strict) if is_day else column.cast(wanted, strict=strict)
 
 
 def _check_wanted(path: Place, schema: pl.Schema, wanted: pl.Schema, missing: Missing) -> None:
     for name, dtype in wanted.items():
+        if reason(dtype) is not None:
+            continue
         if name not in schema:
             if missing == "raise":
                 raise FileError(f"{path} has no column {name!r}. missing='null' fills it with nulls.")
         elif not _can_be_read_as(schema[name], dtype):
             raise FileError(f"column {name!r} is {schema[name]} in {path} and cannot be read as {dtype}.")
+
+
+def check_values(rows: pl.LazyFrame, path: Place, found: pl.Schema, wanted: pl.Schema, kind: Format) -> None:
+    """Refuse a file with a value that cannot be read as the wanted type: Polars would not name the file."""
+    casts = {name: dtype for name, dtype in wanted.items() if name in found and reason(dtype) is None}
+    if kind not in TEXTS:
+        casts = {name: dtype for name, dtype in casts.items() if _may_fail(found[name], dtype)}
+    if not casts:
+        return
+    for names in [list(casts), *([name] for name in casts)]:
+        columns = [_read_as(name, found[name], casts[name]).null_count() for name in names]
+        try:
+            rows.select(columns).collect(engine="streaming")
+        except (PolarsError, PanicException):
+            if len(names) == 1:
+                [name] = names
+                shown = _example(rows, name, found[name], casts[name])
+                raise FileError(f"column {name!r} of {path} has a value that is no {casts[name]}{shown}.") from None
+        else:
+            return
+
+
+def _may_fail(dtype: pl.DataType, wanted: pl.DataType) -> bool:
+    """Whether a value of one type may be none of another; numbers and texts take any number."""
+    if dtype == wanted or wanted == pl.String or dtype in (pl.Null, pl.Boolean):
+        return False
+    if wanted.is_float():
+        return not dtype.is_numeric()
+    if not (dtype.is_integer() and wanted.is_integer()):
+        return True
+    try:
+        pl.select(lowest=dtype.min(), highest=dtype.max()).cast(wanted)  # type: ignore[attr-defined]
+    except PolarsError:
+        return True
+    return False
+
+
+def _example(rows: pl.LazyFrame, name: str, found: pl.DataType, wanted: pl.DataType) -> str:
+    """The first value of a column that is not of the type, where the file itself can be read."""
+    value = cs.by_name(name)
+    bad = value.is_not_null() & _read_as(name, found, wanted, strict=False).is_null()
+    try:
+        first = rows.filter(bad).select(value).head(1).collect(engine="streaming").to_series()
+    except (PolarsError, PanicException):
+        return ""
+    return "".join(f", such as {each!r}" for each in first)
 
 
 def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
@@ -88,39 +205,13 @@ def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
         return False  # 2 would be true
     if dtype.is_temporal() and wanted.is_temporal():
         return False  # it would lose the time of the day, or nanoseconds, or a zone
+    if dtype == pl.String and wanted.is_temporal():
+        return wanted == pl.Date  # of times there is more than one spelling
     try:
         pl.Series(dtype=dtype).cast(wanted)
     except PolarsError:
         return False
     return True
-
-
-def _union(schemas: Mapping[Place, pl.Schema], kind: Format) -> pl.Schema:
-    """The columns of all files; files that share a column must agree on its type."""
-    union: dict[str, pl.DataType] = {}
-    seen: dict[str, Place] = {}
-    for path, schema in schemas.items():
-        for name, dtype in schema.items():
-            if union.setdefault(name, dtype) != dtype:
-                raise _other_type(name, dtype, path, union[name], seen[name], kind)
-            seen.setdefault(name, path)
-    return pl.Schema(union)
-
-
-def _check_same(path: Place, schema: pl.Schema, first: Place, expected: pl.Schema, kind: Format) -> None:
-    for name, dtype in expected.items():
-        if name not in schema:
-            raise FileError(f"{path} has no column {name!r} ({dtype} in {first}).").with_remedy(FILLED)
-        if schema[name] != dtype:
-            raise _other_type(name, schema[name], path, dtype, first, kind)
-    for name, dtype in schema.items():
-        if name not in expected:
-            raise FileError(f"{path} has a column {name!r} ({dtype}), which is not in {first}.").with_remedy(FILLED)
-    # Polars reads the others by name, and csv by position.
-    if kind == "csv" and schema.names() != expected.names():
-        raise FileError(
-            f"{path} has its columns in a different order from {first}: {', '.join(schema)} and {', '.join(expected)}."
-        ).with_remedy(REMEDY)
 
 
 def _other_type(

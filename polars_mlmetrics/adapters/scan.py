@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import polars as pl
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.adapters.agreement import Missing, common_schema, overrides, read_as, schema_of
+from polars_mlmetrics.adapters.agreement import Missing, check_values, common_schema, overrides, read_as, schema_of
 from polars_mlmetrics.adapters.delta import Version, is_delta, scan_delta
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
 from polars_mlmetrics.adapters.iceberg import IcebergTable, is_iceberg, scan_iceberg
@@ -54,7 +54,8 @@ def scan(
 ) -> pl.LazyFrame:
     """Read a prediction log from anywhere as a LazyFrame. Every file is checked before a row is read.
 
-    An error names a file that is missing, empty, broken, given twice, or has other columns or types than the first one.
+    An error names a file that is missing, empty, broken or given twice. A column that a file lacks, or has of another
+    type, is an error that names the file as soon as the column is read, and not before.
     NDJSON has neither NaN nor -inf: Polars writes null for them, so broken rows, or labels that were not returned,
     become unknown. So a log of `with_truths`, or one of `from_lists` with a column `listed`, is refused in NDJSON. You
     need no `scan` for a LazyFrame from pl.scan_parquet or another Polars scan: every function takes it.
@@ -76,11 +77,12 @@ def scan(
     schema
         The columns to read and their types, if files differ: each file is read with these, and its other columns are
         left out. It is an error to ask for a type that loses a part of values, such as Int64 where a file has Float64,
-        or if a value cannot be read as its type. Float32 and Float64 round what they cannot hold. `hive` decides which
+        or if a value cannot be read as its type: `scan` looks at each value of a column that it casts. A text is read as a
+        Date if it is as 2026-11-20. Float32 and Float64 round what they cannot hold. `hive` decides which
         columns come from folders; their types can be set here.
     missing
-        "raise" raises an error if a file lacks a column; "null" fills the column with nulls. Without `schema`, the
-        result then has every column that any of the files has.
+        "raise" raises an error if a column is read that a file lacks; "null" fills the column with nulls. Without
+        `schema`, the result has every column that any of the files has.
     version
         Of the folder of a Delta table, which is read as pl.scan_delta reads it: the number of a version, or a time. None
         is the newest. Of a table of pyiceberg: the id of a snapshot, or a time. Both need the extra `delta`.
@@ -105,11 +107,11 @@ def scan(
     │ 2026-11-21 ┆ 1.0      │
     └────────────┴──────────┘
 
-    A file of another type does not pass:
+    A column of another type cannot be read:
 
     >>> log.write_parquet("mon.parquet")
     >>> log.cast({"score": pl.Float32}).write_parquet("tue.parquet")
-    >>> mlm.scan("*.parquet")
+    >>> mlm.scan("*.parquet").mlm.evaluate(mlm.accuracy())
     Traceback (most recent call last):
       ...
     polars_mlmetrics.errors.FileError: column 'score' is Float32 in tue.parquet and Float64 in mon.parquet. schema= sets the columns and types for all files.
@@ -162,6 +164,9 @@ def _scan_files(
     if kind == "ndjson":
         _check_misses([path for path in paths if LISTED in schemas[path]], options)
     common = common_schema(schemas, kind, wanted, missing)
+    for path, found in schemas.items() if wanted is not None else ():
+        rows = scanned([path.as_posix()], kind, **overrides(found, kind, wanted), **options)
+        check_values(rows, path, found, common, kind)
     parts = []
     for _, group in groupby(zip(files, partitions, strict=True), lambda pair: _columns(schemas[pair[0].path], kind)):
         held = dict(group)

@@ -13,6 +13,7 @@ from polars_mlmetrics.analysis.features import type_of
 from polars_mlmetrics.analysis.question import check_clusters, of_log
 from polars_mlmetrics.analysis.search import Score
 from polars_mlmetrics.data.bare_scan import is_at_hand
+from polars_mlmetrics.data.differing import to_hold
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import Frame, Names, column_names
 from polars_mlmetrics.data.roles import check_free, checked_roles
@@ -67,7 +68,7 @@ def query_of(
             f"find_slices needs samples, and there is no sample column {lacking[0]!r}: pass sample=, or, if each row "
             "is a sample, add .with_row_index('sample')."
         )
-    rows = frame if not reads_now or is_at_hand(frame.lazy()) else frame.lazy().collect()
+    rows = frame if not reads_now or is_at_hand(frame.lazy()) else to_hold(frame.lazy()).collect()
     query, confidence = of_log(rows, [metric], by, None, 1 - alpha, cluster, roles)
     assert confidence is not None
     check_query(query)

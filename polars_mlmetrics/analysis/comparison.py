@@ -329,7 +329,7 @@ class OfState(Comparison):
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: Part) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         n_pairs = pl.when(plan.has_both).then(self._n_pairs(plan, alike)).otherwise(0)
         return lambda table: table.with_columns(
-            n_pairs.cast(pl.Int64).alias(N_PAIRS), pl.lit(None, dtype=pl.Int64).alias(N_UNPAIRED)
+            n_pairs.cast(pl.Int64, strict=False).alias(N_PAIRS), pl.lit(None, dtype=pl.Int64).alias(N_UNPAIRED)
         )
 
     def _n_pairs(self, plan: PairPlan, alike: Alike) -> pl.Expr:

@@ -114,7 +114,7 @@ class Differences(Intervals):
 
     def _of_power(self, buckets: pl.Expr) -> pl.Expr:
         quantiles = replace(self._confidence, level=2 * POWER - 1).quantiles()
-        return pl.lit(quantiles).gather(buckets)
+        return pl.lit(quantiles).gather(buckets, null_on_oob=True)
 
     def _undefined(self, metric: Node, named: Callable[[str], str]) -> pl.Expr:
         columns = [self._pairs.add(part).undefined_units for part in planned_in(metric)]
@@ -122,4 +122,4 @@ class Differences(Intervals):
 
 
 def _typed(column: pl.Expr | None, name: str) -> pl.Expr:
-    return (pl.lit(None) if column is None else column).cast(COLUMNS[name]).alias(name)
+    return (pl.lit(None) if column is None else column).cast(COLUMNS[name], strict=False).alias(name)

@@ -84,7 +84,7 @@ class Interval(ABC):
         """The standard error, and the quantile of Student's t."""
         buckets = self.column("buckets").fill_null(0)
         is_known = self.column("value_of_all").is_finite() & (buckets >= 2)
-        quantile = pl.lit(self._confidence.quantiles()).gather(buckets)
+        quantile = pl.lit(self._confidence.quantiles()).gather(buckets, null_on_oob=True)
         errors = {"buckets": buckets, "se": pl.when(is_known).then(self._se), "t": quantile}
         return [self._as(name, error) for name, error in errors.items()]
 

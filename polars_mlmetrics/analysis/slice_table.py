@@ -131,7 +131,7 @@ class SliceTable:
             return table.with_columns(self._flag(is_dominant).alias("ci_flag"))
         buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
         varies = (se > 0) & (buckets >= 2)
-        away = pl.when(varies).then(pl.lit(self._confidence.quantiles()).gather(buckets) * se)
+        away = pl.when(varies).then(pl.lit(self._confidence.quantiles()).gather(buckets, null_on_oob=True) * se)
         df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
         # As columns: an expression would work them out for each of its terms.
         most = self._high - self._low

@@ -10,6 +10,7 @@ import polars as pl
 import polars.selectors as cs
 
 from polars_mlmetrics.checks.table import SCORE, LogTable, in_words
+from polars_mlmetrics.data.differing import check_alike
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
@@ -79,6 +80,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     keys = reader.read(by)
     rows = reader.rows()
     schema = rows.collect_schema()
+    check_alike(schema.names(), schema)
     log = LogTable.of(schema, keys, bound)
     columns = [name for name in schema.names() if not name.startswith(INTERNAL)]
     lines = pl.DataFrame(list(_lines(log, rows, columns)), schema=SCHEMA, orient="row")

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
 from polars_mlmetrics.data.roles import MODEL, Grain, Table
@@ -76,12 +76,12 @@ class LogTable:
                 raise NameCollisionError(f"{name!r} is twice in by: use .alias(...) on one of them.")
         table = Table.of(roles)
         for role, column in table.values().items():
-            check_columns(column.meta.root_names(), schema, what=f"{role} column")
+            check_key_columns(column.meta.root_names(), schema, what=f"{role} column")
         if table.label in table.sample:
             raise ColumnError(f"{table.label!r} cannot be both the label and the sample: name another column.")
         for role, columns in (("sample", table.sample), ("label", [table.label])):
-            if role in roles:
-                check_columns(columns, schema, what=f"{role} column")
+            present = [column for column in columns if role in roles or column in schema]
+            check_key_columns(present, schema, what=f"{role} column")
         used = {*table.sample, table.label, *(key.column for key in by)}
         used |= {name for column in table.values().values() for name in column.meta.root_names()}
         weights = [name for name in WEIGHTS if name in schema.keys() - used and schema[name].is_numeric()]

@@ -25,8 +25,8 @@ from polars_mlmetrics.states.writing import write_whole
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".txt": "table"}
 DIGITS = 3
-RUNS = r"^[=+\-@\t\r＝＋－＠]"
-"""How a text begins that a spreadsheet takes for a formula."""
+RUNS = r"^([\s\p{C}]*[=+\-@＝＋－＠]|[\t\r\n])"
+"""How a text begins that a spreadsheet takes for a formula, some of them after blanks and what does not print."""
 
 
 class Form(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
+from polars_mlmetrics.adapters.agreement import agreed, read_as
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -19,11 +20,12 @@ from polars_mlmetrics.cli.calls import COL, Call, Done, Function, Named, Node, O
 from polars_mlmetrics.cli.remote import opened, store_of
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.bare_scan import scan_node
+from polars_mlmetrics.data.differing import reason
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.stored_files import files_anywhere
-from polars_mlmetrics.data.stores import is_there
+from polars_mlmetrics.data.stores import Place, is_there
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, unknown
 from polars_mlmetrics.states.files import scan_states
@@ -131,32 +133,38 @@ def _standard_input(settings: Settings, kind: str) -> Node:
 
 
 def _made_alike(settings: Settings) -> Node:
-    """The log, its columns renamed and cast. Files that differ are renamed and cast one by one."""
-    try:
-        whole = source_of(settings)
-        return _renamed(Done(whole, whole.run()), settings)
-    except FileError:
-        files = _files_of(settings) if {"rename", "cast"} & settings.table("prepare").keys() else []
-        if len(files) < 2:
-            raise
+    """The log, its columns renamed and cast. If these differ between files, each file is renamed and cast alone."""
+    whole = source_of(settings)
+    frame = whole.run()
+    differ = _touched(settings, frame.collect_schema())
+    files = _files_of(settings) if differ else []
+    if len(files) < 2:
+        for error in differ:
+            raise error
+        return _renamed(Done(whole, frame), settings)
     return _one_by_one(files, settings)
 
 
+def _touched(settings: Settings, schema: pl.Schema) -> list[FileError]:
+    """What is wrong with the columns that are renamed and cast, where files differ in them."""
+    names, types = _steps(settings)
+    touched = dict.fromkeys([*names.values(), *types, *names])
+    found = [reason(schema[name]) for name in touched if name in schema]
+    return [error for error in found if error is not None]
+
+
 def _one_by_one(files: Sequence[Path], settings: Settings) -> Node:
-    """Files that are alike when each of them is renamed and cast."""
-    parts = [_renamed(_scan_of([file.as_posix()], settings), settings) for file in files]
-    schemas = [part.run().collect_schema() for part in parts]
-    for file, schema in zip(files, schemas, strict=True):
-        own, other = _beyond(schema, schemas[0]), _beyond(schemas[0], schema)
-        if own or other:
-            raise ColumnError(
-                f"after rename and cast of [prepare], {file} has {own or 'nothing'} where {files[0]} has "
-                f"{other or 'nothing'}."
-            )
-    names = schemas[0].names()
+    """Each file renamed and cast alone. Columns that still differ are in the way of nobody until one is read."""
+    parts = {file: _renamed(_scan_of([file.as_posix()], settings), settings) for file in files}
+    frames = {file: part.run() for file, part in parts.items()}
+    schemas: dict[Place, pl.Schema] = {file: frame.collect_schema() for file, frame in frames.items()}
+    common = agreed(schemas, "parquet", "raise")
+    names = [name for name, dtype in common.items() if reason(dtype) is None]
     alike = [
-        part if schema.names() == names else part.method("select", names)
-        for part, schema in zip(parts, schemas, strict=True)
+        part
+        if list(schemas[file].items()) == list(common.items())
+        else Done(part.method("select", names), read_as(frames[file], schemas[file], common, []))
+        for file, part in parts.items()
     ]
     return Call(Named("pl.concat", pl.concat), [alike])
 
@@ -169,11 +177,6 @@ def _files_of(settings: Settings) -> list[Path]:
     suffixes = None if settings.get("log_format") else [*SUFFIXES, *map(str.upper, SUFFIXES)]
     files = found_files(paths, suffixes, instead=REMOTE_LOG, deep=True)
     return [] if any("=" in part for file in files for part in file.within[:-1]) else [file.path for file in files]
-
-
-def _beyond(schema: pl.Schema, other: pl.Schema) -> str:
-    """The columns that another table lacks, or has of another type."""
-    return ", ".join(f"{name} ({dtype})" for name, dtype in schema.items() if other.get(name) != dtype)
 
 
 def _steps(settings: Settings) -> tuple[dict[str, str], dict[str, Any]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import traceback
+import warnings
 from argparse import Namespace
 from shutil import get_terminal_size
-from typing import Any
+from typing import Any, TextIO
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
@@ -26,7 +28,15 @@ from polars_mlmetrics.cli.reports import report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.stores import is_of_store
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.errors import ColumnError, FileError, MetricError, StateError, TableError
+from polars_mlmetrics.errors import (
+    ColumnError,
+    FileError,
+    MetricError,
+    ParameterError,
+    StateError,
+    TableError,
+    shortened,
+)
 from polars_mlmetrics.version import VERSION
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE = range(5)
@@ -47,16 +57,21 @@ OPTIONS = {
 }
 """What is typed for what a message of the library says to pass."""
 
+MOST_THREADS = 10_000
+
 CLOSED = {"check": "the check found problems.", "gate": "the gate is closed."}
 
 
 def run(options: Namespace, command: Command | None = None) -> int:
     """Run a command, and return its exit code. The demo runs further ones."""
     try:
+        _check_threads()
         settings = Settings(options)
         if command is not None and settings.get("command") == "demo":
             return demo(settings, command)
-        with answers(settings):
+        with answers(settings), warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _warned
             data, code = _made(settings)
     except Exception as error:  # noqa: BLE001  (a traceback would end with the exit code of a gate that is closed)
         return _failed(error, debug=bool(options.__dict__.get("debug")))
@@ -69,6 +84,16 @@ def run(options: Namespace, command: Command | None = None) -> int:
     if code == FOUND and not options.quiet:
         _said(CLOSED[options.command], FOUND)
     return code
+
+
+def _check_threads() -> None:
+    """Refuse a number of threads at which Polars panics, or which it would try to start."""
+    given = os.environ.get("POLARS_MAX_THREADS")
+    if given is not None and not (given.isdecimal() and given.isascii() and 0 < int(given[:9]) <= MOST_THREADS):
+        raise ParameterError(
+            f"the environment has POLARS_MAX_THREADS={shortened(given)}: it must be a whole number from 1 to "
+            f"{MOST_THREADS:,}."
+        )
 
 
 def _made(settings: Settings) -> tuple[bytes, int]:
@@ -118,7 +143,19 @@ def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
     return not table.filter(pl.col(column).cast(pl.String).is_in(severities)).is_empty()
 
 
-# -- errors ------------------------------------------------------------------------------------------------------------
+# -- warnings and errors -----------------------------------------------------------------------------------------------
+
+
+def _warned(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning as one line; where in the library it comes from says nothing here."""
+    _said(str(message), DONE)
 
 
 def _failed(error: BaseException, *, debug: bool) -> int:

@@ -105,7 +105,9 @@ def _read(path: Path) -> dict[str, Any]:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise FileError(f"{path} is not TOML that can be read: its brackets are nested too deeply.") from None
+    except ValueError as error:  # also a number of more digits than Python reads
         raise FileError(f"{path} is not TOML: {error}.") from None
     _check_keys(path, "key", found, KEYS)
     for name in (*LISTS, *TABLES):

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.classes import is_nan
+from polars_mlmetrics.data.differing import check_alike
 from polars_mlmetrics.data.expressions import all_of, check_no_pattern, is_one_of, name_or_text
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.errors import ColumnError, unknown
@@ -215,11 +216,12 @@ def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: b
 def check_columns(
     names: Sequence[str], schema: Mapping[str, Any], *, what: str = "column", of: str = "in the table"
 ) -> None:
-    """Refuse a name that is not a column of the table, and one that Polars reads as several."""
+    """Refuse a name that is not a column of the table, one that Polars reads as several, one that differs by file."""
     check_no_pattern(names, what=what)
     for name in names:
         if name not in schema:
             raise ColumnError(unknown(what, name, schema, of=of))
+    check_alike(names, schema)
 
 
 def check_key_columns(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from glob import has_magic
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
 
@@ -23,6 +24,15 @@ OF_CLIENT = ("allow_http", "allow_invalid_certificates", "connect_timeout", "htt
 OF_POLARS = ("file_cache_ttl", "max_retries", "retry_timeout_ms", "retry_init_backoff_ms", "retry_max_backoff_ms",
     "retry_base_multiplier")  # fmt: skip
 """The options that are of Polars alone."""
+
+NUMBERS: dict[str, Callable[[str], float]] = {**dict.fromkeys(OF_POLARS, int), "retry_base_multiplier": float}
+"""The options that are numbers, though they may be given as texts."""
+
+OF_ADDRESS = ("endpoint", "endpoint_url", "proxy_url")
+"""How options end that are the address of a server."""
+
+UNKNOWN = "UnknownConfigurationKeyError"
+OPTIONS_OR_KEYS = "its client cannot read one of the options or keys"
 
 SOON = 60
 """Seconds before credentials expire at which new ones are asked for."""
@@ -202,7 +212,11 @@ class Store:
             raise MissingError(f"there is no file {address}.") from None
         except (FileError, ParameterError):
             raise
-        except Exception as error:  # noqa: BLE001  (the client's errors share no class, and all may show a key)
+        except BaseException as error:  # (the client's errors share no class, and all may show a key)
+            if not isinstance(error, Exception):
+                if type(error).__name__ != "PanicException":  # which is one of its own, and no Exception
+                    raise
+                raise FileError(f"{address} cannot be reached: {OPTIONS_OR_KEYS}.") from None
             if type(error).__name__ in ("AlreadyExistsError", "PreconditionError"):
                 raise TakenError(f"{address} already exists: pass overwrite=True to replace it.") from None
             raise FileError(f"{address} cannot be reached: {self.told(error)}.") from None
@@ -226,13 +240,30 @@ class Store:
     def _new_client(self, bucket: str) -> tuple[Any, int | None]:
         credentials, expires = ({}, None) if self.provider is None else self.provider()
         arguments = _arguments(bucket, _as_texts(self.options or {}) | _as_texts(credentials))
-        try:
+        failed = _failure(bucket, arguments)
+        if failed is None:
             return _obstore().store.from_url(bucket, **arguments), expires
-        except Exception as error:
-            if type(error).__name__ != "UnknownConfigurationKeyError":
-                raise
-            names = ", ".join(arguments["config"])
-            raise ParameterError(f"storage_options for {bucket} has a name that is unknown: {names}.") from None
+        for kind in ("config", "client_options"):
+            options = arguments[kind] or {}
+            for name in options:
+                others = {other: options[other] for other in options if other != name}
+                if _failure(bucket, {**arguments, kind: others or None}) is None:
+                    what = "unknown" if failed == UNKNOWN else "nothing that its client can read"
+                    raise ParameterError(f"storage_options for {bucket}: {name} is {what}.") from None
+        raise FileError(f"{bucket} cannot be opened: {OPTIONS_OR_KEYS}.")
+
+
+def _failure(bucket: str, arguments: Mapping[str, Any]) -> str | None:
+    """What a client of these options fails with; None where there can be one. Its words may show an option."""
+    try:
+        _obstore().store.from_url(bucket, **arguments)
+    except FileError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        return type(error).__name__
+    return None
 
 
 def _as_texts(options: Mapping[str, Any]) -> dict[str, str]:
@@ -265,12 +296,35 @@ def answer_in(error: BaseException) -> str | None:
 
 
 def _option(name: str, value: Any) -> str | int | float | None:
-    """An option as Polars takes it, which has truth values as texts."""
+    """An option as Polars takes it, which has truth values as texts. No message shows a value."""
     if not (value is None or isinstance(value, str | int | float)):
         raise ParameterError(
             f"storage_options: {name} is a text, a number, True or False, not a {type(value).__name__}."
         )
-    return str(value).lower() if isinstance(value, bool) else value
+    text, key = str(value), name.lower()
+    if value is not None:
+        if not text.isprintable():
+            raise ParameterError(f"storage_options: {name} holds a line feed or another character that does not print.")
+        if key in NUMBERS and not _is_number(text, NUMBERS[key]):
+            raise ParameterError(f"storage_options: {name} must be a number of 0 or more.")
+        if key.endswith(OF_ADDRESS) and not _is_address(text):
+            raise ParameterError(f"storage_options: {name} must be an address such as https://host:9000.")
+    return text.lower() if isinstance(value, bool) else value
+
+
+def _is_number(text: str, kind: Callable[[str], float]) -> bool:
+    try:
+        return 0 <= kind(text) < 2**31
+    except ValueError:
+        return False
+
+
+def _is_address(text: str) -> bool:
+    try:
+        found = urlsplit(text)
+        return bool(found.scheme) and bool(found.hostname) and found.port != 0 and " " not in text
+    except ValueError:  # of a port, or of brackets
+        return False
 
 
 class MissingError(FileError):

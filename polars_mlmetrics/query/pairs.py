@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
@@ -38,7 +38,7 @@ def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
     if between not in names:
         raise ParameterError(unknown("between=", between, names, of="a by column of the state"))
     model, sample = query.by[names.index(between)].column, query.roles.sample
-    check_columns(sample, query.schema, what="sample column")
+    check_key_columns(sample, query.schema, what="sample column")
     rows = query.with_keys(query.frame).filter(pl.col(column).is_not_null() for column in sample)
     groups = [key.column for key in query.by if key.column != model]
     keys = list(dict.fromkeys([*groups, *sample]))

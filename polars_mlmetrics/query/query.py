@@ -160,6 +160,8 @@ class Query:
             if isinstance(frame, pl.DataFrame):
                 check_thresholds(measure, frame)
         check_probabilities(self.measures)
+        own = [name for name in (*self.roles.sample, self.roles.label) if name in self.schema]
+        check_key_columns(own, self.schema)
 
     def _check_slices(self) -> None:
         for keys in self.groupings:

@@ -66,7 +66,7 @@ class Result:
 
 
 def _as_column(expression: pl.Expr | None, name: str) -> pl.Expr:
-    return (pl.lit(None) if expression is None else expression).cast(TIDY[name]).alias(name)
+    return (pl.lit(None) if expression is None else expression).cast(TIDY[name], strict=False).alias(name)
 
 
 def wide_names(name: str, *, ci: bool) -> list[str]:

@@ -26,12 +26,16 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import OPERATIONS, Applied, Derived, Named
+from polars_mlmetrics.query.plain_expressions import is_plain
 
 Written = dict[str, Any]
 
 PASS_METRICS = "Pass the metrics."
 
-UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError)
+UNREADABLE = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
+    pl.exceptions.PolarsError, pl.exceptions.PanicException,
+)  # fmt: skip
 """What data raise that are of no metric."""
 
 SCALARS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
@@ -43,16 +47,6 @@ SCALARS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "decimal": (Decimal, str, Decimal),
 }
 """The values that JSON has no form for, each with how its text is made and read. A datetime is a date too."""
-
-STEPS = {"BinaryExpr": ("left", "right"), "Cast": ("expr",), "Ternary": ("predicate", "truthy", "falsy")}
-"""The steps of an expression that are read from a file, with what they are made of. No other may be: some run code."""
-FUNCTIONS = {"Boolean", "StringExpr", "TemporalExpr"}
-
-VALUES = {
-    *("Int", "Float", "Str", "Null", "Boolean", "String", "Date", "Datetime", "Duration", "Time"),
-    *(f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64, 128)),
-}
-"""The literals that are read."""
 
 OF_VALUE = {name for name, member in vars(Metric).items() if hasattr(member, "__wrapped__")}
 """The functions of a metric's value that are metrics again: those of Polars that Metric wraps."""
@@ -88,11 +82,11 @@ def _read(name: str, data: Written) -> Node:
         raise StateError(f"this state was made for {data['text']}, which it cannot store as data. {PASS_METRICS}")
     try:
         node = _node(data)
+        return node if node.output_name == name else Named(node, name)
     except StateError:
         raise
     except UNREADABLE as error:
         raise StateError(f"the metric {name!r} of this state cannot be read: {error}. {PASS_METRICS}") from None
-    return node if node.output_name == name else Named(node, name)
 
 
 def _written(node: Node, usual: Mapping[str, Any]) -> Written:
@@ -122,12 +116,12 @@ def _node(data: Any) -> Node:
     if "name" in data:
         return Named(_node(data["of"]), str(data["name"]))
     if "operator" in data:
-        left, right = (_node(side) if isinstance(side, dict) and "float" not in side else _read_value(side)
+        left, right = (_node(side) if isinstance(side, dict) and "float" not in side else _plain_value(side)
                        for side in data["of"])  # fmt: skip
         return Derived(_one_of(data["operator"], OPERATIONS), left, right)
     if "function" in data:
         metric = Metric(_node(data["of"]))
-        arguments = {name: _read_value(value) for name, value in data["arguments"].items()}
+        arguments = {name: _plain_value(value) for name, value in data["arguments"].items()}
         applied: Metric = getattr(metric, _one_of(data["function"], OF_VALUE))(**arguments)
         return applied.tree
     target = None if data["target"] is None else str(data["target"])
@@ -210,36 +204,22 @@ def _read_value(data: Any) -> Any:
     return SCALARS[kind][2](said)
 
 
+def _plain_value(data: Any) -> Any:
+    """A value that stands beside a metric: a number, say, and no list of any."""
+    value = _read_value(data)
+    if isinstance(value, list | dict):
+        raise TypeError("a list stands where a number is needed")
+    return value
+
+
 def _expression(expression: pl.Expr) -> Any:
     steps = json.loads(expression.meta.serialize(format="json"))
-    if not _is_plain(steps):
+    if not is_plain(steps):
         raise _CannotBeWrittenError
     return steps
 
 
 def _read_expression(steps: Any) -> pl.Expr:
-    if not _is_plain(steps):
+    if not is_plain(steps):
         raise ValueError("its expression has steps that are not read from files")
     return pl.Expr.deserialize(StringIO(json.dumps(steps)), format="json")
-
-
-def _is_plain(steps: Any) -> bool:
-    """Whether an expression is made of columns, values and functions of Polars alone: reading it runs no code."""
-    if not isinstance(steps, dict) or len(steps) != 1:
-        return False
-    [(step, said)] = steps.items()
-    if step == "Column":
-        return isinstance(said, str)
-    if step == "Literal":
-        return _is_plain_value(said)
-    if step == "Function":
-        is_known = isinstance(said["function"], dict) and said["function"].keys() <= FUNCTIONS
-        return is_known and all(map(_is_plain, said["input"]))
-    return step in STEPS and all(_is_plain(said[part]) for part in STEPS[step])
-
-
-def _is_plain_value(said: Any) -> bool:
-    """Whether a literal is a number, a text, a time or null: a list would be bytes that Polars reads."""
-    if not isinstance(said, dict) or not said.keys() <= {"Dyn", "Scalar"}:
-        return False
-    return all(isinstance(value, dict) and value.keys() <= VALUES for value in said.values())

@@ -9,11 +9,18 @@ from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.query.written import shown
 
 
-def check_counts(state: pl.DataFrame, contents: Contents) -> None:
-    """Refuse a state whose counts are below 0."""
-    for statistic in contents.merged():
-        if statistic.is_count and (state[statistic.name] < 0).any():
-            raise StateError(f"the statistic {statistic.name!r} is a count, but is below 0 in this state.")
+def check_counts(state: pl.LazyFrame, contents: Contents) -> None:
+    """Refuse a state with a count below 0, or with a bucket that it cannot have."""
+    counts = [statistic.name for statistic in contents.merged() if statistic.is_count]
+    wrong = [(pl.col(name) < 0).any().alias(name) for name in counts]
+    if contents.buckets is not None:
+        wrong.append((~pl.col("bucket").is_between(0, contents.buckets["count"] - 1)).any().alias("bucket"))
+    row = state.select(wrong).collect().row(0, named=True) if wrong else {}
+    for name in (name for name, is_wrong in row.items() if is_wrong):
+        if name == "bucket":
+            count = (contents.buckets or {})["count"]
+            raise StateError(f"this state has {count} buckets, and a row of another one.")
+        raise StateError(f"the statistic {name!r} is a count, but is below 0 in this state.")
 
 
 def check_alike(name: object, schema: pl.Schema, first: object, expected: pl.Schema) -> None:

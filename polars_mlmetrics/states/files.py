@@ -116,7 +116,7 @@ class StateFile:
             if metadata["contents"] != text_in(schema):
                 raise StateError("its metadata and its column 'state' differ.")
             scan = _as_today(scan)
-            Contents.of(scan.collect_schema())
+            check_counts(scan, Contents.of(scan.collect_schema()))
         except StateError as error:
             raise StateError(f"{path}: {error}") from None
         if metadata["rows"] != rows:
@@ -196,7 +196,7 @@ def _bytes_of(path: Place, cloud: Store) -> bytes:
 def _check_rows(state: pl.DataFrame, contents: Contents) -> None:
     if state.select(SOURCE, *contents.keys()).is_duplicated().any():
         raise StateError("several rows of this state have the same keys: merge them first, with `.mlm.compact()`.")
-    check_counts(state, contents)
+    check_counts(state.lazy(), contents)
 
 
 def _digest(data: bytes, at: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from polars_mlmetrics.states.alike import check_alike
 from polars_mlmetrics.states.delta_table import DeltaTableHere
 from polars_mlmetrics.states.files import REMOTE_WRITE, Kept, StateFile
 from polars_mlmetrics.states.logs import Log, check_current
-from polars_mlmetrics.states.writing import check_writable, drafts_of, writable, write_whole
+from polars_mlmetrics.states.writing import check_writable, drafts_of, lock_file, writable, write_whole
 
 LOCK = ".lock"
 
@@ -63,7 +62,7 @@ class FolderHere:
             with writable(self.path.joinpath(LOCK)):
                 lock = opened.enter_context(self.path.joinpath(LOCK).open("a+b"))
             try:
-                _lock(lock.fileno())
+                lock_file(lock.fileno())
             except OSError:
                 raise StateError(f"another `update_states` is running in {self.path}: wait until it is done.") from None
             # What runs have left that were killed: nobody else writes these states while the folder is locked.
@@ -86,17 +85,6 @@ class FolderHere:
         assert isinstance(path, Path)
         with writable(path):
             path.unlink()
-
-
-def _lock(file: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def as_state(frame: pl.LazyFrame | pl.DataFrame | ArrowStream) -> pl.LazyFrame |
     column = (contents if len({each.text() for each in read.values()}) == 1 else contents.of_any_polars()).column()
     state = pl.concat([part.with_columns(column) for part in parts])
     check_sources(state)
-    check_counts(state, contents)
+    check_counts(state.lazy(), contents)
     return state.lazy() if isinstance(frame, pl.LazyFrame) else state
 
 

@@ -7,8 +7,9 @@ import hashlib
 import os
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from polars.exceptions import PolarsError
@@ -16,6 +17,8 @@ from polars.exceptions import PolarsError
 from polars_mlmetrics.errors import FileError
 
 DRAFT = ".draft"
+QUIET = 60
+"""Seconds after which a draft may be of a writer that was killed: locks of some network folders are of one machine."""
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 """What file systems say that have no hard links; the last is how Windows does."""
 
@@ -39,17 +42,19 @@ def write_whole(path: Path, write: Callable[[Path], object], *, overwrite: bool)
     Of several that write at once without `overwrite` one wins, and the others get the error that the file exists.
     """
     with writable(path):
-        draft = _new_draft(path)
-        try:
-            write(draft)
-            with draft.open("rb+") as written:
-                os.fsync(written.fileno())
-            if overwrite:
-                draft.replace(path)
-            else:
-                _name_new(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
+        for left in drafts_of(path):
+            _remove_abandoned(left)
+        with _new_draft(path) as draft:
+            try:
+                write(draft)
+                with draft.open("rb+") as written:
+                    os.fsync(written.fileno())
+                if overwrite:
+                    draft.replace(path)
+                else:
+                    _name_new(draft, path)
+            finally:
+                draft.unlink(missing_ok=True)
         _keep_names(path.parent)
 
 
@@ -68,11 +73,46 @@ def drafts_of(path: Path) -> Iterator[Path]:
     return path.parent.glob(f"{beginning_of(path)}*{DRAFT}")
 
 
-def _new_draft(path: Path) -> Path:
-    """A file that is no one else's, whatever process or thread, on this machine or another, writes at the same time."""
-    draft = path.with_name(f"{beginning_of(path)}{secrets.token_hex(8)}{DRAFT}")
-    draft.touch(exist_ok=False)
-    return draft
+@contextmanager
+def _new_draft(path: Path) -> Iterator[Path]:
+    """A file that is no one else's, whatever process or thread, on this machine or another, writes at the same time.
+
+    It is locked as long as its writer lives. The system releases the lock however that ends.
+    """
+    while True:
+        draft = path.with_name(f"{beginning_of(path)}{secrets.token_hex(8)}{DRAFT}")
+        with ExitStack() as opened:
+            file = draft.open("xb")
+            if sys.platform == "win32":  # where nobody can rename an open file
+                file.close()
+            else:
+                opened.enter_context(file)
+                with suppress(OSError):  # of a file system without locks
+                    lock_file(file.fileno(), wait=True)
+            if draft.exists():  # another writer may have looked between the two
+                yield draft
+                return
+
+
+def _remove_abandoned(draft: Path) -> None:
+    """Remove a draft whose writer was killed: it is not locked, and nothing was written to it of late."""
+    with suppress(OSError):
+        if sys.platform != "win32" and time.time() - draft.stat().st_mtime > QUIET:
+            with draft.open("rb+") as file:
+                lock_file(file.fileno())
+                draft.unlink()
+
+
+def lock_file(file: int, *, wait: bool = False) -> None:
+    """Lock an open file against other processes; an OSError if another one has locked it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def beginning_of(path: Path) -> str:

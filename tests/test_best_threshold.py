@@ -146,14 +146,13 @@ def test_an_infinite_value_is_not_as_good_as_a_finite_one() -> None:
     assert best.select("threshold", "value").row(0) == (-math.inf, math.inf)
 
 
-@pytest.mark.parametrize("average", ["macro", {"a": 1.0, "b": 2.0}], ids=str)
-def test_rows_that_an_average_over_labels_leaves_out_decide_nothing(average: Any) -> None:
-    """A broken score without a label, and one of a label that the mapping does not name."""
+def test_a_broken_row_leaves_no_threshold_whatever_an_average_over_labels_uses() -> None:
+    """Its label is none that the mapping names: no value of `evaluate` is NaN, but the scores to try are not known."""
     rows = pl.DataFrame(
-        {"label": ["a", "a", "b", "b", None], "score": [0.2, 0.7, 0.4, 0.9, float("nan")], "truth": [0, 1, 0, 1, 1]}
+        {"label": ["a", "a", "b", "c"], "score": [0.2, 0.7, 0.4, float("nan")], "truth": [0, 1, 0, 1], "group": 1}
     )
-    more = rows.clear() if average == "macro" else pl.DataFrame({"label": ["c"], "score": [float("nan")], "truth": [1]})
-    metric = mlm.f1(average=average)
-    best = mlm.best_threshold(pl.concat([rows, more], how="vertical_relaxed"), metric)
-    assert best.rows() == mlm.best_threshold(rows.drop_nulls(), metric).rows()
-    assert best["value"].item() == 1
+    metric = mlm.false_positives(average={"a": 1.0, "b": 2.0})
+    for log in (rows, rows.with_columns(pl.when(pl.col("label") != "c").then("label"))):
+        best = mlm.best_threshold(log, metric, by="group")
+        assert best.select("threshold", pl.col("value").is_nan()).row(0) == (None, True)
+        assert mlm.best_threshold(log.head(3), metric)["value"].item() == 0

@@ -286,7 +286,7 @@ def _of_classes(
 ) -> pl.DataFrame:
     """The table of a predicted and a true class for each sample."""
     given = {"score": _classes("score", scores), "truth": _classes("truth", truths)}
-    if given["score"].dtype.is_float() and (given["score"] % 1 != 0).any():
+    if given["score"].dtype.is_float() and (given["score"].floor() != given["score"]).any():
         raise ParameterError(
             f"labels are the names of the columns of score, but score has the shape {scores.shape}, and is no class."
         )

@@ -45,7 +45,8 @@ def best_threshold(
     """The threshold at which a metric is best, of every group, and its value there.
 
     Every score of a group is tried, and -inf, which predicts all. Of thresholds that are equally good the highest is
-    taken. A group in which no threshold has a value has none: `threshold` is null.
+    taken. A group in which no threshold has a value has none: `threshold` is null. So it is where a row of the group is
+    broken (a NaN score, a truth of 2): the value is NaN then, also if an average over labels leaves that row out.
 
     A threshold that was chosen on some rows looks a little too good on these. Choose it on one part of the log with
     `where`, and evaluate it on the other.

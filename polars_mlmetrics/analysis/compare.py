@@ -119,11 +119,12 @@ def comparison_of(
         )
     keys = [*groups, between]
     schema = frame.lazy().collect_schema()
-    check_between(between, Contents.of(schema).by if is_state(schema) else schema)
     if is_state(schema):
+        check_between(between, Contents.of(schema).by, of="a by column of the state")
         check_no_roles(cluster, roles)
         query, source, confidence = of_state(frame, metrics, keys, slices, ci)
         return OfState(source, query, confidence, baseline, margin, adjust)
+    check_between(between, schema)
     query, confidence = of_log(frame, metrics, keys, slices, ci, cluster, roles)
     return OfLog(query, confidence, baseline, margin, adjust)
 

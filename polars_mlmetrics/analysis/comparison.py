@@ -48,11 +48,11 @@ def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
     return candidates
 
 
-def check_between(between: Key, columns: Iterable[str]) -> None:
+def check_between(between: Key, columns: Iterable[str], of: str = "in the table") -> None:
     """Refuse a table without the column that tells models apart where none is named."""
     known = list(columns)
     if isinstance(between, str) and between == MODEL and MODEL not in known:
-        lacking = unknown("column", MODEL, known, of="in the table")
+        lacking = unknown("column", MODEL, known, of=of)
         raise ColumnError(f"{lacking} Pass between= with the column that tells the models apart.")
 
 

@@ -71,17 +71,6 @@ def of_rows_of(like: Measure, measure: Measure) -> Measure:
     return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
 
 
-def rows_of_labels(measure: Measure) -> Measure:
-    """A measure of the rows that an average over labels uses: rows that have a label, and one that a mapping names."""
-    average = measure.parameters.get("average")
-    if measure.grain != "label":
-        return measure
-    if isinstance(average, Mapping):
-        named = [label for label in average if measure.labels is None or label in measure.labels]
-        return replace(measure, labels=tuple(named))
-    return replace(measure, predicates=(*measure.predicates, pl.col(measure.table.label).is_not_null()))
-
-
 def at_threshold(measure: Measure) -> Measure:
     """A measure whose threshold is a column, where it has one."""
     decision = measure.parameters.get("threshold")

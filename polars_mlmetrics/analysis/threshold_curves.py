@@ -15,7 +15,6 @@ from polars_mlmetrics.analysis.decided import (
     is_by_label,
     of_rows_of,
     rows_of,
-    rows_of_labels,
     told_of,
 )
 from polars_mlmetrics.analysis.held_decisions import cells_at_thresholds
@@ -45,7 +44,7 @@ def curve_of_metrics(asked: AskedCurve, by: list[str], n: int) -> pl.LazyFrame:
     found: dict[Any, Tried] = {}
     tables = []
     for place, metric in enumerate(asked.query.metrics):
-        of_rows = (rows_of(rows_of_labels(next(decided_in(metric)))), is_by_label(metric))
+        of_rows = (rows_of(next(decided_in(metric))), is_by_label(metric))
         tried = found.setdefault(of_rows, Tried.of(asked, by, metric, Thinning(n)))
         values = values_at(asked, tried, by, metric)
         tables.append(values.with_columns(pl.lit(place).alias(PLACE), pl.lit(metric.output_name).alias("metric")))
@@ -65,7 +64,6 @@ class Tried(NamedTuple):
         """Those that it takes to draw the curve of the rows of a metric."""
         like = next(decided_in(metric))
         cells = asked.cells(like, by, by_label=is_by_label(metric))
-        like = like if asked.held is not None else rows_of_labels(like)
         points = points_of(asked, by, like, cells, thinning)
         if cells.bins is not None and cells.grid == "float":
             # A row of -inf is predicted at no threshold, and its cell does not tell it from the others there.

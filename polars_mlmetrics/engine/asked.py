@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.targets import OverTargets
 
-FEW_ROWS = 1_000_000
+FEW_ROWS = 20_000
 """So many rows in memory are ranked sooner by windows than by the ranking pass, which is a longer plan and a join."""
 
 

@@ -68,14 +68,26 @@ class Source(ABC):
         return None
 
 
+MANY_ROWS = 300_000
+"""Of fewer rows, a table of samples takes less time than the longer plan of samples with small ids."""
+
+
 class Rows(Source):
     """The rows of a log, all at once.
 
-    `added` are columns of theirs that are worked out of others.
+    `added` are columns of theirs that are worked out of others. `n_rows` is None where it is not known.
     """
 
-    def __init__(self, rows: pl.LazyFrame, label: str, schema: pl.Schema, added: Sequence[pl.Expr] = ()) -> None:
+    def __init__(
+        self,
+        rows: pl.LazyFrame,
+        label: str,
+        schema: pl.Schema,
+        added: Sequence[pl.Expr] = (),
+        n_rows: int | None = None,
+    ) -> None:
         self.rows = rows
+        self.n_rows = n_rows
         self.schema = schema
         self.label = label
         self.added = {column.meta.output_name(): column for column in added}
@@ -142,7 +154,7 @@ class Rows(Source):
 
     def _has_small_ids(self, asked: Partial, by: list[str]) -> bool:
         """Whether samples may be ranked without being looked up. Some of the rows are read once more then."""
-        if asked.grain != "sample" or asked.counting is None:
+        if asked.grain != "sample" or asked.counting is None or (self.n_rows or MANY_ROWS) < MANY_ROWS:
             return False
         types = [self.schema[key] for key in asked.keys]
         return len(types) == 1 and types[0] in IDS and self._has_plain_keys(by) and self._are_at_hand()

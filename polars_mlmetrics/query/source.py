@@ -53,7 +53,7 @@ def planned(query: Query, plan: Callable[[Query], pl.LazyFrame]) -> pl.LazyFrame
 def source_of(query: Query, passes: Passes | None) -> Rows:
     """The rows of a query, at once or in passes."""
     known = query.roles.label, query.schema, query.added
-    return RowsInPasses(passes, *known) if passes else Rows(query.rows, *known)
+    return RowsInPasses(passes, *known) if passes else Rows(query.rows, *known, query.n_rows)
 
 
 def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:

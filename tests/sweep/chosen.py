@@ -211,12 +211,12 @@ class BestThreshold(Call):
 
     def _best(self, leaf: Leaf, group: Part) -> Row:
         """The best of all thresholds, by trying each."""
-        scores, n_rows = candidates(leaf, group, self.roles)
+        scores, n_rows, is_broken = candidates(leaf, group, self.roles)
         values = [(t, self._at(leaf, group, t)) for t in [*scores, -math.inf]]
         counted = {"n_rows": Answer(n_rows)}
         if any(answer.unclear for _, answer in values):
             return counted
-        if any(oracle.is_nan(answer.value) for _, answer in values):
+        if is_broken or any(oracle.is_nan(answer.value) for _, answer in values):
             return {**counted, "value": Answer(math.nan), "threshold": NULL}
         known = [(t, answer) for t, answer in values if answer.value is not None]
         if not known or not scores:
@@ -239,15 +239,13 @@ def highest_within(known: list[tuple[float, Answer]], sign: int, best: float, sh
     return max(t for t, answer in known if sign * (answer.value or 0.0) >= least)
 
 
-def candidates(leaf: Leaf, group: Part, roles: Mapping[str, Any]) -> tuple[list[float], int]:
-    """The scores of the rows with a score and a truth, the highest first, and how many rows these are."""
+def candidates(leaf: Leaf, group: Part, roles: Mapping[str, Any]) -> tuple[list[float], int, bool]:
+    """The scores of the rows with a score and a truth, the highest first, how many these are, and if one is broken."""
     rows, given = Setting(roles, value_of).of(leaf, group)
     named = {role: built(column) for role, column in given.items()}
-    used = oracle.rows_of(leaf.name, rows.frame, params_of(leaf), named, leaf.grain).included
-    if isinstance(average := leaf.params.get("average"), Mapping):
-        used = [row for row in used if row.label in average]
+    used = oracle.rows_of(leaf.name, rows.frame, params_of(leaf), named, "group").included
     scores = {float(row.score) for row in used if not math.isnan(row.score)}
-    return sorted(scores, reverse=True), len(used)
+    return sorted(scores, reverse=True), len(used), any(row.broken for row in used)
 
 
 def takes_a_threshold(leaf: Leaf) -> bool:

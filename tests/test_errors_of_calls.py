@@ -89,7 +89,10 @@ def test_a_metric_names_its_columns_by_on(given: str, role: str) -> None:
 @pytest.mark.parametrize("kind", ["log", "lazy", "state"])
 def test_models_of_another_name(kind: str) -> None:
     frame: Any = {"log": ONE, "lazy": ONE.lazy(), "state": mlm.state(ONE, mlm.f1(), by="system")}[kind]
-    words = "column 'model' is not (in the table|a by column of the state) .*system.* Pass between= with the column that tells the models apart"
+    words = (
+        "column 'model' is not (in the table|a by column of the state) .*system.* Pass between= with the column that "
+        "tells the models apart"
+    )
     with pytest.raises(mlm.ColumnError, match=words):
         mlm.compare(frame, mlm.f1(), baseline="a")
     if kind != "state":

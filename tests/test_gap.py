@@ -196,3 +196,11 @@ CALLS: dict[str, Callable[[], object]] = {
 def test_what_is_wrong_is_said(message: str) -> None:
     with pytest.raises(mlm.MetricError, match=re.escape(message)):
         CALLS[message]()
+
+
+def test_a_group_without_a_value_is_there() -> None:
+    """The truth of day 3 is never true: no slice has a recall, and the day is a row all the same."""
+    rows = {"sample": range(4), "day": [3, 3, 4, 4], "country": ["DE", "FR"] * 2, "truth": [0, 0, 1, 1]}
+    table = mlm.gap(pl.DataFrame(rows).with_columns(score=0.7), mlm.recall(), over="country", by="day")
+    assert table.select("day", "gap", "n_slices", "worst", "ci_flag").row(0) == (3, None, 0, None, None)
+    assert table["day"].to_list() == [3, 4]

@@ -152,8 +152,14 @@ class Between:
         if self._can_tell(plan, core):
             tables += self._by_bucket(plan, core)
         values, *of_buckets = pl.collect_all(tables)
+        # A group in which no slice has a value is there all the same.
+        groups = values.lazy().select(self._by).unique()
         values = values.filter(pl.col(VALUE).is_not_null()).sort(plan.by, nulls_last=True).with_row_index(SLICE)
-        return self._named(self._told(values.lazy()), self._ends(values, *of_buckets) if of_buckets else None)
+        told = (
+            matched(groups, self._told(values.lazy()), self._by, how="left") if self._by else self._told(values.lazy())
+        )
+        told = told.with_columns(pl.col("n_slices").fill_null(0))
+        return self._named(told, self._ends(values, *of_buckets) if of_buckets else None)
 
     def _named(self, told: pl.LazyFrame, ends: pl.LazyFrame | None) -> pl.LazyFrame:
         """The columns of the result, under their public names."""

@@ -199,8 +199,9 @@ class Compare(Call):
         if not all(leaf.merges for leaf in leaves):
             return {**nothing, "ci_flag": word("no_state")}
         found = self._replicates(core, sides)
-        # Whether a bucket tells something that has no unit, and an infinite value by `undefined=`, is left open.
-        if found.unclear or any(leaf.params.get("undefined") == math.inf for leaf in leaves):
+        if found.unclear or (
+            self._has_idle_buckets(core, sides) and any("undefined" in leaf.params for leaf in leaves)
+        ):
             return dict.fromkeys((*nothing, "ci_flag"), UNCLEAR)
         low, high = jackknife.range_of(core)
         low, high = Interval(found, self.level, "t", low - high, high - low).ends()
@@ -214,6 +215,14 @@ class Compare(Call):
             p = jackknife.varied(lambda d, s: p_value(d, s, count - 1), found.whole, se)
             mde = jackknife.varied(lambda s: s * more, se)
         return {"low": low, "high": high, "p": p, "mde": mde, "ci_flag": flag}
+
+    def _has_idle_buckets(self, core: Node, sides: Sides) -> bool:
+        """Whether no row of a bucket counts: whether it tells something by its `undefined=` is left open."""
+        buckets = buckets_of(self.table, self.cluster or self.sample)
+        samples = oracle.keys_of(self.table.frame, self.roles.get("sample", "sample"))
+        counting: set[Any] = set().union(*self.counting(core, sides.ours))
+        of_counting = {buckets[place] for place in sides.ours.places if samples[place] in counting}
+        return {buckets[place] for place in sides.ours.places} != of_counting
 
     def _replicates(self, core: Node, sides: Sides) -> Replicates:
         buckets = buckets_of(self.table, self.cluster or self.sample)

@@ -74,7 +74,7 @@ class Gap(Call):
                 yield key, {}
                 continue
             known = {values: answer for values, answer in values.items() if answer.value is not None}
-            yield (key, self._row(node, group, known, parts)) if known else (key, None)
+            yield key, self._row(node, group, known, parts)
 
     def _row(self, node: Node, group: Part, known: dict[Key, Answer], parts: dict[Key, Part]) -> Row:
         numbers = [answer.value for answer in known.values() if answer.value is not None]
@@ -82,9 +82,14 @@ class Gap(Call):
             return {"gap": Answer(math.nan)} if len(known) > 1 else {}
         if not all(map(math.isfinite, numbers)):
             return {}
-        if len(known) == 1:
+        if len(known) < 2:
             names = ("gap", "low", "high", "ratio", "worst_value", "best_value")
-            return {**dict.fromkeys(names, NULL), "worst": word(None), "best": word(None), "n_slices": Answer(1)}
+            return {
+                **dict.fromkeys(names, NULL),
+                "worst": word(None),
+                "best": word(None),
+                "n_slices": Answer(len(known)),
+            }
         low, high = (end(known.values(), key=lambda answer: answer.value or 0.0) for end in (min, max))
         difference = added(high, negated(low))
         row = {"gap": difference, "ratio": quotient(low, high), "n_slices": Answer(len(known))}

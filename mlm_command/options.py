@@ -125,10 +125,6 @@ def _find_slices(command: Parser) -> None:
     command.add_argument("--depth", type=int, metavar="N", help="the most columns in one slice (3)")
     command.add_argument("-k", type=int, metavar="N", help="the most slices to show, in each group (10)")
     command.add_argument("--min-samples", type=int, metavar="N", help="the fewest samples of a slice (60, or 0.1 %%)")
-    command.add_argument("--alpha", type=float, metavar="NUMBER", help="1 - alpha is the level of intervals (0.05)")
-    about = "measure slices on the half of samples that was not searched, or search all of a small log (half)"
-    command.add_argument("--confirm", choices=("half", "all"), help=about)
-    command.add_argument("--search-by", choices=("gap", "sliceline"), help="how sure a slice is, or its error and size")
     command.add_argument("--worse", choices=("low", "high"), help="which values are bad, if the metric does not say")
     command.add_argument("--top", type=int, metavar="N", help="the most values of a text to look at (10)")
     command.add_argument("--bins", type=int, metavar="N", help="the ranges of a number (5)")

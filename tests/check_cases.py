@@ -69,8 +69,8 @@ def over(frame: pl.DataFrame, name: str, values: Iterable[Any]) -> pl.DataFrame:
     return pl.concat([frame.with_columns(pl.lit(value).alias(name)) for value in values])
 
 
-OF_FILES = ["ids_made_one"]
-"""Problems that no table shows: what is in its files was lost when it was read. `test_check_ids` has them."""
+OF_FILES = ["ids_read_as_numbers"]
+"""Problems that no table shows: how its files were read is in no table. `test_check_ids` has them."""
 
 # -- each problem alone ------------------------------------------------------------------------------------------------
 

@@ -8,20 +8,20 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.asked_slices import query_of
 from polars_mlmetrics.analysis.lattice import PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.search import Score, Search
+from polars_mlmetrics.analysis.search import Search
 from polars_mlmetrics.analysis.searched import least_of, read_log
 from polars_mlmetrics.analysis.summed import Part
 
 
 def searched(
-    rows: pl.DataFrame, metric: mlm.Metric, features: list[str], depth: int, least: int, score: Score = "gap"
+    rows: pl.DataFrame, metric: mlm.Metric, features: list[str], depth: int, least: int
 ) -> list[dict[str, Any]]:
-    """What the search knows of each slice of all rows, high values being bad and 0 best; with its `conditions`."""
-    query, _ = query_of(rows, metric, None, 0.05, None, {}, reads_now=True)
+    """What the search knows of each slice of the rows in even buckets, high values being bad; with its `conditions`."""
+    query, _ = query_of(rows, metric, None, None, {}, reads_now=True)
     coded, _ = read_log(query, features, 10, 5, None, 64, (None, None, False))
-    lattice = Lattice(coded, range(len(coded.features)), depth, 64)
-    part, wanted = Part(coded, list(range(64)), are_half=False), least_of(coded, least)
-    search = Search(lattice, part, coded.contrasts(-1), Merged(coded, -1, 64), wanted, score, 0.0)
+    lattice = Lattice(coded, range(len(coded.features)), depth, 32)
+    part, wanted = Part(coded, list(range(0, 64, 2))), least_of(coded, least)
+    search = Search(lattice, part, coded.contrasts(-1), Merged(coded, -1, 32), wanted)
     found = []
     for row in search.scores.iter_rows(named=True):
         _, codes = lattice.codes_of(row[PLACE])

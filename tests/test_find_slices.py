@@ -291,7 +291,6 @@ CALLS: dict[str, Callable[[], object]] = {
     "has no direction: pass worse='low' or worse='high'": lambda: find(mlm.bias()),
     "worse is 'low' or 'high', not 'max'": lambda: find(worse="max"),
     "n_rows has no intervals": lambda: find(mlm.n_rows(), worse="low"),
-    "alpha must be a number between 0 and 1": lambda: find(alpha=5),
     "k must be": lambda: find(k=0),
     "feature 'devic' is not in the table": lambda: find(features="devic"),
     "Did you mean 'device'?": lambda: find(features=["devic"]),

@@ -1,4 +1,4 @@
-"""What may be asked of `find_slices` beside the search itself: scores, confirmation, clusters, states, lists."""
+"""What may be asked of `find_slices` beside the search itself: clusters, states, lists."""
 
 import random
 import re
@@ -95,9 +95,6 @@ OF_WEIGHTS: dict[str, dict[str, Any]] = {
     "half": {},
     "passes": {"passes": 3},
     "clusters": {"cluster": "sample"},
-    "all": {"confirm": "all"},
-    # By samples alone the slice has no score above 0: 0.6 (0.5 / 0.3 - 1) - 0.4 (3 - 1).
-    "sliceline": {"confirm": "all", "score": "sliceline"},
     "state": {},
     "deviations": {},
 }
@@ -113,7 +110,7 @@ def test_the_share_of_harm_heeds_weights(road: str) -> None:
     state = mlm.state(rows, metric, mlm.n_samples(), by=FEATURES) if road == "state" else None
     found = mlm.find_slices(rows if state is None else state, metric, FEATURES, **asked)
     [row] = found.filter(slice="country=FR").to_dicts()
-    seen = rows if "confirm" in asked else rows.filter(pl.col("sample").is_in(confirmed(rows)))
+    seen = rows.filter(pl.col("sample").is_in(confirmed(rows)))
     whole, rest = by_hand(seen), by_hand(seen.filter(country="DE"))
     assert row["rest"] == pytest.approx(rest, rel=1e-12)
     assert row["share_of_harm"] == pytest.approx((rest - whole) / (best - whole), rel=1e-9)
@@ -148,46 +145,6 @@ def test_a_slice_that_knows_the_truth_is_flagged() -> None:
     table = mlm.find_slices(rows, mlm.mae(), ["is_wrong", "device"])
     assert table.filter(slice="is_wrong=true").select("ci_flag", "share_of_harm").row(0) == ("leak?", 1.0)
     assert table.filter(slice="is_wrong=true")["share_of_harm"].to_list() == [1.0]
-
-
-def test_score_is_the_search_or_the_role() -> None:
-    rows = log()
-    plain = mlm.find_slices(rows, mlm.brier_score(), FEATURES)
-    assert_frame_equal(mlm.find_slices(rows, mlm.brier_score(), FEATURES, score="gap"), plain)
-    named = rows.rename({"score": "p"})
-    for given in ("p", pl.col("p")):
-        assert_frame_equal(mlm.find_slices(named, mlm.brier_score(), FEATURES, score=given), plain)
-    bound = mlm.find_slices(named, mlm.brier_score().on(score="p"), FEATURES, score="sliceline", min_samples=20)
-    assert_frame_equal(mlm.find_slices(rows, mlm.brier_score(), FEATURES, score="sliceline", min_samples=20), bound)
-
-
-def test_sliceline_orders_by_its_score() -> None:
-    is_german, is_phone = (pl.col("country") == "DE").fill_null(False), pl.col("device") == "phone"
-    error = pl.when(is_german).then(20.0).otherwise(1.0) * pl.when(is_phone).then(20.0).otherwise(1.0)
-    rows = log().with_columns(truth=0.0, score=error)
-    table = mlm.find_slices(rows, mlm.mae(), FEATURES, score="sliceline", confirm="all", min_samples=20)
-    error, size, n = pl.col("value"), pl.col("n_samples"), rows.height
-    scores = table.select(0.6 * (error / rows["score"].mean() - 1) - 0.4 * (n / size - 1)).to_series()
-    assert scores.len() >= 3
-    assert scores.to_list() == sorted(scores, reverse=True)
-    assert scores.min() > 0  # type: ignore[operator]
-
-
-def test_all_samples_may_confirm() -> None:
-    rows = log()
-    table = mlm.find_slices(rows, mlm.brier_score(), FEATURES, confirm="all")
-    first = table.row(0, named=True)
-    value, rest = both_values(rows, first)
-    assert (first["value"], first["rest"]) == pytest.approx((value, rest))
-    # The surest of all has no other to be compared with: one in a thousand is the least that 999 flips can say.
-    assert first["p_adjusted"] == pytest.approx(0.001)
-    assert table.select("low", "high", "p").null_count().row(0) == (table.height,) * 3
-    assert table["plan"][0].endswith("searched in 64 of 64 buckets, measured in the same")
-
-
-def test_where_nothing_is_bad_sign_flips_say_so() -> None:
-    found = [mlm.find_slices(log(seed), mlm.brier_score(), FEATURES, score="good", confirm="all") for seed in range(5)]
-    assert sum((table["p_adjusted"] <= 0.05).any() for table in found) <= 1
 
 
 def test_clusters_are_what_is_parted() -> None:
@@ -289,20 +246,7 @@ def find(metric: Any = None, features: Any = "device", rows: Any = None, **asked
     )
 
 
-def one_user_has_most() -> pl.DataFrame:
-    return log().with_columns(user=pl.when(pl.col("sample") % 2 == 0).then("sample").otherwise(-1))
-
-
 CALLS: dict[str, Callable[[], object]] = {
-    "score='gap' may be the column 'gap' or what slices are searched by": lambda: find(
-        rows=log(1, 300).rename({"score": "gap"}), score="gap"
-    ),
-    "score column 'slicelin' is not in the table": lambda: find(score="slicelin"),
-    "confirm is 'half' or 'all', not 'none'": lambda: find(confirm="none"),
-    "(dominant_cluster): sign flips would be wrong": lambda: find(
-        mlm.brier_score(), rows=one_user_has_most(), confirm="all", cluster="user"
-    ),
-    "pearson is made of what cannot be taken off a whole": lambda: find(mlm.pearson(), confirm="all"),
     "put mlm.n_samples() among its metrics": lambda: find(rows=mlm.state(log(), mlm.f1(), by="device")),
     "needs 32 buckets, and this state has 16": lambda: find(
         rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device", buckets=16)

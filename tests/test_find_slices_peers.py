@@ -1,4 +1,4 @@
-"""The search of `find_slices` knows of every slice what others find: SQL, SliceLine, DivExplorer's definition."""
+"""The search of `find_slices` knows of every slice what others find: SQL, DivExplorer's definition."""
 
 import random
 from itertools import combinations, product
@@ -8,7 +8,6 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from sliceline.slicefinder import Slicefinder
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.state_table import bucket_of
@@ -16,12 +15,13 @@ from tests.searched_slices import searched
 
 
 def table(seed: int) -> tuple[pl.DataFrame, list[str]]:
-    """A small log of two to four features with few values, null among them."""
+    """A small log of two to four features with few values, null among them. Its samples are those that are searched."""
     draw = random.Random(seed)
-    n, names = draw.randrange(150, 500), [f"f{i}" for i in range(draw.randrange(2, 5))]
+    n, names = draw.randrange(300, 1000), [f"f{i}" for i in range(draw.randrange(2, 5))]
     values: dict[str, list[Any]] = {name: draw.choices([*"abcd"[: draw.randrange(2, 5)], None], k=n) for name in names}
     rows = pl.DataFrame({"sample": range(n), **values, "truth": draw.choices([0, 1], k=n)})
-    return rows.with_columns(score=pl.Series([draw.random() for _ in range(n)])), names
+    rows = rows.with_columns(score=pl.Series([draw.random() for _ in range(n)]))
+    return rows.filter(bucket_of(["sample"], rows.schema, 64)[0] % 2 == 0), names
 
 
 def mostly_proofs(count: int, stay: int) -> list[Any]:
@@ -68,23 +68,6 @@ def test_every_slice_is_what_sql_says(seed: int) -> None:
         assert found[key]["n_samples"] == size
         # Sums in another order.
         assert (found[key]["value"], found[key]["rest"]) == pytest.approx((value, rest), rel=1e-12)
-
-
-@pytest.mark.parametrize("seed", mostly_proofs(50, 3))
-def test_scores_are_those_of_sliceline(seed: int) -> None:
-    draw = np.random.default_rng(seed)
-    n, n_features = int(draw.integers(300, 2000)), int(draw.integers(2, 6))
-    codes = np.column_stack([draw.integers(0, draw.integers(2, 8), n) for _ in range(n_features)])
-    is_bad = (codes[:, 0] == 1) & (codes[:, 1] == 0)
-    errors = draw.exponential(size=n) * np.where(is_bad, 40.0, 1.0) * np.where(codes[:, -1] == 1, 10.0, 1.0)
-    least, depth, k = int(draw.integers(5, 40)), int(draw.integers(1, 4)), int(draw.integers(1, 20))
-    finder = Slicefinder(alpha=0.6, k=k, max_l=depth, min_sup=least, verbose=False).fit(codes, errors)
-    theirs = sorted((each["slice_score"] for each in finder.top_slices_statistics_), reverse=True)[:k]
-    names = [f"f{i}" for i in range(n_features)]
-    rows = pl.DataFrame(dict(zip(names, codes.T, strict=True))).with_columns(truth=0.0, score=pl.Series(errors))
-    found = searched(rows.with_row_index("sample"), mlm.mae(), names, depth, least, "sliceline")
-    ours = sorted((row["score"] for row in found if row["score"] > 0), reverse=True)[:k]
-    assert ours == pytest.approx(theirs, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -10,7 +10,7 @@ from polars_mlmetrics.adapters.wide import from_wide
 from tests.test_reshape import both_frames, refused, rows
 
 TWO_MODELS = {
-    "id": [7], "old_cat": [0.9], "old_dog": [0.1], "new_cat": [0.8], "new_dog": [0.2], "y_cat": [1], "y_dog": [0],
+    "id": [7], "old_cat": [0.9], "old_dog": [0.1], "new_cat": [0.8], "new_dog": [0.2], "is cat": [1], "is dog": [0],
 }  # fmt: skip
 
 
@@ -22,15 +22,15 @@ def test_a_model_that_the_pattern_leaves_out_is_reported() -> None:
         "use keep= to list the columns to keep."
     )
     for frame in (wide, wide.lazy()):
-        refused(mlm.ColumnError, said, from_wide, frame, "old_{label}", "y_{label}", sample="id")
-    assert from_wide(wide, "{model}_{label}", "y_{label}", sample="id")["model"].to_list() == [
+        refused(mlm.ColumnError, said, from_wide, frame, "old_{label}", "is {label}", sample="id")
+    assert from_wide(wide, "{model}_{label}", "is {label}", sample="id")["model"].to_list() == [
         "old",
         "old",
         "new",
         "new",
     ]
-    assert from_wide(wide, "old_{label}", "y_{label}", sample="id", keep=[])["score"].to_list() == [0.9, 0.1]
-    kept = from_wide(wide, "old_{label}", "y_{label}", sample="id", keep=["new_cat", "new_dog"])
+    assert from_wide(wide, "old_{label}", "is {label}", sample="id", keep=[])["score"].to_list() == [0.9, 0.1]
+    kept = from_wide(wide, "old_{label}", "is {label}", sample="id", keep=["new_cat", "new_dog"])
     assert kept["new_cat"].to_list() == [0.8, 0.8]
 
 
@@ -60,15 +60,15 @@ def test_a_column_for_each_label(as_frame: Any) -> None:
 
 
 def test_models_come_in_order_and_need_not_have_all_labels() -> None:
-    wide = pl.DataFrame({"m2_b": [0.1], "m1_a": [0.2], "m2_a": [0.3], "y_a": [1], "y_b": [0]})
-    long = from_wide(wide, "{model}_{label}", "y_{label}")
+    wide = pl.DataFrame({"p_m2_b": [0.1], "p_m1_a": [0.2], "p_m2_a": [0.3], "y_a": [1], "y_b": [0]})
+    long = from_wide(wide, "p_{model}_{label}", "y_{label}")
     assert long.columns == ["model", "sample", "label", "score", "truth"]
     assert long.rows() == [("m2", 0, "b", 0.1, 0), ("m2", 0, "a", 0.3, 1), ("m1", 0, "a", 0.2, 1)]
 
 
 def test_models_may_have_truths_of_their_own() -> None:
-    wide = pl.DataFrame({"a@m": [0.1], "a@n": [0.2], "true a@n": [0], "true a@m": [1]})
-    long = from_wide(wide, "{label}@{model}", "true {label}@{model}")
+    wide = pl.DataFrame({"p a@m": [0.1], "p a@n": [0.2], "true a@n": [0], "true a@m": [1]})
+    long = from_wide(wide, "p {label}@{model}", "true {label}@{model}")
     assert long.rows() == [("m", 0, "a", 0.1, 1), ("n", 0, "a", 0.2, 0)]
 
 
@@ -88,24 +88,20 @@ def test_a_label_is_whatever_stands_in_its_place_but_nothing(label: str) -> None
         refused(mlm.ColumnError, "score pattern 'p_{label}' is not", from_wide, wide, "p_{label}", "y_{label}")
 
 
-def test_a_column_of_both_patterns_goes_to_the_one_with_more_text() -> None:
-    wide = pl.DataFrame({"a": [0.5], "y_a": [1], "b": [0.4], "y_b": [0], "id": [7], "day": [1]})
-    expected = [(7, "a", 0.5, 1, 1), (7, "b", 0.4, 0, 1)]
-    assert from_wide(wide, "{label}", "y_{label}", sample="id", keep=["day"]).rows() == expected
-    more = wide.rename({"y_a": "a_true", "y_b": "b_true"})
-    assert from_wide(more, "{label}", "{label}_true", sample="id", keep=["day"]).rows() == expected
-
-
-def test_the_truths_may_be_the_ones_with_less_text() -> None:
-    wide = pl.DataFrame({"a": [1], "p_a": [0.5], "id": [7]})
-    assert from_wide(wide, "p_{label}", "{label}", sample="id").rows() == [(7, "a", 0.5, 1)]
-
-
-def test_a_column_of_two_patterns_with_as_much_text_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("score", "truth", "column"),
+    [
+        ("p_{label}", "{label}_y", "p_y"), ("p_{label}", "p_{label}", "p_a"),
+        ("{label}", "{label}_y", "a_y"), ("p_{label}", "{label}", "p_a"), ("{model}_{label}", "p_{label}", "p_a"),
+    ],
+)  # fmt: skip
+def test_a_column_of_both_patterns_is_refused(score: str, truth: str, column: str) -> None:
     wide = pl.DataFrame({"p_a": [0.5], "a_y": [1], "p_y": [1]})
-    said = "column 'p_y' matches both score='p_{label}' and truth='{label}_y'"
-    refused(mlm.ColumnError, said, from_wide, wide, "p_{label}", "{label}_y")
-    refused(mlm.ColumnError, "column 'p_a' matches both", from_wide, wide, "p_{label}", "p_{label}")
+    said = (
+        f"column '{column}' matches both score='{score}' and truth='{truth}': rename the columns of one of them, so "
+        "that each pattern has a text of its own."
+    )
+    refused(mlm.ColumnError, said, from_wide, wide, score, truth)
 
 
 def test_a_column_that_can_be_read_in_two_ways_is_refused() -> None:

@@ -79,8 +79,6 @@ OTHERS = {
     "ci",
     "margin",
     "adjust",
-    "alpha",
-    "confirm",
     "worse",
     "top",
     "depth",

@@ -156,7 +156,7 @@ def plans() -> dict[str, pl.LazyFrame]:
     structs = pl.LazyFrame({"score": [[{"label": "a", "score": 2}]], "truth": [[1]]})
     return {
         "wide": from_wide(pl.LazyFrame(SMALL[from_wide])),
-        "wide, of models": from_wide(pl.LazyFrame({"a_x": [0.1], "t_x": [1]}), "{model}_{label}", "t_{label}"),
+        "wide, of models": from_wide(pl.LazyFrame({"p_a_x": [0.1], "t_x": [1]}), "p_{model}_{label}", "t_{label}"),
         "lists": from_lists(pl.LazyFrame(SMALL[from_lists])),
         "lists of structs": from_lists(structs),
         "structs": from_lists(pl.LazyFrame({"score": [{"a": 0.5}], "truth": [{"a": 1}]})),

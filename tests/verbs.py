@@ -290,7 +290,7 @@ CALLS = [
     Call("best_threshold", (F1,), {"per": "label", **BY, "where": OLD, **ROLES}),
     Call("best_threshold", (F1,), BY, of=OF_BINS),
     Call("find_slices", (LOSS, [C("q_country"), C("q_age")]), {**BY, **SMALL, "depth": 2, **TEAM, **ROLES}),
-    Call("find_slices", (LOSS, C("q_country")), {**BY, **SMALL, "confirm": "all", **IN_PASSES, **TEAM, **OF_TWO}),
+    Call("find_slices", (LOSS, C("q_country")), {**BY, **SMALL, **IN_PASSES, **TEAM, **OF_TWO}),
     Call("find_slices", (LOSS, C("q_country")), {**BY, **SMALL}, of=OF_COUNTS),
     Call("check", (), {**BY, **COUNTRY, "skipped": True, **ROLES}, shows=EXAMPLES),
     Call("check", (), {**BY, "metrics": COST, **IN_PASSES, **OF_TWO}, shows=EXAMPLES),

@@ -62,11 +62,6 @@ class Pattern:
         fields = [*(values[field] for field in self.fields), ""]
         return "".join(text + field for text, field in zip(self.texts, fields, strict=True))
 
-    @property
-    def length(self) -> int:
-        """How much of a name is settled: the more, the more specific the pattern."""
-        return sum(map(len, self.texts))
-
     def readings(self, name: str) -> list[Key]:
         """All that a name can be read as. A field is one or more characters."""
         first, last = self.texts[0], self.texts[-1]
@@ -97,23 +92,19 @@ def paired(score: str, truth: str, names: Sequence[str]) -> dict[Key, Pair]:
 
 
 def _matched(score: Pattern, truth: Pattern, names: Sequence[str]) -> tuple[Readings, Readings]:
-    """The columns of scores and those of truths. What matches both patterns goes to the more specific one."""
+    """The columns of scores and those of truths; what both patterns match is an error."""
     scores = {name: keys for name in names if (keys := score.readings(name))}
     truths = {name: keys for name in names if (keys := truth.readings(name))}
     for pattern, found in ((score, scores), (truth, truths)):
         if not found:
             what = f"{pattern.role} pattern"
             raise ColumnError(unknown(what, str(pattern), names, of="matched by any column of the table"))
-    both = list(scores.keys() & truths)
-    if both and score.length == truth.length:
-        named = min(both, key=names.index)
-        raise ColumnError(
-            f"column {named!r} matches both score={str(score)!r} and truth={str(truth)!r}: rename the columns of one "
-            "of them."
-        )
-    weaker = truths if score.length > truth.length else scores
-    for name in both:
-        del weaker[name]
+    for name in scores:
+        if name in truths:
+            raise ColumnError(
+                f"column {name!r} matches both score={str(score)!r} and truth={str(truth)!r}: rename the columns of "
+                "one of them, so that each pattern has a text of its own."
+            )
     return scores, truths
 
 

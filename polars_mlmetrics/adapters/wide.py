@@ -41,10 +41,10 @@ def from_wide(
     frame
         One row per sample.
     score, truth
-        The pattern of the column names: `"p_{label}"`, or `"{model}_{label}"` for a column `model` in the result. The
+        The pattern of the column names: `"p_{label}"`, or `"p_{model}_{label}"` for a column `model` in the result. The
         truths can be one set per model, or one set for all. A field is one or more characters; the rest of a pattern
-        must match exactly. A column that matches both patterns goes to the pattern with more fixed text. A column that
-        can be read in two ways is an error, unless only one of them has a truth.
+        must match exactly. A column that matches both patterns is an error. So is one that can be read in two ways,
+        unless only one of them has a truth.
     sample
         The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
         numbers the rows. Columns named here or in `keep` are never read as labels.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.analysis.candidates import Confirm
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.features import type_of
 from polars_mlmetrics.analysis.question import check_clusters, of_log
-from polars_mlmetrics.analysis.search import Score
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.differing import to_hold
 from polars_mlmetrics.data.door import check_columns
@@ -24,38 +22,16 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query
 
-
-def score_and_role(frame: Frame, score: Any) -> tuple[Score, Any]:
-    """What slices are searched by, and the column of the role."""
-    if score is None:
-        return "gap", None
-    if not isinstance(score, str) or score not in get_args(Score):
-        return "gap", score
-    if score in frame.lazy().collect_schema():
-        raise ParameterError(
-            f"score={score!r} may be the column {score!r} or what slices are searched by: name the column in the "
-            f"metric, .on(score=pl.col({score!r})), and rename it in the table, or leave out score=."
-        )
-    return ("gap" if score == "gap" else "sliceline"), None
-
-
-def check_choices(alpha: Any, confirm: Any, worse: Any) -> None:
-    """Refuse what is no level, or none of the words."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise ParameterError(f"alpha must be a number between 0 and 1, such as 0.05, not {alpha!r}.")
-    if confirm not in get_args(Confirm):
-        raise ParameterError(f"confirm is 'half' or 'all', not {confirm!r}.")
-    if worse not in ("low", "high", None):
-        raise ParameterError(f"worse is 'low' or 'high', not {worse!r}.")
+LEVEL = 0.95
+"""The level of the intervals."""
 
 
 def query_of(
     frame: Frame,
     metric: Metric,
     by: Keys | None,
-    alpha: float,
     cluster: Names,
-    roles: dict[str, Any],
+    roles: Mapping[str, Any],
     *,
     reads_now: bool,
 ) -> tuple[Query, Confidence]:
@@ -69,7 +45,7 @@ def query_of(
             "is a sample, add .with_row_index('sample')."
         )
     rows = frame if not reads_now or is_at_hand(frame.lazy()) else to_hold(frame.lazy()).collect()
-    query, confidence = of_log(rows, [metric], by, None, 1 - alpha, cluster, roles)
+    query, confidence = of_log(rows, [metric], by, None, LEVEL, cluster, roles)
     assert confidence is not None
     check_query(query)
     if cluster is not None:
@@ -90,6 +66,8 @@ def check_query(query: Query) -> None:
 
 def sign_of(metric: Metric, worse: Any) -> int:
     """1 where low values are bad, -1 where high ones are."""
+    if worse not in ("low", "high", None):
+        raise ParameterError(f"worse is 'low' or 'high', not {worse!r}.")
     if worse is None and metric.best is None:
         raise MetricError(f"{metric.output_name} has no direction: pass worse='low' or worse='high'.")
     return 1 if worse == "low" or (worse is None and metric.best == "max") else -1

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES, Coded, Wanted
 from polars_mlmetrics.analysis.contrasts import Numbers
-from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, MANY_BUCKETS
+from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
 from polars_mlmetrics.analysis.marked import BIT, MARKS, SHARE, Marked, has, hint_of, is_in, marks_of
 from polars_mlmetrics.analysis.merged import Merged, t_of
-from polars_mlmetrics.analysis.search import Score, Search
-from polars_mlmetrics.analysis.sign_flips import sign_flips, sureness
+from polars_mlmetrics.analysis.search import Search
 from polars_mlmetrics.analysis.summed import Part
-from polars_mlmetrics.errors import INTERNAL, MetricError
+from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-
-Confirm = Literal["half", "all"]
 
 ROUNDS, EACH = 5, 4
 """How often slices are searched, and how many are taken each time."""
 
 SURE = f"{INTERNAL}sure"
-"""The score of a slice, rounded: slices of the same rows are in one order, however their rows were summed."""
+"""The t of a slice, rounded: slices of the same rows are in one order, however their rows were summed."""
 
 TURN, N_TESTED = f"{INTERNAL}turn", f"{INTERNAL}n_tested"
 ENOUGH = 2.0
@@ -38,36 +34,19 @@ PARENT = f"{INTERNAL}parent"
 class Candidates:
     """The slices that a search chose, in the order of how sure all samples together are of them."""
 
-    def __init__(
-        self,
-        coded: Coded,
-        places: list[int],
-        depth: int,
-        sign: int,
-        best: float,
-        min_samples: Numbers,
-        score: Score,
-        confirm: Confirm,
-    ) -> None:
+    def __init__(self, coded: Coded, places: list[int], depth: int, sign: int, min_samples: Numbers) -> None:
         self._coded = coded
-        self._score = score
-        self.are_half = are_half = confirm == "half"
         buckets = coded.totals.rows.shape[1]
         even, odd = list(range(0, buckets, 2)), list(range(1, buckets, 2))
-        searched = even if are_half else list(range(buckets))
-        self.lattice = Lattice(coded, places, depth, len(searched))
-        self._contrasts, self._merged = coded.contrasts(sign), Merged(coded, sign, len(searched))
-        self._first = Part(coded, searched, are_half)
-        self._second = Part(coded, odd, are_half) if are_half else self._first
-        if not are_half:
-            self._check_flips()
+        self.lattice = Lattice(coded, places, depth, len(even))
+        self._contrasts, self._merged = coded.contrasts(sign), Merged(coded, sign, len(even))
+        self._first, self._second = Part(coded, even), Part(coded, odd)
         self._least = min_samples
-        least = min_samples * (0.5 if are_half else 1.0)
-        self._search = Search(self.lattice, self._first, self._contrasts, self._merged, least, score, best)
+        self._search = Search(self.lattice, self._first, self._contrasts, self._merged, min_samples * 0.5)
         self.scores = self._search.scores
         self.said = (
-            f"{len(self.lattice.combinations)} combinations of features; searched in {len(searched)} of "
-            f"{buckets} buckets, measured in {'the others' if are_half else 'the same'}"
+            f"{len(self.lattice.combinations)} combinations of features; searched in {len(even)} of "
+            f"{buckets} buckets, measured in the others"
         )
         """How it was searched, in words."""
         self._known = dict(self.scores.filter(pl.col("t").is_not_null()).select(PLACE, "t").iter_rows())
@@ -79,47 +58,23 @@ class Candidates:
         if not taken.height:
             return taken.with_columns(pl.lit(0, dtype=pl.Int64).alias(TURN))
         said = self._confirmed(taken).join(tested, on=GROUP)
-        said = said.with_columns(self._final_score().alias("score"))
+        gap = pl.col("gap") + pl.col("gap_of_search")
+        said = said.with_columns(t_of(gap, (pl.col("se") ** 2 + pl.col("se_of_search") ** 2).sqrt()).alias("t"))
         ordered = _rounded(said).sort([GROUP, SURE, PLACE], descending=[False, True, False], nulls_last=True)
         return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(TURN))
 
-    def _check_flips(self) -> None:
-        """Refuse sign flips of what they are wrong of, or cannot be had of."""
-        name = self._coded.metric.output_name
-        if not self._coded.is_of_sums:
-            raise MetricError(
-                f"{name} is made of what cannot be taken off a whole (the lowest, the highest, deviations), and "
-                "confirm='all' needs that: use confirm='half'."
-            )
-        rows = self._coded.totals.rows
-        largest = float(np.divide(rows.max(axis=1), rows.sum(axis=1)).max())
-        if self.lattice.buckets >= MANY_BUCKETS and largest > DOMINANT:
-            raise MetricError(
-                f"one bucket of clusters has {largest:.0%} of the rows (dominant_cluster): sign flips would be wrong, "
-                "so confirm='all' is refused. Use confirm='half'."
-            )
-
-    def _final_score(self) -> pl.Expr:
-        if self._score == "sliceline" or not self.are_half:
-            return pl.col("score")
-        gap = pl.col("gap") + pl.col("gap_of_search")
-        return t_of(gap, (pl.col("se") ** 2 + pl.col("se_of_search") ** 2).sqrt())
-
     def _taken(self) -> pl.DataFrame:
         """The candidates: some of each round. Then the rows of the worst are set aside, and all is searched again."""
-        columns, scores = [PLACE, GROUP, "score"], self.scores.filter(pl.col("score") > 0)
-        if self._score == "sliceline":
-            return self._bitted(_first(scores, ROUNDS * EACH))
-        taken = scores.clear().select(columns)
+        scores, taken = self.scores, self.scores.clear().select(PLACE)
         for turn in range(ROUNDS):
-            fresh = _first(scores.filter(pl.col("score") > 0).join(taken, on=PLACE, how="anti"), EACH)
+            fresh = _first(scores.filter(pl.col("t") > 0).join(taken, on=PLACE, how="anti"), EACH)
             if not fresh.height:
                 break
-            taken = pl.concat([taken, fresh.select(columns)])
+            taken = pl.concat([taken, fresh.select(PLACE)])
             if turn + 1 < ROUNDS:
                 worst = fresh.group_by(GROUP, maintain_order=True).first()
                 scores = self._search.again(is_in(self.lattice, worst), hint_of(self.lattice, worst))
-        return self._bitted(self.scores.join(taken.select(PLACE), on=PLACE, how="semi"))
+        return self._bitted(self.scores.join(taken, on=PLACE, how="semi"))
 
     def _bitted(self, scores: pl.DataFrame) -> pl.DataFrame:
         """The candidates, with a bit each, and a bit for the parent of each."""
@@ -127,7 +82,7 @@ class Candidates:
         bit = pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(BIT)
         parents = pl.Series(PARENT, [self._parent(place) for place in ordered[PLACE]], dtype=pl.Int64)
         of_search = pl.col("gap", "se", "t").name.suffix("_of_search")
-        return ordered.select(PLACE, GROUP, "score", of_search).with_columns(bit, parents)
+        return ordered.select(PLACE, GROUP, of_search).with_columns(bit, parents)
 
     def _parent(self, place: int) -> int | None:
         """The slice with one condition less of which the search is surest."""
@@ -146,8 +101,8 @@ class Candidates:
         )
         all_slices = pl.concat([taken.select(GROUP, PLACE, BIT), parents])
         halves = self._mark(marks_of(self.lattice, all_slices), bits)
-        self._marked, second = halves[0], halves[-1]
-        said, moved = second.contrasts(self._contrasts, self._merged, all_slices)
+        self._marked, second = halves
+        said = second.contrasts(self._contrasts, self._merged, all_slices)
         sizes = second.sizes()
         confirm = sizes.select(GROUP, BIT, "n_buckets", SHARE, "n_clusters")
         whole = pl.concat([each.sizes().select(GROUP, BIT, N_SAMPLES, N_ROWS) for each in halves])
@@ -157,8 +112,6 @@ class Candidates:
             taken.join(said.drop(PLACE), on=[GROUP, BIT]).join(confirm, on=[GROUP, BIT]).join(whole, on=[GROUP, BIT])
         )
         found = found.join(of_parents, on=PARENT, how="left")
-        if not self.are_half:
-            found = found.join(self._flipped(said, moved), on=[GROUP, BIT], how="left")
         return found.filter(self._is_large())
 
     def _is_large(self) -> pl.Expr:
@@ -168,26 +121,15 @@ class Candidates:
             pl.lit(pl.Series(of)).gather(pl.col(GROUP)) for of in (totals.samples, totals.rows.sum(axis=1), self._least)
         )
         rest = ratio(rows - pl.col(N_ROWS), rows) * samples
-        return (pl.col("n_samples") >= least) & ((rest >= least) | (self._score == "sliceline"))
+        return (pl.col("n_samples") >= least) & (rest >= least)
 
     def _mark(self, marks: pl.Expr, bits: Sequence[int]) -> list[Marked]:
-        """The rows of the search, and those of the other samples where it saw a half, by the slices they are in."""
-        parts = [self._first, self._second] if self.are_half else [self._first]
-        halves = [Marked(self.lattice, part, marks, bits) for part in parts]
+        """The rows of the search, and those of the other samples, by the slices they are in."""
+        halves = [Marked(self.lattice, part, marks, bits) for part in (self._first, self._second)]
         for chunk in self._coded.chunks(Wanted(samples=True, tables=True, clusters=True)):
             for half in halves:
                 half.add(chunk)
         return halves
-
-    def _flipped(self, said: pl.DataFrame, moved: Any) -> pl.DataFrame:
-        """The adjusted p of each candidate, by sign flips."""
-        has_rows = self._coded.totals.rows > 0
-        scores, groups = self.scores, self.scores[GROUP].to_numpy()
-        assert self._search.moved is not None
-        parts = sureness(scores["gap"].to_numpy(), self._search.moved, has_rows[groups])
-        mine = said[GROUP].to_numpy()
-        asked = sureness(said["gap"].to_numpy(), moved, has_rows[mine])
-        return said.select(GROUP, BIT).with_columns(sign_flips(parts, groups, asked, mine))
 
     def shown(self, table: pl.DataFrame, k: int) -> pl.DataFrame:
         """The candidates that are shown, k a group, with those that one of them hides (its place in `hidden_by`).
@@ -230,11 +172,11 @@ class Candidates:
         )
         is_member = (pl.col(MARKS) & of_group.gather(pl.col(GROUP))) != 0
         enough = left.filter(is_member).group_by(GROUP).agg(pl.col(BUCKET).n_unique().alias("n_buckets"))
-        enough = enough.filter(pl.col("n_buckets") >= (FEW_BUCKETS if self._score == "gap" else 2))
+        enough = enough.filter(pl.col("n_buckets") >= FEW_BUCKETS)
         slices = asked.join(enough, on=GROUP, how="semi").select(GROUP, BIT)
         if not slices.height:
             return set()
-        said, _ = self._marked.contrasts(self._contrasts, self._merged, slices, aside)
+        said = self._marked.contrasts(self._contrasts, self._merged, slices, aside)
         return set(said.filter(t_of(pl.col("gap"), pl.col("se")) > ENOUGH)[GROUP])
 
     def _overlaps(self, asked: pl.DataFrame, aside: pl.Expr) -> dict[int, float]:
@@ -264,5 +206,5 @@ def _first(scores: pl.DataFrame, count: int) -> pl.DataFrame:
 
 
 def _rounded(scores: pl.DataFrame) -> pl.DataFrame:
-    score = pl.col("score")
-    return scores.with_columns(pl.when(score.is_finite()).then(score.round_sig_figs(9)).otherwise(score).alias(SURE))
+    t = pl.col("t")
+    return scores.with_columns(pl.when(t.is_finite()).then(t.round_sig_figs(9)).otherwise(t).alias(SURE))

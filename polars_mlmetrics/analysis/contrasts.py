@@ -109,8 +109,6 @@ class Contrast(NamedTuple):
 
     table: pl.DataFrame
     """The columns `CONTRAST`."""
-    moved: Numbers
-    """How far the gap moves without each bucket; NaN where it is not known then."""
     is_right: Numbers
     """Where no difference of sums has lost its digits."""
 
@@ -156,7 +154,7 @@ class Contrasts:
         )
         table = pl.DataFrame(columns, nan_to_null=True)
         table = table.with_columns(error.alias("se")).select(CONTRAST)
-        return Contrast(table, moved, is_right)
+        return Contrast(table, is_right)
 
     def _bounds(self, own: Grid, whole: Grid, groups: Numbers) -> Numbers:
         """How far bins may put the gaps off: those of the cells and of the rests together."""

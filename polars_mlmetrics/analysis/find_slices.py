@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.asked_slices import (
-    check_choices,
+    LEVEL,
     check_features,
     check_query,
     names_of,
     query_of,
-    score_and_role,
     sign_of,
 )
-from polars_mlmetrics.analysis.candidates import Candidates, Confirm
+from polars_mlmetrics.analysis.candidates import Candidates
 from polars_mlmetrics.analysis.coded import Coded
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.parts import core_of, range_of
 from polars_mlmetrics.analysis.question import check_no_roles, of_state
 from polars_mlmetrics.analysis.searched import least_of, read_log, read_state, without_small
 from polars_mlmetrics.analysis.slice_table import COLUMNS, SliceTable, no_slices
 from polars_mlmetrics.data.frames import Frame, Names, check_frame
+from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.engine.state_rows import StateRows
@@ -37,15 +36,6 @@ LEAST_BUCKETS = 32
 """How many buckets a state must have: a half of fewer says little."""
 
 
-class OtherRoles(TypedDict, total=False):
-    """The columns of the roles but the score, which is beside them."""
-
-    sample: str | Sequence[str]
-    label: str
-    truth: str | pl.Expr
-    weight: str | pl.Expr
-
-
 @at_callers_line
 def find_slices(
     frame: Frame,
@@ -56,9 +46,6 @@ def find_slices(
     depth: int = 3,
     k: int = 10,
     min_samples: int | None = None,
-    score: str | pl.Expr | None = None,
-    alpha: float = 0.05,
-    confirm: Confirm = "half",
     worse: Literal["low", "high"] | None = None,
     top: int = 10,
     bins: int = 5,
@@ -66,7 +53,7 @@ def find_slices(
     passes: int | Literal["auto", "files"] | None = None,
     memory: int | str | None = None,
     progress: bool = True,
-    **roles: Unpack[OtherRoles],
+    **roles: Unpack[Roles],
 ) -> pl.DataFrame:
     """Find the slices of a log in which a metric is worse than in the rest of their group.
 
@@ -97,16 +84,6 @@ def find_slices(
         How many slices are shown at most, in each group.
     min_samples
         How many samples a slice, and the rest, must have. None is 60, or a thousandth of the group if that is more.
-    score
-        What slices are searched by: "gap" (how many standard errors they are worse), or "sliceline", the score of
-        SliceLine with its alpha of 0.6, which weighs the error of a slice against its size; then the 20 best are the
-        candidates. None means "gap". Anything else is the column of the role, as in `evaluate`.
-    alpha
-        1 - alpha is the level of the intervals.
-    confirm
-        "half", or "all": search all samples, for small logs. Then there are no intervals, and `p_adjusted` comes from
-        sign flips: how often the surest of all searched slices would be as sure if each bucket might as well have been
-        better as worse. It is refused where one bucket has more than 20 % of the rows.
     worse
         "low" or "high": which values are bad. A metric that says so itself needs none.
     top, bins
@@ -119,15 +96,16 @@ def find_slices(
     -------
     One row a slice, the surest first (both halves together): the by columns, `rank`, `slice`, `conditions` (what
     `slice_filter` reads), `depth`, `n_samples`, `n_rows` and `share` of the samples of the group. Then, of the samples
-    that the search did not see: `value`, the value of the `rest` of the group, their `gap` (positive is worse) with
-    `low` and `high`, `p` (1 where the slice is not worse), `p_adjusted` for the number of candidates (Benjamini and
-    Hochberg), and `share_of_harm`: how much of what the group lacks to the best value would be gone if the slice were
-    like the rest, (rest - whole) / (best - whole), by weight where rows have one. `t_search` is how many standard
-    errors the search saw. `parent` is the slice with one condition less in which the search saw the surest gap, with
-    its value. A slice that only repeats another has that in `hidden_by`, and does not count for `k`; `overlap` is the
-    share of its rows that lie in slices shown above it. `ci_flag` is as in a tidy table, or "leak?" where a slice has
-    more than 90 % of the harm, or the worst value there is. `n_tested` is the number of slices that were searched, and
-    `plan` says how. A slice whose gap is less than two standard errors in the samples of the search is left out.
+    that the search did not see: `value`, the value of the `rest` of the group, their `gap` (positive is worse) with its
+    95 % interval `low` and `high`, `p` (1 where the slice is not worse), `p_adjusted` for the number of candidates
+    (Benjamini and Hochberg), and `share_of_harm`: how much of what the group lacks to the best value would be gone if
+    the slice were like the rest, (rest - whole) / (best - whole), by weight where rows have one. `t_search` is how many
+    standard errors the search saw. `parent` is the slice with one condition less in which the search saw the surest
+    gap, with its value. A slice that only repeats another has that in `hidden_by`, and does not count for `k`;
+    `overlap` is the share of its rows that lie in slices shown above it. `ci_flag` is as in a tidy table, or "leak?"
+    where a slice has more than 90 % of the harm, or the worst value there is. `n_tested` is the number of slices that
+    were searched, and `plan` says how. A slice whose gap is less than two standard errors in the samples of the search
+    is left out.
 
     Examples
     --------
@@ -151,27 +129,24 @@ def find_slices(
     └───────────────────────┴───────────┴──────┴──────┘
     """
     check_frame(frame)
-    searched_by, role = score_and_role(frame, score)
-    given = {**roles, **({} if role is None else {"score": role})}
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)
     check_parameter("find_slices", "min_samples", min_samples, Count | None)
-    check_choices(alpha, confirm, worse)
     check_is_metric("find_slices", metric)
     sign = sign_of(metric, worse)
     names = names_of(features)
     source: Source
     if is_state(frame.lazy().collect_schema()):
-        check_no_roles(cluster, given)
+        check_no_roles(cluster, roles)
         for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
             if given_for_a_log is not None:
                 raise ParameterError(f"{name}= is for a log: a state is small.")
-        query, state, confidence = _state_of(frame, metric, by, names, alpha)
+        query, state, confidence = _state_of(frame, metric, by, names)
         source = state
         check_names([*(key.name for key in query.by), *COLUMNS])
         coded, how = read_state(query, state, names, top, bins, confidence.buckets)
     else:
-        query, confidence = query_of(frame, metric, by, alpha, cluster, given, reads_now=not passes)
+        query, confidence = query_of(frame, metric, by, cluster, roles, reads_now=not passes)
         check_features(query, names)
         check_names([*(key.name for key in query.by), *COLUMNS])
         source = Rows(query.rows, query.roles.label, query.schema)
@@ -181,17 +156,15 @@ def find_slices(
     places = without_small(coded, float(least.min()) if least.size else 0.0)
     if not places:
         return no_slices(query)
-    core, _ = core_of(coded.metric)
-    end = range_of(core)[1 if sign > 0 else 0]
-    found = Candidates(coded, places, depth, sign, end, least, searched_by, confirm)
+    found = Candidates(coded, places, depth, sign, least)
     return SliceTable(query, source, coded, found, confidence, sign, how).of(k)
 
 
 def _state_of(
-    frame: Frame, metric: Metric, by: Keys | None, names: Sequence[str], alpha: float
+    frame: Frame, metric: Metric, by: Keys | None, names: Sequence[str]
 ) -> tuple[Query, StateRows, Confidence]:
     """The query of a state, and the intervals that are wanted; what cannot be searched is refused."""
-    query, source, confidence = of_state(frame, [metric], by, names, 1 - alpha)
+    query, source, confidence = of_state(frame, [metric], by, names, LEVEL)
     assert confidence is not None
     if confidence.buckets < LEAST_BUCKETS:
         raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")

@@ -50,7 +50,7 @@ class Cells(NamedTuple):
 
 
 class Lattice:
-    """Every combination of features. `buckets` is how many a half (or all) of the buckets are."""
+    """Every combination of features. `buckets` is how many a half of the buckets are."""
 
     def __init__(self, coded: Coded, places: Sequence[int], depth: int, buckets: int) -> None:
         self.coded = coded

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from polars_mlmetrics.analysis.coded import CLUSTER, GROUP, N_ROWS, N_SAMPLES, Chunk, code_column
-from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, Contrasts, Numbers
+from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, Contrasts
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged
 from polars_mlmetrics.analysis.summed import Part, rows_by_bucket, whole_of, zeros
@@ -102,11 +102,11 @@ class Marked:
 
     def contrasts(
         self, contrasts: Contrasts, merged: Merged, slices: pl.DataFrame, aside: pl.Expr | None = None
-    ) -> tuple[pl.DataFrame, Numbers | None]:
-        """What slices, by GROUP and BIT, are without the rows set aside; and how far each bucket moves their gaps."""
+    ) -> pl.DataFrame:
+        """What slices, by GROUP and BIT, are without the rows set aside."""
         rows = self._whole if aside is None else self._whole.filter(~aside)
         if not self._lattice.coded.is_of_sums:
-            return self._merged(merged, rows, slices), None
+            return self._merged(merged, rows, slices)
         groups, bits = slices[GROUP].to_numpy(), slices[BIT].to_numpy()
         grid = zeros(self._lattice, slices.height)
         for bit in np.unique(bits):
@@ -121,7 +121,7 @@ class Marked:
             lost = pl.Series(~found.is_right)
             again = self._merged(merged, rows, slices.filter(lost)).select(table.columns)
             table = in_order_of(slices, pl.concat([table.filter(~lost), again]))
-        return table.select(*slices.columns, *CONTRAST), found.moved
+        return table.select(*slices.columns, *CONTRAST)
 
     def _merged(self, merged: Merged, rows: Chunk, slices: pl.DataFrame) -> pl.DataFrame:
         """The same, put together from the other parts."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import polars as pl
 
@@ -17,20 +15,14 @@ from polars_mlmetrics.engine.packing import place_in
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.arithmetic import ratio
 
-Score = Literal["gap", "sliceline"]
-
-ALPHA = 0.6
-"""How much SliceLine's score heeds the error of a slice, beside its size: what its authors take."""
-
 MOST_SUMS = 60_000_000
 """How many sums of slices, buckets and units are held at once."""
 
 SCORES: dict[str, pl.DataType] = {
     PLACE: pl.Int64(),
     GROUP: pl.Int32(),
-    "n_buckets": pl.Int64(),
     "n_samples": pl.Int64(),
-    **dict.fromkeys(("value", "rest", "whole", "gap", "se", "t", "score"), pl.Float64()),
+    **dict.fromkeys(("value", "rest", "gap", "se", "t"), pl.Float64()),
 }
 """What is known of a slice in some rows."""
 
@@ -40,26 +32,13 @@ WHOLE = f"{INTERNAL}whole"
 class Search:
     """The slices of a part of the log. `least` is how many samples a slice must have, by group."""
 
-    def __init__(
-        self,
-        lattice: Lattice,
-        part: Part,
-        contrasts: Contrasts,
-        merged: Merged,
-        least: Numbers,
-        score: Score,
-        best: float,
-    ) -> None:
+    def __init__(self, lattice: Lattice, part: Part, contrasts: Contrasts, merged: Merged, least: Numbers) -> None:
         self._lattice = lattice
         self._part = part
         self._contrasts = contrasts
         self._merged = merged
         self._least = pl.lit(pl.Series(least)).gather(pl.col(GROUP))
-        self._score = score
-        self._best = best
         self._is_of_sums = lattice.coded.is_of_sums
-        self.moved: Numbers | None = None
-        """How far each bucket moves the gaps of all slices; none of what is put together from other parts."""
         self._sizes = Sizes(lattice)
         for chunk in part.chunks(samples=True):
             self._sizes.add(chunk)
@@ -70,8 +49,7 @@ class Search:
             self._summed.add(chunk)
         self.scores = self._scored(self._in_buckets(self._large()))
         """Every slice that was searched."""
-        is_bad = (self.scores["t"] > 0).fill_null(False) if score == "gap" else self.scores["score"] > 0
-        kept = self._keep_sizes(self.scores.filter(is_bad))
+        kept = self._keep_sizes(self.scores.filter(pl.col("t") > 0))
         self._summed = self._summed.of(kept)
 
     def again(self, aside: pl.Expr, hint: pl.Expr | None) -> pl.DataFrame:
@@ -118,15 +96,12 @@ class Search:
         # A sample may have rows in a slice and in the rest: rows are what can be taken off.
         all_rows = rows.gather(pl.col(GROUP))
         rest = ratio(all_rows - pl.col(N_ROWS), all_rows) * pl.col(WHOLE)
-        if self._score == "sliceline":
-            return slices.filter(pl.col(N_SAMPLES) >= self._least, rest > 0)
         return slices.filter(pl.min_horizontal(pl.col(N_SAMPLES), rest) >= self._least)
 
     def _in_buckets(self, slices: pl.DataFrame) -> pl.DataFrame:
-        """Slices with the number of their buckets, which must not be few."""
+        """The slices that have rows in enough buckets."""
         n_buckets = (self._summed.rows > 0).sum(axis=1)[np.searchsorted(self._sizes.places, slices[PLACE].to_numpy())]
-        slices = slices.with_columns(pl.Series("n_buckets", n_buckets))
-        return slices if self._score == "sliceline" else slices.filter(pl.col("n_buckets") >= FEW_BUCKETS)
+        return slices.filter(pl.Series(n_buckets >= FEW_BUCKETS))
 
     def _scored(self, slices: pl.DataFrame) -> pl.DataFrame:
         if not slices.height:
@@ -139,19 +114,11 @@ class Search:
             own, groups = self._summed.own.of(at), slices[GROUP].to_numpy()
             found = self._contrasts.of(own, self._summed.whole, groups, buckets)
             said = slices.hstack(found.table)
-            self.moved = found.moved if self.moved is None else self.moved
             if not found.is_right.all():
                 lost = pl.Series(~found.is_right)
                 said = pl.concat([said.filter(~lost), self._of_merged(slices.filter(lost)).select(said.columns)])
         said = said.with_columns(t_of(pl.col("gap"), pl.col("se")).alias("t"), pl.col(N_SAMPLES).alias("n_samples"))
-        return said.with_columns(self._scores().alias("score")).select(*SCORES).cast(pl.Schema(SCORES)).sort(PLACE)
-
-    def _scores(self) -> pl.Expr:
-        """What slices are ranked by."""
-        if self._score == "gap":
-            return pl.col("t")
-        error, of_all = ((pl.col(name) - self._best).abs() for name in ("value", "whole"))
-        return ALPHA * (ratio(error, of_all) - 1) - (1 - ALPHA) * (ratio(pl.col(WHOLE), pl.col(N_SAMPLES)) - 1)
+        return said.select(*SCORES).cast(pl.Schema(SCORES)).sort(PLACE)
 
     def _of_merged(self, slices: pl.DataFrame) -> pl.DataFrame:
         """What slices are, from the other parts put together."""

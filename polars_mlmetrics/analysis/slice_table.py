@@ -122,13 +122,7 @@ class SliceTable:
         return ratio(lacks - rest_lacks, lacks).clip(0, 1).alias("share_of_harm")
 
     def _with_tests(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The candidates with intervals and tests; of what was searched in the same samples there are but the flips."""
-        is_dominant = (pl.col(SHARE) > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS)
-        if not self._found.are_half:
-            unknown = pl.lit(None, dtype=pl.Float64)
-            adjusted = pl.when(~is_dominant).then(pl.col("p_adjusted")).alias("p_adjusted")
-            table = table.with_columns(*(unknown.alias(name) for name in ("low", "high", "p")), adjusted)
-            return table.with_columns(self._flag(is_dominant).alias("ci_flag"))
+        """The candidates with intervals and tests."""
         buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
         varies = (se > 0) & (buckets >= 2)
         away = pl.when(varies).then(pl.lit(self._confidence.quantiles()).gather(buckets, null_on_oob=True) * se)
@@ -140,9 +134,9 @@ class SliceTable:
         p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), self._confidence.buckets - 1)).otherwise(1.0)
         table = table.with_columns(pl.when(varies).then(p).alias("p"))
         adjusted = benjamini_hochberg("p", [GROUP]).alias("p_adjusted")
-        return table.with_columns(adjusted, self._flag(is_dominant).alias("ci_flag"))
+        return table.with_columns(adjusted, self._flag().alias("ci_flag"))
 
-    def _flag(self, is_dominant: pl.Expr) -> pl.Expr:
+    def _flag(self) -> pl.Expr:
         """What an interval is not to be trusted for."""
         buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
         flags = {
@@ -153,7 +147,7 @@ class SliceTable:
             "few_buckets": buckets < FEW_BUCKETS,
             "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
             "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
-            "dominant_cluster": is_dominant,
+            "dominant_cluster": (pl.col(SHARE) > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
         }
         return first_that_holds([(holds.fill_null(False), pl.lit(flag)) for flag, holds in flags.items()], pl.lit("ok"))
 

@@ -17,12 +17,10 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 
 @dataclass(frozen=True)
 class Part:
-    """The rows of some buckets of a log, without those that are set aside."""
+    """The rows of every second bucket of a log, without those that are set aside."""
 
     coded: Coded
     buckets: list[int]
-    are_half: bool
-    """Whether these are every second bucket, or all."""
     where: pl.Expr | None = None
     hint: pl.Expr | None = None
 
@@ -32,15 +30,15 @@ class Part:
 
     def chunks(self, *, samples: bool = False, tables: bool = False) -> Iterator[Chunk]:
         """The rows, chunk by chunk, their buckets numbered from 0."""
-        wanted = Wanted(samples, tables, False, self.buckets if self.are_half else None, self.where, self.hint)
+        wanted = Wanted(samples, tables, False, self.buckets, self.where, self.hint)
         return map(self._numbered, self.coded.chunks(wanted))
 
     def of(self, chunk: Chunk) -> Chunk:
         """The same of a chunk of all rows."""
-        return self._numbered(chunk.filter(pl.col(WITHOUT).is_in(self.buckets)) if self.are_half else chunk)
+        return self._numbered(chunk.filter(pl.col(WITHOUT).is_in(self.buckets)))
 
     def _numbered(self, chunk: Chunk) -> Chunk:
-        bucket = place_in(pl.col(WITHOUT), 2, 2**20) if self.are_half else pl.col(WITHOUT)
+        bucket = place_in(pl.col(WITHOUT), 2, 2**20)
         return chunk.each(lambda frame: frame.with_columns(bucket.alias(BUCKET)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
@@ -11,9 +11,9 @@ from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.search import Found, Search
 from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
 from polars_mlmetrics.checks.table import LogTable
+from polars_mlmetrics.data.bare_scan import guessed_numbers
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.data.spelled import NUMBER, Spelled
 from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
@@ -40,9 +40,6 @@ MEMORY = "1 GB"
 
 BYTES_A_ROW = 60
 """Bytes per row while samples are checked: numbers to sort, and the key of the sample."""
-
-BYTES_A_ID = 150
-"""Bytes per row while ids are checked as text: two texts, a number and a count."""
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "severity": pl.Enum(get_args(Severity)),
@@ -96,9 +93,8 @@ def check(
         Whether to list also the problems that were not looked for, because the table lacks a column or no metric reads
         it: with the severity "skipped", and no count.
     thorough
-        Whether to check samples too (duplicates, contradictions, samples in several groups), and ids as they are
-        written in the files. False checks only rows, groups and labels, in one scan that holds one row per group and
-        label, and one more scan for examples.
+        Whether to check samples too (duplicates, contradictions, samples in several groups). False checks only rows,
+        groups and labels, in one scan that holds one row per group and label, and one more scan for examples.
     redact
         Whether to leave the examples, which are keys and values of rows, out of the result.
     strict
@@ -153,10 +149,8 @@ def check(
     search.scan(rows)
     if of_slices:
         search.scan_slices(rows, list(dict.fromkeys(of_slices)))
-    for column, spelled in (_spelled(given, log) if thorough else {}).items():
-        search.expect_spelled(column, spelled.line(redact=redact))
-        for part in _parts_of_ids(spelled, search.n_rows, passes, memory, progress=progress):
-            search.scan_spelled(column, part)
+    if (numbers := guessed_numbers(given)) is not None:
+        search.note_guessed(numbers)
     if thorough and log.sample:
         for part in [rows] if split is None else split.parts(BYTES_A_ROW, search.n_rows):
             search.scan_samples(part)
@@ -196,26 +190,6 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning", "fail",
     raise TableError("\n".join([f"there {many} in the table.", *map(_line, bad.to_dicts())]))
 
 
-def _spelled(given: pl.LazyFrame, log: LogTable) -> dict[str, Spelled]:
-    """The keys that files hold as text, and that were read as numbers by a guess."""
-    read = {column: Spelled.of(given, column) for column in log.keys}
-    return {column: spelled for column, spelled in read.items() if spelled is not None}
-
-
-def _parts_of_ids(
-    spelled: Spelled, n_rows: int, passes: object, memory: int | str | None, *, progress: bool
-) -> Iterable[pl.LazyFrame]:
-    """Texts in parts that hold all those of a number; none where no two can be of one."""
-    if not spelled.has_odd_ones:
-        return []
-    if not passes:
-        return [spelled.rows]
-    # Of files too, as the ids of one number may be in several.
-    budget = MEMORY if memory is None else memory
-    split = passes_over(spelled.rows, lambda part: part, [NUMBER], "auto", budget, progress=progress)
-    return [spelled.rows] if split is None else split.parts(BYTES_A_ID, n_rows)
-
-
 def _line(row: dict[str, Any]) -> str:
     such = f", such as {row['examples'][0]}" if row["examples"] else ""
     share = f"{row['share']:.3g}" if row["share"] < 0.001 else f"{row['share']:.1%}"
@@ -252,7 +226,7 @@ def _table(
             "of": problem.of,
             "examples": each.examples,
             "meaning": problem.meaning.format(column=about),
-            "fix": log.line(problem.fix, about, each.seen, each.scan, each.reading),
+            "fix": log.line(problem.fix, about, each.seen, each.reading),
         }
         for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
     ]

@@ -313,15 +313,6 @@ def _one_of_classes(log: LogTable) -> pl.Expr | None:
 
 # -- that take more than a condition -----------------------------------------------------------------------------------
 
-MADE_ONE = _declared(
-    Problem(
-        "ids_made_one",
-        "error",
-        "rows",
-        "{column!r} was read as a number: ids such as 01 and 1, which differ in the files, became one. Read text.",
-        "log = {scan}",
-    )
-)
 DUPLICATE = _declared(
     Problem(
         "duplicate",
@@ -385,6 +376,15 @@ UNUSED_WEIGHT = _declared(
         "rows",
         "There is a column {column!r}, but no weight is named: all rows have the same weight.",
         "mlm.evaluate(log, mlm.accuracy(){roles}, weight={column!r})",
+    )
+)
+NUMBERS_AS_IDS = _declared(
+    Problem(
+        "ids_read_as_numbers",
+        "info",
+        "rows",
+        "{column!r} is a whole-number id read from CSV: leading zeros are lost. The line reads it as text.",
+        "log = pl.scan_csv(..., schema_overrides={{**log.collect_schema(), {column!r}: pl.String}})",
     )
 )
 MANY_SLICES = _declared(

@@ -16,9 +16,9 @@ from polars_mlmetrics.checks.problems import (
     IN_SEVERAL,
     KEY_VARIES,
     LIGHTEST,
-    MADE_ONE,
     MANY_SLICES,
     NOT_IN_ALL,
+    NUMBERS_AS_IDS,
     PROBLEMS,
     SCORES,
     SIZES,
@@ -34,7 +34,6 @@ from polars_mlmetrics.checks.text_forms import PLAIN_LABEL, is_no_number, plain_
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL, RoleName
-from polars_mlmetrics.data.spelled import NUMBER, SPELLED
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
@@ -60,8 +59,6 @@ class Found:
     examples: list[str] = field(default_factory=list)
     seen: list[object] = field(default_factory=list)
     """Values of the role that it is about, where its line needs them."""
-    scan: str = ""
-    """What reads the files in another way, where its line does."""
     reading: str = ""
     """What reads its texts as numbers, where its line does."""
 
@@ -198,20 +195,14 @@ class Search:
                 self._add_rows(FLOAT_SLICES, count, about=key.name)
         self._slices = SlicesOfModels.of(self._log, keys, schema)
 
-    # -- what files tell -----------------------------------------------------------------------------------------------
+    # -- what the reader of files tells --------------------------------------------------------------------------------
 
-    def expect_spelled(self, column: str, scan: str) -> None:
-        """Look at how a column is spelled in its files, which `scan` reads as text."""
-        self._looked_for.add(MADE_ONE)
-        self._found[MADE_ONE, column] = Found(total=self.n_rows, scan=scan)
-
-    def scan_spelled(self, column: str, rows: pl.LazyFrame) -> None:
-        """Look at rows that hold all spellings of a number."""
-        text = pl.col(SPELLED)
-        ways = rows.group_by(NUMBER).agg(text.min(), text.max().alias(_OTHER), pl.len().alias(ROWS))
-        several = ways.filter(text != pl.col(_OTHER)).sort(NUMBER).collect()
-        places = several.select(pl.concat_str(text, pl.col(_OTHER), separator=" and ").alias(column))
-        self._add_rows(MADE_ONE, int(several[ROWS].sum()), places, about=column)
+    def note_guessed(self, numbers: Sequence[str]) -> None:
+        """Look for the keys among the columns that a reader of texts took for whole numbers."""
+        self._looked_for.add(NUMBERS_AS_IDS)
+        for column in self._log.keys:
+            if column in numbers:
+                self._add_rows(NUMBERS_AS_IDS, self.n_rows, about=column)
 
     # -- what samples tell ---------------------------------------------------------------------------------------------
 
@@ -328,9 +319,6 @@ class Search:
             return []
         names = [self._log.names.get(column, column.removeprefix(AS_IS)) for column in places.columns]
         return in_words(names, places.head(EXAMPLES))
-
-
-_OTHER = f"{INTERNAL}other"
 
 
 def _column(problem: Problem) -> str:

@@ -173,11 +173,11 @@ class LogTable:
         columns = dict.fromkeys([*self.sample, *([] if self.label is None else [self.label]), *self.by])
         return [name for name in columns if not name.startswith(INTERNAL)]
 
-    def line(self, written: str, about: str, seen: Sequence[object] = (), scan: str = "", reading: str = "") -> str:
+    def line(self, written: str, about: str, seen: Sequence[object] = (), reading: str = "") -> str:
         """A line of code in the columns of this table; `about` is the one that it is for, if it is for one.
 
         Where the line cannot know a value it has `...`: fill it in before you run it. `seen` are values that may help
-        to fill it, `scan` is what reads the files in another way, and `reading` what reads texts as numbers.
+        to fill it, and `reading` is what reads texts as numbers.
         """
         table, by = self.table, [self.names[column] for column in self.by]
         sample, pair = list(table.sample), [*table.sample, *([] if self.label is None else [self.label])]
@@ -197,7 +197,6 @@ class LogTable:
             "label_role": "" if self.label in (None, "label") else f", label={self.label!r}",
             "roles": self._roles(),
             "pair": _listed(pair),
-            "scan": scan,
             "seen": f"  # seen: {', '.join(_cut(repr(value)) for value in seen)}" if seen else "",
         }
         line = written.format(column=about, **columns)

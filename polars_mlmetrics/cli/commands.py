@@ -58,13 +58,9 @@ def _slices(settings: Settings) -> Node:
         raise ParameterError(f"slices looks at one metric, and {len(metrics)} are given: run it once for each.")
     if not settings.get("features"):
         raise ParameterError("slices needs the columns to search: --features country device.")
-    named = settings.given("by", "depth", "k", "min_samples", "alpha", "confirm", "worse", "top", "bins")
-    metric, roles = metrics[0], own.roles()
-    if settings.get("search_by"):  # which is score= of the library, as the column of the score is
-        metric = metric.method("on", score=roles.pop("score")) if "score" in roles else metric
-        named["score"] = settings.get("search_by")
-    named |= own.given("cluster") | roles | own.passes()
-    return Call(Named("mlm.find_slices", find_slices), [log, metric, settings.get("features")], named)
+    named = settings.given("by", "depth", "k", "min_samples", "worse", "top", "bins")
+    named |= own.given("cluster") | own.roles() | own.passes()
+    return Call(Named("mlm.find_slices", find_slices), [log, metrics[0], settings.get("features")], named)
 
 
 def _curve(settings: Settings) -> Node:

@@ -16,7 +16,7 @@ from polars_mlmetrics.errors import FileError, ParameterError, unknown
 KEYS = (
     "metrics", "by", "slices", "baseline", "between", "ci", "margin", "min_samples", "tidy", "per", "cluster",
     "ignore", "buckets", "passes", "memory", "digits",
-    "features", "depth", "k", "alpha", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
+    "features", "depth", "k", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
 )  # fmt: skip
 """What a file may hold."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,16 @@ def scan_node(frame: pl.LazyFrame) -> Any:
         return frame._ldf.visit().view_current_node()
     except NotImplementedError:  # of what is in memory, or an open file
         return None
+
+
+def guessed_numbers(frame: pl.LazyFrame) -> list[str] | None:
+    """The columns of a bare scan of csv files that Polars took for whole numbers; None for any other frame."""
+    node = scan_node(frame)
+    if node is None or node.scan_type[0] != "csv":
+        return None
+    options = json.loads(node.scan_type[1])
+    declared = [name for given in ("schema", "schema_overwrite") for name in (options[given] or {}).get("fields", ())]
+    return [name for name, dtype in frame.collect_schema().items() if dtype == pl.Int64 and name not in declared]
 
 
 def _last_step(frame: pl.LazyFrame) -> str:

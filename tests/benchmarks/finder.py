@@ -9,10 +9,10 @@ FEW_ROWS = 100_000
 
 def finder(rows: int) -> list[Comparison]:
     few = Recipe(min(rows, FEW_ROWS), labels=1, sliced=True)
-    pair = [Row(peer, "sliceline", few) for peer in (OURS, SLICELINE)]
+    pair = [Row(peer, "finder, few", few) for peer in (OURS, SLICELINE)]
     return [
         *(_beside_group_bys(Recipe(size, labels=1, sliced=True)) for size in (rows // 10, rows)),
-        Comparison(f"SliceLine's score: {count(few.rows)}", pair, against=OURS),
+        Comparison(f"Brier score in slices of 6 features, depth 3: {count(few.rows)}", pair, against=OURS),
     ]
 
 

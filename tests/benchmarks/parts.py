@@ -149,7 +149,8 @@ PARTS = {
         "Finding slices",
         "`find_slices` in eight columns of 3 to 50 values, compared with a bare `group_by` for each of the 92 "
         "combinations of up to three, over features that are one byte already. The search sees half of the samples, "
-        "by bucket, and measures what it finds on the others. SliceLine gets six of the columns.",
+        "by bucket, and measures what it finds on the others. SliceLine gets six of the columns, and searches by a "
+        "score of its own.",
         finder,
     ),
     "states": Part(

@@ -16,4 +16,4 @@ def sliceline(log: Log) -> pl.DataFrame:
     return pl.DataFrame({"score": [each["slice_score"] for each in finder.top_slices_statistics_]})
 
 
-WORK = {"sliceline": sliceline}
+WORK = {"finder, few": sliceline}

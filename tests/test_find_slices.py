@@ -49,6 +49,12 @@ def test_where_nothing_is_bad_little_is_reported() -> None:
     assert sum((table["p_adjusted"] <= 0.05).any() for table in found) <= 1
 
 
+def error_of_end(n_buckets: int) -> float:
+    """The error of a share of 0 or 1 that no bucket moves: by Wilson's end for the units of so many of 32 buckets."""
+    units = ln(1 - min(n_buckets, 31.5) / 32) / ln(1 - 1 / 32)
+    return float(1.96**2 / (units + 1.96**2) / 1.96)
+
+
 def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int, best: float | None) -> dict[str, float]:
     """What the confirm half says of a slice, by its definition."""
     rows = rows.with_columns(bucket_of(["sample"], rows.schema, 64)[0].alias("bucket"))
@@ -64,6 +70,13 @@ def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int, 
     without = [values(half.filter(pl.col("bucket") != bucket)) for bucket in buckets]
     moved = [sign * (other - own) - gap for own, other in without]
     se = sqrt((len(buckets) - 1) / len(buckets) * sum(move**2 for move in moved))
+    for side, of_all, each in (
+        (True, value, [own for own, _ in without]),
+        (False, rest, [other for _, other in without]),
+    ):
+        if all(abs(one - of_all) < 1e-12 for one in each) and best == 1:
+            n_buckets = half.filter(is_in=side)["bucket"].n_unique()
+            se = sqrt(se**2 + error_of_end(n_buckets) ** 2)
     df = half.filter("is_in")["bucket"].n_unique() - 1
     away = stats.t.ppf(0.975, df) * se
     p = 2 * stats.t.sf(gap / se, df) if gap > 0 else 1.0
@@ -138,9 +151,7 @@ def test_a_value_that_no_bucket_moves_is_as_uncertain_as_its_few_units() -> None
     rows = log(1).with_columns(score=pl.when(pl.col("device") == "desk").then(1 - pl.col("truth")).otherwise("truth"))
     row = mlm.find_slices(rows, mlm.accuracy(), ["device"], k=1).row(0, named=True)
     assert (row["slice"], row["gap"], row["high"], row["ci_flag"]) == ("device=desk", 1.0, 1.0, "leak?")
-    units = ln(1 - 31.5 / 32) / ln(1 - 1 / 32)
-    end = 1.96**2 / (units + 1.96**2)  # Wilson's upper end of a share of 0
-    assert row["low"] == pytest.approx(1 - stats.t.ppf(0.975, 31) * sqrt(2) * end / 1.96, rel=1e-9)
+    assert row["low"] == pytest.approx(1 - stats.t.ppf(0.975, 31) * sqrt(2) * error_of_end(32), rel=1e-9)
 
 
 def test_what_never_varies_and_has_no_bounds_has_no_interval() -> None:
@@ -149,14 +160,15 @@ def test_what_never_varies_and_has_no_bounds_has_no_interval() -> None:
     assert (row["value"], row["rest"], row["low"], row["p"], row["ci_flag"]) == (0.5, 0.25, None, None, "degenerate")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("metric", [mlm.recall(), mlm.f1(), mlm.precision(), mlm.f1(average="macro")], ids=str)
 def test_a_slice_of_a_few_positives_that_were_missed_is_no_finding(metric: mlm.Metric) -> None:
     """One row in twenty is true, and no column has to do with it: each slice without a hit is as bad as can be."""
     found = 0
-    for seed in range(4):
+    for seed in range(2):
         random = np.random.default_rng(seed)
         rows = pl.DataFrame({"truth": random.random(8000) < 0.05, "score": random.random(8000) * 0.52})
-        of_chance = [pl.Series(name, random.integers(0, 8, 8000).astype(str)) for name in "ab"]
+        of_chance = [pl.Series(name, random.integers(0, 6, 8000).astype(str)) for name in "ab"]
         rows = rows.with_row_index("sample").with_columns(*of_chance, label=pl.lit("x"))
         table = mlm.find_slices(rows, metric, ["a", "b"], depth=2)
         found += table.filter(pl.col("p_adjusted") <= 0.05).height

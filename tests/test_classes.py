@@ -129,6 +129,7 @@ def test_they_are_what_the_confusion_matrix_says() -> None:
     agree(mlm.evaluate(log, of_classes()).row(0), [right / n, beyond / mcc, beyond / (n**2 - by_chance)])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("more", [{}, {"labels": ["a", "b", "d"]}, {"undefined": 0.25}], ids=str)
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_all_readings_are_the_reference(more: dict[str, Any], weight: str | None) -> None:

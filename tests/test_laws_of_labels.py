@@ -43,6 +43,7 @@ def renamed(value: Any) -> Any:
 NAMED_ANEW = [s for s in SETTINGS if s.reading == "evaluate" or s.engine == "in-memory"]
 
 
+@pytest.mark.one_in(2)
 @of_settings([s for s in NAMED_ANEW if s.is_proof or s.weighted or s.average not in SETTLED_ALIKE], streaming_too=False)
 def test_label_names(table: Table) -> None:
     """Other names, in another order, change nothing."""

@@ -63,6 +63,7 @@ def test_undefined(table: Table) -> None:
 # --- slices and schemas ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @of_settings([s for s in EVALUATED if s.weighted or s.is_proof], streaming_too=False)
 def test_slices(table: Table) -> None:
     """A slice is the group of its rows; one slice more changes no other."""
@@ -92,6 +93,7 @@ def test_slices(table: Table) -> None:
     report(broken)
 
 
+@pytest.mark.one_in(2)
 @of_settings(UNWEIGHTED, streaming_too=False)  # unweighted sums are whole: all the easier Int64
 def test_schema(table: Table) -> None:
     """Names and types are the same for no rows and for many; that lazy schemas are right is checked by `ask`."""

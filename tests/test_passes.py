@@ -177,6 +177,7 @@ def test_kinds_of_metrics(metrics: list[mlm.Metric]) -> None:
     check(LOG, metrics, weight="weight", counts=[3])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("by", [None, "model", ["model", "country"]], ids=str)
 def test_units(by: Any) -> None:
     check(LOG, RANKINGS, per="sample", by=by)

@@ -288,6 +288,7 @@ def test_slices_are_ordered_by_what_they_cost_at_least() -> None:
     assert told.slices["slice"].to_list() == sorted(harm, key=lambda name: -harm[name])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("made_of", ["log", "state"])
 @pytest.mark.parametrize("baseline", ["champion", None])
 def test_what_slices_cost_is_by_weight(made_of: str, baseline: str | None) -> None:

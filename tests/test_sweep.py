@@ -21,7 +21,7 @@ from tests.sweep.swept import Sweep
 from tests.sweep.tables import Table, table
 
 SEED = 11
-FEW, VALUES = 30, 1500  # of each verb
+FEW, VALUES = 10, 1500  # of each verb
 
 every_verb = pytest.mark.parametrize("verb", sorted(DRAWN))
 
@@ -107,7 +107,7 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a record of some calls of `evaluate`, of wide tables and of tidy ones."""
     folder = tmp_path_factory.mktemp("record")
-    recorded.write("evaluate", 7, 400, folder)
+    recorded.write("evaluate", 7, 280, folder)
     return folder
 
 

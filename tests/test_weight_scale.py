@@ -34,6 +34,7 @@ def differing(answers: pl.DataFrame, cases: list[Case]) -> list[str]:
     ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("average", [*AVERAGES, NO_AVERAGE])
 def test_by_evaluate(average: str) -> None:
     cases = [case for case in plain_cases(average) if case.degree == 0]
@@ -44,6 +45,7 @@ def test_by_evaluate(average: str) -> None:
     assert differing(mlm.evaluate(in_many_units(), metrics, by=["world", "factor"]), cases) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("average", ["micro", "macro", NO_AVERAGE])
 def test_by_expression(average: str) -> None:
     cases = [case for case in plain_cases(average) if case.degree == 0]
@@ -96,7 +98,7 @@ def test_weights_far_apart(small: float) -> None:
         assert both(log, mlm.gini(), weight="weight") == pytest.approx(2 * auc - 1, rel=EXACT)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("average", [*AVERAGES, NO_AVERAGE])
 def test_weights_beyond_have_no_value_and_a_reason(average: str) -> None:
     """Their sums are infinite, and a share of infinity would be 0, or undefined: nothing but counts has a number."""

@@ -107,7 +107,7 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a record of some calls of `evaluate`, of wide tables and of tidy ones."""
     folder = tmp_path_factory.mktemp("record")
-    recorded.write("evaluate", 7, 280, folder)
+    recorded.write("evaluate", 7, 400, folder)
     return folder
 
 

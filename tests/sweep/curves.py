@@ -118,13 +118,11 @@ class Curve(Call):
     # -- along the threshold -----------------------------------------------------------------------------------
 
     def _values(self, leaf: Leaf, part: Part) -> Iterator[tuple[Key, Row | None]]:
-        scores, _ = candidates(leaf, part, self.roles)
-        rows, given = Setting(self.roles, value_of).of(leaf, part)
+        scores, _, is_broken = candidates(leaf, part, self.roles)
         if not scores:
             yield (None,), None
             return
-        named = {role: built(column) for role, column in given.items()}
-        if any(row.broken for row in oracle.rows_of(leaf.name, rows.frame, {}, named, "group").included):
+        if is_broken:
             yield from (((score,), None) for score in (None, *scores, -math.inf))
             return
         for score in dict.fromkeys([*scores, -math.inf]):

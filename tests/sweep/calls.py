@@ -65,6 +65,10 @@ class Call:
         units = {"label": ["label"], "sample": self.sample}.get(self.per or "", [])
         return [*self.by, *sliced, *self.slice_keys, *units, *(["metric"] if self.tidy else [])]
 
+    def may_repeat(self, key: Key) -> bool:
+        """Whether several rows may have a key: `over` gives the value of its group to every row."""
+        return self.form == "over"
+
     @property
     def may_lack(self) -> bool:
         """Whether rows may be left out, of those that are there if all are."""

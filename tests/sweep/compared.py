@@ -63,7 +63,7 @@ def compared(call: Call) -> Compared:
     rows: dict[Key, dict[str, Any]] = {}
     for row in table.iter_rows(named=True):
         key = tuple(row[name] for name in call.keys)
-        if key in rows and call.form != "over":  # which gives the value of its group to every row
+        if key in rows and not call.may_repeat(key):
             found.differ(call, None, f"rows of {key}", "one row", "several")
         rows[key] = row
     for key, answers in call.expected():

@@ -64,6 +64,10 @@ class Curve(Call):
         of_kind = {"threshold": ["metric", "threshold"], "calibration": ["bin"]}.get(self.kind, ["threshold"])
         return [*super().keys, *of_kind]
 
+    def may_repeat(self, key: Key) -> bool:
+        """Whether it is a point at -inf: rows of -inf are the last step of a ranking, and predicted at no threshold."""
+        return key[-1] == -math.inf
+
     @property
     def may_lack(self) -> bool:
         """Whether points may be left out."""

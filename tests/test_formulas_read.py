@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.engine import asked
 from polars_mlmetrics.formula.declare import kept
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
@@ -39,6 +40,7 @@ Readings = Counter[tuple[str, str, Any]]
 def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
     """How often each formula was read, by what tells one measure from another."""
     kept.cache_clear()
+    asked.KEPT.clear()
     found: Readings = Counter()
     read = Measure._value_and_weight
 
@@ -67,6 +69,26 @@ def test_at_most_twice_whatever_is_asked(ask: Callable[[mlm.Metric], Any], avera
     ask(mlm.f1(average=average))
     assert readings
     assert {reading: times for reading, times in readings.items() if times > 2} == {}
+
+
+def test_an_equal_question_reads_no_formula_again(readings: Readings) -> None:
+    """But one of another table, whose types may be others, or of a metric that is declared elsewhere."""
+    ask, threshold = ASKED["slices"], [0.5]
+
+    @mlm.metric(range=(0, 1), best="max")
+    def above(u: mlm.Unit) -> pl.Expr:
+        return u.per_row(u.sum(f"above {threshold[0]}", pl.when(u.score > threshold[0]).then(1.0)))
+
+    del mlm.CATALOGUE["above"]
+    ask(mlm.f1())
+    before = readings.total()
+    ask(mlm.f1())
+    assert readings.total() == before
+    mlm.evaluate(SMALL.with_columns(pl.col("score").cast(pl.Float32)), mlm.f1(), by="model")
+    assert readings.total() > before
+    assert mlm.evaluate(SMALL, above()).collect().item() == 0.5
+    threshold[0] = 0.85
+    assert mlm.evaluate(SMALL, above()).collect().item() == 0.25
 
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)

@@ -15,10 +15,17 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.targets import OverTargets
 
 FEW_ROWS = 20_000
 """So many rows in memory are ranked sooner by windows than by the ranking pass, which is a longer plan and a join."""
+
+
+KEPT: dict[tuple[object, ...], Recorder] = {}
+"""What formulas of the library ask for, kept from one query to the next. Those of others may read what changes."""
+
+MOST_KEPT = 1000
 
 
 class Readings:
@@ -35,6 +42,7 @@ class Readings:
         self._measures: dict[tuple[object, ...], Measure] = {}
         self._types: dict[Table, Types] = {}
         self._recorders: dict[tuple[object, ...], Recorder] = {}
+        self._roles_key = identity(roles.roles())
 
     def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
         """What the formula of a measure asks for. `ranks` says that units can be told apart by a code."""
@@ -42,9 +50,21 @@ class Readings:
         measure = self._measures.setdefault(measure.key_in_full, measure)
         name = (measure.key_in_full, in_runs, ranks)
         if name not in self._recorders:
-            types = self._types_of(measure)
-            self._recorders[name] = Recorder.read(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
+            self._recorders[name] = self._read(measure, in_runs=in_runs, ranks=ranks)
         return self._recorders[name]
+
+    def _read(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
+        types = self._types_of(measure)
+        # Messages call a measure by its name.
+        key = (measure.key, measure.output_name, self._roles_key, tuple(types.items()), in_runs, ranks)
+        found = None if measure.is_from_elsewhere else KEPT.get(key)
+        if found is None:
+            found = Recorder.read(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
+            if not measure.is_from_elsewhere:
+                if len(KEPT) >= MOST_KEPT:
+                    KEPT.clear()
+                KEPT[key] = found
+        return found
 
     def _types_of(self, measure: Measure) -> Types:
         if measure.table not in self._types:

@@ -61,13 +61,6 @@ ONE = LOG.clear()
 
 
 JUDGED: dict[str, tuple[str, Callable[[], object]]] = {
-    "report": ("the table has no rows", lambda: mlm.report(MODELS)),
-    "report of features": ("the table has no rows", lambda: mlm.report(MODELS, mlm.f1(), features=["label"])),
-    "report with a baseline": ("the table has no rows", lambda: mlm.report(MODELS, mlm.f1(), baseline="1")),
-    "report of one model": ("the table has no rows", lambda: mlm.report(ONE)),
-    "report of a filter": ("the table has no rows", lambda: mlm.report(LOG.lazy().filter(pl.col("score") > 9))),
-    "report of a state": ("the state has no rows", lambda: mlm.report(mlm.state(ONE, mlm.f1()))),
-    "report of models": ("the state has no rows", lambda: mlm.report(mlm.state(MODELS, mlm.f1(), by="model"))),
     "compare": ("the table has no rows", lambda: mlm.compare(MODELS, mlm.f1(), baseline="1")),
     "flips": ("the table has no rows", lambda: mlm.flips(MODELS, mlm.log_loss(), baseline="1")),
     "find_slices": ("no feature has two values", lambda: mlm.find_slices(MODELS, mlm.log_loss(), ["label"])),

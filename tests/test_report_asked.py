@@ -1,6 +1,7 @@
 """A report asks as `evaluate` and `compare` do, and says with which call."""
 
 import html
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -9,6 +10,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.report_log import made
+from tests.sound_log import LOG
 from tests.test_report import undrawn, without_charts
 
 __all__ = ["undrawn"]
@@ -52,3 +54,24 @@ def test_intervals_are_of_the_clusters_that_are_named(carrier: str) -> None:
 def test_slices_are_read_as_evaluate_reads_them(slices: Any) -> None:
     with pytest.raises(mlm.ParameterError, match="slices takes a list, each entry a column"):
         mlm.report(made(100), mlm.log_loss(), slices=slices)
+
+
+MODELS = LOG.with_columns(model=pl.col("sample").cast(pl.String)).clear()
+ONE = LOG.clear()
+
+OF_NO_ROWS: dict[str, tuple[str, Callable[[], object]]] = {
+    "report": ("the table has no rows", lambda: mlm.report(MODELS)),
+    "report of features": ("the table has no rows", lambda: mlm.report(MODELS, mlm.f1(), features=["label"])),
+    "report with a baseline": ("the table has no rows", lambda: mlm.report(MODELS, mlm.f1(), baseline="1")),
+    "report of one model": ("the table has no rows", lambda: mlm.report(ONE)),
+    "report of a filter": ("the table has no rows", lambda: mlm.report(LOG.lazy().filter(pl.col("score") > 9))),
+    "report of a state": ("the state has no rows", lambda: mlm.report(mlm.state(ONE, mlm.f1()))),
+    "report of models": ("the state has no rows", lambda: mlm.report(mlm.state(MODELS, mlm.f1(), by="model"))),
+}
+
+
+@pytest.mark.parametrize("name", OF_NO_ROWS)
+def test_a_report_of_no_rows_is_refused(name: str) -> None:
+    words, ask = OF_NO_ROWS[name]
+    with pytest.raises(mlm.MetricError, match=words):
+        ask()

@@ -37,7 +37,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         places[test] += 1
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        of_these = set(left_out)
+        items[:] = [item for item in items if item not in of_these]
 
 
 @pytest.fixture(scope="session")

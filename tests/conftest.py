@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.spark_cluster import cluster
+from tests.support.spark_cluster import cluster
 
 # CI draws the same examples every time: a change fails because of what it changed. Elsewhere every run draws new ones.
 # No deadline: the first query of a process pays for start-up, and how long that takes says nothing about the library.
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
+
+
+PROOFS = Path(__file__).parent / "proofs"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,7 +33,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         test = item.nodeid.partition("[")[0]
         mark = item.get_closest_marker("one_in")
-        if mark is not None and places[test] % mark.args[0]:
+        if item.path.is_relative_to(PROOFS) or (mark is not None and places[test] % mark.args[0]):
             item.add_marker(pytest.mark.proof)
         if places[test] % config.getoption("every"):
             left_out.append(item)
@@ -48,30 +51,18 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield started
 
 
-# They start processes, or measure them: at once they would disturb one another.
-OF_PROCESSES = {
-    "test_floor",
-    "test_memory",
-    "test_ranking_of_many_rows",
-    "test_spark",
-    "test_spark_groups",
-    "test_threads",
-    "test_update_states_at_once",
-    "test_update_states_there",
-}
-# Every case works out all that it compares.
-SHARES_NOTHING = {"test_random", "test_sweep", "test_law_of_targets"}
-
-
 def room_of(nodeid: str) -> str:
-    """Which tests run on one worker, one after another: those that share what they work out, or disturb one another."""
+    """Which tests run on one worker, one after another: those that share what they work out, or disturb one another.
+
+    That is said by the folder of a test; elsewhere the tests of a file share.
+    """
     path, _, case = nodeid.partition("::")
-    file = Path(path).stem
-    if file in OF_PROCESSES:
-        return "processes"
-    if file.startswith("test_laws"):  # all laws of an average have the same tables and references
+    folder = Path(path).parent.relative_to("tests").as_posix()
+    if folder == "proofs/processes":  # they start processes, or measure them
+        return folder
+    if folder == "laws/averages":  # all laws of an average have the same tables and references
         return f"laws of {case.partition('[')[2].partition('-')[0]}"
-    return nodeid if file in SHARES_NOTHING else path
+    return nodeid if folder == "laws/drawn" else path  # of what is drawn, every case works out all that it compares
 
 
 @pytest.hookimpl(optionalhook=True)  # where xdist is there

@@ -10,7 +10,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.query import written
-from tests import references
+from tests.laws import references
 
 PACKAGE = Path(mlm.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))

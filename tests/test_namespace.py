@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.namespace import ExprNamespace, FrameNamespace
-from tests.cases import variants
+from tests.laws.cases import variants
 
 LOG = pl.DataFrame({"sample": [1, 1, 2], "label": ["x", "y", "x"], "p": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
 metric_name = pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))

@@ -11,7 +11,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.door import Door
 from polars_mlmetrics.testing import check_metric
-from tests import references
+from tests.laws import references
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from tests import oracle
-from tests.readings import READINGS
+from tests.laws import oracle
+from tests.support.readings import READINGS
 from tests.sweep.settled import UNCLEAR, Answer
 from tests.sweep.tables import Part, Table
 

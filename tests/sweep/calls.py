@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from tests import oracle
-from tests.readings import READINGS
+from tests.laws import oracle
+from tests.support.readings import READINGS
 from tests.sweep.asked import COUNTS, Leaf, Node, Setting, arguments, as_answer, built, of_table, params_of, value_of
 from tests.sweep.derived import NO_SETTING, Plain
 from tests.sweep.settled import NULL, UNCLEAR, Answer

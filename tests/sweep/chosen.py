@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import polars_mlmetrics as mlm
-from tests import oracle
+from tests.laws import oracle
 from tests.sweep import drawn
 from tests.sweep.asked import Leaf, Setting, built, params_of, value_of
 from tests.sweep.calls import Call

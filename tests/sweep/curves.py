@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from tests import oracle
-from tests.readings import READINGS
-from tests.references.rows import Row as Seen
-from tests.references.rows import total
+from tests.laws import oracle
+from tests.laws.references.rows import Row as Seen
+from tests.laws.references.rows import total
+from tests.support.readings import READINGS
 from tests.sweep import drawn
 from tests.sweep.asked import Leaf, Setting, built, value_of
 from tests.sweep.calls import Call

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests import oracle
-from tests.readings import READINGS
-from tests.references.rows import total
+from tests.laws import oracle
+from tests.laws.references.rows import total
+from tests.support.readings import READINGS
 from tests.sweep import settled
 from tests.sweep.asked import Counts, Leaf, Node, Setting, Where, arguments, outcome
 from tests.sweep.settled import NULL, UNCLEAR, Answer

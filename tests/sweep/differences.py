@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 import polars_mlmetrics as mlm
-from tests import oracle, references
+from tests.laws import oracle, references
 from tests.sweep import jackknife
 from tests.sweep.asked import Leaf, Made, Node, Setting, as_answer, built, params_of, value_of
 from tests.sweep.calls import Call

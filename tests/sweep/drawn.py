@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tests.cases import CASES, Case
+from tests.laws.cases import CASES, Case
 from tests.sweep.asked import Leaf, Made, Node, Where
 from tests.sweep.derived import PLAIN, Applied, Averaged, Bound, Derived, Plain, Scoped
 from tests.sweep.tables import LABELS, SAMPLE_OF_TWO, TARGETS

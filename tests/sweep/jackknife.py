@@ -11,7 +11,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import polars_mlmetrics as mlm
-from tests.readings import READINGS
+from tests.support.readings import READINGS
 from tests.sweep.asked import SUMS, Leaf, Node, of_table
 from tests.sweep.derived import FUNCTIONS, Applied, Bound, Derived, Scoped
 from tests.sweep.settled import Answer

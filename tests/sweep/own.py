@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from tests import oracle
-from tests.own_cases import OwnCase
+from tests.laws import oracle
+from tests.laws.own_cases import OwnCase
 from tests.sweep.asked import Counts, Leaf, Node, Setting, arguments, as_answer, built
 from tests.sweep.settled import Answer
 from tests.sweep.tables import Part

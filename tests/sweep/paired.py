@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from tests.cases import Case
+from tests.laws.cases import Case
 from tests.sweep import drawn
 from tests.sweep.asked import Leaf, Node, params_of
 from tests.sweep.calls import Call

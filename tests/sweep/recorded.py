@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from tests.readings import READINGS
+from tests.support.readings import READINGS
 from tests.sweep import sampled
 from tests.sweep.calls import Call
 from tests.sweep.compared import FAILURES

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from tests.readings import READINGS
+from tests.support.readings import READINGS
 from tests.sweep import jackknife
 from tests.sweep.asked import Leaf, Setting, value_of
 from tests.sweep.calls import Call

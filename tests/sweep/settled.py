@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import Value, is_nan
-from tests.readings import READINGS
-from tests.references.rows import times, total
+from tests.laws.oracle import Value, is_nan
+from tests.laws.references.rows import times, total
+from tests.support.readings import READINGS
 
 ROUNDED = float(np.finfo(np.float32).eps)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from tests.frames import LABELS, SCHEMA
-from tests.test_random import ARRANGED, BROKEN, FINE, TRUTHS
+from tests.laws.drawn.test_random import ARRANGED, BROKEN, FINE, TRUTHS
+from tests.support.frames import LABELS, SCHEMA
 
 Key = tuple[Any, ...]
 

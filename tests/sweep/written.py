@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from tests import own_cases
+from tests.laws import own_cases
 
 
 def parts(frame: pl.DataFrame, sample: Sequence[str], count: int) -> list[pl.DataFrame]:

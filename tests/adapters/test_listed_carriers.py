@@ -1,0 +1,144 @@
+"""Logs of returned lists, written and read by anything: what they know stays with them, or they are refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.data.returned import LISTED
+from tests.adapters.test_listed import SHOP, judged, refusal
+
+Carrier = Callable[[pl.DataFrame, Path], Any]
+KEEP: dict[str, Carrier] = {
+    "parquet": lambda log, path: log.write_parquet(path / "log.parquet") or pl.scan_parquet(path / "log.parquet"),
+    "scanned parquet": lambda log, path: log.write_parquet(path / "log.parquet") or mlm.scan(path / "log.parquet"),
+    "ipc": lambda log, path: log.write_ipc(path / "log.arrow") or mlm.scan(path / "log.arrow"),
+    "pyarrow": lambda log, path: pl.DataFrame(log.to_arrow()),
+    "scanned pyarrow": lambda log, path: mlm.scan(log.to_arrow()),
+    "parquet of pyarrow": lambda log, path: (
+        pa.parquet.write_table(log.to_arrow(), path / "log.parquet") or mlm.scan(path / "log.parquet")
+    ),
+    "feather of pyarrow": lambda log, path: (
+        pa.feather.write_feather(log.to_arrow(), path / "log.feather") or mlm.scan(path / "log.feather")
+    ),
+}
+
+
+def of_duckdb(log: pl.DataFrame, path: Path, write: str = "") -> Any:
+    connection = duckdb.connect()
+    connection.register("log", log.to_arrow())
+    if not write:
+        return pl.DataFrame(connection.sql("select * from log"))
+    connection.execute(f"copy log to '{path / write}'")
+    return mlm.scan(path / write)
+
+
+LOSE: dict[str, Carrier] = {
+    "csv": lambda log, path: log.write_csv(path / "log.csv") or mlm.scan(path / "log.csv"),
+    "pandas": lambda log, path: pl.DataFrame(log.to_pandas()),
+    "scanned pandas": lambda log, path: mlm.scan(log.to_pandas()),
+    "parquet of pandas": lambda log, path: (
+        log.to_pandas().to_parquet(path / "log.parquet") or mlm.scan(path / "log.parquet")
+    ),
+    "csv of pandas": lambda log, path: (
+        log.to_pandas().to_csv(path / "log.csv", index=False) or mlm.scan(path / "log.csv")
+    ),
+    "DuckDB": of_duckdb,
+    "scanned DuckDB": lambda log, path: mlm.scan(of_duckdb(log, path)),
+    "parquet of DuckDB": lambda log, path: of_duckdb(log, path, "log.parquet"),
+    "csv of DuckDB": lambda log, path: of_duckdb(log, path, "log.csv"),
+    "text": lambda log, path: log.cast({LISTED: pl.String}),
+    "categories": lambda log, path: log.cast({LISTED: pl.Categorical}),
+    "another enum": lambda log, path: log.cast({LISTED: pl.Enum(["returned", "not returned", "filled in"])}),
+}
+lists = pytest.mark.parametrize("n_labels", [None, 6])
+
+
+def answers(log: Any) -> list[Any]:
+    return mlm.evaluate(log, mlm.recall_at(1), mlm.recall(), by="country").lazy().collect().rows()
+
+
+@lists
+@pytest.mark.parametrize("carrier", KEEP)
+def test_what_keeps_the_type_keeps_the_guard(carrier: str, n_labels: int | None, tmp_path: Path) -> None:
+    log = KEEP[carrier](judged(n_labels=n_labels), tmp_path)
+    assert log.collect_schema()[LISTED] == judged(n_labels=n_labels).schema[LISTED]
+    assert answers(log) == [("DE", 1.0, 1.0), ("FR", 0.0, 0.0)]
+    assert "needs all negatives" in refusal(lambda: mlm.evaluate(log, mlm.accuracy(average="macro")))
+    assert "by 'place'" in refusal(lambda: mlm.evaluate(log, mlm.recall(), by="place"))
+
+
+VERBS: dict[str, Callable[[Any], Any]] = {
+    "evaluate": lambda log: mlm.evaluate(log, mlm.accuracy()),
+    "evaluate n_rows": lambda log: mlm.evaluate(log, mlm.n_rows()),
+    "state": lambda log: mlm.state(log, mlm.recall()),
+    "worst": lambda log: mlm.worst(log, mlm.recall()),
+    "confusion": mlm.confusion,
+    "check": lambda log: mlm.check(log, progress=False),
+    "profile": mlm.profile,
+    "dedupe": mlm.dedupe,
+}
+
+
+@lists
+@pytest.mark.parametrize("carrier", LOSE)
+def test_what_loses_the_type_is_refused_by_every_verb(carrier: str, n_labels: int | None, tmp_path: Path) -> None:
+    log = LOSE[carrier](judged(n_labels=n_labels), tmp_path)
+    for verb in VERBS.values():
+        message = refusal(lambda verb=verb: verb(log))
+        assert message.startswith("column 'listed' is ")
+        assert "its first type, which says what" in message
+
+
+@lists
+@pytest.mark.parametrize("carrier", LOSE)
+def test_what_was_lost_can_be_said_again(carrier: str, n_labels: int | None, tmp_path: Path) -> None:
+    log = LOSE[carrier](judged(n_labels=n_labels), tmp_path)
+    log = log.cast({LISTED: mlm.listed_type(by="model", of_sample="country", n_labels=n_labels)})
+    if log.collect_schema()["score"] == pl.String:  # DuckDB writes inf and nan into CSV as words
+        log = log.cast({"score": pl.Float64})
+    assert answers(log) == [("DE", 1.0, 1.0), ("FR", 0.0, 0.0)]
+    assert "needs all negatives" in refusal(lambda: mlm.evaluate(log, mlm.accuracy(average="macro")))
+
+
+@lists
+@pytest.mark.parametrize("write", ["polars", "pandas"])
+def test_ndjson_is_refused_where_it_is_read(write: str, n_labels: int | None, tmp_path: Path) -> None:
+    """It has no -inf, and a miss that is null is no miss: recall_at(1) would be 1 and not 1/3."""
+    log, file = judged(n_labels=n_labels), tmp_path / "log.ndjson"
+    if write == "polars":
+        log.write_ndjson(file)
+    else:
+        log.to_pandas().to_json(file, orient="records", lines=True)
+    with pytest.raises(mlm.FileError, match=r"log\.ndjson is a log of returned lists, but NDJSON cannot store -inf"):
+        mlm.scan(file)
+    for verb in VERBS.values():
+        assert "its first type, which says what" in refusal(lambda verb=verb: verb(pl.scan_ndjson(file)))
+    typed = pl.scan_ndjson(file).cast({LISTED: mlm.listed_type(by="model", of_sample="country", n_labels=n_labels)})
+    problems = mlm.check(typed, progress=False).filter(severity="error")
+    assert problems["problem"].to_list() == ["missed_without_score"]
+
+
+def test_a_column_of_that_name_with_other_texts_is_any_column(tmp_path: Path) -> None:
+    log = SHOP.with_columns(truth=1, listed=pl.Series(["yes", "no", "returned", None]))
+    kinds = pl.Enum(["yes", "no", "returned"])
+    for frame in (log, log.cast({LISTED: kinds}), log.cast({LISTED: kinds}).lazy(), log.cast({LISTED: pl.Categorical})):
+        assert mlm.evaluate(frame, mlm.recall(), by=LISTED).lazy().collect().height == 4
+    assert mlm.evaluate(log.with_columns(listed=pl.lit(None, pl.String)), mlm.recall()).height == 1
+    assert mlm.evaluate(log.with_columns(listed=pl.lit(True)).lazy(), mlm.recall()).collect().height == 1
+    log.write_ndjson(tmp_path / "log.ndjson")
+    assert mlm.scan(tmp_path / "log.ndjson").collect().height == 4
+    state = mlm.state(log, mlm.recall(), by=LISTED)
+    assert mlm.finish(state, mlm.recall(), by=LISTED).height == 4
+
+
+def test_what_the_texts_of_a_lazy_frame_are_is_not_known() -> None:
+    log = SHOP.with_columns(truth=1, listed=pl.lit("yes")).lazy()
+    assert "If 'listed' is a column of your own, rename it." in refusal(lambda: mlm.evaluate(log, mlm.recall()))

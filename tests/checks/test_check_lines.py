@@ -1,0 +1,247 @@
+"""The line that `check` proposes for a problem: it runs as printed, mends that problem, and touches nothing else."""
+
+import warnings
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from tests.checks.check_cases import CASES, CLEAN, SIZES, Case, check, of_each, over, row_of, told
+
+ROW = "row"
+"""A number for each row, by which it is found again."""
+
+SCORE, TRUTH, WEIGHT, SAMPLE, LABEL = map(pl.col, ("score", "truth", "w", "sample", "label"))
+
+HAS: dict[str, pl.Expr] = {
+    "score_is_no_number": pl.lit(True),
+    "weight_is_no_number": pl.lit(True),
+    "score_nan": SCORE.is_nan(),
+    "score_no_probability": (SCORE < 0) | (SCORE > 1),
+    "truth_no_share": TRUTH > 1,
+    "truth_no_grade": (TRUTH < 0) | TRUTH.is_nan(),
+    "truth_nan": TRUTH.is_nan(),
+    "weight_negative": WEIGHT < 0,
+    "weight_not_finite": WEIGHT.is_nan() | WEIGHT.is_infinite(),
+    "sample_null": SAMPLE.is_null(),
+    "label_null": LABEL.is_null(),
+    "score_null": SCORE.is_null(),
+    "truth_null": TRUTH.is_null(),
+    "weight_null": WEIGHT.is_null(),
+    "score_infinite": float("inf") == SCORE,
+    "missed_without_score": LABEL == "c",
+    "weight_zero": WEIGHT == 0,
+    "labels_alike": LABEL.is_in(["a", "A "]),
+    "weight_varies": SAMPLE == 1,
+    "duplicate": (SAMPLE == 1) & (LABEL == "a"),
+    "truth_contradicted": (SAMPLE == 1) & (LABEL == "a"),
+    "key_varies_in_sample": SAMPLE.is_in([1, 2]),
+    "sample_in_several": SAMPLE == 1,
+    "sample_not_in_all": SAMPLE == 3,
+}
+"""The rows that have a problem, in its own table."""
+
+HOLES = [
+    "truth_is_no_number",
+    "truth_not_binary",
+    "score_minus_infinite",
+    "missed_without_column",
+    "slices_differ_between_models",
+]
+"""What nobody can mend who does not know what the values mean: the line has a hole, and does not run."""
+
+
+def run(line: str, log: Any) -> Any:
+    """The log after a line, as a reader would run it."""
+    names = {"log": log, "mlm": mlm, "pl": pl}
+    exec(line, names)
+    return names["log"]
+
+
+OTHER_VALUES = {"model": "xy", "fold": [1], "country": ["DE"]}
+"""The values of a key in samples with which nothing is wrong."""
+
+
+def among_others(log: pl.DataFrame) -> pl.DataFrame:
+    """The table of a case, and samples with which nothing is wrong."""
+    others = CLEAN.with_columns(SAMPLE + 100, w=1, listed=pl.lit("returned"))
+    for key in OTHER_VALUES.keys() & set(log.columns):
+        others = over(others, key, OTHER_VALUES[key])
+    return pl.concat([log, others.select(log.columns).cast(dict(log.schema))])
+
+
+def with_unknown_samples(case: Case) -> pl.DataFrame:
+    """The table of a case, and rows of unknown samples that have nothing in common."""
+    log = among_others(case.log)
+    others = CLEAN.select("score", "truth").cast({name: log.schema[name] for name in ("score", "truth")})
+    unknown = log.head(4).with_columns(pl.lit(None, dtype=log.schema["sample"]).alias("sample"), *others)
+    if "w" in log.columns:
+        unknown = unknown.with_columns(w=pl.Series([1, 2, 3, 4]).cast(log.schema["w"]))
+    for key in {"model", "fold", "country"} & set(log.columns):
+        values = log[key].unique().sort().to_list()
+        unknown = unknown.with_columns(pl.Series(key, (values * 4)[:4], dtype=log.schema[key]))
+    return pl.concat([log, unknown.with_columns(label=pl.lit("b"))])
+
+
+def wrong(log: pl.DataFrame, case: Case) -> set[str]:
+    """What is wrong with a table: information is no problem."""
+    return {*check(log, **case.asked).filter(pl.col("severity") != "info")["problem"]}
+
+
+@of_each([case for case in CASES if case.problem in HAS])
+@pytest.mark.parametrize("lazy", [False, True], ids=["DataFrame", "LazyFrame"])
+@pytest.mark.parametrize("unknown", [False, True], ids=["as it is", "with unknown samples"])
+def test_a_line_mends_its_problem_and_nothing_else(case: Case, lazy: bool, unknown: bool) -> None:
+    log = with_unknown_samples(case) if unknown else among_others(case.log)
+    log = log.with_row_index(ROW)
+    before = wrong(log, case)
+    mended = run(row_of(case.problem, log, **case.asked)["fix"], log.lazy() if lazy else log)
+    mended = mended.lazy().collect()
+    assert wrong(mended, case) <= before - {case.problem}
+    assert case.problem not in told(mended, **case.asked)
+    assert mended.columns == log.columns
+    others = log.filter(~HAS[case.problem].fill_null(False))
+    left = mended.filter(pl.col(ROW).is_in(others[ROW].implode())).sort(ROW)
+    assert left.cast(pl.String).equals(others.cast(pl.String))
+
+
+@of_each([case for case in CASES if case.problem in HOLES])
+def test_a_line_with_a_hole_does_not_run(case: Case) -> None:
+    line = row_of(case.problem, case.log, **case.asked)["fix"]
+    assert "..." in line
+    with pytest.raises((TypeError, NameError)):
+        run(line, case.log)
+
+
+@of_each([case for case in CASES if case.problem not in (*HAS, *HOLES)])
+def test_a_line_that_asks_runs_and_leaves_the_log(case: Case) -> None:
+    line = row_of(case.problem, case.log, **case.asked)["fix"]
+    assert line.startswith("mlm.")
+    assert "..." not in line
+    with warnings.catch_warnings():
+        # Four rows are too few to be searched.
+        warnings.filterwarnings("ignore", message="these features have no value with enough samples")
+        assert run(line, case.log) is case.log
+
+
+def test_values_that_were_seen_stand_beside_the_hole() -> None:
+    log, line = (
+        CLEAN.with_columns(truth=pl.Series(["ja", "nein", None, "ja"])),
+        "log = log.with_columns(pl.col('truth') == ...)",
+    )
+    assert row_of("truth_is_no_number", log)["fix"] == f"{line}  # seen: 'ja', 'nein'"
+    assert row_of("truth_is_no_number", log, redact=True)["fix"] == line
+    log = CLEAN.with_columns(truth=pl.Series([1, 2, 2, 1]))
+    assert row_of("truth_not_binary", log)["fix"] == "log = log.with_columns(pl.col('truth') > ...)  # seen: 2"
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["0.9", "0.3", "0.2", "0.4"])], ids=str)
+def test_text_of_any_kind_is_read_as_a_number(dtype: Any) -> None:
+    log = CLEAN.with_columns(score=pl.Series(["0.9", "0.3", "0.2", "0.4"], dtype=dtype))
+    assert run(row_of("score_is_no_number", log)["fix"], log)["score"].to_list() == [0.9, 0.3, 0.2, 0.4]
+
+
+WRITTEN: dict[str, tuple[list[str | None], list[float | None]]] = {
+    "blanks": ([" 0.9", "0.3 ", "0.2", ".4"], [0.9, 0.3, 0.2, 0.4]),
+    "percent": (["90%", "8.4 %", "100%", " 40% "], [0.9, 0.084, 1.0, 0.4]),
+    "decimal commas": (["0,84", "0,3", "1", "0,125"], [0.84, 0.3, 1.0, 0.125]),
+    "percent with commas": (["8,4%", "30%", "0,5 %", None], [0.084, 0.3, 0.005, None]),
+    "empty": (["0.9", "", " ", "0.4"], [0.9, None, None, 0.4]),
+}
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+@pytest.mark.parametrize("lazy", [False, True], ids=["DataFrame", "LazyFrame"])
+@pytest.mark.parametrize("role", ["score", "weight"])
+def test_numbers_are_read_as_they_are_written(role: str, lazy: bool, way: str) -> None:
+    texts, numbers = WRITTEN[way]
+    log, roles = CLEAN.with_columns(pl.Series(role, texts)), {"weight": "weight"} if role == "weight" else {}
+    line = row_of(f"{role}_is_no_number", log.lazy() if lazy else log, **roles)["fix"]
+    assert "seen" not in line
+    mended = run(line, log.lazy() if lazy else log).lazy().collect()
+    assert mended[role].to_list() == [
+        None if number is None else pytest.approx(number, rel=1e-15) for number in numbers
+    ]
+    assert mended.drop(role).equals(log.drop(role))
+
+
+@pytest.mark.parametrize(
+    ("texts", "seen"),
+    [
+        (["0.9", "8%", "0.2", "n/a"], "'8%', 'n/a'"),
+        (["1,234", "2,000", "1", "3,500"], "'1,234', '2,000', '3,500'"),
+        (["1.234,5", "0.5", "0.2", "0.1"], "'1.234,5'"),
+        (["cat", "dog", "cat", "dog"], "'cat', 'dog'"),
+    ],
+    ids=["percent and points", "thousands or decimals", "both", "classes"],
+)
+def test_texts_that_may_be_other_numbers_or_none_are_left_to_the_owner(texts: list[str], seen: str) -> None:
+    """A line that makes nulls of them, or other numbers, does not mend: the values are shown."""
+    log = CLEAN.with_columns(score=pl.Series(texts))
+    line = row_of("score_is_no_number", log)["fix"]
+    assert line == f"log = log.with_columns(...)  # seen: {seen}"
+    assert row_of("score_is_no_number", log, redact=True)["fix"] == "log = log.with_columns(...)"
+    with pytest.raises(TypeError):
+        run(line, log)
+
+
+@pytest.mark.parametrize(
+    ("labels", "one"),
+    [
+        (["cat", "Cat "], "cat"), (["Cat ", "cat", "CAT"], "CAT"), (["ｃａｔ", "cat"], "cat"),
+        (["ﬁne", "fine"], "fine"),
+        (["red\u00a0cat", "red cat"], "red cat"), (["c\u200bat", "cat"], "cat"), (["cafe\u0301", "café"], "café"),
+    ],
+)  # fmt: skip
+def test_labels_that_look_alike_become_the_one_without_blanks(labels: list[str], one: str) -> None:
+    log = pl.DataFrame({"sample": 1, "label": [*labels, " dog ", None], "score": 0.5, "truth": 1})
+    mended = run(row_of("labels_alike", log)["fix"], log)
+    assert mended["label"].to_list() == [*[one] * len(labels), " dog ", None]
+
+
+def test_a_date_is_no_score_that_a_line_could_read() -> None:
+    log = CLEAN.with_columns(score=pl.lit("2026-01-01").str.to_date())
+    line = row_of("score_is_no_number", log)["fix"]
+    assert line == "log = log.with_columns(...)"
+    with pytest.raises(TypeError):
+        run(line, log)
+
+
+def test_roles_of_other_names_stand_in_the_line() -> None:
+    names = {"score": "p", "truth": "clicked", "sample": "user", "label": "item"}
+    log = CLEAN.with_columns(score=pl.Series([0.7, 0.3, 0.4, 0.6])).rename(names).with_columns(score=0.0, truth=0)
+    line = row_of("looks_multiclass", log, **names)["fix"]
+    assert line == (
+        "mlm.evaluate(log, mlm.recall(threshold='argmax'), mlm.multiclass_log_loss(), score='p', truth='clicked', "
+        "sample='user', label='item')"
+    )
+    run(line, log)
+
+
+def test_a_weight_that_is_unknown_or_broken_stays_so() -> None:
+    log = over(CLEAN, "day", [1, 2]).with_columns(w=pl.Series([1.0, 2.0, 3.0, None, 4.0, float("nan"), 3.0, -1.0]))
+    mended = run(row_of("weight_varies", log, weight="w")["fix"], log)
+    assert str(mended["w"].to_list()) == "[4.0, 4.0, 3.0, None, 4.0, nan, 3.0, 3.0]"
+
+
+def test_a_copy_is_dropped_where_the_group_is_unknown_too() -> None:
+    log = pl.concat([CLEAN, CLEAN.head(1)]).with_columns(model=pl.lit(None, dtype=pl.String))
+    mended = run(row_of("duplicate", log, by="model")["fix"], log)
+    assert mended.rows() == log.rows()[1:]
+
+
+def test_every_line_is_of_one_kind() -> None:
+    asks = {case.problem for case in CASES} - HAS.keys() - set(HOLES)
+    assert asks == {
+        *(
+            "score_out_of_range",
+            "threshold_no_probability",
+            "label_never_true",
+            "group_of_one_class",
+            "looks_multiclass",
+            "classes_as_labels",
+            "models_pooled",
+        ),
+        *("samples_in_common", "weight_unused", "slices_of_few_rows", "slices_of_floats", *SIZES),
+    }

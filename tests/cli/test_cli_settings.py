@@ -1,0 +1,271 @@
+"""How `mlm` reads metrics, conditions, rules and files of options, and the Python that a command is."""
+
+import shlex
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from mlm_command import main
+from polars_mlmetrics.cli.calls import program, text_of
+from polars_mlmetrics.cli.metric_texts import metrics_of
+from tests.cli.test_cli import LOG
+
+OPTIONS = """
+by = "model"
+slices = ["country", ["country", "label"]]
+baseline = "old"
+metrics = ["log_loss", { name = "f1", alias = "own", average = "macro", threshold = { cat = 0.4, dog = 0.5 } }]
+
+[roles]
+score = "p"
+
+[prepare]
+rename = { score = "p" }
+cast = { p = "Float64" }
+dedupe = { keep = "last", by = "model" }
+
+[[gate]]
+metric = "log_loss"
+op = "<="
+bound = 0.45
+
+[[gate]]
+metric = "own"
+op = ">="
+bound = 0.5
+warn = true
+"""
+
+
+@pytest.fixture(autouse=True)
+def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    days = pl.date_range(date(2026, 11, 20), date(2026, 11, 21), eager=True)
+    LOG.with_columns(day=pl.concat([days] * 6), fold=pl.col("sample") % 2).write_parquet("log.parquet")
+    Path("mlm.toml").write_text(OPTIONS)
+
+
+# -- the Python that a command is --------------------------------------------------------------------------------------
+
+COMMANDS = [
+    "evaluate log.parquet -m f1 --by model",
+    "evaluate log.parquet -m f1:average=macro log_loss:weight=fold --slices country country,day --ci --min-samples 1",
+    "evaluate log.parquet -m f1 --where day=2026-11-20 'country!=FR' 'score>0.1' fold=1 --per label",
+    "evaluate log.parquet -c mlm.toml",
+    "compare log.parquet -c mlm.toml",
+    "compare log.parquet -m log_loss --between model --baseline old --sample sample --margin 0.1",
+    "compare log.parquet -m log_loss --between day --baseline 2026-11-20",
+    "check log.parquet --by model -m f1 log_loss --ignore score_null --quick --skipped",
+    "gate log.parquet -c mlm.toml",
+    "gate log.parquet -m f1 --rule 'f1 >= 0.5' --warn 'f1 > 0.9' --min-samples 2 --on-undefined skip",
+    "update log.parquet --into states -m f1 --by model",
+    "update log.parquet --into states -c mlm.toml",
+    "finish state.parquet --by model",
+    "finish state.parquet -m recall --where model=new --tidy",
+]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_python_that_is_shown_gives_the_same_table(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["state", "log.parquet", "-m", "f1", "--by", "model", "-o", "state.parquet"]) == 0
+    given = shlex.split(line)
+    assert main([*given, "--show-python"]) == 0
+    shown = capsys.readouterr().out
+    assert main([*given, "-f", "parquet", "-o", "table.parquet"]) in (0, 1)
+    names: dict[str, Any] = {}
+    exec(shown, names)
+    table = names["table"]
+    if given[0] == "update":  # the second time there is nothing to fold
+        table = table.with_columns(status=pl.lit("folded"))
+    assert_frame_equal(table, pl.read_parquet("table.parquet"))
+
+
+def test_the_python_of_a_state(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["state", "log.parquet", "-m", "f1", "-o", "state.parquet", "--show-python"]) == 0
+    shown = capsys.readouterr().out
+    assert not Path("state.parquet").exists()
+    exec(shown, {})
+    assert mlm.scan_states("state.parquet").mlm.finish().collect().item() == pytest.approx(0.6)
+
+
+SHOWN = """\
+import polars as pl
+import polars_mlmetrics as mlm
+
+table = mlm.gate(
+    mlm.evaluate(
+        mlm.dedupe(
+            mlm.scan("log.parquet").rename({"score": "p"}, strict=False).cast(
+                {"p": pl.Float64},
+            ),
+            keep="last",
+            by="model",
+        ),
+        mlm.log_loss(),
+        mlm.f1(average="macro", threshold={"cat": 0.4, "dog": 0.5}).alias("own"),
+        by="model",
+        slices=["country", ["country", "label"]],
+        score="p",
+    ),
+    {
+        "log_loss <= 0.45": pl.col("log_loss") <= 0.45,
+        "own >= 0.5": mlm.warn(pl.col("own") >= 0.5),
+    },
+)
+"""
+
+
+def test_long_calls_are_written_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", "log.parquet", "-c", "mlm.toml", "--show-python"]) == 0
+    assert capsys.readouterr().out == SHOWN
+
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "python"),
+    [
+        ("f1", "mlm.f1()"),
+        ("f1:average=macro,threshold=0.7", 'mlm.f1(average="macro", threshold=0.7)'),
+        ("own=f1:threshold={cat=0.4,dog=0.5}", 'mlm.f1(threshold={"cat": 0.4, "dog": 0.5}).alias("own")'),
+        ('f1:average=macro,labels=["a,b","c"]', 'mlm.f1(average="macro", labels=["a,b", "c"])'),
+        ("ndcg:k=5", "mlm.ndcg(k=5)"),
+        ("accuracy:weight=views", 'mlm.accuracy().on(weight="views")'),
+        ({"name": "ndcg", "k": 5, "alias": "best"}, 'mlm.ndcg(k=5).alias("best")'),
+    ],
+)
+def test_a_metric_as_it_is_written(given: Any, python: str) -> None:
+    (metric,) = metrics_of([given])
+    assert metric.text() == python
+    assert metric.run().key == eval(python, {"mlm": mlm}).key
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("f1:macro", "'macro' is not key=value"),
+        ("f1:average=macro,average=micro", "'average' is there twice"),
+        (3, "a metric is a text"),
+        ({"average": "macro"}, "needs a name"),
+        ("f1:threshold=high", "threshold"),
+        ("logloss", "Did you mean 'log_loss'?"),
+    ],
+)
+def test_what_is_no_metric(given: Any, said: str) -> None:
+    with pytest.raises(mlm.MetricError, match=said):
+        metrics_of([given])
+
+
+def test_texts_in_python() -> None:
+    for text in ("plain", 'a "quote"', "it's", "back\\slash", "new\nline"):
+        assert eval(text_of(text)) == text
+    assert program(metrics_of(["f1"])[0], None) == "import polars_mlmetrics as mlm\n\nmlm.f1()\n"
+
+
+# -- files of options --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_typed_wins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(shlex.split("evaluate log.parquet -c mlm.toml -m f1 --by country --slices fold --show-python")) == 0
+    shown = capsys.readouterr().out
+    assert "mlm.f1()" in shown
+    assert "log_loss" not in shown
+    assert 'by="country"' in shown
+    assert 'slices=["fold"]' in shown
+    assert main(shlex.split("gate log.parquet -c mlm.toml -m f1 --rule 'f1 > 0.5' --show-python")) == 0
+    assert "own" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("metric = ['f1']", 2, "Did you mean 'metrics'?"),
+        ("roles.scores = 'p'", 2, "Did you mean 'score'?"),
+        ("prepare.renames = {}", 2, "Did you mean 'rename'?"),
+        ("prepare.rename = 'p'", 2, "rename must be a table"),
+        ("prepare.rename = {p = 3}", 2, "rename takes names"),
+        ("prepare.cast = {score = 'Int65'}", 2, "Did you mean 'Int64'?"),
+        ("prepare.dedupe = 3", 2, "dedupe is 'first' or 'last'"),
+        ("prepare.dedupe = 'newest'", 2, "newest"),
+        ("prepare.where = [3]", 2, "write COLUMN=VALUE"),
+        ("slices = 'country'", 2, "'slices' must be a list"),
+        ("roles = 'p'", 2, "'roles' must be a table"),
+        ("by = 3", 2, ""),
+        ("slices = [3]", 2, ""),
+        ("ci = 'high'", 2, "ci"),
+        ("gate = [3]", 2, "must be a table"),
+        ("gate = [{metrc = 'f1'}]", 2, "Did you mean 'metric'?"),
+        ("by = [", 3, "is not TOML"),
+    ],
+)
+def test_a_file_that_is_wrong(text: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("wrong.toml").write_text(text)
+    assert main(["evaluate", "log.parquet", "-m", "f1", "-c", "wrong.toml"]) == code
+    error = capsys.readouterr().err
+    assert error.startswith("mlm: ")
+    assert error.count("\n") == 1
+    assert "unexpected" not in error
+    assert said in error
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gate = [{metric = 'f1', op = '>='}]", "lacks 'bound'"),
+        (
+            "gate = [{metric = 'f1', op = '>=', bound = 1, side = 'both'}]",
+            "side is 'value', 'low', 'high' or 'difference'",
+        ),
+        ("gate = [{metric = 'f1', op = '=>', bound = 1}]", "is no rule"),
+    ],
+)
+def test_a_rule_that_is_wrong(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("wrong.toml").write_text(text)
+    assert main(["gate", "log.parquet", "-m", "f1", "-c", "wrong.toml"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_low_end_of_an_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("low.toml").write_text("ci = 0.9\ngate = [{metric = 'f1', side = 'low', op = '>=', bound = 0.5}]")
+    assert main(["gate", "log.parquet", "-m", "f1", "-c", "low.toml"]) == 1
+    assert "f1_low >= 0.5,fail,f1_low is 0." in capsys.readouterr().out
+
+
+def test_update_prepares_each_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """One file has an old name, another copies; rows of another day are left out, whatever the type of the column."""
+    Path("logs").mkdir()
+    LOG.with_columns(day=pl.lit("2026-11-20")).rename({"score": "p"}).write_parquet("logs/1.parquet")
+    second = LOG.with_columns(day=pl.lit(date(2026, 11, 20)), country=pl.lit("IT"))
+    other = second.with_columns(day=pl.lit(date(2026, 11, 21)))
+    pl.concat([second, second, other]).write_parquet("logs/2.parquet")
+    Path("prepare.toml").write_text("""
+[prepare]
+rename = { p = "score" }
+dedupe = { keep = "last", by = ["model", "day"] }
+where = ["day=2026-11-20"]
+""")
+    line = "update logs --into states -m f1 n_rows --by country -c prepare.toml --quiet"
+    assert main(shlex.split(line)) == 0
+    capsys.readouterr()
+    assert main(["finish", "states", "-m", "n_rows", "--by", "country"]) == 0
+    scored = LOG["score"].count()
+    by_country = dict(LOG.filter(pl.col("score").is_not_null())["country"].value_counts().rows())
+    expected = {**by_country, "IT": scored}
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert {row.partition(",")[0]: int(row.partition(",")[2]) for row in rows} == expected
+    assert main([*shlex.split(line), "--show-python"]) == 0
+    shown = capsys.readouterr().out
+    assert 'log.rename({"p": "score"}, strict=False)' in shown
+    assert 'pl.col("day") == "2026-11-20"' in shown
+
+
+def test_a_condition_keeps_no_null(capsys: pytest.CaptureFixture[str]) -> None:
+    pl.DataFrame({"score": [0.9, 0.9], "truth": [1, 1], "c": ["x", None]}).write_parquet("nulls.parquet")
+    assert main(["evaluate", "nulls.parquet", "-m", "n_rows", "--where", "c!=y"]) == 0
+    assert capsys.readouterr().out == "n_rows\n1\n"

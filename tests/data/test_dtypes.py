@@ -1,0 +1,337 @@
+"""The types of the columns: what is the same number, or the same name, is the same metric."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from tests.laws.cases import AVERAGES, NO_AVERAGE, Case, a_few
+from tests.laws.oracle import Value
+from tests.support.frames import LABELS, SCORES, groups
+from tests.support.readings import same
+
+FRAME = groups()["multi: own weights", 1].drop("world", "fold")
+
+NUMBERS = [column for column in SCORES if column != "answer"]
+
+
+# A type is judged at the door, before any average: each metric comes with one or two.
+CASES = a_few(20)
+
+BY_CASE = [
+    *(Case("f1", {"average": average, "threshold": {"a": 0.1, None: 0.5}}) for average in AVERAGES.values()),
+    *(Case("accuracy", {"average": average, "threshold": "argmax"}) for average in AVERAGES.values()),
+    *(Case("recall", {"average": average, "labels": ["b", "a"]}) for average in AVERAGES.values()),
+    Case("information_score", {"prior": {"a": 0.1, "b": 0.5, "c": 0.25, "d": 0.0, "e": 1.0}}),
+]
+
+BY_ORDER = [Case("dcg", {"ties": "ignore"}), Case("ndcg", {"ties": "ignore", "k": 2})]  # of labels
+
+INLINE = [*CASES[::2], *BY_CASE[::3], *BY_ORDER]  # of windows there is less to see
+
+
+def values(frame: pl.DataFrame, cases: list[Case], engine: str, reading: str, **roles: Any) -> dict[str, Value]:
+    metrics = [case.metric(weighted=True).on(**roles).alias(str(case)) for case in cases]
+    lazy = frame.lazy()
+    answer = mlm.evaluate(lazy, metrics) if reading == "evaluate" else lazy.select(metrics)
+    return answer.collect(engine=engine).row(0, named=True)
+
+
+def compare(frame: pl.DataFrame, original: pl.DataFrame, cases: list[Case], **roles: Any) -> None:
+    """Both readings, each on one engine, give for a frame what the reference gives for the original."""
+    broken = []
+    for engine, reading in (("streaming", "evaluate"), ("in-memory", "expression")):
+        asked = [case for case in cases if reading == "evaluate" or case in INLINE]
+        got = values(frame, asked, engine, reading, **roles)
+        expected = {str(case): case.expected(original, weighted=True) for case in asked}
+        broken += [f"{name} by {reading}: {got[name]!r}, expected {expected[name]!r}" for name in got
+                   if not same(got[name], expected[name])]  # fmt: skip
+    assert not broken, "\n".join(broken[:25])
+
+
+def of_truth(*kinds: str) -> list[Case]:
+    return [case for case in CASES if case.declared.truth in kinds]
+
+
+@pytest.mark.one_in(7)
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64, pl.Boolean, pl.Float32, pl.Decimal(10, 2)])
+def test_truth(dtype: pl.DataType) -> None:
+    compare(FRAME.with_columns(pl.col("truth").cast(dtype)), FRAME, of_truth("binary"))
+
+
+def test_boolean_truth_where_other_numbers_are_allowed() -> None:
+    columns = ["soft", "real", "gain", "amount"]
+    hard = FRAME.with_columns(pl.col("truth").alias(column) for column in columns)
+    cases = of_truth("soft", "real", "gain", "above -1")
+    compare(hard.with_columns(pl.col(columns).cast(pl.Boolean)), hard, cases)
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Decimal(10, 2)])
+def test_truth_of_other_numbers(dtype: pl.DataType) -> None:
+    columns = ["soft", "real", "gain", "amount"]
+    narrow = FRAME.with_columns(pl.col(columns).abs().ceil().cast(dtype))
+    compare(narrow, narrow.with_columns(pl.col(columns).cast(pl.Float64)),
+            of_truth("soft", "real", "gain", "positive", "above -1"))  # fmt: skip
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int16, pl.UInt64, pl.Float32, pl.Decimal(6, 1)])
+def test_weight(dtype: pl.DataType) -> None:
+    """Unsigned ones too: no difference or product of weights wraps."""
+    heavy = FRAME.with_columns(weight=pl.col("weight") * 40)
+    compare(heavy.with_columns(pl.col("weight").cast(dtype)), heavy, CASES)
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("dtype", [pl.Float32, pl.Decimal(12, 4)])
+def test_score(dtype: pl.DataType) -> None:
+    """The very numbers that the type holds, as Float64."""
+    columns = NUMBERS
+    finite = FRAME.with_columns(margin=pl.col("margin").clip(-9, 9)).with_columns(pl.col(columns).cast(dtype))
+    held = finite.with_columns(pl.col(columns).cast(pl.Float64))
+    # Half a unit of Float32 is far from what tells one score from another here, but not from a threshold.
+    compare(finite, held, [case for case in CASES if case.declared.score != "any"])
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.Boolean])
+def test_score_of_whole_numbers(dtype: pl.DataType) -> None:
+    whole = FRAME.with_columns((pl.col(column) > 0.4).cast(dtype) for column in NUMBERS)
+    whole = whole.with_columns(rate=(pl.col("rate").cast(pl.Int8) + 1).cast(dtype))  # 0 is no rate
+    held = whole.with_columns(pl.col(NUMBERS).cast(pl.Float64))
+    compare(whole, held, [case for case in CASES if case.declared.score != "any"])
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum([*reversed(LABELS), "zz"]), pl.String])
+def test_text_label(dtype: pl.DataType) -> None:
+    compare(FRAME.with_columns(pl.col("label").cast(dtype)), FRAME, CASES + BY_CASE)
+
+
+def turned_categorical(values: pl.Series) -> pl.Series:
+    """As a Categorical whose codes are in the opposite order of its texts."""
+    dtype = pl.Categorical(pl.Categories.random())
+    pl.Series(sorted(values.drop_nulls().unique(), reverse=True)).cast(dtype)
+    return values.cast(dtype)
+
+
+# Their units are sorted in an expression. Polars sorts a Categorical here by its text, there by its code.
+SORTED = [case for case in [*CASES, *BY_CASE] if case.looks_across and case.grain != "group"]
+
+SORTED += [Case("labelwise_precision", {"average": AVERAGES["named"]}), Case("information_score")]
+
+
+def compare_in_groups(
+    frame: pl.DataFrame, original: pl.DataFrame, cases: list[Case], engine: str, **roles: Any
+) -> None:
+    """Expressions inside agg and over give for groups of a frame what the reference gives for the original."""
+    metrics = [case.metric(weighted=True).on(**roles).alias(str(case)) for case in cases]
+    group = (pl.int_range(pl.len()) % 2).alias("half")
+    rows = frame.lazy().with_columns(group)
+    answers = [
+        rows.group_by("half").agg(metrics).collect(engine=engine),
+        rows.select("half", *(metric.over("half") for metric in metrics)).unique("half").collect(engine=engine),
+    ]
+    for answer in answers:
+        for row in answer.iter_rows(named=True):
+            part = original.with_columns(group).filter(half=row["half"])
+            for case in cases:
+                expected = case.expected(part, weighted=True)
+                assert same(row[str(case)], expected), f"{case}: {row[str(case)]!r}, expected {expected!r}"
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_label_whose_codes_are_in_another_order(engine: str) -> None:
+    turned = FRAME.with_columns(turned_categorical(FRAME["label"]))
+    compare(turned, FRAME, [*CASES, *BY_CASE, *BY_ORDER])
+    compare_in_groups(turned, FRAME, [*SORTED, *BY_ORDER], engine)
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_sample_whose_codes_are_in_another_order(engine: str) -> None:
+    names = FRAME["sample"].cast(pl.String)
+    compare_in_groups(FRAME.with_columns(turned_categorical(names)), FRAME, SORTED, engine)
+    pair = FRAME.with_columns(turned_categorical(names), day=pl.col("sample") % 2)
+    compare_in_groups(pair, FRAME, SORTED, engine, sample=["sample", "day"])
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum([*LABELS, "zz"]), pl.String])
+def test_text_label_has_an_order(dtype: pl.DataType) -> None:
+    """That of the text; of an Enum its own."""
+    compare(FRAME.with_columns(pl.col("label").cast(dtype)), FRAME, BY_ORDER)
+    assert BY_ORDER[0].expected(FRAME) != BY_ORDER[0].expected(reversed_labels(FRAME))
+    if isinstance(dtype, pl.Enum):
+        turned = pl.Enum([*reversed(LABELS), "zz"])
+        compare(FRAME.with_columns(pl.col("label").cast(turned)), reversed_labels(FRAME), BY_ORDER)
+
+
+def reversed_labels(frame: pl.DataFrame) -> pl.DataFrame:
+    """Under other names, in the opposite order."""
+    return frame.with_columns(pl.col("label").replace_strict(dict(zip(LABELS, reversed(LABELS), strict=True))))
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("dtype", [pl.Int32, pl.UInt8, pl.Int64])
+def test_label_of_whole_numbers(dtype: pl.DataType) -> None:
+    number = {label: place for place, label in enumerate([*LABELS, "zz"])}
+
+    def of(case: Case) -> Case:
+        return Case(case.name, {key: renumbered(value) for key, value in case.params.items()})
+
+    def renumbered(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {number.get(key): inner for key, inner in value.items()}
+        return [number[label] for label in value] if isinstance(value, list) else value
+
+    frame = FRAME.with_columns(pl.col("label").replace_strict(number, return_dtype=dtype))
+    compare(frame, frame, [of(case) for case in [*CASES, *BY_CASE] if case.grain == "label" or case in BY_CASE])
+    compare(frame, frame, BY_ORDER)
+
+
+SAMPLES = {
+    "Int32": pl.col("sample").cast(pl.Int32),
+    "UInt64": pl.col("sample").cast(pl.UInt64) + 2**63,
+    "String": pl.format("user {}", "sample"),
+    "Date": pl.lit(date(2026, 1, 1)) + pl.duration(days="sample"),
+    "Categorical": pl.col("sample").cast(pl.String).cast(pl.Categorical),
+    "Float64": pl.col("sample") / 7,
+}
+
+OF_SAMPLES = [case for case in [*CASES, *BY_CASE] if case.grain == "sample" or case.looks_across or case.counts_rows]
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_sample(kind: str) -> None:
+    compare(FRAME.with_columns(sample=SAMPLES[kind]), FRAME, OF_SAMPLES)
+
+
+def test_sample_of_two_columns() -> None:
+    """A sample is the pair; a null in either leaves the row out."""
+    two = FRAME.with_columns(day=pl.col("sample") % 2, user=pl.format("u{}", pl.col("sample") // 2)).drop("sample")
+    compare(two, FRAME, OF_SAMPLES, sample=["day", "user"])
+    some = pl.int_range(pl.len()) % 7 != 3
+    compare(
+        two.with_columns(user=pl.when(some).then("user")),
+        FRAME.with_columns(sample=pl.when(some).then("sample")),
+        OF_SAMPLES,
+        sample=["day", "user"],
+    )
+
+
+KEYS = {
+    "Boolean": pl.col("sample") > 2,
+    "Date": pl.lit(date(2026, 1, 1)) + pl.duration(days=pl.col("sample") % 2),
+    "Categorical": pl.col("answer").cast(pl.Categorical),
+    "Enum": pl.col("answer").cast(pl.Enum(["y", "x", "w"])),
+    "Decimal": pl.col("weight").cast(pl.Decimal(6, 2)),
+    "UInt8": pl.col("weight").cast(pl.UInt8),
+    "Float32": pl.col("limit").cast(pl.Float32),
+    "List": pl.concat_list("answer", "solution"),
+    "Struct": pl.struct("answer", "solution"),
+}
+
+
+@pytest.mark.one_in(9)
+@pytest.mark.parametrize("kind", KEYS)
+def test_by(kind: str) -> None:
+    """Keys of any type, of which one is null, keep their type and their groups."""
+    nulled = pl.when(pl.int_range(pl.len()) % 5 != 0).then(KEYS[kind]).alias("key")
+    frame = FRAME.with_columns(nulled)
+    cases = [case for case in CASES[::2] if case.average in ("micro", "macro", "samples", NO_AVERAGE)]
+    metrics = [case.metric(weighted=True) for case in cases]
+    answer = mlm.evaluate(frame.lazy(), metrics, by="key").collect(engine="streaming")
+    inline = frame.lazy().group_by("key").agg(metrics).collect(engine="in-memory")
+    parts = {str(key): part for (key,), part in frame.group_by("key", maintain_order=True)}
+    assert answer.schema["key"] == inline.schema["key"] == frame.schema["key"]
+    for table in (answer, inline):
+        assert table.height == len(parts)
+        for row in table.iter_rows(named=True):
+            for case in cases:
+                expected = case.expected(parts[str(row["key"])], weighted=True)
+                assert same(row[str(case)], expected), f"{case} of {row['key']}: {row[str(case)]!r}, not {expected!r}"
+
+
+# --- thresholds: compared in the score's own type -------------------------------------------------------------------
+
+CUTS: dict[str, Any] = {
+    "number": 0.7,
+    "mapping": {"a": 0.7, None: 0.2},
+    "default": {"b": 0.2, None: 0.7},
+    "expression": pl.lit(0.7),
+    "column": pl.col("limit"),
+    "single column": pl.col("limit").cast(pl.Float32),
+}
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64, pl.Decimal(4, 2)])
+def test_threshold_is_of_the_scores_type(dtype: pl.DataType, cut: str, engine: str) -> None:
+    """0.7 is not over 0.7, and is at least 0.7; its neighbours are on their sides."""
+    if dtype == pl.Float32:
+        near = np.float32(0.7)
+        scores = [float(s) for s in (np.nextafter(near, np.float32(0)), near, np.nextafter(near, np.float32(1)))]
+    elif dtype == pl.Float64:
+        scores = [float(np.nextafter(0.7, 0)), 0.7, float(np.nextafter(0.7, 1))]
+    else:
+        scores = [0.69, 0.7, 0.71]
+    frame = pl.DataFrame({"score": pl.Series(scores).cast(dtype), "truth": [1, 1, 1], "label": "a", "sample": 1})
+    frame = frame.with_columns(limit=pl.lit(0.7))
+    if cut == "single column" and dtype != pl.Float32:
+        frame = frame.with_columns(score=pl.Series([0.69, float(np.float32(0.7)), 0.71]))  # what the column then holds
+    for average in ("micro", "macro", "samples"):
+        over = mlm.true_positives(threshold=CUTS[cut], average=average).alias("over")
+        at_least = mlm.true_positives(threshold=CUTS[cut], average=average, inclusive=True).alias("at_least")
+        for answer in (mlm.evaluate(frame.lazy(), over, at_least), frame.lazy().select(over, at_least)):
+            assert answer.collect(engine=engine).row(0) == (1.0, 2.0), average
+
+
+def test_decimal_is_read_exactly() -> None:
+    frame = pl.DataFrame({"score": [Decimal("0.1"), Decimal("0.3")], "truth": [Decimal(0), Decimal(1)]})
+    for answer in (mlm.evaluate(frame, mlm.brier_score()), frame.select(mlm.brier_score())):
+        assert same(answer.item(), (0.01 + 0.49) / 2)
+
+
+# --- labels that are numbers ----------------------------------------------------------------------------------------
+
+FRACTIONS = [
+    (names, dtype) for names in ([1, 2], [1, 2.0], [1.0, 2.0]) for dtype in (pl.Float32, pl.Float64, pl.Decimal(6, 2))
+]
+
+
+@pytest.mark.parametrize(("named", "dtype"), [*FRACTIONS, ([1, 2], pl.Int64), ([1, 2], pl.UInt8)])
+def test_numbers_name_labels_whatever_their_type(named: list[float], dtype: pl.DataType) -> None:
+    frame = pl.DataFrame({"label": [1, 2, 3, 1, 2, 3], "score": [0.9, 0.1, 0.9] * 2, "truth": [1, 1, 1, 1, 0, 0]})
+    frame = frame.with_columns(pl.col("label").cast(dtype))
+    metrics = [
+        mlm.recall(labels=named),
+        mlm.recall(labels=named, average="macro").alias("macro"),
+        mlm.recall(average=dict.fromkeys(named, 1.0)).alias("weights"),
+        mlm.recall(threshold={**dict.fromkeys(named, 0.0), None: 1.0}).alias("thresholds"),
+    ]
+    for row in (mlm.evaluate(frame, metrics).row(0), frame.select(metrics).row(0)):
+        assert row == (2 / 3, 0.5, 0.5, 3 / 4)
+    per = mlm.evaluate(frame, mlm.recall(labels=[*named, 9], undefined=0.25), per="label").sort("label")
+    assert per["recall"].to_list() == [1.0, 0.0, 0.25]
+
+
+# --- columns of Python objects --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("height", [0, 1, 2])
+def test_a_column_of_objects_that_nobody_asks_for(height: int) -> None:
+    frame = FRAME.head(height).with_columns(pl.Series("object", [object()] * height, dtype=pl.Object))
+    metrics = [mlm.f1(), mlm.f1(average="macro"), mlm.one_error(), mlm.n_rows()]
+    assert mlm.evaluate(frame, metrics).rows() == mlm.evaluate(frame.drop("object"), metrics).rows()
+    for verb in (mlm.check, mlm.profile):
+        verb(frame)
+    assert mlm.confusion(frame, threshold=0.5).rows() == mlm.confusion(frame.drop("object"), threshold=0.5).rows()

@@ -1,0 +1,100 @@
+"""What a release says of itself: one version, files and links that are there, hooks that fetch nothing."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import polars_mlmetrics as mlm
+from tests.support.environments import ROOT, project
+
+README = (ROOT / "README.md").read_text()
+TARGETS = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+
+
+def test_the_version_is_one() -> None:
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    assert cited is not None
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert newest is not None
+    assert {mlm.__version__, project()["project"]["version"], cited[1], newest[1]} == {mlm.__version__}
+
+
+def links(text: str) -> Iterator[str]:
+    """Where the links and pictures of a page lead."""
+    without_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    yield from re.findall(r"\]\(([^)\s]+)\)", without_code)
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("link", sorted(set(links(README))))
+def test_a_link_of_the_front_page_leads_somewhere(link: str) -> None:
+    """A package index shows the page without its folder: once the project has a home, links name it in full."""
+    if "urls" in project()["project"]:
+        assert link.startswith("https://")
+        return
+    path, _, anchor = link.partition("#")
+    assert (ROOT / path).is_file()
+    assert not anchor or anchor in anchors(ROOT / path)
+
+
+def test_the_front_page_is_short() -> None:
+    assert len(README.splitlines()) < 150
+
+
+def test_what_is_said_of_your_own_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line of the table, in its order, in a folder with such data."""
+    monkeypatch.chdir(tmp_path)
+    table = README.partition("## Your own data")[2].partition("\n\nIntervals")[0]
+    lines = [line for row in table.splitlines() for line in re.findall(r"`([^`]+)`", row)]
+    assert len(lines) == 7
+    pl.DataFrame({"p": [0.9, 0.2, 0.7], "bought": ["yes", "no", "no"]}).write_csv("p.csv")
+    day = pl.DataFrame({"id": [1, 2], "score": [0.9, 0.1], "truth": [1, 0]})
+    day.write_parquet("logs/1.parquet", mkdir=True)
+    day.drop("truth").cast({"score": pl.Float32}).write_parquet("logs/2.parquet")
+    rows, y = np.array([[0.1], [0.4], [0.9], [1.2]]), np.array(["a", "a", "b", "b"])
+    grades = {"query": [1, 1, 2, 2], "document": ["a", "b"] * 2, "score": [0.9, 0.4, 0.2, 0.8], "grade": [2, 0, 0, 1]}
+    names = {
+        "pl": pl,
+        "mlm": mlm,
+        "X": rows,
+        "y": y,
+        "model": LogisticRegression().fit(rows, y),
+        "runs": pl.DataFrame(grades),
+    }
+    shown = []
+    for line in lines:
+        exec(f"result = {line.removeprefix('log = ')}", names)
+        if line.startswith("log = "):
+            names["log"] = names["result"]
+        shown.append(names["result"])
+    csv, binary, metric, _, problems, ranking, in_passes = shown
+    assert csv.item() == 2 / 3  # of two predicted rows one is true, and no true one is missed
+    assert binary.columns == ["sample", "score", "truth"]
+    assert mlm.evaluate(binary, metric).item() == 1
+    assert "truth_null" in problems["problem"]
+    assert ranking.item() == in_passes.item() == 1
+
+
+def test_hooks_call_make_alone() -> None:
+    written = (ROOT / ".pre-commit-config.yaml").read_text()
+    commands = [shlex.split(line) for line in re.findall(r"entry: (.*)", written)]
+    assert commands
+    assert [command[0] for command in commands] == ["make"] * len(commands)
+    assert {command[1] for command in commands} <= TARGETS
+    assert re.findall(r"repo: (.*)", written) == ["local"]
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", "SECURITY.md", "LICENSE", "CHANGELOG.md"])
+def test_a_file_that_people_look_for_is_there(name: str) -> None:
+    assert (ROOT / name).read_text().strip()

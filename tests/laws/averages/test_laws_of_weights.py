@@ -1,0 +1,95 @@
+"""What weights do to every metric and average: they are repetitions, they scale, and 0 is no sample."""
+
+import pytest
+
+from tests.laws.averages.law_tables import (
+    SETTINGS,
+    UNWEIGHTED,
+    WEIGHTED,
+    Table,
+    compare,
+    marked,
+    of_settings,
+    only_weighted,
+    reference,
+    report,
+    table_of,
+)
+from tests.laws.cases import Case
+from tests.support.frames import PLAIN, SCALE, world
+from tests.support.readings import same
+
+
+@pytest.fixture(scope="module", params=marked(SETTINGS), ids=str)
+def table(request: pytest.FixtureRequest) -> Table:
+    return table_of(request.param)
+
+
+@only_weighted
+def test_weight_is_repetition_of_samples(table: Table) -> None:
+    """n_rows and its like count rows whatever they weigh, so repeating rows is not to them what a weight is."""
+    compare(table, "", "repeated samples", lambda case: not case.counts_rows)
+
+
+@only_weighted
+def test_weight_is_repetition_of_rows(table: Table) -> None:
+    compare(table, "own weights", "repeated rows", lambda case: case.rows_weigh)
+
+
+@only_weighted
+def test_sample_without_weight_is_no_sample(table: Table) -> None:
+    """Only that nobody knows a threshold or a prior of it is still so, as a broken row is still broken."""
+    compare(table, "samples without weight", "samples removed", lambda case: not case.counts_rows and case.is_known)
+
+
+@only_weighted
+def test_label_without_weight_is_no_label(table: Table) -> None:
+    """Where rows weigh. To a sum, and with `undefined=`, the label is there: see `leaves_empty_units`."""
+    compare(
+        table, "label without weight", "label removed", lambda case: case.rows_weigh and case.leaves_empty_units
+    )  # fmt: skip
+
+
+@only_weighted
+def test_scale_of_weights(table: Table) -> None:
+    """Sums grow with the weights, all else knows only their shares. What `undefined=` gives does not grow."""
+
+    def knows_all(case: Case) -> bool:
+        return not (case.degree and case.grain == "label" and case.params.get("undefined") is not None)
+
+    compare(table, "scaled", "", knows_all, lambda case, value: value * SCALE**case.degree)
+
+
+def test_weights_of_one_are_no_weights(table: Table) -> None:
+    broken = []
+    for kind in PLAIN:
+        for case in table.cases:
+            got, expected = table.at(world(kind, "ones"), case), reference(str(case), False, world(kind, ""))
+            if not same(got, expected):
+                broken.append(f"{case} in {kind}: {got!r}, without weights {expected!r}")
+    report(broken)
+
+
+MOVED = [s for s in WEIGHTED if s.reading == "evaluate" and s.average not in ("min", "max")]
+# Of two labels alone or of half of the cases, a few more are needed until each metric has one that moves.
+MOVED = [s for s in MOVED if s.is_proof or (s.average != "named" and s.engine == "in-memory")]
+
+
+@of_settings(MOVED)
+def test_weights_are_used(table: Table) -> None:
+    """Every metric has a value that weights change; only the extreme label may be one they do not move."""
+    of_weight = {case.name for case in table.cases if not case.counts_rows}
+    moved = {
+        case.name
+        for case in table.cases
+        for kind in PLAIN
+        for change in ("", "own weights", "label without weight", "samples without weight")
+        if not same(table.at(world(kind, change), case), table.at(world(kind, "ones"), case))
+    }
+    assert of_weight - moved == set()
+
+
+@of_settings(UNWEIGHTED)
+def test_weights_are_used_only_where_named(table: Table) -> None:
+    for change in ("own weights", "samples without weight", "label without weight", "scaled", "weight NaN"):
+        compare(table, change, "")

@@ -1,0 +1,209 @@
+"""The references of probabilities: costs of a score that is one, and calibration."""
+
+import bisect
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.laws.references.rows import (
+    Row,
+    UnknownLimitError,
+    mean,
+    negatives_of,
+    over,
+    positives_of,
+    reference,
+    total,
+    weight_of,
+)
+
+
+def softplus(x: float) -> float:
+    """ln(1 + e^x) without overflow."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def probability(score: float, logits: bool) -> float:
+    if not logits:
+        return score
+    return 1 / (1 + math.exp(-score)) if score >= 0 else math.exp(score) / (1 + math.exp(score))
+
+
+def smallest(row: Row, eps: float | str) -> float:
+    return float(np.finfo(row.float_type).eps) if eps == "dtype" else float(eps)
+
+
+def clip(p: float, eps: float) -> float:
+    return min(max(p, eps), 1 - eps)
+
+
+def cost_of(share: float, p: float) -> float:
+    """-share * ln p, where a share of 0 costs nothing, whatever p is."""
+    if share == 0:
+        return 0.0
+    return math.inf if p == 0 else -share * math.log(p)
+
+
+@reference(score="probability", truth="soft")
+def log_loss(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = False) -> float | None:
+    def cost(row: Row) -> float:
+        if logits:
+            return row.truth * softplus(-row.score) + (1 - row.truth) * softplus(row.score)
+        p = clip(row.score, smallest(row, eps))
+        return cost_of(row.truth, p) + cost_of(1 - row.truth, 1 - p)
+
+    return mean(rows, [cost(row) for row in rows])
+
+
+@reference(units="sample", score="probability", truth="soft")
+def multilabel_cross_entropy(
+    rows: Sequence[Row],
+    *,
+    base: float | str = "e",
+    negatives: bool = True,
+    log_of_zero: float | None = None,
+    logits: bool = False,
+) -> float | None:
+    def log(p: float) -> float:
+        if p == 0:
+            return -math.inf if log_of_zero is None else log_of_zero
+        return math.log(p) if base == "e" else math.log2(p) if base == 2 else math.log(p, float(base))
+
+    def log_sigmoid(a: float) -> float:
+        return -softplus(-a) / (1.0 if base == "e" else math.log(float(base)))
+
+    costs = []
+    for row in rows:
+        log_p = log_sigmoid(row.score) if logits else log(row.score)
+        log_q = log_sigmoid(-row.score) if logits else log(1 - row.score)
+        costs.append(-row.truth * log_p if row.truth > 0 else 0.0)
+        costs.append(-(1 - row.truth) * log_q if negatives and row.truth < 1 else 0.0)
+    return total(costs) if rows else None
+
+
+@reference(units="sample", score="probability")
+def multiclass_log_loss(
+    rows: Sequence[Row], *, eps: float | str = 1e-15, max_loss: float | None = None
+) -> float | None:
+    true = positives_of(rows)
+    if len(true) != 1:
+        return math.nan if true else None
+    cost = cost_of(1.0, clip(true[0].score, smallest(true[0], eps)))
+    return cost if max_loss is None else min(cost, max_loss)
+
+
+@reference(score="probability")
+def brier_score(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    return mean(rows, [(row.truth - probability(row.score, logits)) ** 2 for row in rows])
+
+
+@reference(units="sample", score="probability")
+def multiclass_brier_score(rows: Sequence[Row]) -> float | None:
+    return total((row.truth - row.score) ** 2 for row in rows) if rows else None
+
+
+@reference(score="probability")
+def calibration_bias(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    return mean(rows, [probability(row.score, logits) - row.truth for row in rows])
+
+
+@reference(score="probability")
+def calibration_ratio(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    return over(total(row.weight * probability(row.score, logits) for row in rows), weight_of(positives_of(rows)))
+
+
+@reference(score="probability")
+def normalized_entropy(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = False) -> float | None:
+    """The log loss, as a share of the log loss of whoever knows nothing but how often the truth is true."""
+    shares = [weight_of(positives_of(rows)), weight_of(negatives_of(rows))]
+    if 0 in shares:
+        return None
+    loss = log_loss(rows, eps=eps, logits=logits)
+    return None if loss is None else loss / total(cost_of(w / sum(shares), w / sum(shares)) for w in shares)
+
+
+@reference(units="sample", score="probability")
+def information_score(rows: Sequence[Row], *, prior: Any = None) -> float | None:
+    """The prior of a row is its limit; only where labels are named with theirs, it is looked up here."""
+
+    def log2(p: float) -> float:
+        return math.log2(p) if p > 0 else -math.inf
+
+    true = positives_of(rows)
+    if len(true) != 1:
+        return math.nan if true else None
+    p, a = true[0].score, prior.get(true[0].label) if isinstance(prior, Mapping) else true[0].limit
+    if a is None and prior is None:
+        return None  # no true row of the group weighs anything: a share of nothing
+    if a is None:
+        raise UnknownLimitError(true[0].label)
+    if not 0 <= a <= 1:
+        return math.nan
+    if p == a:
+        return 0.0
+    return log2(p) - log2(a) if p > a else log2(1 - a) - log2(1 - p)
+
+
+def bins_of(rows: Sequence[Row], bins: int, logits: bool) -> list[tuple[float, float, float]]:
+    """The weight of each bin, its mean probability and its share of truths."""
+    by_bin: dict[int, list[tuple[Row, float]]] = {}
+    for row in rows:
+        p = probability(row.score, logits)
+        place = bisect.bisect_right([k / bins for k in range(1, bins)], p)
+        by_bin.setdefault(place, []).append((row, p))
+    found = []
+    for members in by_bin.values():
+        size = total(row.weight for row, _ in members)
+        if size > 0:
+            mean_p = total(row.weight * p for row, p in members) / size
+            mean_t = total(row.weight * row.truth for row, _ in members) / size
+            found.append((size, mean_p, mean_t))
+    return found
+
+
+@reference(score="probability")
+def brier_reliability(rows: Sequence[Row], *, bins: int = 15, logits: bool = False) -> float | None:
+    found = bins_of(rows, bins, logits)
+    return over(total(size * (p - t) ** 2 for size, p, t in found), total(size for size, _, _ in found))
+
+
+@reference(score="probability")
+def brier_resolution(rows: Sequence[Row], *, bins: int = 15, logits: bool = False) -> float | None:
+    rate, found = mean(rows, [row.truth for row in rows]), bins_of(rows, bins, logits)
+    if rate is None:
+        return None
+    return over(total(size * (t - rate) ** 2 for size, _, t in found), total(size for size, _, _ in found))
+
+
+@reference(score="probability")
+def brier_uncertainty(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    """The mean squared distance of the truth from how often it is true."""
+    shares = [weight_of(positives_of(rows)), weight_of(negatives_of(rows))]
+    return None if sum(shares) == 0 else math.prod(share / sum(shares) for share in shares)
+
+
+@reference(score="probability")
+def d2_brier(rows: Sequence[Row], *, logits: bool = False) -> float | None:
+    loss, of_rate = brier_score(rows, logits=logits), brier_uncertainty(rows)
+    return None if not of_rate or loss is None else 1 - loss / of_rate
+
+
+@reference(score="probability")
+def d2_log_loss(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = False) -> float | None:
+    share = normalized_entropy(rows, eps=eps, logits=logits)
+    return None if share is None else 1 - share
+
+
+@reference(score="probability")
+def calibration_error(rows: Sequence[Row], *, bins: int = 15, norm: str = "l1", logits: bool = False) -> float | None:
+    found = bins_of(rows, bins, logits)
+    sizes, gaps = [size for size, _, _ in found], [abs(p - t) for _, p, t in found]
+    if not sizes:
+        return None
+    if norm == "max":
+        return max(gaps)
+    if norm == "l1":
+        return total(size * gap for size, gap in zip(sizes, gaps, strict=True)) / total(sizes)
+    return math.sqrt(total(size * gap**2 for size, gap in zip(sizes, gaps, strict=True)) / total(sizes))

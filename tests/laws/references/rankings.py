@@ -1,0 +1,216 @@
+"""The references of rankings: the rows of one sample, whole or returned as a list."""
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from tests.laws.references.rows import Row, mean, over, positives_of, reference, total
+
+# --- rankings: the rows of one sample -------------------------------------------------------------------------------
+
+
+def scores_of(rows: Sequence[Row], truth: int) -> list[float]:
+    return [row.score for row in rows if row.truth == truth]
+
+
+@reference(units="sample")
+def one_error(rows: Sequence[Row]) -> float | None:
+    if not rows:
+        return None
+    best = max(row.score for row in rows)
+    tied = [row for row in rows if row.score == best]
+    return sum(row.truth == 0 for row in tied) / len(tied)
+
+
+@reference(units="sample")
+def coverage_error(rows: Sequence[Row], *, base: int = 1) -> float | None:
+    positives = scores_of(rows, 1)
+    if not positives:
+        return None
+    return float(sum(row.score >= min(positives) for row in rows) - (1 - base))
+
+
+@reference(units="sample")
+def ranking_loss(rows: Sequence[Row], *, pairs: str = "relevant", ties: str = "wrong") -> float | None:
+    of_tie = {"wrong": 1.0, "right": 0.0, "half": 0.5}[ties]
+    positives, negatives = scores_of(rows, 1), scores_of(rows, 0)
+    wrong = 0.0
+    for p in positives:
+        for n in negatives:
+            wrong += 1.0 if n > p else of_tie if n == p else 0.0
+    if pairs == "all":
+        return over(wrong, len(rows) * (len(rows) - 1) / 2)
+    return over(wrong, len(positives) * len(negatives))
+
+
+@reference(units="sample")
+def label_ranking_average_precision(rows: Sequence[Row]) -> float | None:
+    positives = scores_of(rows, 1)
+    shares = [sum(q >= p for q in positives) / sum(row.score >= p for row in rows) for p in positives]
+    return over(total(shares), len(shares))
+
+
+@reference(units="sample")
+def exact_match_prefix(rows: Sequence[Row]) -> float | None:
+    if not rows:
+        return None
+    return float(all(p > n for p in scores_of(rows, 1) for n in scores_of(rows, 0)))
+
+
+@reference(units="label", looks_across=True)
+def labelwise_precision(rows: Sequence[Row]) -> float | None:
+    """The rows of one label, each with the highest negative of its sample."""
+    true = [row for row in rows if row.truth == 1]
+    return mean(true, [float(row.highest_negative is None or row.score > row.highest_negative) for row in true])
+
+
+# --- returned lists: a row with a score of -inf was not returned ----------------------------------------------------
+
+
+def above(row: Row, rows: Sequence[Row]) -> int:
+    """How many labels of the sample stand strictly higher."""
+    return sum(other.score > row.score for other in rows)
+
+
+def rank(row: Row, rows: Sequence[Row]) -> int:
+    """How many labels of the sample stand as high or higher, the row itself among them."""
+    return sum(other.score >= row.score for other in rows)
+
+
+def fraction(row: Row, rows: Sequence[Row], k: int | None) -> float:
+    """The share to which a row is among the k best: 0 or 1, a fraction where its tie group goes across the border."""
+    if row.score == -math.inf:
+        return 0.0
+    if k is None:
+        return 1.0
+    better = above(row, rows)
+    return min(max((k - better) / (rank(row, rows) - better), 0.0), 1.0)
+
+
+def hits(rows: Sequence[Row], k: int) -> list[float]:
+    """The fraction of each positive."""
+    return [fraction(row, rows, k) for row in positives_of(rows)]
+
+
+@reference(units="sample")
+def precision_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return total(hits(rows, k)) / k if rows else None
+
+
+@reference(units="sample")
+def recall_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return over(total(hits(rows, k)), len(positives_of(rows)))
+
+
+@reference(units="sample")
+def f1_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return 2 * total(hits(rows, k)) / (k + len(positives_of(rows))) if rows else None
+
+
+@reference(units="sample")
+def r_precision(rows: Sequence[Row]) -> float | None:
+    positives = len(positives_of(rows))
+    return over(total(hits(rows, positives)), positives)
+
+
+# Some metrics of a list with ties are the mean over all orders of the tied rows, each as likely as another: exact.
+
+
+class Tie(NamedTuple):
+    """Rows of one score: how many rows and true ones stand above them, how many they are, and how many are true."""
+
+    above: int
+    true_above: int
+    size: int
+    true: int
+
+
+def ties_of(rows: Sequence[Row]) -> list[Tie]:
+    """The ties of what was returned, best first."""
+    ties: list[Tie] = []
+    for score in sorted({row.score for row in rows if row.score > -math.inf}, reverse=True):
+        tied = [row for row in rows if row.score == score]
+        higher = [row for row in rows if row.score > score]
+        ties.append(Tie(len(higher), len(positives_of(higher)), len(tied), len(positives_of(tied))))
+    return ties
+
+
+def chances_of_first(tie: Tie) -> Iterable[tuple[int, Fraction]]:
+    """The places that the first true row of a tie may have in the list, with their chances."""
+    ways = math.comb(tie.size, tie.true)  # to choose the places of the true rows
+    for place in range(1, tie.size - tie.true + 2):
+        yield tie.above + place, Fraction(math.comb(tie.size - place, tie.true - 1), ways)
+
+
+def of_first(rows: Sequence[Row], k: int | None) -> Iterable[tuple[int, Fraction]]:
+    """The places up to k that the first true row may have, with their chances."""
+    with_true = [tie for tie in ties_of(rows) if tie.true]
+    return (
+        [(place, chance) for place, chance in chances_of_first(with_true[0]) if k is None or place <= k]
+        if with_true
+        else []
+    )
+
+
+@reference(units="sample")
+def hit_at(rows: Sequence[Row], *, k: int) -> float | None:
+    return float(sum(chance for _, chance in of_first(rows, k))) if rows else None
+
+
+@reference(units="sample")
+def reciprocal_rank(rows: Sequence[Row], *, k: int | None = None) -> float | None:
+    return float(sum(chance / place for place, chance in of_first(rows, k))) if positives_of(rows) else None
+
+
+@reference(units="sample")
+def average_precision_at(rows: Sequence[Row], *, k: int | None = None, denominator: str = "possible") -> float | None:
+    precisions = Fraction(0)
+    for tie in ties_of(rows):
+        last = tie.size if k is None else min(tie.size, k - tie.above)
+        for place in range(1, last + 1):
+            # The place has a true row by this chance; then each place before it in the tie has one by the next.
+            is_true = Fraction(tie.true, tie.size)
+            others = Fraction((place - 1) * (tie.true - 1), tie.size - 1) if tie.size > 1 else 0
+            precisions += is_true * (tie.true_above + 1 + others) / (tie.above + place)
+    positives = len(positives_of(rows))
+    possible = positives if k is None or denominator == "positives" else min(positives, k)
+    return over(float(precisions), possible)
+
+
+def discounted(gains: Iterable[float], k: int | None) -> float:
+    """The gains of the places from the first, each by its discount, those beyond k left out."""
+    return total(gain / math.log2(place + 2) for place, gain in enumerate(gains) if k is None or place < k)
+
+
+def gain_of(row: Row, gain: str) -> float:
+    return 2.0**row.truth - 1 if gain == "exponential" else row.truth
+
+
+@reference(units="sample", truth="gain")
+def dcg(rows: Sequence[Row], *, k: int | None = None, gain: str = "linear", ties: str = "average") -> float | None:
+    if not rows:
+        return None
+    returned = [row for row in rows if row.score > -math.inf]
+    if ties == "ignore":  # in the order of the labels, and of one label the higher gain first
+        returned.sort(key=lambda row: (-row.score, row.label, -row.truth))
+        return discounted([gain_of(row, gain) for row in returned], k)
+    gains = []
+    for score in sorted({row.score for row in returned}, reverse=True):
+        tied = [gain_of(row, gain) for row in returned if row.score == score]
+        gains += [total(tied) / len(tied)] * len(tied)
+    return discounted(gains, k)
+
+
+@reference(units="sample", truth="gain")
+def ndcg(rows: Sequence[Row], *, k: int | None = None, gain: str = "linear", ties: str = "average") -> float | None:
+    found = dcg(rows, k=k, gain=gain, ties=ties)
+    return None if found is None else over(found, discounted(sorted((gain_of(r, gain) for r in rows), reverse=True), k))
+
+
+@reference(units="sample")
+def top_k_accuracy(rows: Sequence[Row], *, k: int) -> float | None:
+    true = positives_of(rows)
+    if len(true) != 1:
+        return math.nan if true else None
+    return fraction(true[0], rows, k)

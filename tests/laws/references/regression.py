@@ -1,0 +1,219 @@
+"""The references of regression: truths that are numbers."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tests.laws.references.rows import Row, mean, over, reference, weight_of
+from tests.laws.references.separation import HELD
+
+
+@reference(truth="real")
+def rmse(rows: Sequence[Row]) -> float | None:
+    square = mean(rows, [(row.score - row.truth) ** 2 for row in rows])
+    return None if square is None else math.sqrt(square)
+
+
+@reference(truth="real")
+def mae(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [abs(row.score - row.truth) for row in rows])
+
+
+@reference(truth="real")
+def bias(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [row.score - row.truth for row in rows])
+
+
+@reference(truth="real")
+def mse(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [(row.score - row.truth) ** 2 for row in rows])
+
+
+@reference(score="above -1", truth="above -1")
+def msle(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [(math.log1p(row.score) - math.log1p(row.truth)) ** 2 for row in rows])
+
+
+@reference(truth="real")
+def mape(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [abs(row.score - row.truth) / max(abs(row.truth), 2.0**-52) for row in rows])
+
+
+@reference(truth="real")
+def smape(rows: Sequence[Row]) -> float | None:
+    def of(row: Row) -> float:
+        return over(2 * abs(row.score - row.truth), abs(row.score) + abs(row.truth)) or 0.0
+
+    return mean(rows, [of(row) for row in rows])
+
+
+@reference(truth="real")
+def max_error(rows: Sequence[Row]) -> float | None:
+    return max((abs(row.score - row.truth) for row in rows if row.weight > 0), default=None)
+
+
+@reference(truth="real")
+def pinball(rows: Sequence[Row], *, alpha: float) -> float | None:
+    misses = [row.truth - row.score for row in rows]
+    return mean(rows, [max(alpha * miss, (alpha - 1) * miss) for miss in misses])
+
+
+@reference(truth="real")
+def huber(rows: Sequence[Row], *, delta: float) -> float | None:
+    misses = [abs(row.score - row.truth) for row in rows]
+    return mean(rows, [miss**2 / 2 if miss <= delta else delta * (miss - delta / 2) for miss in misses])
+
+
+@reference(score="positive", truth="gain")
+def poisson_deviance(rows: Sequence[Row]) -> float | None:
+    def of(s: float, t: float) -> float:
+        return 2 * ((t * math.log(t / s) if t > 0 else 0.0) - t + s)
+
+    return mean(rows, [of(row.score, row.truth) for row in rows])
+
+
+@reference(score="positive", truth="positive")
+def gamma_deviance(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [2 * (math.log(row.score / row.truth) + row.truth / row.score - 1) for row in rows])
+
+
+@reference(score="positive", truth="gain")
+def tweedie_deviance(rows: Sequence[Row], *, power: float) -> float | None:
+    """By the integral that it is: 2·∫ (t - u) / u^p du from s to t; in closed form for the powers that are asked."""
+    if power == 0:
+        return mse(rows)
+    if power == 1:
+        return poisson_deviance(rows)
+    if power == 2:
+        return gamma_deviance(rows)
+
+    def primitive(t: float, u: float) -> float:
+        return (t * u ** (1 - power) / (1 - power) if t else 0.0) - u ** (2 - power) / (2 - power)
+
+    def of(s: float, t: float) -> float:
+        upper = max(t, 0.0)
+        at_truth = primitive(t, upper) if upper > 0 else 0.0
+        return 2 * (at_truth - primitive(t, s))
+
+    return mean(rows, [of(row.score, row.truth) for row in rows])
+
+
+@reference(truth="real")
+def median_absolute_error(rows: Sequence[Row]) -> float | None:
+    """The lowest miss that half of the weight does not exceed, or half way to the next where it is exactly half."""
+    rows = [row for row in rows if row.weight > 0]
+    half = weight_of(rows) / 2
+    misses = sorted({abs(row.score - row.truth) for row in rows})
+    upto = [weight_of(row for row in rows if abs(row.score - row.truth) <= miss) for miss in misses]
+    if not misses:
+        return None
+    first = next(miss for miss, weight in zip(misses, upto, strict=True) if weight >= half * (1 - HELD))
+    second = next(miss for miss, weight in zip(misses, upto, strict=True) if weight > half * (1 + HELD))
+    return (first + second) / 2
+
+
+# Those of a mean are worked out in fractions: nothing is rounded, however far from 0 the numbers are.
+
+
+def exact(values: Iterable[float]) -> list[Fraction]:
+    return [Fraction(value) for value in values]
+
+
+def dot(*columns: Sequence[Fraction]) -> Fraction:
+    return sum((math.prod(cells) for cells in zip(*columns, strict=True)), Fraction(0))
+
+
+def from_mean(values: Sequence[Fraction], weights: Sequence[Fraction]) -> list[Fraction]:
+    """How far each value is from the weighted mean of all."""
+    middle = dot(values, weights) / sum(weights)
+    return [value - middle for value in values]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Score, truth and weight of the rows that weigh something."""
+
+    score: list[Fraction]
+    truth: list[Fraction]
+    weight: list[Fraction]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "Columns":
+        weigh = [row for row in rows if row.weight > 0]
+        return cls(*(exact(getattr(row, name) for row in weigh) for name in ("score", "truth", "weight")))
+
+    @property
+    def miss(self) -> list[Fraction]:
+        return [s - t for s, t in zip(self.score, self.truth, strict=True)]
+
+    @property
+    def truth_varies(self) -> bool:
+        return len(set(self.truth)) > 1
+
+    @property
+    def score_varies(self) -> bool:
+        return len(set(self.score)) > 1
+
+
+@reference(truth="real")
+def relative_squared_error(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not c.truth_varies:
+        return None
+    apart = from_mean(c.truth, c.weight)
+    return float(dot(c.miss, c.miss, c.weight) / dot(apart, apart, c.weight))
+
+
+@reference(truth="real")
+def r2(rows: Sequence[Row]) -> float | None:
+    error = relative_squared_error(rows)
+    return None if error is None else 1 - error
+
+
+@reference(truth="real")
+def relative_absolute_error(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not c.truth_varies:
+        return None
+    apart = from_mean(c.truth, c.weight)
+    return float(dot([abs(miss) for miss in c.miss], c.weight) / dot([abs(a) for a in apart], c.weight))
+
+
+@reference(truth="real")
+def explained_variance(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not c.truth_varies:
+        return None
+    apart, missed = from_mean(c.truth, c.weight), from_mean(c.miss, c.weight)
+    return float(1 - dot(missed, missed, c.weight) / dot(apart, apart, c.weight))
+
+
+def correlation(one: Sequence[Fraction], other: Sequence[Fraction], weights: Sequence[Fraction]) -> float:
+    one, other = from_mean(one, weights), from_mean(other, weights)
+    together = float(dot(one, other, weights))
+    return together / math.sqrt(dot(one, one, weights)) / math.sqrt(dot(other, other, weights))
+
+
+@reference(truth="real")
+def pearson(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    return correlation(c.score, c.truth, c.weight) if c.truth_varies and c.score_varies else None
+
+
+def places(values: Sequence[Fraction], weights: Sequence[Fraction]) -> list[Fraction]:
+    """The middle of the place that each value takes, with its equals, if all stand in line: what weighs w is w long."""
+    middle, upto = {}, Fraction(0)
+    for value in sorted(set(values)):
+        own = sum((w for other, w in zip(values, weights, strict=True) if other == value), Fraction(0))
+        middle[value] = upto + own / 2
+        upto += own
+    return [middle[value] for value in values]
+
+
+@reference(truth="real")
+def spearman(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not (c.truth_varies and c.score_varies):
+        return None
+    return correlation(places(c.score, c.weight), places(c.truth, c.weight), c.weight)

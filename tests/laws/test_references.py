@@ -1,0 +1,344 @@
+"""The references of decisions, probabilities, rankings and separation against scikit-learn."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import sklearn.metrics as sk
+from scipy import stats
+
+from tests.laws import references
+from tests.laws.oracle import expected, expected_units
+from tests.support.readings import long, same
+
+AGREE = 1e-12  # both sides sum a few dozen float64 numbers
+
+SEEDS = range(8)
+
+SEVERAL = [
+    pytest.param((seed, weighted), marks=[pytest.mark.proof] if seed > 2 else [])
+    for seed in SEEDS
+    for weighted in (False, True)
+]
+
+AVERAGES = ("micro", "macro", "weighted", "samples")
+
+Matrix = np.ndarray[Any, Any]
+
+
+class Table:
+    """A small random table with tied scores, weights, and samples of no positive and of positives only."""
+
+    def __init__(self, seed: int, weighted: bool) -> None:
+        rng = np.random.default_rng(seed)
+        self.samples, self.labels = int(rng.integers(4, 9)), int(rng.integers(2, 6))
+        shape = (self.samples, self.labels)
+        self.truth: Matrix = rng.integers(0, 2, shape)
+        self.score: Matrix = rng.choice([0.0, 0.1, 0.3, 0.5, 0.5, 0.6, 0.8, 1.0], shape)
+        self.truth[0], self.truth[1] = 0, 1
+        self.truth[2, 0], self.truth[2, 1] = 1, 0
+        self.weight: Matrix | None = rng.choice([0.5, 1.0, 2.0, 3.25], self.samples) if weighted else None
+        self.frame = long(self.truth, self.score, self.weight)
+        self.roles = {"weight": "weight"} if weighted else {}
+
+    @property
+    def said(self) -> Matrix:
+        return (self.score > 0.5).astype(int)
+
+    @property
+    def cell_weight(self) -> Matrix | None:
+        """The weights of the cells, for scores that know nothing of labels."""
+        return None if self.weight is None else np.repeat(self.weight, self.labels)
+
+    def expected(self, name: str, **params: Any) -> float | None:
+        return expected(name, self.frame, params, self.roles)
+
+
+@pytest.fixture(params=SEVERAL, ids=str)
+def table(request: pytest.FixtureRequest) -> Table:
+    return Table(*request.param)
+
+
+def agree(ours: float | None, theirs: float) -> None:
+    assert same(ours, float(theirs), AGREE), f"{ours} is not {theirs}"
+
+
+@pytest.mark.parametrize("zero", [0.0, 1.0])
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize(
+    ("name", "theirs", "params"),
+    [
+        ("precision", sk.precision_score, {}),
+        ("recall", sk.recall_score, {}),
+        ("f1", sk.f1_score, {}),
+        ("fbeta", sk.fbeta_score, {"beta": 2.0}),
+        ("fbeta", sk.fbeta_score, {"beta": 0.5}),
+        ("jaccard", sk.jaccard_score, {}),
+    ],
+)
+def test_decisions(table: Table, name: str, theirs: Any, params: dict[str, float], average: str, zero: float) -> None:
+    value = theirs(table.truth, table.said, average=average, sample_weight=table.weight, zero_division=zero, **params)
+    agree(table.expected(name, average=average, undefined=zero, **params), value)
+
+
+def test_decisions_of_cells(table: Table) -> None:
+    truth, said, weight = table.truth.reshape(-1), table.said.reshape(-1), table.cell_weight
+    agree(table.expected("accuracy"), sk.accuracy_score(truth, said, sample_weight=weight))
+    agree(table.expected("balanced_accuracy"), sk.balanced_accuracy_score(truth, said, sample_weight=weight))
+    agree(table.expected("mcc", undefined=0.0), sk.matthews_corrcoef(truth, said, sample_weight=weight))
+    agree(table.expected("cohen_kappa", undefined=0.0), sk.cohen_kappa_score(truth, said, sample_weight=weight))
+    (tn, fp), (fn, tp) = sk.confusion_matrix(truth, said, sample_weight=weight, labels=[0, 1])
+    agree(table.expected("true_positives"), tp)
+    agree(table.expected("false_positives"), fp)
+    agree(table.expected("false_negatives"), fn)
+    agree(table.expected("true_negatives"), tn)
+    agree(table.expected("specificity", undefined=0.0), sk.recall_score(truth, said, pos_label=0, sample_weight=weight))
+    agree(
+        table.expected("negative_predictive_value", undefined=0.0),
+        sk.precision_score(truth, said, pos_label=0, sample_weight=weight, zero_division=0),
+    )
+    agree(table.expected("false_positive_rate"), fp / (fp + tn))
+    agree(table.expected("false_negative_rate"), fn / (fn + tp))
+    agree(table.expected("informedness"), tp / (tp + fn) + tn / (tn + fp) - 1)
+    agree(table.expected("prevalence"), (tp + fn) / (tp + fp + fn + tn))
+    agree(table.expected("predicted_rate"), (tp + fp) / (tp + fp + fn + tn))
+    agree(table.expected("support"), tp + fn)
+
+
+def test_decisions_of_samples(table: Table) -> None:
+    agree(table.expected("hamming_loss"), sk.hamming_loss(table.truth, table.said, sample_weight=table.weight))
+    loss = sk.zero_one_loss(table.truth, table.said, sample_weight=table.weight)
+    agree(table.expected("subset_accuracy"), 1 - loss)
+
+
+def test_probabilities(table: Table) -> None:
+    truth, p, weight = table.truth.reshape(-1), table.score.reshape(-1), table.cell_weight
+    agree(table.expected("log_loss", eps="dtype"), sk.log_loss(truth, p, sample_weight=weight))
+    agree(table.expected("brier_score"), sk.brier_score_loss(truth, p, sample_weight=weight))
+    logits = np.random.default_rng(1).normal(size=table.score.shape) * 3
+    frame = long(table.truth, logits, table.weight)
+    p = 1 / (1 + np.exp(-logits.reshape(-1)))
+    agree(expected("log_loss", frame, {"logits": True}, table.roles), sk.log_loss(truth, p, sample_weight=weight))
+    agree(
+        expected("brier_score", frame, {"logits": True}, table.roles),
+        sk.brier_score_loss(truth, p, sample_weight=weight),
+    )
+
+
+def test_multiclass_log_loss(table: Table) -> None:
+    p = (table.score + 0.1) / (table.score + 0.1).sum(axis=1, keepdims=True)
+    classes = np.arange(table.samples) % table.labels
+    frame = long(np.eye(table.labels, dtype=int)[classes], p, table.weight)
+    value = sk.log_loss(classes, p, sample_weight=table.weight, labels=range(table.labels))
+    agree(expected("multiclass_log_loss", frame, {}, table.roles), value)
+
+
+def test_multiclass_brier_score(table: Table) -> None:
+    p = (table.score + 0.1) / (table.score + 0.1).sum(axis=1, keepdims=True)
+    classes = np.arange(table.samples) % table.labels
+    frame = long(np.eye(table.labels, dtype=int)[classes], p, table.weight)
+    value = sk.brier_score_loss(classes, p, sample_weight=table.weight, labels=range(table.labels), scale_by_half=False)
+    agree(expected("multiclass_brier_score", frame, {}, table.roles), value)
+
+
+def test_calibration_of_the_whole(table: Table) -> None:
+    truth, p, weight = table.truth.reshape(-1), table.score.reshape(-1), table.cell_weight
+    mean_p, mean_t = np.average(p, weights=weight), np.average(truth, weights=weight)
+    agree(table.expected("calibration_bias"), mean_p - mean_t)
+    agree(table.expected("calibration_ratio"), mean_p / mean_t)
+    loss = sk.log_loss(truth, p, sample_weight=weight) / stats.entropy([mean_t, 1 - mean_t])
+    agree(table.expected("normalized_entropy", eps="dtype"), loss)
+    agree(table.expected("d2_log_loss", eps="dtype"), sk.d2_log_loss_score(truth, p, sample_weight=weight))
+    agree(table.expected("d2_brier"), sk.d2_brier_score(truth, p, sample_weight=weight))
+    agree(table.expected("brier_uncertainty"), np.average((truth - mean_t) ** 2, weights=weight))
+    # Whoever always says how often it is true knows nothing more.
+    agree(expected("normalized_entropy", table.frame.with_columns(score=pl.lit(mean_t)), {}, table.roles), 1.0)
+
+
+def test_the_parts_of_a_brier_score_are_the_score_where_bins_hold_one_probability(table: Table) -> None:
+    frame = table.frame.with_columns(((pl.col("score") * 8).floor().clip(0, 7) * 0.125 + 0.0625).alias("score"))
+    reliability, resolution, uncertainty, score = (
+        expected(name, frame, {"bins": 8} if name in BINNED else {}, table.roles)
+        for name in (*BINNED, "brier_uncertainty", "brier_score")
+    )
+    agree(float(reliability) - float(resolution) + float(uncertainty), float(score))  # type: ignore[arg-type]
+
+
+BINNED = ("brier_reliability", "brier_resolution")
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_argmax(average: str) -> None:
+    rng = np.random.default_rng(5)
+    classes, score = rng.integers(0, 4, 30), rng.random((30, 4))
+    frame = long(np.eye(4, dtype=int)[classes], score)
+    said = np.eye(4, dtype=int)[score.argmax(axis=1)]
+    value = sk.f1_score(np.eye(4, dtype=int)[classes], said, average=average, zero_division=0)
+    agree(expected("f1", frame, {"threshold": "argmax", "average": average, "undefined": 0.0}), value)
+    right = sk.accuracy_score(classes, score.argmax(axis=1))
+    agree(expected("subset_accuracy", frame, {"threshold": "argmax"}), right)
+    agree(expected("f1", frame, {"threshold": "argmax"}), right)
+
+
+def two_classes(table: Table) -> Matrix:
+    """The truth, changed so that no label and no sample has one class only."""
+    truth = table.truth.copy()
+    truth[:, 0] = np.arange(table.samples) % 2
+    truth[:, 1] = 1 - truth[:, 0]
+    return truth
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_separation(table: Table, average: str) -> None:
+    """scikit-learn on whole tables where no unit has one class only."""
+    truth = two_classes(table)
+    frame = long(truth, table.score, table.weight)
+    for name, theirs in (("roc_auc", sk.roc_auc_score), ("average_precision", sk.average_precision_score)):
+        value = theirs(truth, table.score, average=average, sample_weight=table.weight)
+        agree(expected(name, frame, {"average": average}, table.roles), value)
+    area = sk.roc_auc_score(truth, table.score, average=average, sample_weight=table.weight)
+    agree(expected("gini", frame, {"average": average}, table.roles), 2 * area - 1)
+
+
+@pytest.mark.parametrize("max_fpr", [0.05, 0.3, 0.5, 0.75, 1.0])
+def test_area_up_to_a_false_positive_rate(table: Table, max_fpr: float) -> None:
+    truth, score, weight = table.truth.reshape(-1), table.score.reshape(-1), table.cell_weight
+    value = sk.roc_auc_score(truth, score, sample_weight=weight, max_fpr=max_fpr)
+    agree(table.expected("roc_auc", max_fpr=max_fpr), value)
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.2, 0.4, 0.5, 0.75, 1.0])
+def test_points_of_curves(table: Table, bound: float) -> None:
+    """The best of scikit-learn's points that keep to a bound."""
+    truth, score, weight = table.truth.reshape(-1), table.score.reshape(-1), table.cell_weight
+    precision, recall, _ = sk.precision_recall_curve(truth, score, sample_weight=weight)
+    precision, recall = precision[:-1], recall[:-1]  # the last point is at no threshold
+    low, high = bound - 1e-12, bound + 1e-12
+    agree(table.expected("recall_at_precision", p=bound), recall[precision >= low].max(initial=0.0))
+    agree(table.expected("precision_at_recall", r=bound), precision[recall >= low].max())
+    fpr, tpr, _ = sk.roc_curve(truth, score, sample_weight=weight, drop_intermediate=False)
+    agree(table.expected("recall_at_fpr", f=bound), tpr[fpr <= high].max())
+    agree(table.expected("ks"), np.abs(tpr - fpr).max())
+    if weight is None:
+        agree(table.expected("ks"), stats.ks_2samp(score[truth == 1], score[truth == 0]).statistic)
+
+
+def test_bins_tie_what_is_in_one_cell() -> None:
+    """Two cells of the logit are p < 1/2 and the rest; three of the float grid have 0 in the middle one."""
+    frame = pl.DataFrame({"score": [0.1, 0.3, 0.5, 0.9], "truth": [1, 0, 1, 0]})
+    assert expected("roc_auc", frame) == 0.25
+    assert expected("roc_auc", frame, {"bins": 2}) == 0.5
+    assert expected("roc_auc", frame, {"bins": 1}) == 0.5
+    wide = frame.with_columns(score=pl.Series([-1000.0, -1e-7, 1e-7, 1000.0]))
+    assert expected("roc_auc", wide, {"bins": 3, "grid": "float"}) == (0 + 0.5 + 0 + 0) / 4
+    assert math.isnan(expected("roc_auc", wide, {"bins": 3}) or 0)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 7, 32, 64, 4096])
+@pytest.mark.parametrize("grid", ["logit", "float"])
+def test_bins_miss_by_no_more_than_half_of_their_ties(table: Table, grid: str, bins: int) -> None:
+    """|error| <= Σ p_b·n_b / (2·P·N) over the cells, of positives and negatives by weight."""
+    cell = {"logit": references.logit_cell, "float": references.float_cell}[grid]
+    truth, score = table.truth.reshape(-1), table.score.reshape(-1)
+    weight = np.ones(truth.size) if table.cell_weight is None else table.cell_weight
+    cells = np.array([cell(s, bins) for s in score])
+    ties = sum(
+        weight[(cells == one) & (truth == 1)].sum() * weight[(cells == one) & (truth == 0)].sum() for one in set(cells)
+    )
+    bound = ties / (2 * weight[truth == 1].sum() * weight[truth == 0].sum())
+    exact, binned = table.expected("roc_auc"), table.expected("roc_auc", bins=bins, grid=grid)
+    assert exact is not None
+    assert binned is not None
+    assert abs(exact - binned) <= bound + 1e-12  # sums are rounded
+
+
+@pytest.mark.parametrize(
+    ("p", "cell"),
+    [(0.0, 0), (5e-324, 0), (0.5, 32), (0.4999999, 31), (1 / (1 + math.exp(-1.1)), 34), (1.0, 63)],
+)
+def test_cell_of_a_probability(p: float, cell: int) -> None:
+    """64 cells, each half a unit of the logit wide."""
+    assert references.logit_cell(p, 64) == cell
+
+
+@pytest.mark.parametrize(
+    ("score", "cell"),
+    [(-math.inf, 0), (0.0, 40), (-0.0, 40), (-1e-9, 39), (1.0, 56), (-1.0, 23), (2.0**30, 79), (math.inf, 79)],
+)
+def test_cell_of_any_number(score: float, cell: int) -> None:
+    """80 cells, each one unit of log2(1 + 2^16 |s|) wide: of 1 it is a little over 16."""
+    assert references.float_cell(score, 80) == cell
+
+
+def test_separation_of_one_class() -> None:
+    frame = long([[0, 1], [0, 1]], [[0.2, 0.3], [0.4, 0.1]])
+    assert expected_units("roc_auc", frame) == {"A": None, "B": None}
+    assert expected_units("average_precision", frame) == {"A": None, "B": 1.0}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No positive class found", UserWarning)
+        value = sk.average_precision_score([[0, 1], [0, 1]], [[0.2, 0.3], [0.4, 0.1]], average="macro")
+    agree(expected("average_precision", frame, {"average": "macro", "undefined": 0.0}), value)
+
+
+def test_rankings(table: Table) -> None:
+    truth, score, weight = table.truth, table.score, table.weight
+    coverage = sk.coverage_error(truth, score, sample_weight=weight)
+    agree(table.expected("coverage_error", undefined=0.0), coverage)
+    loss = sk.label_ranking_loss(truth, score, sample_weight=weight)
+    agree(table.expected("ranking_loss", undefined=0.0), loss)
+    precision = sk.label_ranking_average_precision_score(truth, score, sample_weight=weight)
+    agree(table.expected("label_ranking_average_precision", undefined=1.0), precision)
+
+
+@pytest.mark.parametrize("k", [None, 1, 2, 3, 9])
+@pytest.mark.parametrize("ties", ["average", "ignore"])
+def test_gains(table: Table, ties: str, k: int | None) -> None:
+    """A sample without any gain is 0 to scikit-learn; its order of ties, where it ignores them, is of no rule."""
+    grades = table.truth * np.random.default_rng(table.samples).integers(0, 4, table.truth.shape)
+    frame = long(grades, table.score, table.weight)
+    score = table.score - np.arange(table.labels) * 1e-9 if ties == "ignore" else table.score
+    params, theirs = {"k": k, "ties": ties}, {"k": k, "ignore_ties": ties == "ignore", "sample_weight": table.weight}
+    agree(expected("dcg", frame, params, table.roles), sk.dcg_score(grades, score, **theirs))
+    agree(expected("ndcg", frame, {**params, "undefined": 0.0}, table.roles), sk.ndcg_score(grades, score, **theirs))
+    exponential = {**params, "gain": "exponential"}
+    agree(expected("dcg", frame, exponential, table.roles), sk.dcg_score(2.0**grades - 1, score, **theirs))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_top_k_accuracy(k: int) -> None:
+    """Without ties; scikit-learn prefers the later of tied classes, here each has its fraction."""
+    rng = np.random.default_rng(k)
+    classes, score, weight = rng.integers(0, 5, 20), rng.random((20, 5)), rng.choice([0.5, 1.0, 3.0], 20)
+    frame = long(np.eye(5, dtype=int)[classes], score, weight)
+    value = sk.top_k_accuracy_score(classes, score, k=k, sample_weight=weight, labels=range(5))
+    agree(expected("top_k_accuracy", frame, {"k": k}, {"weight": "weight"}), value)
+
+
+def test_regression(table: Table) -> None:
+    truth = np.random.default_rng(2).normal(size=table.score.shape)
+    frame = long(truth, table.score, table.weight)
+    pooled = sk.root_mean_squared_error(truth.reshape(-1), table.score.reshape(-1), sample_weight=table.cell_weight)
+    agree(expected("rmse", frame, {}, table.roles), pooled)
+    each = sk.root_mean_squared_error(truth, table.score, sample_weight=table.weight)
+    agree(expected("rmse", frame, {"average": "macro"}, table.roles), each)
+    agree(expected("rmse", frame, {"average": "weighted"}, table.roles), each)
+
+
+def test_classification_accuracy() -> None:
+    frame = pl.DataFrame(
+        {
+            "sample": [1, 1, 2, 2],
+            "score": ["x", "y", "x", "z"],
+            "truth": ["x", "z", "x", "z"],
+            "weight": [1.0, 1.0, 2.0, 2.0],
+        }
+    )
+    weighted = {"weight": "weight"}
+    agree(expected("classification_accuracy", frame), sk.accuracy_score(frame["truth"], frame["score"]))
+    value = sk.accuracy_score(frame["truth"], frame["score"], sample_weight=frame["weight"])
+    agree(expected("classification_accuracy", frame, {}, weighted), value)
+    assert expected("global_accuracy", frame) == 0.5
+    agree(expected("global_accuracy", frame, {}, weighted), 2 / 3)

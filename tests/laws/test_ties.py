@@ -1,0 +1,208 @@
+"""Rankings of tied scores are the mean over all orders of the tied rows, in small lists and in long ones."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from tests.laws import references
+from tests.laws.references.rows import Row
+
+INF = math.inf
+
+ENGINES: Any = ("in-memory", "streaming")
+
+# What a metric is of one order, in which nothing ties: the truths of what was returned, best first, and how many true
+# rows there are in all.
+
+InOrder = Callable[[Sequence[int], int, int | None], Fraction | float]
+
+
+def hit(truths: Sequence[int], positives: int, k: int | None) -> int:
+    return int(any(truths[:k]))
+
+
+def inverse_of_first(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
+    return next((Fraction(1, place) for place, truth in enumerate(truths[:k], 1) if truth), 0)
+
+
+def precisions(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
+    return sum((Fraction(sum(truths[:place]), place) for place, truth in enumerate(truths[:k], 1) if truth), Fraction())
+
+
+def over_possible(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
+    return precisions(truths, positives, k) / min(positives, k or positives)
+
+
+def over_positives(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
+    return precisions(truths, positives, k) / positives
+
+
+METRICS: dict[str, tuple[InOrder, dict[str, Any]]] = {
+    **{f"hit_at {k}": (hit, {"k": k}) for k in (1, 2, 4, 20)},
+    **{f"reciprocal_rank {k}": (inverse_of_first, {"k": k}) for k in (None, 1, 3, 20)},
+    **{f"average_precision_at {k}": (over_possible, {"k": k}) for k in (None, 1, 3, 20)},
+    "average_precision_at of all": (over_positives, {"k": 3, "denominator": "positives"}),
+}
+
+
+def metric_of(name: str) -> mlm.Metric:
+    metric: mlm.Metric = getattr(mlm, name.split()[0])(**METRICS[name][1])
+    return metric.alias(name)
+
+
+def orders(scores: Sequence[float], truths: Sequence[int]) -> Iterable[list[int]]:
+    """The truths of what was returned, in each order that the scores allow."""
+    returned = [place for place, score in enumerate(scores) if score > -INF]
+    for order in permutations(returned):
+        if all(scores[one] >= scores[other] for one, other in pairwise(order)):
+            yield [truths[place] for place in order]
+
+
+def mean_of_orders(name: str, scores: Sequence[float], truths: Sequence[int]) -> float | None:
+    """The exact mean over all orders; null where no row is true, but for a hit."""
+    in_order, params = METRICS[name]
+    if not any(truths):
+        return 0.0 if in_order is hit else None
+    values = [Fraction(in_order(order, sum(truths), params["k"])) for order in orders(scores, truths)]
+    return float(sum(values) / len(values))
+
+
+def small_lists() -> list[tuple[list[float], list[int]]]:
+    rng = np.random.default_rng(11)
+    drawn = []
+    for size in [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, *[5] * 8, *[6] * 10, 7]:
+        scores = rng.choice([0.0, 0.5, 1.0], size) if size < 7 else np.ones(7)
+        if rng.random() < 0.3:
+            scores = np.where(rng.random(size) < 0.3, -INF, scores)
+        drawn.append((scores.tolist(), rng.integers(0, 2, size).tolist()))
+    return [*drawn, ([0.9, 0.9, 0.1], [1, 0, 1]), ([0.5] * 7, [1, 0, 0, 0, 0, 0, 0]), ([0.5] * 3, [0, 0, 0])]
+
+
+def table(lists: Sequence[tuple[Sequence[float], Sequence[int]]]) -> pl.DataFrame:
+    """A sample for each list; its rows in an order of chance."""
+    parts = [
+        pl.DataFrame({"sample": [n] * len(scores), "label": range(len(scores)), "score": scores, "truth": truths})
+        for n, (scores, truths) in enumerate(lists)
+    ]
+    return pl.concat(parts).sample(fraction=1.0, shuffle=True, seed=2)
+
+
+def check(found: Iterable[float | None], expected: Iterable[float | None], rel: float = 1e-12) -> None:
+    """Each value is what is expected, to a part of itself; null where it is."""
+    pairs = list(zip(found, expected, strict=True))
+    wrong = [(f, e) for f, e in pairs if (f is None) != (e is None) or not math.isclose(f or 0, e or 0, rel_tol=rel)]
+    assert not wrong, wrong
+
+
+def rows_of(scores: Sequence[float], truths: Sequence[int]) -> list[Row]:
+    return [Row(0, place, score, truth) for place, (score, truth) in enumerate(zip(scores, truths, strict=True))]
+
+
+SMALL = small_lists()
+EXPECTED = {name: [mean_of_orders(name, *each) for each in SMALL] for name in METRICS}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_reference_is_the_mean_over_all_orders(name: str) -> None:
+    reference = getattr(references, name.split()[0])
+    check([reference(rows_of(*each), **METRICS[name][1]) for each in SMALL], EXPECTED[name], rel=1e-15)
+
+
+@pytest.mark.one_in(8)
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sample_is_the_mean_over_all_orders(engine: Any, part: int) -> None:
+    metrics, log = list(map(metric_of, METRICS)), table(SMALL[part::4]).lazy()
+    samples = mlm.evaluate(log, metrics, per="sample").collect(engine=engine).sort("sample")
+    alone = [mlm.evaluate(log, metric, per="sample").collect(engine=engine).sort("sample") for metric in metrics]
+    inline = log.group_by("sample").agg(metrics).sort("sample").collect(engine=engine)
+    for name, one in zip(METRICS, alone, strict=True):
+        for values in (samples[name], one[name], inline[name]):
+            check(values, EXPECTED[name][part::4])
+
+
+def test_all_readings_of_a_group_are_the_mean_of_its_samples() -> None:
+    names, log = list(METRICS), table(SMALL).with_columns(part=pl.col("sample") % 3)
+    metrics = list(map(metric_of, names))
+    expected = {
+        part: {name: float(np.mean([v for v in EXPECTED[name][part::3] if v is not None])) for name in names}
+        for part in range(3)
+    }
+    state = mlm.state(log, metrics, by="part")
+    tables = [
+        mlm.evaluate(log, metrics, by="part"),
+        mlm.evaluate(log.lazy(), metrics, by="part", passes=3).collect(),
+        mlm.evaluate(log, metrics, slices=["part"]).filter(pl.col("part").is_not_null()),
+        mlm.finish(state, metrics, by="part"),
+        log.group_by("part").agg(metrics),
+    ]
+    for found in tables:
+        for row in found.to_dicts():
+            check([row[name] for name in names], expected[row["part"]].values())
+    whole = [float(np.mean([v for v in EXPECTED[name] if v is not None])) for name in names]
+    check(mlm.finish(state, metrics).row(0), whole)
+
+
+def test_weights_of_samples_weigh_means_over_orders() -> None:
+    log = table(SMALL).with_columns(w=1.0 + pl.col("sample") % 4)
+    for name in METRICS:
+        pairs = [(1 + n % 4, v) for n, v in enumerate(EXPECTED[name]) if v is not None]
+        expected = sum(w * v for w, v in pairs) / sum(w for w, _ in pairs)
+        check(mlm.evaluate(log, metric_of(name), weight="w").row(0), [expected])
+
+
+# -- long lists of few scores, as judges give them -------------------------------------------------------------------
+
+LONG: list[tuple[str, dict[str, Any]]] = [
+    *(("hit_at", {"k": k}) for k in (1, 10, 16, 17, 100, 700)),
+    *(("reciprocal_rank", {"k": k}) for k in (None, 1, 10, 17, 500)),
+    *(("average_precision_at", {"k": k}) for k in (None, 1, 10, 64, 65, 500)),
+]
+
+
+def long_lists() -> list[tuple[list[float], list[int]]]:
+    """Lists of 1,000 rows with scores from 0 to 10: of few, some and many true rows, and true ones far down."""
+    rng, lists = np.random.default_rng(5), []
+    for share in (0.001, 0.01, 0.1, 0.5, 0.9):
+        scores = rng.integers(0, 11, 1000)
+        lists.append((scores.astype(float).tolist(), (rng.random(1000) < share).astype(int).tolist()))
+        lists.append((scores.astype(float).tolist(), ((rng.random(1000) < share) & (scores < 6)).astype(int).tolist()))
+    lists.append(([3.0] * 1000, [1] * 7 + [0] * 993))
+    lists.append(([3.0] * 1000, [1] + [0] * 999))
+    lists.append(([3.0] * 40, [1] * 24 + [0] * 16))
+    lists.append(([3.0] * 39, [1] * 24 + [0] * 15))
+    return lists
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(("name", "params"), LONG)
+def test_long_lists_of_few_scores(name: str, params: dict[str, Any]) -> None:
+    lists = long_lists()
+    log, metric = table(lists), getattr(mlm, name)(**params).alias("it")
+    expected = [getattr(references, name)(rows_of(*each), **params) for each in lists]
+    for found in (mlm.evaluate(log, metric, per="sample"), log.group_by("sample").agg(metric)):
+        check(found.sort("sample")["it"], expected)
+
+
+def test_a_tie_of_many_rows() -> None:
+    """20,000 tied rows: of one true row the places are all alike, and the chances are those of draws."""
+    size = 20_000
+    for true in (1, 2, 500):
+        log = table([([0.5] * size, [1] * true + [0] * (size - true))])
+        expected = [1 - Fraction(math.comb(size - true, k), math.comb(size, k)) for k in (3, 300)]
+        got = mlm.evaluate(log, mlm.hit_at(3), mlm.hit_at(300)).row(0)
+        check(got, map(float, expected), rel=1e-11)
+
+
+def test_equal_scores_say_no_more_than_the_share_of_true_labels() -> None:
+    """Ten tied labels, nine of them true: one drawn is true by nine tenths, however it is asked."""
+    log = table([([1.0] * 10, [1] * 9 + [0])])
+    asked = [mlm.precision_at(1), mlm.hit_at(1), mlm.reciprocal_rank(k=1), mlm.average_precision_at(k=1)]
+    check(mlm.evaluate(log, asked).row(0), [0.9] * 4, rel=1e-15)

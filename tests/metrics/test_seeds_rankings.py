@@ -1,0 +1,201 @@
+"""The rankings of the systems the library grew from, to the last printed digit, by both readings."""
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from tests.laws.oracle import Value
+from tests.metrics.printed import all_close, close, printed
+from tests.support.readings import both, long
+
+# --- 1. LTN: rankings of four film genres, truth Action and Comedy ---------------------------------------------------
+
+PREDICTIONS = [
+    [0.9238, 0.1234, 0.5801, 0.0025],
+    [0.3355, 0.2486, 0.8824, 0.1870],
+    [0.7658, 0.8203, 0.5484, 0.1185],
+    [0.7658, 0.5484, 0.8203, 0.1185],
+]
+
+LTN_RANKING_LOSS: dict[str, Any] = {"pairs": "all", "ties": "right", "undefined": 0.0}
+
+
+def of_each_label(frame: pl.DataFrame) -> dict[str, Value]:
+    """By evaluate alone: a group of one label has no other labels for a true one to be above."""
+    return dict(sorted(mlm.evaluate(frame, mlm.labelwise_precision(), per="label").lazy().collect().rows()))
+
+
+@pytest.mark.parametrize(
+    ("metric", "numbers"),
+    [
+        (mlm.one_error(), [0, 1, 0, 1]),
+        (mlm.coverage_error(), [3, 3, 2, 3]),
+        (mlm.ranking_loss(**LTN_RANKING_LOSS), [1 / 6, 1 / 3, 0, 1 / 3]),
+        (mlm.ranking_loss(ties="right"), [1 / 4, 1 / 2, 0, 1 / 2]),
+        (mlm.exact_match_prefix(), [0, 0, 1, 0]),
+        (mlm.labelwise_precision(average="min"), [0, 0, 1, 0]),
+        (mlm.labelwise_precision(), [0.5, 0, 1, 0]),
+    ],
+)
+def test_ltn(metric: mlm.Metric, numbers: list[float]) -> None:
+    for score, number in zip(PREDICTIONS, numbers, strict=True):
+        assert close(both(long([[1, 1, 0, 0]], [score]), metric), number)
+
+
+@pytest.mark.parametrize(
+    ("metric", "numbers"),
+    [
+        (mlm.label_ranking_average_precision(), ["0.8333", "0.5833", "1.0000", "0.5833"]),
+        (mlm.multilabel_cross_entropy(base=2), ["4.388427", "6.970430", "1.999587", "3.909965"]),
+        (mlm.multilabel_cross_entropy(), ["3.041826", "4.831534", "1.386008", "2.710181"]),
+    ],
+)
+def test_ltn_printed(metric: mlm.Metric, numbers: list[str]) -> None:
+    for score, number in zip(PREDICTIONS, numbers, strict=True):
+        assert printed(both(long([[1, 1, 0, 0]], [score]), metric), number)
+
+
+def test_ltn_labelwise_precision() -> None:
+    for score, (action, comedy) in zip(PREDICTIONS, [(1, 0), (0, 0), (1, 1), (0, 0)], strict=True):
+        assert all_close(of_each_label(long([[1, 1, 0, 0]], [score])), [action, comedy, None, None])
+
+
+@pytest.mark.parametrize(
+    ("metric", "number"),
+    [
+        (mlm.one_error(), 0.5),
+        (mlm.coverage_error(), 3),
+        (mlm.ranking_loss(ties="right"), 1 / 4),
+        (mlm.ranking_loss(**LTN_RANKING_LOSS), 1 / 6),
+        (mlm.ranking_loss(), 1 / 2),
+        (mlm.label_ranking_average_precision(), 7 / 12),
+        (mlm.exact_match_prefix(), 0),
+        (mlm.labelwise_precision(), 0),
+    ],
+)
+def test_ltn_ties(metric: mlm.Metric, number: float) -> None:
+    assert close(both(long([[1, 0, 1, 0]], [[0.5, 0.5, 0.2, 0.1]]), metric), number)
+
+
+AUTHORS_TEST = long(
+    [[1, 0, 0, 0], [0, 1, 0, 0], [1, 0, 1, 0]],
+    [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 1.0, 0.0]],
+)
+
+
+@pytest.mark.parametrize(
+    ("metric", "number"),
+    [
+        (mlm.one_error(), 0.5),
+        (mlm.coverage_error(), 3),
+        (mlm.ranking_loss(ties="right"), 7 / 36),
+        (mlm.label_ranking_average_precision(), 7 / 12),
+        (mlm.exact_match_prefix(), 1 / 3),
+        (mlm.multilabel_cross_entropy(base=2, log_of_zero=-1000.0), 4000 / 3),
+        (mlm.multilabel_cross_entropy(base=2), math.inf),
+        (mlm.labelwise_precision(average="min"), 0),
+        (mlm.labelwise_precision(average="macro"), 1 / 6),
+    ],
+)
+def test_ltn_authors_test(metric: mlm.Metric, number: float) -> None:
+    assert close(both(AUTHORS_TEST, metric), number)
+
+
+def test_ltn_authors_test_of_each_label() -> None:
+    assert all_close(of_each_label(AUTHORS_TEST), [0.5, 0, 0, None])
+
+
+@pytest.mark.parametrize("truth", [[0, 0], [1, 1]])
+def test_ltn_nothing_to_rank(truth: list[int]) -> None:
+    """The text counts such a sample as 0, the author's code skips it, as we do by default."""
+    frame = long([truth, [1, 0]], [[0.5, 0.4], [0.3, 0.6]])
+    assert close(both(frame, mlm.ranking_loss(**LTN_RANKING_LOSS)), 0.5)
+    assert close(both(frame, mlm.ranking_loss(ties="right")), 1)
+    assert close(both(frame, mlm.exact_match_prefix()), 0.5)
+
+
+# --- 6. scikit-learn: samples with ties, without positives, without negatives -----------------------------------------
+
+SKLEARN_RANKINGS = {
+    "coverage": mlm.coverage_error(undefined=0.0),
+    "loss": mlm.ranking_loss(undefined=0.0),
+    "lrap": mlm.label_ranking_average_precision(undefined=1.0),
+    "ndcg": mlm.ndcg(undefined=0.0),
+    "ndcg at 2": mlm.ndcg(k=2, undefined=0.0),
+    "ndcg in order": mlm.ndcg(ties="ignore", undefined=0.0),
+    "dcg": mlm.dcg(),
+}
+
+
+@pytest.mark.parametrize(
+    ("truth", "score", "numbers"),
+    [
+        (
+            [1, 0, 1, 0],
+            [0.5, 0.5, 0.2, 0.1],
+            {"coverage": "3", "loss": "0.5", "lrap": "0.583333", "ndcg": "0.806574", "ndcg at 2": "0.5",
+             "ndcg in order": "0.919721", "dcg": "1.315465"},
+        ),
+        (
+            [0, 1, 0, 0],
+            [0.3, 0.3, 0.3, 0.1],
+            {"coverage": "3", "loss": "0.666667", "lrap": "0.333333", "ndcg": "0.710310", "ndcg at 2": "0.543643"},
+        ),
+        ([0, 0, 0, 0], [0.4, 0.3, 0.2, 0.1], {"coverage": "0", "loss": "0", "lrap": "1", "ndcg": "0"}),
+        ([1, 1, 1, 1], [0.4, 0.3, 0.2, 0.1], {"coverage": "4", "loss": "0", "lrap": "1", "ndcg": "1"}),
+        ([1, 0, 0], [0.5, 0.5, 0.5], {"loss": "1"}),
+    ],
+)  # fmt: skip
+def test_sklearn_rankings(truth: list[int], score: list[float], numbers: dict[str, str]) -> None:
+    for name, digits in numbers.items():
+        assert printed(both(long([truth], [score]), SKLEARN_RANKINGS[name]), digits), name
+
+
+def test_sklearn_top_k_at_a_tied_border() -> None:
+    """Theirs takes the later class: 1 for class 1, 0 for class 0. Here each has half of the place."""
+    for true in ([1, 0, 0], [0, 1, 0]):
+        assert both(long([true], [[0.4, 0.4, 0.2]]), mlm.top_k_accuracy(1)) == 0.5
+
+
+# --- 7. ranx: queries and documents, in the order of the scores -------------------------------------------------------
+
+QUERY = long([[1, 0, 1, 0, 1]], [[0.9, 0.8, 0.7, 0.6, 0.5]])
+
+GRADED = long([[3, 0, 2, 0, 1]], [[0.9, 0.8, 0.7, 0.6, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("metric", "number"),
+    [
+        (mlm.precision_at(2), 1 / 2),
+        (mlm.precision_at(10), 3 / 10),
+        (mlm.recall_at(2), 1 / 3),
+        (mlm.f1_at(2), 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3)),
+        (mlm.r_precision(), 2 / 3),
+        (mlm.reciprocal_rank(), 1),
+        (mlm.average_precision_at(k=3, denominator="positives"), (1 + 2 / 3) / 3),
+        (mlm.average_precision_at(denominator="positives"), (1 + 2 / 3 + 3 / 5) / 3),
+        (mlm.hit_at(1), 1),
+    ],
+)
+def test_ranx(metric: mlm.Metric, number: float) -> None:
+    assert close(both(QUERY, metric), number)
+
+
+def discounted(gains: list[float]) -> float:
+    return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))
+
+
+@pytest.mark.parametrize(
+    ("metric", "number"),
+    [
+        (mlm.dcg(), discounted([3, 0, 2, 0, 1])),
+        (mlm.ndcg(k=2), discounted([3, 0]) / discounted([3, 2])),
+        (mlm.ndcg(gain="exponential"), discounted([7, 0, 3, 0, 1]) / discounted([7, 3, 1])),
+    ],
+)
+def test_ranx_graded(metric: mlm.Metric, number: float) -> None:
+    assert close(both(GRADED, metric), number)

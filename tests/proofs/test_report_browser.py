@@ -1,0 +1,192 @@
+"""The page in a real browser: light, dark, on a phone, on paper; with 1, 500 and 5,000 slices."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting.page import SECTIONS
+from tests.reporting.report_log import made
+from tests.reporting.test_report import HOSTILE
+
+pytestmark = pytest.mark.proof
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+SIZES = (1, 500, 5000)
+MOST = 1000
+VIEWS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 360, "height": 740}, "color_scheme": "light"},
+}
+PAPER, DARK = "rgb(255, 255, 255)", "rgb(20, 23, 27)"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    assert found, (
+        "the page is looked at in Chromium, which is not here: apt-get install chromium (as root), or .ci/browser"
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def log_of(slices: int) -> pl.DataFrame:
+    """A log of so many slices of 30 samples, with labels and days."""
+    if slices <= 500:
+        log = made(
+            60 * max(slices, 3), {"old": 1.2, "new": 0.6, "tiny": 2.0} if slices == 500 else {"old": 1.2, "new": 0.6}
+        )
+    else:
+        rng = np.random.default_rng(1)
+        rows = pl.DataFrame({"sample": np.arange(30 * slices), "truth": rng.integers(0, 2, 30 * slices)})
+        score = 0.5 + (pl.col("truth") - 0.5) * 0.6
+        log = pl.concat(
+            rows.with_columns(
+                model=pl.lit(name), score=(score + pl.Series(rng.normal(0, noise, rows.height))).clip(0, 1)
+            )
+            for name, noise in (("old", 0.3), ("new", 0.2))
+        )
+    return log.with_columns(group=pl.format("g{}", pl.col("sample") % slices))
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """A page of each size."""
+    folder = tmp_path_factory.mktemp("pages")
+    files = {slices: folder / f"{slices}.html" for slices in SIZES}
+    for slices, file in files.items():
+        log = log_of(slices)
+        by = "day" if "day" in log.columns else None
+        mlm.report(log, baseline="old", slices=["group"], by=by).save(file)
+    return files
+
+
+def opened(browser: Browser, file: Path, **view: Any) -> tuple[Page, list[str], list[str]]:
+    """A page, what its console says, and what it asks for."""
+    page = browser.new_page(**view)
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    return page, said, [url for url in asked if not url.startswith("data:")]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("slices", SIZES)
+def test_the_page_is_whole(browser: Browser, pages: dict[int, Path], slices: int, view: str) -> None:
+    page, said, asked = opened(browser, pages[slices], **VIEWS[view])
+    assert pages[slices].stat().st_size <= 1_000_000
+    assert said == []
+    assert asked == [pages[slices].as_uri()]
+    for place, _ in SECTIONS:
+        # A heading, and something below it.
+        assert len(page.locator(f"#{place}").inner_text().split()) >= 5
+    boxes = page.evaluate("[...document.querySelectorAll('svg')].map(e => [e.getBoundingClientRect().width, "
+                          "e.querySelectorAll('path, line, rect').length])")  # fmt: skip
+    assert len(boxes) >= 4
+    assert all(width > 100 and marks > 5 for width, marks in boxes)
+    style = "getComputedStyle(document.body)"
+    assert page.evaluate(f"{style}.fontFamily").startswith('"Helvetica Neue"')
+    assert page.evaluate(f"{style}.backgroundColor") == (DARK if view == "dark" else PAPER)
+    assert page.evaluate(f"{style}.fontSize") == ("16px" if view == "phone" else "15px")
+    assert page.evaluate("document.documentElement.scrollWidth") <= VIEWS[view]["viewport"]["width"]
+    page.close()
+
+
+@pytest.mark.parametrize("slices", SIZES)
+def test_the_table_of_slices(browser: Browser, pages: dict[int, Path], slices: int) -> None:
+    page, said, _ = opened(browser, pages[slices], **VIEWS["light"])
+    rows = page.locator("#slice-table tbody tr")
+    assert rows.count() == min(slices, MOST)
+    assert page.locator("#count").inner_text().endswith(f"of {slices:,} slices")
+    assert ("more with less harm are not on this page" in page.locator("#slices").inner_text()) == (slices > MOST)
+    bars = page.evaluate(
+        "[...document.querySelectorAll('tr:not([hidden]) .bar i')].map(e => e.getBoundingClientRect().width)"
+    )
+    assert bars
+    assert min(bars) >= 1
+    head = page.locator("#slice-table th", has_text="samples").first
+    head.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    page.locator("#slice-table th", has_text="difference").locator("button").press("Enter")
+    assert page.locator("#slice-table th[aria-sort]").count() == 1
+    shown = page.evaluate(
+        "[...document.querySelectorAll('#slice-table tbody tr:not(.small)')].map(e => e.cells[2].textContent)"
+    )
+    numbers = [float(text.replace("−", "-")) for text in shown]
+    assert numbers == sorted(numbers)
+    page.locator("#find").fill("g1")
+    visible = page.evaluate(
+        "[...document.querySelectorAll('#slice-table tbody tr:not([hidden])')].map(e => e.cells[0].textContent)"
+    )
+    assert all("g1" in name for name in visible)
+    assert said == []
+    page.close()
+
+
+def test_dark_and_light_by_hand(browser: Browser, pages: dict[int, Path]) -> None:
+    page, said, _ = opened(browser, pages[500], **VIEWS["light"])
+    colour = "getComputedStyle(document.querySelector('svg [stroke=\"var(--m2)\"]')).stroke"
+    light = page.evaluate(colour)
+    page.locator(".theme").press("Enter")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == DARK
+    assert page.evaluate(colour) != light
+    mark = page.locator("svg [data-tip]").first
+    mark.hover()
+    assert page.locator("#tip").inner_text() == mark.get_attribute("data-tip")
+    assert said == []
+    page.close()
+
+
+def test_on_paper(browser: Browser, pages: dict[int, Path]) -> None:
+    page, said, _ = opened(browser, pages[500], **VIEWS["dark"])
+    written = page.pdf(format="A4", print_background=True)
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", written)) <= 6
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    shown = page.evaluate("[...document.querySelectorAll('#slice-table tbody tr')].filter(e => e.offsetHeight).length")
+    assert 1 <= shown <= 100
+    assert not page.locator(".tools").is_visible()
+    assert said == []
+    page.close()
+
+
+def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
+    log = made(240, {f"a{HOSTILE}": 1.2, f"b{HOSTILE}": 0.6}).with_columns(pl.col("country") + HOSTILE)
+    mlm.report(log, baseline=f"a{HOSTILE}", slices=["country"], by="day", title=HOSTILE).save(tmp_path / "page.html")
+    page, said, asked = opened(browser, tmp_path / "page.html", **VIEWS["light"])
+    assert said == []
+    assert len(asked) == 1
+    assert page.locator("script").count() == 1
+    assert page.locator("img").count() == 0
+    page.close()
+
+
+def test_a_static_page_has_no_script(browser: Browser, tmp_path: Path) -> None:
+    report = mlm.report(made(240), baseline="champion", slices=["country"], by="day", static=True)
+    report.save(tmp_path / "page.html")
+    page, said, _ = opened(browser, tmp_path / "page.html", **VIEWS["dark"])
+    assert said == []
+    assert page.locator("script, button, input").count() == 0
+    assert page.locator("svg title").count() > 5
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == DARK
+    page.close()

@@ -1,0 +1,239 @@
+"""Questions that have no answer, units that are not there and misspelt names are errors."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from tests.query.test_errors import LOG, either_frame, raised
+
+# -- what is asked for -------------------------------------------------------------------------------------------------
+
+
+@either_frame
+@pytest.mark.parametrize(
+    ("metrics", "options", "message"),
+    [
+        ([], {}, "no metric is given: pass at least one, such as f1()."),
+        ([[]], {}, "no metric is given: pass at least one, such as f1()."),
+        ([mlm.f1()], {"min_samples": 0}, "evaluate: min_samples must be a whole number of at least 1 or None, not 0."),
+        (
+            [mlm.f1()],
+            {"min_samples": 1.5},
+            "evaluate: min_samples must be a whole number of at least 1 or None, not 1.5.",
+        ),
+        (
+            [mlm.f1()],
+            {"min_samples": True},
+            "evaluate: min_samples must be a whole number of at least 1 or None, not True.",
+        ),
+        ([mlm.f1()], {"per": "country"}, "per is 'label' or 'sample', not 'country'."),
+        (
+            [mlm.f1()],
+            {"per": "label", "tidy": True},
+            "per= cannot be used with tidy, signature or min_samples.",
+        ),
+        (
+            [mlm.f1()],
+            {"per": "label", "min_samples": 2},
+            "per= cannot be used with tidy, signature or min_samples.",
+        ),
+    ],
+    ids=str,
+)
+def test_a_question_that_is_not_right(
+    log: pl.DataFrame | pl.LazyFrame, metrics: list[Any], options: dict[str, Any], message: str
+) -> None:
+    assert raised(mlm.ParameterError, mlm.evaluate, log, *metrics, **options) == message
+
+
+@either_frame
+@pytest.mark.parametrize(
+    ("given", "facts"),
+    [
+        (mlm.f1, ["f1", "Call it", "f1()"]),
+        (lambda u: u, ["not a metric"]),
+        ("f1", ["'f1'", "not a metric", "f1()"]),
+        (3, ["3 is not a metric"]),
+        (None, ["None is not a metric"]),
+        (LOG["score"], ["not a metric", "Series"]),
+    ],
+    ids=["factory", "function", "text", "number", "None", "Series"],
+)
+def test_what_is_not_a_metric(log: pl.DataFrame | pl.LazyFrame, given: Any, facts: list[str]) -> None:
+    for metrics in ([given], [mlm.recall(), given]):
+        message = raised(mlm.ParameterError, mlm.evaluate, log, metrics)
+        assert [fact for fact in facts if fact not in message] == [], message
+        assert " at 0x" not in message
+
+
+@either_frame
+@pytest.mark.parametrize(
+    "expression", [pl.col("score"), pl.col("score") * 2, pl.col("score").unique(), pl.col("score").head(2)], ids=str
+)
+def test_a_plain_expression_that_is_not_one_value_a_group(
+    log: pl.DataFrame | pl.LazyFrame, expression: pl.Expr
+) -> None:
+    for options in ({}, {"by": "country"}, {"tidy": True}):
+        message = raised(mlm.MetricError, mlm.evaluate, log, mlm.f1(), expression, **options)
+        assert "score" in message
+        assert "one value per group" in message
+
+
+@either_frame
+def test_a_plain_expression_of_many_columns(log: pl.DataFrame | pl.LazyFrame) -> None:
+    with pytest.raises(mlm.ParameterError, match="several columns: name them one by one"):
+        mlm.evaluate(log, pl.all().mean())
+
+
+@either_frame
+def test_a_plain_expression_that_is_no_number_has_no_tidy_value(log: pl.DataFrame | pl.LazyFrame) -> None:
+    with pytest.raises(mlm.MetricError, match=r"country.*String"):
+        mlm.evaluate(log, pl.col("country").first(), tidy=True)
+
+
+@either_frame
+@pytest.mark.parametrize(
+    ("metrics", "per", "message"),
+    [
+        (
+            [mlm.f1(), mlm.one_error(), mlm.ranking_loss().alias("loss")],
+            "label",
+            "these metrics have no value per label: one_error, loss.",
+        ),
+        ([mlm.labelwise_precision()], "sample", "these metrics have no value per sample: labelwise_precision_macro."),
+        ([mlm.f1() + mlm.one_error()], "label", "these metrics have no value per label: one_error."),
+        ([mlm.f1(), pl.len()], "label", "'len' is a plain expression, which has no value per label."),
+    ],
+)
+def test_no_value_per_unit(log: pl.DataFrame | pl.LazyFrame, metrics: list[pl.Expr], per: str, message: str) -> None:
+    assert raised(mlm.MetricError, mlm.evaluate, log, metrics, per=per) == message
+
+
+@either_frame
+def test_units_of_different_columns(log: pl.DataFrame | pl.LazyFrame) -> None:
+    message = raised(mlm.MetricError, mlm.evaluate, log, mlm.f1().on(label="country"), mlm.recall(), per="label")
+    assert "'country'" in message
+    assert "'label'" in message
+
+
+# -- worst -------------------------------------------------------------------------------------------------------------
+
+
+@either_frame
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, None])
+def test_k(log: pl.DataFrame | pl.LazyFrame, k: Any) -> None:
+    assert raised(mlm.ParameterError, mlm.worst, log, mlm.f1(), k=k) == (
+        f"worst: k must be a whole number of at least 1, not {k!r}."
+    )
+
+
+@either_frame
+@pytest.mark.parametrize(
+    ("given", "facts"),
+    [
+        (mlm.f1, ["Call it: f1()."]),
+        (pl.len(), ["len()", "plain expression"]),
+        ("f1", ["Did you mean f1()?"]),
+        (None, ["None is not a metric"]),
+    ],
+    ids=["factory", "plain expression", "text", "None"],
+)
+def test_worst_takes_a_metric(log: pl.DataFrame | pl.LazyFrame, given: Any, facts: list[str]) -> None:
+    message = raised(mlm.ParameterError, mlm.worst, log, given)
+    assert [fact for fact in facts if fact not in message] == [], message
+    assert " at 0x" not in message
+
+
+@either_frame
+@pytest.mark.parametrize(
+    "metric",
+    [
+        mlm.prevalence(),
+        mlm.n_rows(),
+        mlm.f1() + mlm.log_loss(),
+        mlm.f1() * mlm.log_loss(),
+        mlm.recall() - mlm.precision(),
+        mlm.recall() / mlm.precision(),
+    ],
+    ids=repr,
+)
+def test_a_metric_without_a_worst_end(log: pl.DataFrame | pl.LazyFrame, metric: mlm.Metric) -> None:
+    message = raised(mlm.MetricError, mlm.worst, log, metric)
+    assert message.startswith(f"{metric.output_name} has no worst values")
+
+
+# -- namespace ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_metric_that_is_not_in_the_catalogue() -> None:
+    with pytest.raises(AttributeError, match=r"metric 'log_los' is not in the catalogue .*Did you mean 'log_loss'\?"):
+        pl.col("p").mlm.log_los()
+
+
+def test_a_wrong_parameter_of_a_method() -> None:
+    message = raised(mlm.ParameterError, pl.col("p").mlm.f1, treshold=0.5)
+    assert re.search(r"'treshold'.*Did you mean 'threshold'\?", message)
+
+
+def test_a_misspelt_keyword_of_evaluate_finds_its_match() -> None:
+    for given, meant in {"slces": "slices", "min_sample": "min_samples", "scor": "score"}.items():
+        message = raised(mlm.ParameterError, mlm.evaluate, pl.DataFrame({"score": [0.5]}), mlm.f1(), **{given: 3})
+        assert message.endswith(f"Did you mean '{meant}'?")
+
+
+@pytest.mark.parametrize("verb", [mlm.evaluate, mlm.worst])
+def test_a_frame_that_is_none(verb: Callable[..., object]) -> None:
+    message = raised(mlm.ParameterError, verb, {"score": [0.5]}, mlm.f1())
+    assert message == "metrics need a DataFrame or a LazyFrame, not a dict."
+
+
+# -- declarations ------------------------------------------------------------------------------------------------------
+
+
+def test_a_metric_of_a_name_that_is_taken() -> None:
+    def f1(u: mlm.Unit) -> pl.Expr:
+        return u.positives()
+
+    declare = mlm.metric(range=(0, 1), best="max", undefined_when="never")
+    message = raised(mlm.NameCollisionError, declare, f1)
+    assert message == "a metric with the name 'f1' is already declared in polars_mlmetrics.metrics.decisions."
+
+
+# -- calls as they are made elsewhere ----------------------------------------------------------------------------------
+
+TWO = pl.DataFrame({"model": ["a", "b"] * 4, "sample": range(8), "score": [0.1, 0.9] * 4, "truth": [0, 1] * 4})
+CALLS: dict[str, Callable[[], object]] = {
+    "metrics need a DataFrame or a LazyFrame, not a str: mlm.scan reads a file.": lambda: mlm.evaluate(
+        "log.csv",  # type: ignore[type-var]
+        mlm.f1(),
+    ),
+    "f1: too many positional arguments (parameters: threshold, average, inclusive, labels, undefined). A metric takes "
+    "no rows: evaluate(from_arrays(score=..., truth=...), f1()) does.": lambda: mlm.f1([1, 0], [0.9, 0.2]),  # type: ignore[misc]
+    "f1: too many positional arguments (parameters: threshold, average, inclusive, labels, undefined). Pass parameters "
+    "by name, such as threshold=.": lambda: mlm.f1(0.3),  # type: ignore[misc]
+    "a key is a column, such as by='model', and f1() is a metric.": lambda: mlm.check(TWO, mlm.f1()),
+    "kind 'roc_auc()' is not a kind of curve (roc, pr, det, gain, threshold, calibration).": lambda: mlm.curve(
+        TWO,
+        mlm.roc_auc(),  # type: ignore[arg-type]
+    ),
+    "a single metric is expected, and [f1()] is a list.": lambda: mlm.worst(TWO, [mlm.f1()]),  # type: ignore[arg-type]
+    "plot takes the table of evaluate, finish, curve, compare or find_slices, and this one has the columns severity, "
+    "problem, count, share, of, examples and 2 more. Of a log, type mlm.plot(mlm.evaluate(log, mlm.f1(), "
+    "by=...)).": lambda: mlm.plot(mlm.check(TWO)),
+    "two columns of the result would have the name 'model', by which compare tells the models apart: leave it out of "
+    "by=.": lambda: mlm.compare(TWO, mlm.f1(), baseline="a", by="model"),
+    "this is a state, which has no rows of a log: finish works out metrics from it.": lambda: mlm.evaluate(
+        mlm.state(TWO, mlm.f1()), mlm.f1()
+    ),
+}
+
+
+@pytest.mark.parametrize("message", CALLS)
+def test_what_to_type_instead_is_said(message: str) -> None:
+    with pytest.raises(mlm.MetricError) as caught:
+        CALLS[message]()
+    assert str(caught.value) == message

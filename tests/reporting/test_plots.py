@@ -1,0 +1,233 @@
+"""A result as a chart: what is drawn is what the table says, and every name is safe."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+import vl_convert
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting.charts import Charts
+from polars_mlmetrics.reporting.drawing import drawn
+from polars_mlmetrics.reporting.looks import PAGE
+from tests.reporting.report_log import made
+
+LOG = made(120)
+HOSTILE = "\\\"']; alert(1) //\x1b\x00\x02\ufffe\u202e</script>${x}"
+
+
+def points(chart: Any) -> list[dict[str, Any]]:
+    """All rows that a chart is made of."""
+    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+
+
+def drawn_values(chart: Any, name: str) -> set[float]:
+    return {row[name] for row in points(chart) if row.get(name) is not None}
+
+
+def curve_table(kind: str) -> pl.DataFrame:
+    """A made curve of two models."""
+    share = pl.int_range(0, 21) * 0.05
+    table = pl.concat(
+        pl.DataFrame({"model": [name] * 21}).with_columns(threshold=1 - share, x=share, y=share**power)
+        for name, power in (("a", 0.5), ("b", 0.25))
+    )
+    names = {"roc": ("fpr", "tpr"), "pr": ("recall", "precision"), "det": ("fpr", "fnr"), "gain": ("share", "recall")}
+    table = table.rename(dict(zip(("x", "y"), names[kind], strict=True)))
+    return table.with_columns(lift=pl.lit(1.0)) if kind == "gain" else table
+
+
+@pytest.mark.parametrize("kind", ["roc", "pr", "det", "gain"])
+def test_a_curve_is_drawn_through_its_points(kind: str) -> None:
+    table = curve_table(kind)
+    chart = mlm.plot(table)
+    assert {row["series"] for row in points(chart) if "series" in row} == {"a", "b"}
+    if kind != "det":
+        x, y = table.columns[2:4]
+        lines = [row for row in points(chart) if "order" in row]
+        assert [(row["x"], row["y"]) for row in lines] == table.select(x, y).rows()
+
+
+def test_the_axes_of_a_det_curve_are_those_of_a_normal_distribution() -> None:
+    chart = mlm.plot(curve_table("det"))
+    lines = [row for row in points(chart) if "order" in row and row["series"] == "a"]
+    # Half of the negatives is the middle of the distribution.
+    assert min(abs(row["x"]) for row in lines) == pytest.approx(0, abs=1e-9)
+    assert len(lines) == 19  # of a rate of 0 or 1 the place is infinite
+
+
+def test_thresholds_and_calibration() -> None:
+    table = curve_table("roc").select(
+        "model", "threshold", metric=pl.lit("f1"), value=pl.col("tpr"), low=pl.col("fpr"), high=pl.col("tpr")
+    )
+    assert drawn_values(mlm.plot(table), "y") >= set(table["value"])
+    bins = pl.DataFrame(
+        {"model": ["a", "a"], "bin": [0, 1], "score": [0.2, 0.7], "truth": [0.1, 0.9], "n_rows": [5, 7]}
+    )
+    bins = bins.with_columns(bin_low=pl.Series([0.0, 0.5]), bin_high=pl.Series([0.5, 1.0]))
+    shown = [row for row in points(mlm.plot(bins)) if "n" in row]
+    assert {(row["x"], row["y"], row["n"]) for row in shown} == {(0.2, 0.1, 5), (0.7, 0.9, 7)}
+
+
+@pytest.mark.parametrize("tidy", [False, True])
+def test_slices_are_drawn_with_their_intervals(tidy: bool) -> None:
+    metrics = [mlm.log_loss(), mlm.f1()]
+    table = mlm.evaluate(LOG, metrics, by="model", slices=["country"], ci=0.95, tidy=tidy)
+    chart = mlm.plot(table)
+    wide = mlm.evaluate(LOG, metrics, by="model", slices=["country"], ci=0.95)
+    for end, suffix in (("x", ""), ("low", "_low"), ("high", "_high")):
+        shown = sorted(drawn_values(chart, end))
+        # Two plans may sum in another order.
+        assert shown == pytest.approx(sorted({*wide[f"log_loss{suffix}"], *wide[f"f1{suffix}"]}), rel=1e-12)
+    assert {row["name"] for row in points(chart)} == {"all", *(f"country={name}" for name in ("BR", "DE", "FR", "JP"))}
+
+
+def test_groups_time_labels_and_differences() -> None:
+    by_model = mlm.evaluate(LOG, mlm.f1(), by="model")
+    assert drawn_values(mlm.plot(by_model), "x") == set(by_model["f1"])
+    by_day = mlm.evaluate(LOG, mlm.f1(), by=["model", "day"], ci=0.95)
+    chart = mlm.plot(by_day.lazy())
+    assert {(row["time"], row["y"]) for row in points(chart)} == {
+        (f"{row[1]}T00:00:00", row[2]) for row in by_day.rows()
+    }
+    by_label = mlm.evaluate(LOG.filter(model="champion"), mlm.log_loss(), by="label", slices=["country"])
+    cells = [row for row in points(mlm.plot(by_label)) if "step" in row]
+    assert len(cells) == by_label.filter(pl.col("slice") != "").height
+    compared = mlm.compare(LOG, mlm.log_loss(), baseline="champion", slices=["device"])
+    shown = {(row["name"], row["x"], row["verdict"]) for row in points(mlm.plot(compared)) if "name" in row}
+    rows = compared.select("slice", "difference", "verdict").rows()
+    assert shown == {(name or "all", value, word if word != "unclear" else "no verdict") for name, value, word in rows}
+
+
+def test_found_slices() -> None:
+    log = made(1200, {"a": 0.3}, bad={"a": 6.0}, labels=["people"])
+    found = mlm.find_slices(log, mlm.log_loss(), ["country"])
+    assert found.height
+    assert drawn_values(mlm.plot(found), "x") >= set(found["gap"])
+
+
+def test_what_cannot_be_plotted() -> None:
+    with pytest.raises(mlm.ParameterError, match="at most 5 groups"):
+        mlm.plot(pl.concat([curve_table("roc").with_columns(model=pl.lit(str(n))) for n in range(6)]))
+    with pytest.raises(mlm.ParameterError, match="at most 100 slices"):
+        mlm.plot(mlm.evaluate(LOG, mlm.f1(), by="sample"))
+    with pytest.raises(mlm.ParameterError, match="needs at least one value"):
+        mlm.plot(mlm.evaluate(LOG.clear(), mlm.f1(), by="model"))
+    with pytest.raises(mlm.ParameterError, match="plot takes a DataFrame"):
+        mlm.plot("table")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (LOG, r"has the columns model, sample, .* more\. Of a log, type mlm\.plot\(mlm\.evaluate\(log"),
+        (LOG.head(9).select("sample", "truth", "score"), "Of a log"),
+        (LOG.select("sample", p="score", y=pl.lit("a")), "Of a log"),
+        (LOG.select("model", "label"), "Of a log"),
+        (LOG.lazy(), "Of a log"),
+        (mlm.flips(LOG, mlm.log_loss(), baseline="champion"), "Of a log"),
+        (mlm.gap(LOG, mlm.f1(), over="country"), "Of a log"),
+        (mlm.check(LOG), "Of a log"),
+        (mlm.state(LOG, mlm.f1()), r"Of a state, type mlm\.plot\(mlm\.finish\(state"),
+    ],
+    ids=["log", "roles", "text", "keys", "lazy", "flips", "gap", "check", "state"],
+)
+def test_what_is_no_table_of_values_is_refused(table: pl.DataFrame | pl.LazyFrame, words: str) -> None:
+    with pytest.raises(mlm.ParameterError, match=f"plot takes the table of evaluate, .*{words}"):
+        mlm.plot(table)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def expressions(value: Any, under: str = "") -> list[str]:
+    """What Vega would run of a specification of its own."""
+    if isinstance(value, dict):
+        return [found for key, each in value.items() for found in expressions(each, key)]
+    if isinstance(value, list):
+        return [found for each in value for found in expressions(each, under)]
+    run = ("expr", "signal", "update", "test", "labelExpr", "calculate", "init")
+    return [value] if isinstance(value, str) and under in run else []
+
+
+def test_a_name_is_shown_and_never_run() -> None:
+    log = made(60, {f"a{HOSTILE}": 1.0, f"b{HOSTILE}": 0.5}, labels=[f"{n}{HOSTILE}" for n in range(4)])
+    log = log.with_columns(pl.col("country") + HOSTILE)
+    metric = mlm.log_loss().alias(f"loss{HOSTILE}")
+    tables = [
+        mlm.evaluate(log, metric, by="model", slices=["country"], ci=0.95),
+        mlm.evaluate(log, metric, by=["model", "day"]),
+        mlm.evaluate(log.head(200), metric, by="label", slices=["country"]),
+        mlm.compare(log, metric, baseline=f"a{HOSTILE}", slices=["country"]),
+        curve_table("roc").with_columns(pl.col("model") + HOSTILE),
+        curve_table("det").with_columns(pl.col("model") + HOSTILE),
+    ]
+    charts = [mlm.plot(table).to_dict() for table in tables]
+    for chart in charts:
+        assert not [text for text in expressions(vl_convert.vegalite_to_vega(chart)) if "alert" in text]
+        assert all(letter.isprintable() for letter in json.dumps(chart, ensure_ascii=False))
+    for svg in drawn(charts):
+        assert "<svg" in svg
+        assert "</script>" not in svg
+
+
+def test_what_ends_the_drawing_is_an_error_of_ours() -> None:
+    charts = Charts(PAGE, ["a\x1b"])
+    row = {"x": 0.1, "y": 0.2, "order": 0, "series": "a\x1b"}
+    broken = charts.finished(charts.curve([row], ("x\x00", "y"), dots=[{**row, "text": "\x02"}]))
+    with pytest.raises(mlm.MetricError, match="vl-convert ended with code"):
+        drawn([broken])
+
+
+@pytest.mark.proof
+def test_marks_that_describe_themselves_do_so_in_the_page() -> None:
+    charts = Charts(PAGE, ["a"])
+    rows = [{"x": 0.1, "y": 0.2, "order": 0, "series": "a", "text": "here & there"}]
+    chart = charts.finished(charts.curve(rows, ("x", "y"), dots=rows))
+    shown, static = drawn([chart])[0], drawn([chart], static=True)[0]
+    assert 'data-tip="here &amp; there"' in shown
+    assert "<title>here &amp; there</title>" in static
+    assert "aria-label" not in shown
+    assert 'aria-hidden="true"' in shown
+    assert "var(--m1)" in shown
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_for_a_notebook() -> None:
+    compared = mlm.compare(LOG, mlm.log_loss(), baseline="champion")
+    page = mlm.table(compared).as_raw_html()
+    assert f"−{-compared['difference'][0]:.3f}" in page
+    assert "better" in page
+    hostile = mlm.table(pl.DataFrame({f"a{HOSTILE}": [HOSTILE], "b": [[1, 2]], "f1": [None]})).as_raw_html()
+    assert "\x1b" not in hostile
+    assert "alert(1) //</script>" not in hostile
+    with pytest.raises(mlm.ParameterError, match="at most 1,000 rows"):
+        mlm.table(pl.DataFrame({"a": range(1001)}))
+
+
+def test_a_table_for_a_notebook_says_why_a_value_lacks() -> None:
+    log = pl.DataFrame({"country": ["DE", "FR", "FR"], "score": [0.9, 0.2, 0.4], "truth": [1, 5, 2]})
+    metrics = [mlm.roc_auc(), mlm.f1()]
+    tidy = mlm.table(mlm.evaluate(log, metrics, by="country", tidy=True)).as_raw_html()
+    assert "roc_auc at country=FR is NaN: broken rows: a NaN, or a value out of range; check finds them" in tidy
+    assert "(3 values are null or NaN)" in tidy
+    wide = mlm.table(mlm.evaluate(log, metrics, by="country")).as_raw_html()
+    assert "A value is null or NaN: evaluate(..., tidy=True)" in wide
+    null = mlm.table(mlm.evaluate(log.head(1), mlm.roc_auc(), slices=["country"], tidy=True)).as_raw_html()
+    assert "roc_auc is null: one class only (2 values are null or NaN)" in null
+    for full in (mlm.evaluate(log.head(1), mlm.f1(), tidy=True), mlm.evaluate(log.head(1), mlm.f1())):
+        assert "null or NaN" not in mlm.table(full).as_raw_html()
+
+
+@pytest.mark.parametrize(("key", "shown"), [(timedelta(hours=36), "1d 12h"), (b"\xff", "ff")])
+def test_a_key_that_polars_cannot_cast_to_text(key: Any, shown: str) -> None:
+    log = LOG.with_columns(key=pl.lit(key))
+    assert shown in mlm.table(mlm.evaluate(log, mlm.f1(), by="key")).as_raw_html()
+    assert shown in str(mlm.plot(mlm.evaluate(log, mlm.f1(), by="key", tidy=True)).to_dict())
+    assert shown in str(mlm.plot(mlm.curve(log, "roc", by="key")).to_dict())

@@ -1,0 +1,394 @@
+"""The report: its page and its comment, what it asks of the log, what it refuses."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from sklearn.metrics import f1_score
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting import answers, chosen, libraries
+from polars_mlmetrics.reporting import page as page_module
+from polars_mlmetrics.reporting.curve_sections import curve_lead
+from polars_mlmetrics.reporting.looks import LIGHT
+from polars_mlmetrics.reporting.page import SECTIONS
+from tests.reporting.report_log import LABELS, made
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\x1b\x00\x02\ufffe\u202e|`'
+SLICES = ["country", ["country", "device"]]
+
+
+def undrawn_charts(charts: Sequence[object], static: bool) -> list[str]:
+    """What stands in the place of charts, where these are not what a test is about."""
+    return ["<svg></svg>"] * len(charts)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without charts."""
+    monkeypatch.setattr(page_module, "drawn", undrawn_charts)
+
+
+without_charts = pytest.mark.usefixtures("undrawn")
+
+
+class Tags(HTMLParser):
+    """The tags of a page, and the names of their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.attributes: Counter[str] = Counter()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes.update(name for name, _ in attrs)
+
+
+@cache
+def page(name: str, static: bool, charts: bool) -> str:
+    """A page whose model, label and country are called `name`, and its title too."""
+    log = made(
+        240,
+        {f"a{name}": 1.2, f"b{name}": 0.6},
+        labels=[f"{label}{name}" for label in LABELS],
+        countries=[f"{country}{name}" for country in ("DE", "JP")],
+    ).rename({"device": f"device{name}", "day": f"day{name}"})
+    slices = ["country", ["country", f"device{name}"]]
+    metrics = [mlm.log_loss(), mlm.f1(average="macro").alias(f"f1{name}")]
+    title, baseline = f"title{name}", f"a{name}"
+    made_of = mlm.report(log, metrics, baseline=baseline, slices=slices, by=f"day{name}", title=title, static=static)
+    with pytest.MonkeyPatch.context() as patch:
+        if not charts:
+            patch.setattr(page_module, "drawn", undrawn_charts)
+        return made_of.html
+
+
+@pytest.mark.parametrize("charts", [False, pytest.param(True, marks=pytest.mark.proof)])
+def test_names_do_not_change_the_page(charts: bool) -> None:
+    clean, hostile = (Tags(page(name, False, charts)) for name in ("", HOSTILE))
+    assert clean.tags == hostile.tags
+    assert clean.attributes == hostile.attributes
+    assert "alert(1)&lt;/script" in page(HOSTILE, False, charts)
+
+
+@pytest.mark.parametrize("static", [False, pytest.param(True, marks=pytest.mark.proof)])
+def test_nothing_runs_or_is_fetched_but_the_one_script(static: bool) -> None:
+    found = Tags(page("", static, False))
+    assert not [name for name in found.attributes if name.startswith("on") or name == "src"]
+    assert found.tags["script"] == (0 if static else 1)
+    assert not re.findall(r"url\((?!#)", page("", static, False))
+    assert ("script-src 'none'" in page("", static, False)) == static
+
+
+def test_every_section_is_there_and_nothing_in_it_moves_the_cursor() -> None:
+    text = page(HOSTILE, False, False)
+    for place, _ in SECTIONS:
+        assert f'<section id="{place}"' in text
+        assert f'href="#{place}"' in text
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+@without_charts
+def test_the_page_holds_no_row() -> None:
+    log = made(300).with_columns(sample=pl.format("id-{}-of-a-person", "sample"))
+    twice = pl.concat([log, log.head(3)])
+    assert "of-a-person" in str(mlm.check(twice, by="model")["examples"].to_list())
+    text = mlm.report(twice, mlm.log_loss(), baseline="champion", slices=["country"], by="day").html
+    assert "of-a-person" not in text
+
+
+@without_charts
+def test_a_report_is_saved_whole_and_replaces_nothing_by_itself(tmp_path: Path) -> None:
+    report = mlm.report(made(100), mlm.log_loss(), baseline="champion")
+    report.save(tmp_path / "report.html")
+    report.save(tmp_path / "comment.md")
+    assert (tmp_path / "report.html").read_text("utf-8") == report.html
+    assert "[The whole report](report.html)" in (tmp_path / "comment.md").read_text("utf-8")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["comment.md", "report.html"]
+    for folder in ("pages (1)", "comments"):
+        (tmp_path / folder).mkdir()
+    report.save(tmp_path / "pages (1)" / "report.html")
+    with pytest.raises(mlm.FileError, match="no folder"):
+        report.save(tmp_path / "not there" / "report.html")
+    report.save(tmp_path / "comments" / "comment.md")
+    text = (tmp_path / "comments" / "comment.md").read_text("utf-8")
+    assert "[The whole report](../pages%20%281%29/report.html)" in text
+    with pytest.raises(mlm.FileError, match="remote path"):
+        report.save("s3://bucket/report.html")
+    with pytest.raises(mlm.FileError, match="overwrite=True"):
+        report.save(tmp_path / "report.html")
+    report.save(tmp_path / "report.html", overwrite=True)
+    with pytest.raises(mlm.ParameterError, match=r"saved as \.html"):
+        report.save(tmp_path / "report.pdf")
+    assert "<iframe srcdoc=" in report._repr_html_()
+
+
+def test_a_comment_says_what_changed() -> None:
+    log = made(800, bad={"challenger": 5.0}, countries=("DE", "FR", "BR", "IT", "ES", "JP"))
+    metrics = [mlm.log_loss(), mlm.f1(average="macro"), mlm.predicted_rate()]
+    text = mlm.report(log, metrics, baseline="champion", slices=["country"]).markdown
+    table = mlm.compare(log, metrics, baseline="champion", slices=["country"]).filter(pl.col("metric") == "log_loss")
+    slices = table.filter(pl.col("slice") != "", pl.col("verdict").is_in(["better", "worse"]))
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert [row[2] for row in rows if row[2] != "all"] != []
+    assert sorted(row[2] for row in rows if row[2] != "all") == sorted(slices["slice"].to_list())
+    jp = table.row(by_predicate=pl.col("slice") == "country=JP", named=True)
+    (line,) = [row for row in rows if row[2] == "country=JP"]
+    assert line[0] == "| worse"
+    assert line[3:5] == [f"{jp['value']:.3f}", f"{jp['baseline_value']:.3f}"]
+    assert line[5] == f"+{jp['difference']:.3f} [+{jp['low']:.3f} to +{jp['high']:.3f}] |"
+    assert "predicted_rate" not in text
+    assert mlm.log_loss().signature.replace("|", r"\|") in text
+
+
+def test_a_comment_is_a_table_whatever_the_names() -> None:
+    log = made(100, {f"a{HOSTILE}": 1.2, f"b{HOSTILE}": 0.6})
+    rows = [
+        line for line in mlm.report(log, mlm.log_loss(), baseline=f"a{HOSTILE}").markdown.splitlines() if "|" in line
+    ]
+    columns = [len(re.findall(r"(?<!\\)\|", row)) for row in rows if row.startswith("|")]
+    assert len(set(columns)) == 1
+    assert not any("<script" in row or "<img" in row for row in rows)
+
+
+# -- what is asked -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each verb is called."""
+    counted: Counter[str] = Counter()
+
+    def counting(verb: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            counted[verb.__name__] += 1
+            return verb(*args, **kwargs)
+
+        return call
+
+    monkeypatch.setattr(chosen, "check", counting(mlm.check))
+    for name in ("evaluate", "comparison_of", "find_slices", "finish"):
+        monkeypatch.setattr(answers, name, counting(getattr(answers, name)))
+    return counted
+
+
+@without_charts
+def test_nothing_is_worked_out_twice(calls: Counter[str]) -> None:
+    metrics = [mlm.log_loss(), mlm.f1(average="macro")]
+    report = mlm.report(made(200), metrics, baseline="champion", slices=SLICES, by="day")
+    report.html, report.markdown  # noqa: B018
+    # Each of evaluate and compare: the headline by slice, the others of the whole. evaluate: the labels too.
+    assert calls == {"check": 1, "evaluate": 3, "comparison_of": 2}
+
+
+def test_a_query_is_run_once() -> None:
+    runs = []
+    log = made(200)
+
+    def source(frame: pl.DataFrame) -> pl.DataFrame:
+        runs.append(1)
+        return frame
+
+    lazy = log.lazy().map_batches(source, schema=log.schema)
+    mlm.report(lazy, [mlm.log_loss(), mlm.f1(average="macro")], baseline="champion", slices=SLICES, by="day")
+    assert runs == [1]
+
+
+@pytest.mark.parametrize(
+    ("log", "names"),
+    [
+        (
+            made(100),
+            ["log_loss", "f1_macro", "roc_auc", "average_precision", "calibration_error",
+             "label_ranking_average_precision"],
+        ),
+        (made(100).drop("label").with_columns(sample=pl.int_range(pl.len())),
+         ["log_loss", "f1", "roc_auc", "average_precision", "calibration_error"]),
+        (made(100).with_columns(pl.col("score") * 3), ["f1_macro", "roc_auc", "average_precision",
+                                                       "label_ranking_average_precision"]),
+    ],
+    ids=["labels", "binary", "no probabilities"],
+)  # fmt: skip
+def test_the_metrics_fit_the_log(log: pl.DataFrame, names: list[str]) -> None:
+    told = mlm.report(log)._told
+    assert [metric.output_name for metric in told.answers.asked.metrics] == names
+    assert told.models.select("metric").n_unique() == len(names)
+
+
+def test_classes_have_metrics_of_classes() -> None:
+    scores = {"a": [0.5, 0.2, 0.3], "b": [0.3, 0.6, 0.1], "c": [0.2, 0.3, 0.5]}
+    rows = [(sample, label, scores[truth][place], label == truth) for sample in range(60)
+            for truth in ["abc"[sample % 3]] for place, label in enumerate("abc")]  # fmt: skip
+    log = pl.DataFrame(rows, schema=["sample", "label", "score", "truth"], orient="row")
+    told = mlm.report(log)._told
+    names = [metric.output_name for metric in told.answers.asked.metrics]
+    assert names == ["multiclass_log_loss", "f1_macro", "top_k_accuracy_1"]
+
+
+@without_charts
+def test_a_state_says_what_it_does_not_hold() -> None:
+    log = made(300)
+    metrics = [mlm.log_loss(), mlm.f1(average="macro")]
+    state = mlm.state(log, metrics, by=["model", "country", "day"])
+    report = mlm.report(state, metrics, baseline="champion", slices=["country"], by="day")
+    text = report.html
+    assert "Not in the state: made from the log." in text
+    assert "Not in the state: make it with roc_auc(bins=4096) among its metrics." in text
+    assert "Not in the state: make it with calibration_error() and brier_resolution() among its metrics." in text
+    assert report._told.slices["slice"].to_list() != []
+    of_log = mlm.report(log, metrics, baseline="champion", slices=["country"], by="day")
+    for made_of in (report, of_log):
+        row = made_of._told.of("challenger")
+        assert row["difference"] == pytest.approx(of_log._told.of("challenger")["difference"], abs=1e-12)
+        assert row["verdict"] == "better"
+
+
+@without_charts
+def test_a_state_without_buckets_has_values_alone() -> None:
+    state = mlm.state(made(100), mlm.log_loss(), by=["model", "country"], buckets=0)
+    told = mlm.report(state, slices=["country"])._told
+    assert told.models["low"].null_count() == told.models.height
+    assert "nothing here has an interval" in mlm.report(state, slices=["country"]).html
+
+
+@pytest.mark.proof
+@without_charts
+def test_slices_are_searched_for_in_the_model_in_question() -> None:
+    log = made(1200, bad={"challenger": 6.0}, labels=["people"])
+    report = mlm.report(log, mlm.log_loss(), baseline="champion", features=["country", "device"])
+    of_model = mlm.find_slices(log.filter(model="challenger"), mlm.log_loss(), ["country", "device"])
+    assert report._told.answers.found is not None
+    of_report = report._told.answers.found["challenger"]
+    # Two runs may sum in another order: texts and counts are the same, floats nearly.
+    exact = ["slice", "n_samples", "n_rows", "n_tested"]
+    assert of_report.select(exact).equals(of_model.select(exact))
+    assert of_report["gap"].to_list() == pytest.approx(of_model["gap"].to_list(), rel=1e-9)
+    assert "Found by searching country, device" in report.html
+    state = mlm.state(log, mlm.log_loss(), mlm.n_samples(), by=["model", "country", "device"])
+    of_state = mlm.report(state, baseline="champion", features=["country", "device"])._told.answers.found
+    assert of_state is not None
+    assert of_state["challenger"]["slice"].to_list()[:1] == of_model["slice"].to_list()[:1] == ["country=JP"]
+    # Without a baseline every model is searched.
+    both = mlm.report(log, mlm.log_loss(), features=["country", "device"])._told.answers.found
+    assert both is not None
+    assert both["challenger"].select(exact).equals(of_model.select(exact))
+    champion = mlm.find_slices(log.filter(model="champion"), mlm.log_loss(), ["country", "device"])
+    assert both["champion"].select(exact).equals(champion.select(exact))
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "words"),
+    [
+        ({"metrics": [pl.col("score").mean()]}, mlm.ParameterError, "report takes a metric"),
+        ({"between": "modle"}, mlm.ColumnError, "Did you mean 'model'"),
+        ({"baseline": "chempion"}, mlm.ParameterError, "is no value of 'model'"),
+        ({"slices": ["contry"]}, mlm.ColumnError, "Did you mean 'country'"),
+        ({"by": "dya"}, mlm.ColumnError, "Did you mean 'day'"),
+        ({"ci": 95}, mlm.ParameterError, "between 0 and 1"),
+        ({"label": "sample", "scor": "p"}, mlm.ParameterError, "Did you mean 'score'"),
+    ],
+)
+def test_what_is_refused(asked: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        mlm.report(made(50), **asked)
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None)
+    monkeypatch.setattr(libraries, "import_module", lambda name: __import__(f"{name}_that_is_not_there"))
+    for call in (
+        lambda: mlm.report(made(50)),
+        lambda: mlm.plot(pl.DataFrame({"f1": [0.5]})),
+        lambda: mlm.table(made(5)),
+    ):
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'polars-mlmetrics\[report\]'"):
+            call()
+
+
+def test_curves_say_what_another_threshold_would_give() -> None:
+    log = made(400)
+    told = mlm.report(log, [mlm.log_loss(), mlm.f1(threshold=0.8)], baseline="champion")._told
+    own = log.filter(model="challenger")
+    truth, score = own["truth"].to_numpy(), own["score"].to_numpy()
+    now, *others = (f1_score(truth, score > at) for at in [0.8, *score])
+    lead = curve_lead(told)
+    found = re.fullmatch(
+        r"At the threshold in use, 0.8, f1 of challenger is (.*); at .* it would be (.*) \(chosen.*", lead
+    )
+    assert found
+    assert (found[1], found[2]) == (f"{now:.3f}", f"{max(others):.3f}")
+
+
+def test_the_curves_are_those_of_each_model() -> None:
+    log = made(400)
+    told = mlm.report(log, [mlm.log_loss(), mlm.roc_auc(bins=100)], baseline="champion")._told
+    curves = told.answers.curves
+    assert sorted(curves) == ["calibration", "pr", "roc", "threshold"]
+    for row in curves["pr"].filter(pl.col("threshold").is_finite()).gather_every(40).iter_rows(named=True):
+        own = log.filter(model=row["__mlm_model"])
+        at = {"threshold": row["threshold"]}
+        assert row["recall"] == pytest.approx(mlm.evaluate(own, mlm.recall(**at)).item(), rel=1e-12)
+        expected = mlm.evaluate(own, mlm.precision(**at)).item()
+        assert row["precision"] == (expected if expected is None else pytest.approx(expected, rel=1e-12))
+
+
+@without_charts
+def test_scores_without_curves_say_so() -> None:
+    log = made(100).with_columns(truth=pl.col("score") * 3, score=pl.col("score") * 2 + 1)
+    text = mlm.report(log, mlm.rmse(), baseline="champion").html
+    assert "The scores give no curve." in text
+    text = mlm.report(made(100).with_columns(pl.col("score") * 9), mlm.roc_auc(), baseline="champion").html
+    assert "The scores are not probabilities." in text
+    assert "The scores give no curve." not in text
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("of", ["bool", "int", "date"])
+def test_models_are_of_any_type(of: str) -> None:
+    values = {"bool": (True, False), "int": (1, 2), "date": (dt.date(2026, 1, 1), dt.date(2026, 2, 1))}[of]
+    log = made(200)
+    log = log.with_columns(model=pl.when(model="champion").then(pl.lit(values[0])).otherwise(pl.lit(values[1])))
+    told = mlm.report(log, mlm.log_loss(), baseline=values[0])._told
+    assert told.of(told.candidate)["verdict"] == "better"
+    assert told.baseline == told.names[0] == str(values[0]).replace("True", "true")
+
+
+def test_times_are_shown_by_day() -> None:
+    seconds = pl.duration(seconds=pl.col("sample") % 1000)
+    log = made(200).with_columns(pl.col("day").cast(pl.Datetime).alias("at") + seconds)
+    told = mlm.report(log, mlm.log_loss(), by="at")._told
+    assert told.answers.values.filter(sliced_by="at")["at"].n_unique() == 5
+
+
+def test_the_colours_of_plots_and_page_are_one_palette_that_can_be_read() -> None:
+    css = files("polars_mlmetrics.reporting").joinpath("template/page.css").read_text("utf-8")
+    themes = [dict(re.findall(r"--(\w+): (#\w{6})", css.split("}")[place])) for place in (0, 1)]
+    assert tuple(themes[0][f"m{place}"] for place in range(1, 6)) == LIGHT.series
+    assert tuple(themes[0][f"h{place}"] for place in range(1, 8)) == LIGHT.steps
+    for theme, least in zip(themes, (4.5, 5.5), strict=True):
+        for name in ("m1", "m2", "m3", "m4", "m5", "better", "worse", "soft", "ink"):
+            assert contrast(theme[name], theme["paper"]) >= least, name
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, as WCAG 2 defines it."""
+
+    def light(colour: str) -> float:
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)

@@ -1,0 +1,151 @@
+"""Sections of a report: which cells of the heat map have a colour, and what curves say beside their points."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting.curve_sections import best_thresholds, curve_lead, curve_plots
+from polars_mlmetrics.reporting.label_section import label_plot
+from tests.reporting.report_log import made
+
+
+def thinned() -> pl.DataFrame:
+    """A log in which one label is rare in one country, and one model lacks scores of another label there."""
+    log = made(1200, labels=["people", "city", "food"])
+    is_there, number = pl.col("country") == "BR", pl.col("sample")
+    few = is_there & (pl.col("label") == "people") & (number % 4 > 0)
+    missed = is_there & (pl.col("label") == "city") & (pl.col("model") == "champion") & (number % 4 > 0)
+    tiny = pl.when(number % 20 == 0).then(pl.lit("AT")).otherwise("country")
+    return log.filter(~few).with_columns(score=pl.when(~missed).then("score"), country=tiny)
+
+
+def heat_map(report: mlm.Report) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], str]]:
+    """What the coloured cells and the grey ones say, by label and slice."""
+    plot = label_plot(report._told)
+    assert plot is not None
+    names = [layer["data"]["name"] for layer in plot[0]["layer"]]
+    coloured, grey = ({(row["row"], row["column"]): row["text"] for row in plot[0]["datasets"][name]} for name in names)
+    return coloured, grey
+
+
+@pytest.mark.parametrize("made_of", ["log", "state"])
+@pytest.mark.parametrize("options", [{"baseline": "champion"}, {}], ids=["two models", "one model"])
+def test_a_cell_of_few_samples_is_grey(made_of: str, options: Any) -> None:
+    log = thinned() if options else thinned().filter(model="champion").drop("model")
+    metric = mlm.brier_score(average="macro")
+    frame = mlm.state(log, metric, by=["model", "country"] if options else ["country"]) if made_of == "state" else log
+    coloured, grey = heat_map(mlm.report(frame, metric, slices=["country"], **options))
+    by_model = log.filter(pl.col("score").is_not_null()).group_by("label", "country", *(["model"] if options else []))
+    sizes = by_model.agg(pl.col("sample").n_unique().alias("n")).group_by("label", "country").agg(pl.col("n").min())
+    expected = {(label, f"country={country}"): n for label, country, n in sizes.rows()}
+    assert set(coloured) == {cell for cell, n in expected.items() if n >= 100}
+    # A slice that is small in all labels has no column.
+    assert set(grey) == {cell for cell, n in expected.items() if n < 100 and cell[1] != "country=AT"}
+    assert len(grey) == 2
+    for (label, name), text in grey.items():
+        assert text == f"{label}, {name}: fewer than 100 samples ({expected[label, name]})"
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_a_state_with_bins_has_the_curves_of_the_log(weight: str | None) -> None:
+    log = made(300).with_columns(w=1.0 + pl.col("sample") % 3)
+    metrics = [mlm.log_loss(), mlm.f1(), mlm.roc_auc(bins=256), mlm.calibration_error(), mlm.brier_resolution()]
+    state = mlm.state(log, metrics, by="model", weight=weight, buckets=0)
+    report = mlm.report(state, baseline="champion")
+    curves = report._told.answers.curves
+    assert set(curves) == {"roc", "pr", "threshold", "calibration"}
+    of_log = mlm.curve(log, "calibration", by="model", weight=weight)
+    assert curves["calibration"]["truth"].to_list() == pytest.approx(of_log["truth"].to_list(), rel=1e-12)
+    text = report.html
+    assert ("Below is the number of rows." in text) is (weight is None)
+    assert "Lines are" not in text
+    assert "Not in the state: make it with" not in text
+
+
+def few_scores(*scores: float, truth: tuple[int, ...]) -> pl.DataFrame:
+    """Rows of a few scores, each of one truth."""
+    n = 10 * len(scores)
+    return pl.DataFrame({"sample": range(n), "score": scores * 10, "truth": truth * 10})
+
+
+@pytest.mark.parametrize("made_of", ["log", "state"])
+@pytest.mark.parametrize(
+    ("log", "lead"),
+    [
+        # 0.53 is nearer to 0.5 than 0.1 is, and nothing is above it.
+        (few_scores(0.1, 0.53, truth=(0, 1)), "f1 of all rows is 1.000, and no threshold gives a better value."),
+        # Everything is above 0.5: a precision of 1/3, a recall of 1.
+        (few_scores(0.9, 0.8, 0.8, truth=(1, 0, 0)), "f1 of all rows is 0.500; at "),
+    ],
+    ids=["perfect", "above"],
+)
+def test_what_the_threshold_in_use_gives_is_the_metric(made_of: str, log: pl.DataFrame, lead: str) -> None:
+    frame = mlm.state(log, mlm.f1(), mlm.roc_auc(bins=256)) if made_of == "state" else log
+    said = curve_lead(mlm.report(frame, mlm.f1())._told)
+    assert said.startswith(f"At the threshold in use, 0.5, {lead}")
+    assert "it would be" not in said or "it would be 1.000" in said
+
+
+def test_of_an_average_the_best_point_of_the_curve_is_called_that() -> None:
+    log = made(400, {"one": 1.0})
+    told = mlm.report(log, mlm.f1(average="macro"))._told
+    best = best_thresholds(told).row(0, named=True)
+    by_label = [
+        f1_score(part["truth"].to_numpy(), (part["score"] > best["threshold"]).to_numpy())
+        for part in log.partition_by("label")
+    ]
+    assert best["value"] == pytest.approx(np.mean(by_label), rel=1e-12)
+    assert f"the best of the {best['n_tried']} that were tried, it would be {np.mean(by_label):.3f}" in curve_lead(told)
+    assert best["n_tried"] == told.answers.curves["threshold"]["value"].is_finite().sum()
+
+
+def test_a_metric_without_a_direction_has_no_best_threshold() -> None:
+    told = mlm.report(made(100), [mlm.f1() - mlm.recall(), mlm.log_loss()])._told
+    assert best_thresholds(told).is_empty()
+    assert "it would be" not in curve_lead(told)
+
+
+def test_parts_at_two_thresholds_have_none_in_use() -> None:
+    told = mlm.report(made(100), [(mlm.f1(threshold=0.7) + mlm.recall()).alias("both"), mlm.log_loss()])._told
+    assert curve_lead(told) == ""
+
+
+@pytest.mark.parametrize("made_of", ["log", "state"])
+def test_the_area_of_a_curve_is_not_that_of_its_points(made_of: str) -> None:
+    """A curve has 200 points of all: the area is that of every score, or of the bins of a state."""
+    log = made(400)
+    frame = mlm.state(log, mlm.f1(), mlm.roc_auc(bins=64), by="model") if made_of == "state" else log
+    plots = curve_plots(mlm.report(frame, mlm.f1(), baseline="champion")._told)
+    cells = {"log": None, "state": 64}[made_of]
+    for metric, by_hand, (_, _, said) in zip(
+        (mlm.roc_auc, mlm.average_precision), (roc_auc_score, average_precision_score), plots, strict=False
+    ):
+        models = [log.filter(model=name) for name in ("champion", "challenger")]
+        exact = [by_hand(own["truth"], own["score"]) for own in models]
+        expected = exact if cells is None else [own.select(metric(bins=cells)).item() for own in models]
+        assert said == [f"{value:.3f}" for value in expected]
+
+
+@pytest.mark.parametrize("inclusive", [False, True])
+def test_between_two_scores_a_metric_is_what_it_is_at_one_of_them(inclusive: bool) -> None:
+    told = mlm.report(few_scores(0.1, 0.53, truth=(0, 1)), mlm.f1(inclusive=inclusive))._told
+    [line] = [layer for layer in curve_plots(told)[-1][0]["layer"] if layer["mark"]["type"] == "line"]
+    # Between 0.1 and 0.53 f1 is 1: what it is at 0.1 if scores must be above it, and at 0.53 if they may equal it.
+    assert line["mark"]["interpolate"] == ("step-after" if inclusive else "step-before")
+
+
+def test_a_model_that_is_too_sure_of_itself_has_its_exact_area() -> None:
+    """Its scores have the same order, so every area is the same; cells of scores near 0 say that it is worse."""
+    log = made(400, {"plain": 1.0}).drop("label").with_columns(sample=pl.int_range(pl.len()))
+    sure = log.with_columns(model=pl.lit("sure"), score=pl.col("score") ** 40)
+    told = mlm.report(pl.concat([log, sure]), baseline="plain")._told
+    area, precision = (f(log["truth"], log["score"]) for f in (roc_auc_score, average_precision_score))
+    for name, value in {"roc_auc": area, "average_precision": precision}.items():
+        row = told.of("sure", name)
+        assert row["value"] == pytest.approx(value, rel=1e-12)
+        assert row["low"] < value < row["high"]
+        assert (row["difference"], row["verdict"], row["why"]) == (pytest.approx(0, abs=1e-12), None, "no interval")

@@ -1,0 +1,333 @@
+"""What a report says in words: better or worse, where it is worse, what is not certain."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting import answers
+from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card
+from polars_mlmetrics.reporting.judged import _why_not_judged
+from polars_mlmetrics.reporting.slice_section import found_section, slice_section
+from polars_mlmetrics.reporting.summary import cards
+from tests.reporting.report_log import made
+
+LOSS = mlm.log_loss()
+SLICES = ["country", "device"]
+COUNTRIES = ("DE", "FR", "BR", "IT", "ES", "PL", "JP")
+
+
+@pytest.fixture(autouse=True)
+def only_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels and curves are in no card: they are not worked out here."""
+    monkeypatch.setattr(answers, "curves_of", lambda asked: {})
+    monkeypatch.setattr(answers, "_labels", lambda asked, sliced: None)
+
+
+def summary(log: pl.DataFrame, *metrics: mlm.Metric, **asked: Any) -> list[Card]:
+    """The three cards."""
+    return cards(mlm.report(log, list(metrics) or [LOSS], **asked)._told)
+
+
+@cache
+def bad_in_jp() -> pl.DataFrame:
+    return made(bad={"challenger": 5.0})
+
+
+def both(card: Card, *texts: str) -> None:
+    for text in texts:
+        assert text in card.text()
+
+
+def test_better_but_worse_somewhere() -> None:
+    log = made(
+        1200, {"champion": 1.6, "challenger": 0.5}, bad={"champion": 0.8, "challenger": 2.2}, countries=COUNTRIES
+    )
+    overall, where, _ = summary(log, baseline="champion", slices=SLICES)
+    values = mlm.evaluate(log, LOSS, by="model").rows_by_key("model", unique=True)
+    table = mlm.compare(log, LOSS, baseline="champion", slices=SLICES)
+    jp = table.row(by_predicate=pl.col("slice") == "country=JP", named=True)
+    assert (overall.tone, overall.heading) == (GOOD, "challenger is better than champion")
+    both(overall, f"log_loss {values['challenger'][0]:.3f} against {values['champion'][0]:.3f}: −", "lower is better")
+    both(overall, "It is better in 1 of 1 metric and worse in 0.")
+    assert (where.tone, where.heading) == (BAD, "but worse where country=JP")
+    both(where, f"{100 * jp['n_pairs'] / 1200:.0f} % of the samples", f"+{jp['difference']:.3f} (+{jp['low']:.3f} to ")
+    n_slices = table.filter(pl.col("slice") != "")
+    n_better, n_worse = (n_slices.filter(verdict=word).height for word in ("better", "worse"))
+    rest = n_slices.height - n_better - n_worse
+    both(
+        where, f"Of the 9 slices that can be judged it is worse in {n_worse}; better in {n_better}, unclear in {rest}."
+    )
+
+
+def test_worse_and_where_most() -> None:
+    overall, where, _ = summary(bad_in_jp(), baseline="champion", slices=SLICES)
+    assert (overall.tone, overall.heading) == (BAD, "challenger is worse than champion")
+    assert where.heading == "most harm where country=JP"
+    assert overall.sign == "✗"
+
+
+def test_nothing_is_worse() -> None:
+    overall, where, _ = summary(made(), baseline="champion", slices=SLICES)
+    assert overall.tone == where.tone == GOOD
+    assert where.heading == "worse in no slice that can be judged"
+    both(where, "Of the 6 slices that can be judged it is better in 6 and unclear in 0.")
+
+
+def test_all_is_unclear() -> None:
+    log = made(200, {"a": 1.0, "b": 1.0})
+    overall, where, _ = summary(log, baseline="a", slices=SLICES)
+    assert (overall.tone, overall.heading) == (OPEN, "No clear difference between b and a")
+    assert (where.tone, where.heading) == (OPEN, "Unclear in every slice")
+    both(where, "Of the 6 slices that can be judged, none shows a clear difference.")
+
+
+def test_a_difference_without_an_interval_is_no_verdict() -> None:
+    report = mlm.report(made(200), [mlm.roc_auc(), mlm.average_precision()], baseline="champion")
+    overall, *_ = cards(report._told)
+    assert (overall.tone, overall.heading) == (OPEN, "No verdict on challenger and champion")
+    both(overall, "(no interval), higher is better.")
+    assert "1 other difference of metrics: not judged." in report.markdown
+    assert "| no interval | roc_auc | all |" in report.markdown
+    assert "unclear" not in report.markdown
+
+
+def test_no_baseline() -> None:
+    log = bad_in_jp()
+    overall, where, _ = summary(log, slices=SLICES)
+    assert (overall.tone, overall.heading) == (OPEN, "champion has the best log_loss of 2 models")
+    both(overall, "No baseline is named, so no difference is judged: pass baseline=")
+    assert "better than" not in overall.text() + where.text()
+    # Of the best model no slice stands out, and that says nothing of the other.
+    assert (where.tone, where.heading) == (BAD, "challenger is weakest where country=JP")
+    challenger = log.filter(model="challenger")
+    in_jp, of_all = (loss_of(rows) for rows in (challenger.filter(country="JP"), challenger))
+    both(where, f"log_loss {in_jp:.3f} (", f") against {of_all:.3f} of all.")
+    both(where, "among the 12 slices that can be judged of champion and challenger", "champion: no slice stands out.")
+
+
+def losses_of(rows: pl.DataFrame) -> np.ndarray[Any, Any]:
+    of_truth = np.where(rows["truth"].to_numpy(), rows["score"].to_numpy(), 1 - rows["score"].to_numpy())
+    return -np.log(of_truth)
+
+
+def loss_of(rows: pl.DataFrame) -> float:
+    return float(losses_of(rows).mean())
+
+
+def test_no_slice_stands_out_of_the_models_that_are_named() -> None:
+    log = made(200, {"a": 1.0, "b": 1.1})
+    _, where, _ = summary(log, slices=["device"])
+    assert (where.tone, where.heading) == (GOOD, "No slice stands out")
+    values = [loss_of(log.filter(model=model)) for model in ("a", "b")]
+    both(where, f"every slice of a and b that can be judged reaches {values[0]:.3f} and {values[1]:.3f}, the value of")
+
+
+def test_every_challenger_is_looked_at() -> None:
+    log = made(600, {"old": 1.2, "new": 0.6, "other": 0.7}, bad={"other": 6.0}, countries=COUNTRIES)
+    report = mlm.report(log, LOSS, baseline="old", slices=SLICES)
+    _, where, _ = cards(report._told)
+    assert (where.tone, where.heading) == (GOOD, "new: worse in no slice that can be judged")
+    table = mlm.compare(log, LOSS, baseline="old", slices=SLICES).filter(pl.col("slice") != "", model="other")
+    n_worse, n_better = (table.filter(verdict=word).height for word in ("worse", "better"))
+    both(where, f"other is worse in {n_worse}, most where country=JP; better in {n_better} of 9.")
+    # The table is of the one that the page is about.
+    assert report._told.slices["__mlm_model"].to_list() == ["new"] * 9
+    assert "other" not in slice_section(report._told)["lead"]
+
+
+def test_of_many_models_the_best_are_looked_at_and_the_others_counted() -> None:
+    log = made(60, {f"m{number}": 0.5 + number / 5 for number in range(7)}, labels=["people"])
+    told = mlm.report(log, LOSS, slices=["device"])._told
+    assert told.searched == told.names[:5]
+    assert "These are the 5 best models; slices of 2 others were not looked at." in slice_section(told)["lead"]
+    told = mlm.report(log, LOSS, slices=["device"], baseline="m6")._told
+    assert told.searched == told.names[1:5]
+    both(cards(told)[1], "These are the 4 best models; slices of 2 others were not looked at.")
+
+
+def test_a_model_without_a_value_is_not_the_best() -> None:
+    log = made(200).with_columns(score=pl.when(model="champion").then(float("nan")).otherwise("score"))
+    told = mlm.report(log, mlm.f1(), slices=["device"], features=["country", "device"])._told
+    assert told.names == ["challenger", "champion"]
+    found = found_section(told)
+    assert found is not None
+    assert "champion was not searched: it has no value." in found["searched"]
+
+
+def test_a_model_that_cannot_be_searched_does_not_stop_the_others() -> None:
+    is_second = (pl.col("model") == "challenger") & (pl.col("sample") % 2 == 0)
+    log = made(600).with_columns(region=pl.when(is_second).then(pl.lit("y")).otherwise(pl.lit("x")))
+    log = log.with_columns(score=pl.when(is_second).then(1 - pl.col("score")).otherwise("score"))
+    found = found_section(mlm.report(log, LOSS, features="region")._told)
+    assert found is not None
+    assert [(row["model"], row["name"]) for row in found["rows"]] == [("challenger", "region=y")]
+    assert "champion was not searched: no feature has two values to compare: region." in found["searched"]
+    with pytest.raises(mlm.ParameterError, match="no feature has two values to compare: region"):
+        mlm.report(log.filter(model="champion"), LOSS, features="region")
+    with pytest.raises(mlm.ColumnError, match="Did you mean 'region'"):
+        mlm.report(log, LOSS, features="regio")
+
+
+# -- what a page cannot know ------------------------------------------------------------------------------------------
+
+
+def test_a_column_that_differs_between_models_loses_pairs() -> None:
+    third = pl.when((pl.col("model") == "champion") | (pl.col("sample") % 3 == 0)).then(pl.lit("x"))
+    log = made(300).with_columns(region=third.otherwise(pl.lit("y")))
+    slices = ["region", "country", ["region", "country"]]
+    _, _, uncertain = summary(log, baseline="champion", slices=slices)
+    assert "check` found nothing" not in uncertain.text()
+    assert uncertain.text().count("are pairs") == 1
+    both(uncertain, "In slices by region only 100 of 300 samples are pairs: the column differs between models.")
+    same = summary(log, baseline="champion", slices=["country", "label"])[2]
+    assert "are pairs" not in same.text()
+    two = summary(log, baseline="champion", slices=[["region", "country"]])[2]
+    both(two, "In slices by region, country only 100 of 300 samples are pairs: the columns differ between models.")
+    none = log.with_columns(pl.col("model").alias("region"))
+    both(summary(none, baseline="champion", slices=["region"])[2], "In slices by region only 0 of 300 samples are")
+    # A state does not know its pairs, and nothing is said of them.
+    state = mlm.state(log, LOSS, by=["model", "region", "country"])
+    assert "are pairs" not in summary(state, baseline="champion", slices=slices)[2].text()
+
+
+@pytest.mark.parametrize("made_of", ["log", "lazy", "state"])
+def test_models_that_are_pooled_are_named(made_of: str) -> None:
+    first = pl.col("day") < pl.col("day").max()
+    log = made(100).with_columns(version=pl.when(first).then(pl.lit("v1")).otherwise(pl.lit("v2")))
+    frames: dict[str, Any] = {"log": log, "lazy": log.lazy().filter(pl.lit(True))}
+    frame = frames.get(made_of, mlm.state(log, LOSS, by=["model", "version"]))
+    report = mlm.report(frame, LOSS, between="version")
+    said = "Numbers here pool 2 models: the column model tells them apart, and the page is by version."
+    both(cards(report._told)[2], said, "Pass between='model'")
+    assert said in report.markdown
+    for asked in ({}, {"between": "model"}):
+        assert "pool 2 models" not in cards(mlm.report(frame, LOSS, **asked)._told)[2].text()
+
+
+def test_versions_of_one_model_each_are_not_pooled() -> None:
+    log = made(100).with_columns(version=pl.col("model") + " 1")
+    assert "pool" not in cards(mlm.report(log, LOSS, between="version")._told)[2].text()
+
+
+def test_one_model() -> None:
+    log = bad_in_jp().filter(model="challenger")
+    overall, where, _ = summary(log, LOSS, mlm.roc_auc(bins=100), slices=SLICES)
+    assert (overall.tone, overall.heading) == (OPEN, "One model, with nothing to compare it to")
+    both(overall, f"log_loss {mlm.evaluate(log, LOSS).item():.3f} (", "roc_auc 0.")
+    assert (where.tone, where.heading) == (BAD, "weakest where country=JP")
+    both(where, "It was chosen among the 6 slices that can be judged, so this is a little too bad.")
+    assert summary(log.drop("model"), slices=SLICES)[1].heading == where.heading
+
+
+def test_one_model_of_which_no_slice_stands_out() -> None:
+    _, where, _ = summary(made(200, {"a": 1.0}), slices=["device"])
+    assert (where.tone, where.heading) == (GOOD, "No slice stands out")
+
+
+def test_bins_that_are_too_coarse_give_no_verdict() -> None:
+    row = pl.DataFrame({"value": [0.1], "n": [500], "low": [0.05], "ci_flag": ["coarse_bins"]})
+    assert row.select(_why_not_judged(pl.col("value"))).item() == "not judged: its bins are too coarse"
+
+
+def test_no_slices_and_none_that_can_be_judged() -> None:
+    log = made(200)
+    assert summary(log, baseline="champion")[1].heading == "No slices are asked for"
+    small = log.with_columns(pl.col("sample").alias("id"))
+    where, uncertain = summary(small, baseline="champion", slices=["id"])[1:]
+    assert where.heading == "No slice can be judged"
+    both(uncertain, "200 of 200 slices have fewer than 30 samples and are not judged.")
+
+
+@pytest.mark.proof
+def test_other_models_are_counted() -> None:
+    log = made(noise={"champion": 1.2, "challenger": 0.6, "tiny": 2.5})
+    overall, _, _ = summary(log, LOSS, mlm.roc_auc(bins=4096), baseline="champion")
+    both(overall, "It is better in 2 of 2 metrics and worse in 0; tiny is better in 0 of 2 metrics and worse in 2.")
+
+
+def test_what_is_not_certain() -> None:
+    log = made(200)
+    twice = pl.concat([log, log.head(40)])
+    unknown = twice.with_columns(score=pl.when(pl.col("sample") % 10 != 0).then("score"))
+    uncertain = summary(unknown, baseline="champion", slices=SLICES)[2]
+    assert uncertain.tone == OPEN
+    both(uncertain, "40 rows are copies: they count twice in every number here.")
+    both(uncertain, "% of the rows of challenger lack a score or a truth and are left out.")
+    clean = summary(log, baseline="champion", slices=SLICES)[2]
+    assert "`check` found nothing" in clean.text()
+
+
+def test_a_metric_without_direction_is_not_judged() -> None:
+    overall, where, _ = summary(made(200), mlm.predicted_rate(), baseline="champion", slices=SLICES)
+    assert overall.tone == OPEN
+    assert where.tone == OPEN
+
+
+def test_a_part_that_repeats_a_larger_slice_is_told_from_one_that_does_not() -> None:
+    told = mlm.report(bad_in_jp(), LOSS, baseline="champion", slices=mlm.cube("country", "device"))._told
+    rows = told.slices.filter(pl.col("slice").str.starts_with("country=JP"))
+    whole = rows.filter(slice="country=JP").row(0, named=True)
+    for row in rows.filter(pl.col("slice") != "country=JP").iter_rows(named=True):
+        repeats = row["verdict"] == whole["verdict"] and row["low"] <= whole["value"] <= row["high"]
+        assert row["repeats"] == repeats
+    assert not whole["repeats"]
+    assert rows["repeats"].any()
+
+
+def test_slices_are_ordered_by_what_they_cost_at_least() -> None:
+    log = bad_in_jp()
+    told = mlm.report(log, LOSS, baseline="champion", slices=SLICES)._told
+    table = mlm.compare(log, LOSS, baseline="champion", slices=SLICES).filter(pl.col("slice") != "")
+    harm = {row["slice"]: row["low"] * row["n_pairs"] for row in table.to_dicts()}
+    assert told.slices["slice"].to_list() == sorted(harm, key=lambda name: -harm[name])
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("made_of", ["log", "state"])
+@pytest.mark.parametrize("baseline", ["champion", None])
+def test_what_slices_cost_is_by_weight(made_of: str, baseline: str | None) -> None:
+    """The rows of JP weigh so little that web costs more, though JP is much worse."""
+    log = made(900, bad={"challenger": 8.0}, labels=["people"]).with_columns(
+        pl.when(model="challenger", device="web").then(1 - pl.col("score")).otherwise("score").alias("score"),
+        w=pl.when(country="JP").then(0.001).otherwise(1.0) * (1 + pl.col("sample") % 3),
+    )
+    frame = mlm.state(log, LOSS, by=["model", *SLICES], weight="w") if made_of == "state" else log
+    given: dict[str, Any] = {} if made_of == "state" else {"weight": "w"}
+    report = mlm.report(frame, LOSS, slices=SLICES, baseline=baseline, **given)
+    rows = report._told.slices.filter(pl.col("__mlm_model") == "challenger").rows_by_key(
+        "slice", named=True, unique=True
+    )
+    own = log.filter(model="challenger")
+    middle = 0.0 if baseline else np.average(losses_of(own), weights=own["w"])
+    for name, row in rows.items():
+        key, _, value = name.partition("=")
+        part = own.filter(pl.col(key) == value)["w"].sum() / own["w"].sum()
+        assert row["harm"] == pytest.approx((row["low"] - middle) * part, rel=1e-9)
+    in_jp, on_web = rows["country=JP"], rows["device=web"]
+    assert in_jp["low"] > on_web["low"]
+    assert in_jp["harm"] < on_web["harm"]
+    both(cards(report._told)[1], "where device=web", " % of the samples, ", " % of the weight. log_loss ")
+    assert "times the share of the weight" in report.html
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("missing", ["score", "truth"])
+def test_a_model_without_values_is_not_judged(missing: str) -> None:
+    log = made(100).with_columns(pl.when(model="champion").then(missing).alias(missing))
+    overall, where, _ = summary(log, LOSS, baseline="champion", slices=SLICES)
+    assert overall.tone == OPEN
+    assert where.heading == "No slice can be judged"
+
+
+def test_a_model_that_is_nan_is_never_the_best() -> None:
+    log = made(120)
+    broken = pl.when(pl.col("model") == "challenger").then(float("nan")).otherwise("score").alias("score")
+    overall, *_ = summary(log.with_columns(broken), mlm.f1())
+    assert overall.heading == "champion has the best f1 of 2 models"
+    both(overall, "challenger NaN")

@@ -1,0 +1,300 @@
+"""What may be asked of `find_slices` beside the search itself: clusters, states, lists."""
+
+import random
+import re
+import runpy
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+
+FEATURES = ["country", "device"]
+
+COLUMNS = [
+    "rank", "slice", "conditions", "depth", "n_samples", "n_rows", "share", "value", "rest", "gap", "low", "high", "p",
+    "p_adjusted", "share_of_harm", "t_search", "parent", "parent_value", "hidden_by", "overlap", "n_clusters",
+    "ci_flag", "n_tested", "plan",
+]  # fmt: skip
+
+
+def log(seed: int = 1, n: int = 3000) -> pl.DataFrame:
+    """Rows whose score is a guess for the Germans on a phone; four samples a user."""
+    draw = random.Random(seed)
+    columns: dict[str, list[Any]] = {
+        "sample": list(range(n)),
+        "country": draw.choices(["DE", "FR", "US", None], k=n),
+        "device": draw.choices(["phone", "tablet", "desk"], k=n),
+        "day": [date(2025, 1, 1) + timedelta(days=draw.randrange(300)) for _ in range(n)],
+        "truth": draw.choices([0, 1], k=n),
+        "noise": [draw.random() for _ in range(n)],
+    }
+    rows = pl.DataFrame(columns).with_columns(
+        user=pl.col("sample") * 7919 % 750, good=pl.col("truth") * 0.4 + pl.col("noise") * 0.6
+    )
+    is_bad = (pl.col("country") == "DE").fill_null(False) & (pl.col("device") == "phone")
+    return rows.with_columns(score=pl.when(is_bad).then("noise").otherwise("good"))
+
+
+def test_the_columns() -> None:
+    table = mlm.find_slices(log(), mlm.f1(), FEATURES, by=pl.lit("all").alias("group"))
+    assert table.columns == ["group", *COLUMNS]
+    said = "3 combinations of features; searched in 32 of 64 buckets, measured in the others"
+    assert table["plan"].unique().to_list() == [f"rows as they are; {said}"]
+
+
+def test_what_is_said_beside_the_gap() -> None:
+    rows = log()
+    table = mlm.find_slices(rows, mlm.accuracy(), FEATURES)
+    first = table.row(0, named=True)
+    assert (first["slice"], first["parent"], first["overlap"]) == ("country=DE, device=phone", "country=DE", 0)
+    half = rows.filter(pl.col("sample").is_in(confirmed(rows)))
+    [parent] = mlm.evaluate(half.filter(country="DE"), mlm.accuracy()).row(0)
+    assert first["parent_value"] == pytest.approx(parent)
+    whole = (half["truth"] == (half["score"] > 0.5)).mean()
+    assert first["share_of_harm"] == pytest.approx((first["rest"] - whole) / (1 - whole), rel=1e-12)
+    assert first["n_clusters"] == half.filter(mlm.slice_filter(first)).height
+    second = table.filter(slice="device=phone").row(0, named=True)
+    assert second["hidden_by"] == first["slice"]
+    searched = rows.filter(~pl.col("sample").is_in(confirmed(rows)), device="phone")
+    assert second["overlap"] == pytest.approx(searched.filter(mlm.slice_filter(first)).height / searched.height)
+
+
+def weighted() -> pl.DataFrame:
+    """A third of the rows is bad, and has about a hundredth of the weight of the others."""
+    draw, n = random.Random(0), 3000
+    is_bad = pl.col("sample") % 3 == 0
+    rows = pl.DataFrame({"sample": range(n), "truth": [draw.random() for _ in range(n)]}).with_columns(
+        device=pl.Series(draw.choices(["phone", "desk"], k=n)),
+        error=pl.when(is_bad).then(0.5).otherwise(0.2) + pl.Series([draw.uniform(-0.1, 0.1) for _ in range(n)]),
+        sign=pl.Series(draw.choices([-1.0, 1.0], k=n)),
+    )
+    return rows.with_columns(
+        country=pl.when(is_bad).then(pl.lit("FR")).otherwise(pl.lit("DE")),
+        score=pl.col("truth") + pl.col("sign") * pl.col("error"),
+        w=pl.when(is_bad).then(0.01).otherwise(1.0) * (1 + pl.col("sample") % 4),
+    )
+
+
+def weighted_mean_error(rows: pl.DataFrame) -> float:
+    return float(np.average(np.abs(rows["score"].to_numpy() - rows["truth"].to_numpy()), weights=rows["w"].to_numpy()))
+
+
+def weighted_correlation(rows: pl.DataFrame) -> float:
+    together = np.cov(rows["score"].to_numpy(), rows["truth"].to_numpy(), aweights=rows["w"].to_numpy())
+    return float(together[0, 1] / np.sqrt(together[0, 0] * together[1, 1]))
+
+
+OF_WEIGHTS: dict[str, dict[str, Any]] = {
+    "half": {},
+    "passes": {"passes": 3},
+    "clusters": {"cluster": "sample"},
+    "state": {},
+    "deviations": {},
+}
+
+
+@pytest.mark.parametrize("road", OF_WEIGHTS)
+def test_the_share_of_harm_heeds_weights(road: str) -> None:
+    rows, asked = weighted(), OF_WEIGHTS[road]
+    metric, by_hand, best = mlm.mae(), weighted_mean_error, 0
+    if road == "deviations":
+        metric, by_hand, best = mlm.pearson(), weighted_correlation, 1
+    metric = metric.on(weight="w")
+    state = mlm.state(rows, metric, mlm.n_samples(), by=FEATURES) if road == "state" else None
+    found = mlm.find_slices(rows if state is None else state, metric, FEATURES, **asked)
+    [row] = found.filter(slice="country=FR").to_dicts()
+    seen = rows.filter(pl.col("sample").is_in(confirmed(rows)))
+    whole, rest = by_hand(seen), by_hand(seen.filter(country="DE"))
+    assert row["rest"] == pytest.approx(rest, rel=1e-12)
+    assert row["share_of_harm"] == pytest.approx((rest - whole) / (best - whole), rel=1e-9)
+    assert (row["share"], row["ci_flag"] == "leak?") == (pytest.approx(1 / 3), False)
+
+
+def test_what_has_the_harm_by_weight_looks_like_a_leak() -> None:
+    rows = weighted().with_columns(score=pl.col("truth") + pl.col("error") ** 5)
+    small, large = (
+        mlm.find_slices(rows.with_columns(w=w), mlm.mae(), FEATURES, weight="w").filter(slice="country=FR")
+        for w in ("w", pl.when(country="FR").then(1.0).otherwise(0.1))
+    )
+    assert (small["ci_flag"].item(), large["ci_flag"].item()) == ("ok", "leak?")
+
+
+def both_values(rows: pl.DataFrame, row: dict[str, Any]) -> tuple[float, float]:
+    """The Brier score of a slice and of the rest."""
+    is_in = mlm.slice_filter(row)
+    value, rest = (mlm.evaluate(rows.filter(some), mlm.brier_score()).item() for some in (is_in, ~is_in))
+    return value, rest
+
+
+def confirmed(rows: pl.DataFrame, by: str = "sample") -> list[Any]:
+    """The samples (or clusters) in odd buckets."""
+    state = mlm.state(rows, mlm.n_rows(), by=pl.col(by).alias("id"), sample=by)
+    return state.filter(pl.col("bucket") % 2 == 1)["id"].to_list()
+
+
+def test_a_slice_that_knows_the_truth_is_flagged() -> None:
+    rows = log().with_columns(is_wrong=pl.col("noise") < 0.1, truth=pl.col("truth").cast(pl.Float64))
+    rows = rows.with_columns(score=pl.when("is_wrong").then(1 - pl.col("truth") * 0.9).otherwise("truth"))
+    table = mlm.find_slices(rows, mlm.mae(), ["is_wrong", "device"])
+    assert table.filter(slice="is_wrong=true").select("ci_flag", "share_of_harm").row(0) == ("leak?", 1.0)
+    assert table.filter(slice="is_wrong=true")["share_of_harm"].to_list() == [1.0]
+
+
+def test_clusters_are_what_is_parted() -> None:
+    rows = log()
+    table = mlm.find_slices(rows, mlm.brier_score(), FEATURES, cluster="user")
+    first = table.row(0, named=True)
+    half = rows.filter(pl.col("user").is_in(confirmed(rows, "user")))
+    inside = half.filter(mlm.slice_filter(first))
+    assert first["n_clusters"] == inside["user"].n_unique()
+    assert first["value"] == pytest.approx(mlm.evaluate(inside, mlm.brier_score()).item())
+
+
+@pytest.mark.parametrize("metric", [mlm.f1(), mlm.f1(average="macro"), mlm.roc_auc(bins=10)], ids=str)
+def test_a_state_gives_what_its_log_gives(metric: mlm.Metric) -> None:
+    rows = log().with_columns(model=pl.col("sample") % 2, label=pl.col("user") % 3)
+    state = mlm.state(rows, metric, mlm.n_samples(), mlm.n_rows(), by=["model", *FEATURES])
+    right = mlm.find_slices(rows, metric, FEATURES, by="model").drop("plan")
+    assert_frame_equal(mlm.find_slices(state, metric, FEATURES, by="model").drop("plan"), right, rel_tol=1e-9)
+
+
+def test_a_state_gives_what_its_log_gives_of_metrics_of_samples() -> None:
+    rows = log().with_columns(sample=pl.col("sample") % 1500, label=pl.col("user"))
+    rows = rows.with_columns(pl.col(FEATURES).first().over("sample"))
+    metric = mlm.label_ranking_average_precision()
+    state = mlm.state(rows, metric, mlm.n_samples(), by=FEATURES)
+    found, right = (mlm.find_slices(frame, metric, ["device"], k=3).drop("plan") for frame in (state, rows))
+    assert right.height
+    assert_frame_equal(found, right, rel_tol=1e-9)
+
+
+def test_groups_of_metrics_of_samples_are_searched_by_themselves() -> None:
+    rows = log().with_columns(sample=pl.col("sample") % 1500, label=pl.col("user"))
+    rows = rows.with_columns(pl.col(FEATURES).first().over("sample"), model=pl.lit("old"))
+    newer = rows.with_columns(model=pl.lit("new"), score=pl.col("noise"))
+    metric = mlm.label_ranking_average_precision()
+    alone = mlm.find_slices(rows, metric, ["device"]).drop("plan")
+    both = mlm.find_slices(pl.concat([rows, newer]), metric, ["device"], by="model").drop("plan")
+    assert alone.height
+    assert_frame_equal(both.filter(model="old").drop("model"), alone, rel_tol=1e-9)
+
+
+def tagged() -> pl.DataFrame:
+    tags = {"phone": ["mobile", "small", "mobile"], "tablet": ["mobile"], "desk": []}
+    lists = pl.DataFrame(
+        {"device": list(tags), "tags": list(tags.values())}, schema_overrides={"tags": pl.List(pl.String)}
+    )
+    rows = log().join(lists, on="device", maintain_order="left")
+    return rows.with_columns(tags=pl.when(pl.col("sample") % 9 > 0).then("tags"))
+
+
+def test_of_lists_each_value_is_a_slice() -> None:
+    rows = tagged()
+    table = mlm.find_slices(rows, mlm.brier_score(), ["tags", "country"])
+    first = table.row(0, named=True)
+    assert (first["slice"], first["hidden_by"]) == ("tags has small, country=DE", None)
+    assert table.filter(slice="tags has mobile, country=DE").height == 1
+    half = rows.filter(pl.col("sample").is_in(confirmed(rows)))
+    for row in table.iter_rows(named=True):
+        assert rows.filter(mlm.slice_filter(row)).height == row["n_rows"]
+        assert (row["value"], row["rest"]) == pytest.approx(both_values(half, row))
+
+
+def test_lists_may_be_empty_or_lacking() -> None:
+    rows = tagged().with_columns(score=pl.when(pl.col("tags").list.len() == 0).then("noise").otherwise("good"))
+    table = mlm.find_slices(rows, mlm.brier_score(), ["tags"], k=1)
+    assert table["slice"][0] == "tags=[]"
+    assert rows.filter(mlm.slice_filter(table[:1]))["tags"].list.len().unique().to_list() == [0]
+    rows = rows.with_columns(score=pl.when(pl.col("tags").is_null()).then("noise").otherwise("good"))
+    table = mlm.find_slices(rows, mlm.brier_score(), ["tags"], k=1)
+    assert (table["slice"][0], rows.filter(mlm.slice_filter(table[:1]))["tags"].null_count()) == ("tags=null", 334)
+
+
+def test_dates_are_ranges() -> None:
+    rows = log().with_columns(score=pl.when(pl.col("day") >= date(2025, 9, 1)).then("noise").otherwise("good"))
+    row = mlm.find_slices(rows, mlm.brier_score(), ["day"], k=1).row(0, named=True)
+    assert row["slice"] == "day >= 2025-09-01"
+    assert rows.filter(mlm.slice_filter(row))["day"].min() == date(2025, 9, 1)
+
+
+def test_where_a_new_model_is_worse_than_an_old_one() -> None:
+    pairs = pl.concat(
+        [log().with_columns(model=pl.lit("new")), log().with_columns(model=pl.lit("old"), score=pl.col("good"))]
+    )
+    new, old = (mlm.f1().filter(pl.col("model") == name) for name in ("new", "old"))
+    first = mlm.find_slices(pairs, (new - old).alias("change"), FEATURES, worse="low").row(0, named=True)
+    assert (first["slice"], first["n_samples"], first["n_rows"]) == ("country=DE, device=phone", 247, 494)
+
+
+def test_a_feature_without_large_values_is_left_out() -> None:
+    rows = log().with_columns(pl.col("sample").cast(pl.String).alias("id"))
+    with pytest.warns(UserWarning, match="have no value with enough samples, and are left out: id"):
+        table = mlm.find_slices(rows, mlm.brier_score(), ["device", "id"], top=100_000)
+    assert_frame_equal(table.drop("plan"), mlm.find_slices(rows, mlm.brier_score(), ["device"]).drop("plan"))
+
+
+def find(metric: Any = None, features: Any = "device", rows: Any = None, **asked: Any) -> object:
+    return mlm.find_slices(
+        log(1, 300) if rows is None else rows, mlm.f1() if metric is None else metric, features, **asked
+    )
+
+
+CALLS: dict[str, Callable[[], object]] = {
+    "put mlm.n_samples() among its metrics": lambda: find(rows=mlm.state(log(), mlm.f1(), by="device")),
+    "needs 32 buckets, and this state has 16": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device", buckets=16)
+    ),
+    "this state has no buckets": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device", buckets=0)
+    ),
+    "'device' is not a by column of the state": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="country")
+    ),
+    "samples lie in several values of 'device': a slice of this state": lambda: find(
+        rows=mlm.state(log().with_columns(pl.col("sample") // 2), mlm.f1(), mlm.n_samples(), by="device")
+    ),
+    "sample= cannot be given for a state": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), sample="user"
+    ),
+    "memory= is for a log": lambda: find(
+        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), memory="1 GB"
+    ),
+    "passes= is for a log": lambda: find(rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), passes=2),
+    "pass worse='low' or worse='high'": lambda: find(mlm.f1() - mlm.accuracy()),
+    "memory= works only with passes='auto'": lambda: find(memory="1 GB"),
+    "cluster column 'usr' is not in the table": lambda: find(cluster="usr"),
+    "feature 'deep' is List(List(Int64))": lambda: find(
+        features="deep", rows=log(1, 300).with_columns(deep=pl.lit([[1]]))
+    ),
+    "which is too many: look at fewer features, or pass a smaller depth=": lambda: find(
+        mlm.f1(average="macro"), ["a", "b"], many_labels()
+    ),
+}  # fmt: skip
+
+
+def many_labels() -> pl.DataFrame:
+    ids = pl.int_range(pl.len())
+    rows = log(1, 40_000).with_columns(label=ids * 7919 % 5000)
+    return rows.with_columns(a=(ids * 31 % 97 % 10).cast(pl.String), b=(ids * 17 % 89 % 10).cast(pl.String))
+
+
+@pytest.mark.parametrize("message", CALLS)
+def test_what_is_wrong_is_said(message: str) -> None:
+    with pytest.raises(mlm.MetricError, match=re.escape(message)):
+        CALLS[message]()
+
+
+def test_the_example_finds_the_three_slices_that_it_plants(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "error_analysis.py"
+    runpy.run_path(str(example))["main"]()
+    told = capsys.readouterr().out
+    found = re.findall(r"^In (.+?) \(", told, flags=re.MULTILINE)
+    planted = ["country=JP, device=phone", "country=null, age >= 60", "device=tablet, topics has health"]
+    assert sorted(found) == planted

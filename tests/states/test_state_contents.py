@@ -1,0 +1,343 @@
+"""What a state says of itself is read strictly: it is what `state` writes, or one error that says that it is none."""
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from tests.states.test_state_files_refused import as_told, forge
+from tests.support.folded_log import contents
+
+SMALL = pl.DataFrame(
+    {
+        "sample": [1, 1, 2, 2],
+        "label": ["a", "b", "a", "b"],
+        "score": [0.9, 0.2, 0.4, 0.8],
+        "truth": [1, 0, 1, 0],
+        "model": ["x", "x", "y", "y"],
+        "day": [1, 1, 2, 2],
+    }
+)
+METRICS = [mlm.f1(average="macro"), mlm.ndcg(), mlm.r2(), mlm.calibration_error(), mlm.f1(), mlm.max_error()]
+BY = ["model", (pl.col("day") + 1).alias("next")]
+HELD = mlm.state(SMALL, METRICS, by=BY, buckets=4)
+SAYS_NOTHING = "this is not a state: its column 'state' does not describe what it holds."
+OTHER_FORMAT = (
+    "this state has format {!r}, and this version reads format 2: make it again from its log, with `state` or "
+    "`update_states`, or read it with the version that wrote it. A file of format 1 is read with `scan_states`."
+)
+
+
+def says(text: str, state: pl.DataFrame = HELD) -> pl.DataFrame:
+    """The state, with another text in the column that says what it holds."""
+    return state.with_columns(pl.lit(text, dtype=pl.Enum([text])).alias("state"))
+
+
+def with_changes(**changes: Any) -> pl.DataFrame:
+    return says(json.dumps({**contents(HELD), **changes}))
+
+
+VERBS: dict[str, Callable[[Any], Any]] = {
+    "finish": lambda state: mlm.finish(state, mlm.f1()),
+    "finish by": lambda state: mlm.finish(state, METRICS, by="model", slices=["next"], tidy=True),
+    "per label": lambda state: mlm.finish(state, mlm.f1(average="macro"), per="label"),
+    "compact": mlm.compact,
+}
+
+
+def refused(state: pl.DataFrame, message: str, folder: Path) -> None:
+    """That every verb refuses it, in the same words."""
+    verbs = {**VERBS, "write": lambda it: mlm.write_state(it, folder / "state.parquet")}
+    for verb in verbs.values():
+        for frame in (state, state.lazy()):
+            with pytest.raises(mlm.StateError) as caught:
+                verb(frame)
+            assert str(caught.value) == message
+    assert list(folder.iterdir()) == []
+
+
+def test_the_state_is_sound(tmp_path: Path) -> None:
+    for verb in VERBS.values():
+        verb(HELD)
+    mlm.write_state(HELD, tmp_path / "state.parquet")
+
+
+CHANGED: list[dict[str, Any]] = [
+    {"by": "model"},
+    {"by": ["model", 3]},
+    {"by": ["model", "model", "next"]},
+    {"by": ["model", "next", "bin"]},
+    {"by": ["model", "next", "n_rows"]},
+    {"by": ["*"]},
+    {"expressions": None},
+    {"expressions": {"next": 1}},
+    {"expressions": {"other": "x"}},
+    {"label": 1},
+    {"label": False},
+    {"label": None},
+    {"label": "^a$"},
+    {"bins": 1},
+    {"bins": None},
+    {"bins": False},
+    {"buckets": 4},
+    {"buckets": {"count": True, "hash": "splitmix64"}},
+    {"buckets": {"count": 4.0, "hash": "splitmix64"}},
+    {"buckets": {"count": 0, "hash": "splitmix64"}},
+    {"buckets": {"count": 4}},
+    {"buckets": {"count": 4, "hash": "md5"}},
+    {"buckets": {"count": 4, "hash": "polars", "seed": 1}},
+    {"roles": {}},
+    {"roles": {**contents(HELD)["roles"], "sample": "sample"}},
+    {"roles": {**contents(HELD)["roles"], "sample": []}},
+    {"roles": {**contents(HELD)["roles"], "sample": ["a", "a"]}},
+    {"roles": {**contents(HELD)["roles"], "score": None}},
+    {"roles": {**contents(HELD)["roles"], "weight": None}},
+    {"roles": {**contents(HELD)["roles"], "weight": "*"}},
+    {"roles": {**contents(HELD)["roles"], "judge": "x"}},
+    {"columns": ["score"]},
+    {"columns": {"score": 1}},
+    {"metrics": "f1()"},
+    {"metrics": [None]},
+    {"metrics": ["f1()", "f1()"]},
+    {"listed": "returned"},
+    {"listed": ["a", "a"]},
+    {"declared": {"f1": 3}},
+    {"statistics": []},
+    {"statistics": {"n_rows": "count"}},
+    {"more": 1},
+]
+
+
+@pytest.mark.parametrize("changes", CHANGED, ids=str)
+def test_contents_of_another_shape_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    refused(with_changes(**changes), SAYS_NOTHING, tmp_path)
+
+
+def of_statistic(name: str, **changes: Any) -> pl.DataFrame:
+    told = copy.deepcopy(contents(HELD)["statistics"])
+    told[name] = {**told[name], **changes}
+    return with_changes(statistics=told)
+
+
+PRODUCTS = contents(HELD)["statistics"]["products_truth"]["merge"]
+STATISTICS: list[tuple[str, dict[str, Any]]] = [
+    ("n_rows", {"merge": "product"}),
+    ("n_rows", {"merge": None}),
+    ("n_rows", {"merge": ["sum"]}),
+    ("n_rows", {"label": 1}),
+    ("n_rows", {"bin": "yes"}),
+    ("n_rows", {"more": True}),
+    ("products_truth", {"merge": {**PRODUCTS, "weight": "no such"}}),
+    ("products_truth", {"merge": {**PRODUCTS, "weight": 1}}),
+    ("products_truth", {"merge": {**PRODUCTS, "shifts": ["no such", "shift_truth"]}}),
+    ("products_truth", {"merge": {**PRODUCTS, "shifts": "shift_truth"}}),
+    ("products_truth", {"merge": {**PRODUCTS, "shifts": []}}),
+    ("products_truth", {"merge": {**PRODUCTS, "deviations": ["deviation_truth"]}}),
+    ("products_truth", {"merge": {**PRODUCTS, "deviations": [None, None]}}),
+    ("products_truth", {"merge": {"weight": "n_rows"}}),
+    ("products_truth", {"merge": {**PRODUCTS, "more": 1}}),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), STATISTICS, ids=str)
+def test_statistics_of_another_shape_are_refused(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    refused(of_statistic(name, **changes), SAYS_NOTHING, tmp_path)
+
+
+TEXTS = {
+    "no JSON": "no",
+    "nothing": "",
+    "a list": "[]",
+    "a number": "2",
+    "a text": '"state"',
+    "null": "null",
+    "no format": "{}",
+    "too deep": "[" * 100_000 + "]" * 100_000,
+    "deep inside": json.dumps({"format": 2})[:-1] + ', "by": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "twice": '{"format": 2, "format": 2}',
+    "NaN": '{"format": 2, "by": NaN}',
+    "a very long number": '{"format": 2, "by": ' + "9" * 10_000 + "}",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_text_that_says_nothing_is_refused(text: str, tmp_path: Path) -> None:
+    refused(says(text), SAYS_NOTHING, tmp_path)
+
+
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    text = json.dumps(contents(HELD))
+    assert says(text).mlm.finish(mlm.f1()).height == 1
+    refused(says(text.replace('"bins": true', '"bins": false, "bins": true')), SAYS_NOTHING, tmp_path)
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, True, 2.0, "2", None, [2]], ids=repr)
+def test_another_format_is_refused_by_name(version: Any, tmp_path: Path) -> None:
+    refused(with_changes(format=version), OTHER_FORMAT.format(version), tmp_path)
+
+
+@pytest.mark.parametrize("lost", sorted(contents(HELD)))
+def test_contents_lack_nothing(lost: str, tmp_path: Path) -> None:
+    text = json.dumps({name: value for name, value in contents(HELD).items() if name != lost})
+    refused(says(text), SAYS_NOTHING, tmp_path)
+
+
+NUMBERS = "Int64 or Float64"
+TYPES: list[tuple[str, Any, str]] = [
+    ("bucket", pl.Int32, "Int64"),
+    ("bucket", pl.String, "Int64"),
+    ("bin", pl.Float32, "Float64"),
+    ("n_rows", pl.Float64, "Int64"),
+    ("n_rows", pl.String, "Int64"),
+    ("n_rows", pl.Boolean, "Int64"),
+    ("largest_error", pl.String, NUMBERS),
+    ("products_truth", pl.Float32, NUMBERS),
+    ("squared_error", pl.List(pl.Float64), NUMBERS),
+]
+
+
+@pytest.mark.parametrize(("name", "dtype", "known"), TYPES, ids=str)
+def test_columns_of_another_type_are_refused(name: str, dtype: Any, known: str, tmp_path: Path) -> None:
+    state = HELD.with_columns(pl.lit(None, dtype=dtype).alias(name))
+    message = f"the column {name!r} of this state is {state.schema[name]}: a state has {known} there."
+    refused(state, message, tmp_path)
+
+
+def test_columns_more_than_there_are_change_nothing() -> None:
+    more = HELD.with_columns(pl.lit(1).alias("more"), pl.lit(None, dtype=pl.String).alias("__mlm_key_0"))
+    for verb in VERBS.values():
+        assert_frame_equal(verb(more), verb(HELD), check_row_order=False, check_exact=True)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "state.parquet"
+    mlm.write_state(HELD, path)
+    return path
+
+
+SOURCE = {"path": "a", "size": 1, "mtime_ns": 1, "rows": 1}
+METADATA: list[dict[str, Any]] = [
+    {"rows": 0},
+    {"rows": HELD.height + 1},
+    {"rows": True},
+    {"rows": float(HELD.height)},
+    {"rows": None},
+    {"library": 1},
+    {"polars": None},
+    {"source": "a"},
+    {"source": {}},
+    {"source": {**SOURCE, "size": "1"}},
+    {"source": {**SOURCE, "more": 1}},
+    {"contents": contents(HELD)},
+    {"more": 1},
+    {"contents": json.dumps({**contents(HELD), "metrics": []})},
+]
+
+
+@pytest.mark.parametrize("changes", METADATA, ids=str)
+def test_metadata_of_another_shape_are_refused(changes: dict[str, Any], good: Path) -> None:
+    forge(good, HELD, as_told(good, **changes))
+    with pytest.raises(mlm.StateError) as caught:
+        mlm.scan_states(good)
+    assert str(caught.value).startswith(str(good))
+
+
+@pytest.mark.parametrize("lost", ["contents", "library", "polars", "rows", "source"])
+def test_metadata_lack_nothing(lost: str, good: Path) -> None:
+    told = as_told(good)
+    del told[lost]
+    forge(good, HELD, told)
+    with pytest.raises(mlm.StateError, match=r"state\.parquet is not a state: its metadata"):
+        mlm.scan_states(good)
+
+
+def test_rows_are_counted(good: Path) -> None:
+    forge(good, HELD, as_told(good, rows=3))
+    with pytest.raises(mlm.StateError, match=rf"state\.parquet has {HELD.height} rows, but its metadata say 3"):
+        mlm.scan_states(good)
+
+
+# -- any damage --------------------------------------------------------------------------------------------------------
+
+VALUES: list[Any] = [None, True, 0, -1, 2**70, 0.5, "", "n_rows", "*", [], {}, [None], {"a": 1}, ["n_rows"], "count"]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place inside a value of JSON."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from places(item, (*path, key))
+
+
+def damaged(value: Any, draw: random.Random) -> Any:
+    """A value of JSON with one place changed, taken out, doubled or renamed."""
+    changed = copy.deepcopy(value)
+    *above, last = draw.choice([path for path in places(value) if path])
+    parent = changed
+    for key in above:
+        parent = parent[key]
+    how = draw.choice(["change", "take out", "rename", "add"])
+    if how == "change" or (how == "rename" and isinstance(parent, list)):
+        parent[last] = draw.choice([item for item in VALUES if item != parent[last] or type(item) is not bool])
+    elif how == "take out":
+        del parent[last]
+    elif isinstance(parent, list):
+        parent.append(copy.deepcopy(parent[last]))
+    else:
+        parent[f"{last}2" if how == "add" else f"{last}s"] = parent[last] if how == "add" else parent.pop(last)
+    return changed
+
+
+def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> str:
+    """What became of a call: an answer, or which of the library's errors. Any other error is one."""
+    try:
+        call(*args, **options)
+    except mlm.MetricError as error:
+        return type(error).__name__
+    return "an answer"
+
+
+def read(path: Path) -> None:
+    mlm.scan_states(path).mlm.finish(mlm.f1()).collect()
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_damage_is_more_than_a_state_error(seed: int, tmp_path: Path) -> None:
+    """Of a name that is damaged into another one it may be that only the question finds out: it is not in the table."""
+    draw, path = random.Random(seed), tmp_path / "state.parquet"
+    seen: list[str] = []
+    for _ in range(150):
+        state = says(json.dumps(damaged(contents(HELD), draw)))
+        became = {name: outcome(verb, state) for name, verb in VERBS.items()}
+        became["write"] = outcome(mlm.write_state, state, path, overwrite=True)
+        if path.exists():
+            became["scan"] = outcome(read, path)
+            path.unlink()
+        assert became["compact"] == became["write"]
+        assert became["compact"] in ("an answer", "StateError")
+        seen += became.values()
+    assert seen.count("StateError") > 300
+    assert set(seen) <= {"an answer", "StateError", "ColumnError"}
+
+
+def test_no_letter_of_the_text_is_more_than_a_state_error() -> None:
+    draw, text = random.Random(7), json.dumps(contents(HELD))
+    seen: set[str] = set()
+    for _ in range(300):
+        place, letter = draw.randrange(len(text)), draw.choice('"{}[],:0a \\n')
+        state = says(text[:place] + letter + text[place + draw.randrange(2) :])
+        seen |= {outcome(verb, state) for verb in VERBS.values()}
+    assert seen <= {"an answer", "StateError", "ColumnError"}

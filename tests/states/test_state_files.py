@@ -1,0 +1,335 @@
+"""States as files: what is read is what was written, or one error that names the file."""
+
+import inspect
+import json
+import pickle
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.data import files
+from polars_mlmetrics.engine import state as engine_state
+from polars_mlmetrics.states import files as state_files
+from polars_mlmetrics.states import folder, state
+from tests.engine.test_passes import differing
+from tests.support.folded_log import as_a_state_knows
+from tests.support.readings import READINGS
+
+METRICS = [
+    mlm.f1(), mlm.f1(average="macro"), mlm.log_loss(), mlm.calibration_error(), mlm.roc_auc(bins=16), mlm.ndcg(k=2),
+    mlm.r2(), mlm.max_error(), mlm.n_rows(), mlm.n_samples(), mlm.n_excluded(),
+]  # fmt: skip
+
+BY = ["model", "day"]
+
+DAYS = [date(2026, 1, 30), date(2026, 1, 31), date(2026, 2, 1)]
+
+
+def made_log() -> pl.DataFrame:
+    """Samples of three labels, each of one model and day, with a null in each role."""
+    random = np.random.default_rng(11)
+    place, rows = np.arange(180), 180
+    columns = {
+        "sample": place // 3,
+        "model": np.array(["x", "y"])[place // 3 % 2],
+        "day": [DAYS[turn] for turn in (place // 6 % 3).tolist()],
+        "label": np.array(list("abc"))[place % 3],
+        "score": random.choice([0.1, 0.25, 0.5, 0.75, 0.9], rows),
+        "truth": random.choice([0, 1], rows),
+        "other": random.random(rows),
+    }
+    nulls = {"score": 41, "truth": 37, "label": 53, "sample": 59}
+    is_null = [pl.when(pl.int_range(pl.len()) % n != 7).then(column).alias(column) for column, n in nulls.items()]
+    return pl.DataFrame(columns).with_columns(is_null)
+
+
+LOG = made_log()
+
+
+@cache
+def of_log() -> pl.DataFrame:
+    return mlm.state(LOG, METRICS, by=BY, buckets=4)
+
+
+def of_day(day: date, log: pl.DataFrame = LOG, metrics: Any = METRICS, **options: Any) -> pl.DataFrame:
+    return mlm.state(log.filter(day=day), metrics, **{"by": BY, "buckets": 4, **options})
+
+
+def contents(state: pl.DataFrame) -> dict[str, Any]:
+    dtype = state.schema["state"]
+    assert isinstance(dtype, pl.Enum)
+    told: dict[str, Any] = json.loads(dtype.categories[0])
+    return told
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def told_in(path: Path) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)["polars_mlmetrics"])
+    return told
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where a state is to be written."""
+    return tmp_path / "state.parquet"
+
+
+@pytest.fixture
+def good(place: Path) -> Path:
+    """The file of a good state."""
+    mlm.write_state(of_log(), place)
+    return place
+
+
+# -- what is read is what was written ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame.clone, pl.DataFrame.lazy])
+def test_a_state_comes_back_as_it_was(kind: Callable[[pl.DataFrame], Any], place: Path) -> None:
+    mlm.write_state(kind(of_log()), place)
+    scan = mlm.scan_states(place)
+    assert isinstance(scan, pl.LazyFrame)
+    assert scan.collect_schema() == of_log().schema
+    assert_frame_equal(scan.collect(), of_log(), check_exact=True)
+    assert names_in(place.parent) == [place.name]
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame.clone, pl.DataFrame.lazy])
+def test_a_frame_writes_itself(kind: Callable[[pl.DataFrame], Any], place: Path) -> None:
+    kind(of_log()).mlm.write_state(str(place))
+    assert_frame_equal(mlm.scan_states(str(place)).collect(), of_log(), check_exact=True)
+
+
+def test_a_lazy_state_is_written_too(place: Path) -> None:
+    mlm.write_state(mlm.state(LOG.lazy(), METRICS, by=BY, buckets=4, passes=3, progress=False), place)
+    # Passes add up in another order.
+    assert_frame_equal(mlm.scan_states(place).collect(), of_log(), rel_tol=READINGS, abs_tol=READINGS)
+
+
+ODD_TEXTS = [
+    "",
+    " ",
+    "a\nb",
+    "ä 日本",
+    "\"'\\",
+    "null",
+    "NaN",
+    "sha256:" + "0" * 64,
+    "PAR1",
+    "polars_mlmetrics",
+    "\x00",
+]
+
+BERLIN = "Europe/Berlin"
+
+TWICE = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)  # in Berlin, a night with one hour twice
+
+KEYS: dict[str, pl.Series] = {
+    "Date": pl.Series([date(1, 1, 1), date(1969, 12, 31), date(9999, 12, 31), None]),
+    "Datetime ms": pl.Series([datetime(1960, 1, 1), datetime(2026, 1, 1), None], dtype=pl.Datetime("ms")),
+    "Datetime us": pl.Series([datetime(1960, 1, 1), datetime(2026, 1, 1, 1, 2, 3, 4), None]),
+    "Datetime ns": pl.Series([1, -1, None]).cast(pl.Datetime("ns")),
+    "UTC": pl.Series([TWICE, None]).dt.replace_time_zone("UTC"),
+    "Berlin": pl.Series([TWICE, TWICE + timedelta(hours=1), None]).dt.convert_time_zone(BERLIN),
+    "Time": pl.Series([time(0), time(23, 59, 59, 999_999), None]),
+    "Duration": pl.Series([timedelta(0), timedelta(days=-1, microseconds=1), None]),
+    "Enum": pl.Series(["z", "a", None], dtype=pl.Enum(["z", "a", "never"])),
+    "Categorical": pl.Series(["z", "a", None], dtype=pl.Categorical()),
+    "Boolean": pl.Series([True, False, None]),
+    "Int8": pl.Series([-128, 127, 0, None], dtype=pl.Int8),
+    "Int64": pl.Series([-(2**63), 2**63 - 1, None]),
+    "UInt64": pl.Series([2**64 - 1, 0, None], dtype=pl.UInt64),
+    "Float32": pl.Series([0.1, float("inf"), float("nan"), None], dtype=pl.Float32),
+    "Float64": pl.Series([0.1, -0.5, float("-inf"), float("nan"), 5e-324, None]),
+    "Decimal": pl.Series([Decimal("0.10"), Decimal("-12345.67"), None], dtype=pl.Decimal(20, 2)),
+    "String": pl.Series([*ODD_TEXTS, None]),
+    "Binary": pl.Series([b"", b"\xff\x00", None]),
+    "all null": pl.Series([None, None], dtype=pl.String),
+    "no type": pl.Series([None, None]),
+}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_a_key_of_any_type_comes_back(key: pl.Series, place: Path) -> None:
+    log = LOG.with_columns(key.gather((pl.Series(range(LOG.height)) // 3 % len(key)).to_list()).alias("key"))
+    metrics = [mlm.f1(average="macro"), mlm.ndcg(k=2), mlm.n_rows()]
+    state = mlm.state(log, metrics, by=["key", "model"], buckets=4)
+    mlm.write_state(state, place)
+    scan = mlm.scan_states(place)
+    assert scan.collect_schema() == state.schema
+    assert_frame_equal(scan.collect(), state, check_exact=True)
+    finished = scan.mlm.finish(metrics, by="key").collect()
+    assert not differing(finished, mlm.evaluate(log, metrics, by="key"))
+
+
+@pytest.mark.parametrize("name", ["a b", "ä", "a.b", "col[1]", "sha256:" + "0" * 64, "score", "label2", "'"])
+def test_a_key_of_any_name_comes_back(name: str, place: Path) -> None:
+    state = mlm.state(LOG, mlm.f1(), by=pl.col("model").alias(name))
+    mlm.write_state(state, place)
+    assert_frame_equal(mlm.scan_states(place).collect(), state, check_exact=True)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("by", [None, BY], ids=str)
+def test_a_state_of_hardly_any_rows_comes_back(rows: int, by: Any, place: Path) -> None:
+    log = LOG.head(rows)
+    mlm.write_state(mlm.state(log, METRICS, by=by), place)
+    assert not differing(mlm.scan_states(place).mlm.finish(METRICS, by=by).collect(), mlm.evaluate(log, METRICS, by=by))
+
+
+def test_what_is_not_known_of_a_log_is_not_asked_for(place: Path) -> None:
+    log = LOG.select("score", "truth")
+    mlm.write_state(mlm.state(log, mlm.log_loss(), mlm.roc_auc(bins=8)), place)
+    finished = mlm.scan_states(place).mlm.finish(mlm.roc_auc(bins=8), mlm.log_loss()).collect()
+    assert not differing(finished, mlm.evaluate(log, mlm.roc_auc(bins=8), mlm.log_loss()))
+
+
+MONTH = pl.col("day").dt.truncate("1mo").alias("month")
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "the whole": {},
+    "a key": {"by": "model"},
+    "all keys": {"by": BY},
+    "a roll-up": {"by": ["model", MONTH]},
+    "slices": {"by": "model", "slices": ["day", MONTH]},
+    "small slices": {"slices": BY, "min_samples": 25},
+    "tidy": {"by": "model", "slices": ["day"], "tidy": True},
+}
+
+
+@pytest.fixture
+def days(tmp_path: Path) -> Path:
+    """A folder with a state for each day."""
+    folder = tmp_path / "days"
+    folder.mkdir()
+    for day in DAYS:
+        mlm.write_state(of_day(day), folder / f"{day}.parquet")
+    return folder
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_files_of_parts_give_what_the_rows_give(question: dict[str, Any], days: Path) -> None:
+    finished = mlm.scan_states(days).mlm.finish(METRICS, **question).collect()
+    assert not differing(finished, as_a_state_knows(mlm.evaluate(LOG, METRICS, **question)))
+
+
+def test_files_are_named_as_a_folder_a_pattern_or_a_list(days: Path) -> None:
+    names = [str(days / f"{day}.parquet") for day in reversed(DAYS)]
+    one, *others = (mlm.scan_states(source).collect().sort(of_log().columns) for source in (days, days / "*", names))
+    assert one.height > of_day(DAYS[0]).height
+    for other in others:
+        assert_frame_equal(other, one, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        pl.col("day") == DAYS[1],
+        pl.col("day") > DAYS[0],
+        (pl.col("model") == "y") & (pl.col("day").dt.month() == 1),
+        pl.col("model").is_null(),
+        pl.lit(True),
+    ],
+    ids=str,
+)
+def test_a_scan_can_be_filtered_by_its_keys(predicate: pl.Expr, days: Path) -> None:
+    finished = mlm.scan_states(days).filter(predicate).mlm.finish(METRICS, by="model")
+    assert not differing(finished.collect(engine="streaming"), mlm.evaluate(LOG.filter(predicate), METRICS, by="model"))
+
+
+def test_a_scan_can_be_compacted_and_written_again(days: Path, place: Path) -> None:
+    months = mlm.scan_states(days).mlm.compact()
+    mlm.write_state(months, place)
+    assert not differing(mlm.scan_states(place).mlm.finish(METRICS).collect(), mlm.evaluate(LOG, METRICS))
+
+
+ODD_NAMES = ["a[1].parquet", "*.parquet", "a?.parquet", "a#1.parquet", "a%20b.parquet", "a b.parquet", "ä 日本.parquet"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_state_may_have_an_odd_name(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "odd [x]* %41 #"
+    folder.mkdir()
+    one, other = of_day(DAYS[0]), of_day(DAYS[1])
+    mlm.write_state(one, folder / "a1.parquet")
+    mlm.write_state(other, folder / name)
+    assert_frame_equal(mlm.scan_states(folder / name).collect(), other, check_exact=True)
+    assert mlm.scan_states(folder).collect().height == one.height + other.height
+
+
+@pytest.mark.parametrize("name", ["day=2026-01-30/state.parquet", "model=z/state.parquet"])
+def test_the_name_of_a_folder_is_no_key(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir()
+    mlm.write_state(of_log(), tmp_path / name)
+    assert_frame_equal(mlm.scan_states(tmp_path / name).collect(), of_log(), check_exact=True)
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+def broken(_: pl.DataFrame) -> NoReturn:
+    raise RuntimeError("midway")
+
+
+# -- what a state is to others -----------------------------------------------------------------------------------------
+
+
+def test_a_state_holds_texts_and_numbers() -> None:
+    types = {type(dtype) for name, dtype in of_log().schema.items() if name not in ("state", *BY)}
+    assert types == {pl.Int64, pl.Float64, pl.String}
+    assert isinstance(of_log().schema["state"], pl.Enum)
+
+
+def test_another_reader_sees_texts_and_numbers(good: Path) -> None:
+    with duckdb.connect() as database:
+        database.execute("select * from read_parquet($1)", [str(good)])
+        types = {name: str(dtype) for name, dtype, *_ in database.description or ()}
+        rows = database.fetchall()
+    plain = {pl.Int64: "BIGINT", pl.Float64: "DOUBLE", pl.String: "VARCHAR", pl.Date: "DATE", pl.Enum: "VARCHAR"}
+    assert types == {name: plain[type(dtype)] for name, dtype in of_log().schema.items()}
+    assert rows == of_log().rows()
+
+
+def test_the_file_says_what_the_column_says(good: Path) -> None:
+    told = told_in(good)
+    read = pl.read_parquet(good)["state"].cast(pl.String).unique().to_list()
+    assert read == [told["contents"]]
+    assert json.loads(told["contents"]) == contents(of_log())
+    assert told["rows"] == of_log().height
+
+
+RUNS_WHAT_IT_READS = re.compile(r"\b(pickle|cloudpickle|dill|marshal|joblib|shelve|deserialize|eval|exec)\b")
+
+
+@pytest.mark.parametrize("module", [files, engine_state, state, state_files, folder], ids=lambda it: it.__name__)
+def test_nothing_that_is_read_is_run(module: Any) -> None:
+    assert RUNS_WHAT_IT_READS.findall(inspect.getsource(module)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import pickle", "from pickle import loads", "pl.LazyFrame.deserialize(file)", "eval(text)", "dill.load(f)"],
+)
+def test_the_guard_sees_what_would_be_run(code: str) -> None:
+    assert RUNS_WHAT_IT_READS.findall(code) != []
+
+
+def test_reading_a_state_unpickles_nothing(days: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, broken)
+    assert not differing(mlm.scan_states(days).mlm.finish(METRICS).collect(), mlm.evaluate(LOG, METRICS))

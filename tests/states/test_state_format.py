@@ -1,0 +1,195 @@
+"""The format of states: its columns, what it says of itself, and a file of it that every later version reads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from tests.engine.test_passes import differing
+from tests.states.test_state_files import BY, DAYS, QUESTIONS, contents, told_in
+from tests.support.folded_log import as_a_state_knows
+from tests.support.readings import READINGS
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "state-2.parquet"
+"""What `write_golden` wrote once. Every later version of this format must read it."""
+
+GOLDEN_METRICS = [
+    mlm.f1(), mlm.f1(average="macro"), mlm.log_loss(), mlm.calibration_error(), mlm.roc_auc(bins=64), mlm.ndcg(k=3),
+    mlm.label_ranking_average_precision(), mlm.r2(), mlm.max_error(), mlm.n_rows(), mlm.n_samples(), mlm.n_excluded(),
+]  # fmt: skip
+
+
+def golden_log() -> pl.DataFrame:
+    """Two models, three days, two samples of five labels each; one score and one truth are not known."""
+    rows = [
+        {
+            "model": ["old", "new"][i // 30],
+            "day": DAYS[i // 10 % 3],
+            "sample": 1000 + i // 5,
+            "label": "abcde"[i % 5],
+            "score": None if i == 17 else (i * 37 % 97 + 1) / 100,
+            "truth": None if i == 44 else int(i * i % 7 in (1, 2)),
+        }
+        for i in range(60)
+    ]
+    return pl.DataFrame(rows)
+
+
+def golden_state() -> pl.DataFrame:
+    return mlm.state(golden_log(), GOLDEN_METRICS, by=BY, buckets=8)
+
+
+def write_golden() -> None:
+    """Make the file anew: `python -c "from tests.states.test_state_format import write_golden; write_golden()"`.
+
+    That is right only while no version is released that writes the format; later a change is a new format.
+    """
+    mlm.write_state(golden_state(), GOLDEN, overwrite=True)
+
+
+FORMAT_2 = """
+String model
+Date day
+Int64 bucket
+String label
+Float64 bin
+String source
+Int64 broken_error
+Int64 broken_probability
+Int64 broken_real
+Int64 broken_score
+Int64 broken_soft_truth
+Int64 broken_truth
+Int64 broken_truth[where label is known]
+Int64 broken_truth[where sample is known]
+Float64 deviation_truth
+Int64 false_negatives@0.5
+Int64 false_positives@0.5
+Float64 highest_truth
+Int64 label_ranking_average_precision(): broken
+Int64 label_ranking_average_precision(): defined
+Float64 label_ranking_average_precision(): total
+Int64 label_ranking_average_precision(): units
+Float64 label_ranking_average_precision(): weight
+Float64 largest_error
+Float64 log_loss@1e-15
+Float64 lowest_truth
+Int64 n_excluded
+Int64 n_rows
+Int64 n_rows[where label is known]
+Int64 n_rows[where sample is known]
+Int64 n_samples(): defined
+Int64 n_samples(): total
+Int64 n_samples(): units
+Int64 n_samples()[where label is known]: defined
+Int64 n_samples()[where label is known]: total
+Int64 n_samples()[where label is known]: units
+Int64 ndcg(k=3): broken
+Int64 ndcg(k=3): defined
+Float64 ndcg(k=3): total
+Int64 ndcg(k=3): units
+Float64 ndcg(k=3): weight
+Int64 negatives
+Int64 negatives by cell@64,logit
+Int64 positives
+Int64 positives by cell@64,logit
+Int64 positives[where label is known]
+Int64 positives[where sample is known]
+Float64 products_truth
+Int64 rows by bin@15
+Int64 rows_used(): defined
+Int64 rows_used(): total
+Int64 rows_used(): units
+Int64 samples with several 'day'
+Int64 samples with several 'day' in one 'model'
+Int64 samples with several 'model'
+Int64 samples with several 'model' in one 'day'
+Float64 shift_truth
+Float64 soft_support
+Float64 squared_error
+Float64 surplus by bin@15
+Int64 true_positives@0.5
+Float64 truth
+"""
+TOLD_2 = ["contents", "digest", "library", "polars", "rows", "source"]
+CONTENTS_2 = [
+    "between", "bins", "buckets", "by", "columns", "declared", "expressions", "format", "label", "listed", "metrics",
+    "roles", "statistics",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_the_golden_state_is_read_and_finished(question: dict[str, Any]) -> None:
+    finished = mlm.scan_states(GOLDEN).mlm.finish(GOLDEN_METRICS, **question).collect()
+    assert not differing(finished, as_a_state_knows(mlm.evaluate(golden_log(), GOLDEN_METRICS, **question)))
+
+
+@pytest.fixture(params=["golden", "of today"])
+def of_format_2(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The file that was made once, and one made now."""
+    if request.param == "golden":
+        return GOLDEN
+    path = tmp_path / "state.parquet"
+    mlm.write_state(golden_state(), path)
+    return path
+
+
+def test_format_2_has_these_columns(of_format_2: Path) -> None:
+    schema = pl.read_parquet_schema(of_format_2)
+    assert isinstance(schema.pop("state"), pl.Enum)
+    assert [f"{dtype} {name}" for name, dtype in schema.items()] == FORMAT_2.strip().splitlines()
+
+
+def test_format_2_tells_this(of_format_2: Path) -> None:
+    assert sorted(pl.read_parquet_metadata(of_format_2)) == ["ARROW:schema", "polars_mlmetrics"]
+    told = told_in(of_format_2)
+    assert sorted(told) == TOLD_2
+    assert sorted(json.loads(told["contents"])) == CONTENTS_2
+    assert json.loads(told["contents"])["format"] == 2
+
+
+def test_the_golden_state_is_what_a_state_is_today() -> None:
+    """Samples fall in the same buckets too, or old states and new ones would not go together."""
+    golden = mlm.scan_states(GOLDEN).collect()
+    assert json.loads(told_in(GOLDEN)["contents"]) == contents(golden_state())
+    assert_frame_equal(golden, golden_state(), rel_tol=READINGS, abs_tol=READINGS)
+
+
+def test_the_golden_state_goes_with_one_of_today(tmp_path: Path) -> None:
+    later = golden_log().with_columns(pl.col("day").dt.offset_by("1mo"), pl.col("sample") + 1000)
+    path = tmp_path / "state.parquet"
+    mlm.write_state(mlm.state(later, GOLDEN_METRICS, by=BY, buckets=8), path)
+    finished = mlm.scan_states([GOLDEN, path]).mlm.finish(GOLDEN_METRICS, by="day").collect()
+    assert not differing(finished, mlm.evaluate(pl.concat([golden_log(), later]), GOLDEN_METRICS, by="day"))
+
+
+# -- format 1 ----------------------------------------------------------------------------------------------------------
+
+FORMAT_1 = GOLDEN.with_name("state-1.parquet")
+"""A state of the same log in the format of before: it does not know whether samples lie in several groups."""
+
+OF_SAMPLES = ["ndcg_3", "label_ranking_average_precision", "n_samples"]
+
+
+@pytest.mark.parametrize("by", [[], ["model"], ["day"], BY], ids=str)
+def test_a_state_of_format_1_is_read(by: list[str]) -> None:
+    finished = mlm.scan_states(FORMAT_1).mlm.finish(GOLDEN_METRICS, by=by).collect()
+    expected = mlm.evaluate(golden_log(), GOLDEN_METRICS, by=by)
+    if by != BY:
+        assert finished.select(pl.col(OF_SAMPLES).is_null().all()).row(0) == (True,) * 3
+        expected = expected.with_columns(pl.when(False).then(pl.col(OF_SAMPLES)))
+    assert not differing(finished, expected)
+
+
+def test_a_state_of_format_1_says_which_metrics_it_was_made_for() -> None:
+    with pytest.raises(mlm.StateError, match=r"made for calibration_error\(\), which it cannot .*Pass the"):
+        mlm.scan_states(FORMAT_1).mlm.finish()
+
+
+def test_a_state_of_format_1_is_not_merged_with_one_of_today() -> None:
+    with pytest.raises(mlm.StateError, match="cannot be merged: their metrics differ"):
+        mlm.scan_states([FORMAT_1, GOLDEN])

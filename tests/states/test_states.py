@@ -1,0 +1,245 @@
+"""States in memory: which metrics have one, and that merged ones answer as the rows do."""
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import permutations
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import polars_mlmetrics as mlm
+from tests.engine.test_passes import alike, differing
+from tests.laws.cases import AVERAGES, CASES, NO_AVERAGE, Case, a_few, of_average, plain_cases
+from tests.states.test_states_rolled_up import agrees, of_three_keys
+from tests.support.folded_log import LOG, METRICS, differing_in, evaluated, folded, parts_of, said
+from tests.support.frames import KEYS, groups, worlds
+from tests.support.readings import same
+
+# -- which metrics have a state ----------------------------------------------------------------------------------------
+
+CURVES = {
+    "roc_auc", "gini", "average_precision", "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
+    "lift_at",
+}  # fmt: skip
+"""Metrics of a curve, which is exact unless bins= are asked for."""
+
+OF_ALL_ROWS = {"spearman", "median_absolute_error", "relative_absolute_error"}
+"""Metrics of which the catalogue says that they do not merge."""
+
+NO_STATE: dict[str, set[str]] = dict.fromkeys(AVERAGES, CURVES | OF_ALL_ROWS)
+
+NO_STATE |= {"samples": set(), NO_AVERAGE: {"information_score"}}
+
+
+def has_no_state(case: Case) -> bool:
+    if case.name == "information_score":
+        return case.params.get("prior") is None
+    return case.average != "samples" and (
+        case.name in OF_ALL_ROWS or (case.name in CURVES and case.params.get("bins") is None)
+    )
+
+
+def is_refused(case: Case, *, weighted: bool = False) -> bool:
+    """Whether `state` says that it cannot hold a metric. Any other error is one."""
+    metric = case.metric(weighted=weighted)
+    try:
+        mlm.state(worlds().clear().lazy(), metric, by=KEYS)
+    except mlm.StateError as error:
+        return str(error).startswith(f"{metric.output_name} cannot be held in a state: it needs all rows of a group")
+    return False
+
+
+@pytest.mark.parametrize("average", ["micro", "macro", "samples", NO_AVERAGE])
+def test_these_metrics_have_no_state_and_no_others(average: str) -> None:
+    assert {case.name for case in plain_cases(average) if is_refused(case)} == NO_STATE[average]
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+def test_bins_and_a_prior_make_a_state_whatever_else_is_asked(weighted: bool) -> None:
+    names = CURVES | OF_ALL_ROWS | {"information_score"}
+    cases = [case for average in ("micro", "weighted", NO_AVERAGE) for case in of_average(average)]
+    cases = [case for case in cases if case.name in names]
+    assert {case.name for case in cases} == names
+    wrong = [str(case) for case in cases if is_refused(case, weighted=weighted) != has_no_state(case)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "hint"),
+    [
+        (mlm.roc_auc(), "With bins= it can."),
+        (mlm.roc_auc(max_fpr=0.2, average="macro"), "With bins= it can."),
+        (mlm.ks().alias("distance"), "With bins= it can."),
+        (mlm.spearman(), "Use `evaluate` for it."),
+        (mlm.median_absolute_error(), "Use `evaluate` for it."),
+        (mlm.relative_absolute_error(average="max"), "Use `evaluate` for it."),
+        (mlm.information_score(), "With prior= it can."),
+        ((mlm.f1() - mlm.gini()).alias("gap"), "With bins= it can."),
+        (mlm.average_score(mlm.spearman(), target="model"), "Use `evaluate` for it."),
+    ],
+    ids=repr,
+)
+def test_what_has_no_state_says_so(metric: mlm.Metric, hint: str) -> None:
+    name = metric.tree.measures()[-1].output_name
+    expected = f"{name} cannot be held in a state: it needs all rows of a group together. {hint}"
+    assert said(mlm.StateError, mlm.state, LOG, metric, by="model") == expected
+    assert said(mlm.StateError, mlm.state, LOG.lazy(), mlm.f1(), metric, by="model") == expected
+
+
+# -- every metric, in every world --------------------------------------------------------------------------------------
+
+OTHERS = [case for case in CASES if not case.is_plain and not has_no_state(case)]
+
+ONE_EACH = {case.name: case for case in reversed(CASES) if not has_no_state(case)}
+
+MERGED = {str(c): c for c in (*ONE_EACH.values(), *a_few(9), *OTHERS[::79]) if not has_no_state(c)}
+
+IN_PARTS = {str(c): c for c in (*ONE_EACH.values(), *list(MERGED.values())[::4])}
+
+
+def bound(cases: Mapping[str, Case], *, weighted: bool) -> list[mlm.Metric]:
+    return [case.metric(weighted=weighted) for case in cases.values()]
+
+
+@cache
+def of_worlds(weighted: bool) -> pl.DataFrame:
+    return evaluated(worlds(), bound(MERGED, weighted=weighted), by=KEYS)
+
+
+@cache
+def of_the_state_of_worlds(weighted: bool) -> pl.DataFrame:
+    metrics = bound(MERGED, weighted=weighted)
+    return mlm.finish(folded(worlds(), metrics, by=KEYS, buckets=3), metrics, by=KEYS)
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("weighted", [True, False], ids=["weighted", "unweighted"])
+def test_every_metric(weighted: bool) -> None:
+    assert {case.name for case in MERGED.values()} == set(mlm.CATALOGUE)
+    assert differing(of_the_state_of_worlds(weighted), of_worlds(weighted)) == []
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize(("count", "weighted"), [(2, True), (5, False)])
+def test_every_metric_in_parts(count: int, weighted: bool) -> None:
+    """Of so many parts of the samples, the last part first."""
+    metrics = bound(IN_PARTS, weighted=weighted)
+    states = [folded(part, metrics, by=KEYS, buckets=0) for part in reversed(parts_of(worlds(), count))]
+    answer = mlm.finish(pl.concat(states), metrics, by=KEYS)
+    assert differing(answer, of_worlds(weighted).select(answer.columns)) == []
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("weighted", [True, False], ids=["weighted", "unweighted"])
+@pytest.mark.parametrize(
+    "world", [("multi", 1), ("nulls", 1), ("nulls", 2), ("some weight", 1), ("one sample", 1)], ids=str
+)
+def test_every_metric_is_the_reference(world: tuple[str, int], weighted: bool) -> None:
+    (row,) = of_the_state_of_worlds(weighted).filter(world=world[0], fold=world[1]).to_dicts()
+    expected = {str(case): case.expected(groups()[world], weighted=weighted) for case in MERGED.values()}
+    assert [name for name, value in expected.items() if not same(row[name], value)] == []
+
+
+# -- merge -------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def three_states() -> tuple[pl.DataFrame, ...]:
+    return tuple(folded(part, METRICS, by=["model", "day"], buckets=2) for part in parts_of(LOG, 3))
+
+
+def merged(*states: pl.DataFrame) -> pl.DataFrame:
+    return mlm.compact(pl.concat(states))
+
+
+def test_merging_is_associative() -> None:
+    one, two, three = three_states()
+    together = merged(one, two, three)
+    assert differing_in(merged(merged(one, two), three), together) == []
+    assert differing_in(merged(one, merged(two, three)), together) == []
+
+
+def test_merging_is_commutative() -> None:
+    first, *others = permutations(three_states())
+    assert [order for order in others if differing_in(merged(*order), merged(*first))] == []
+
+
+def test_a_state_without_rows_is_the_identity() -> None:
+    for state in three_states():
+        nothing = state.clear()
+        assert differing_in(merged(nothing, state), mlm.compact(state)) == []
+        assert differing_in(merged(state, nothing, nothing), mlm.compact(state)) == []
+
+
+@pytest.mark.parametrize("keys", [None, "model"])
+def test_the_state_of_no_rows_is_an_identity_too(keys: str | None) -> None:
+    state = folded(LOG, METRICS, by=keys, buckets=0)
+    nothing = folded(LOG.clear(), METRICS, by=keys, buckets=0)
+    assert differing_in(merged(nothing, state, nothing), state) == []
+    answer = mlm.finish(pl.concat([nothing, state]), METRICS, by=keys)
+    assert differing(answer, evaluated(LOG, METRICS, by=keys)) == []
+
+
+def test_a_merged_state_is_the_state_of_all_rows() -> None:
+    whole = folded(LOG, METRICS, by=["model", "day"], buckets=2)
+    assert differing_in(merged(*three_states()), whole) == []
+    assert mlm.compact(whole).equals(whole)
+
+
+def test_compact_changes_no_answer() -> None:
+    states = pl.concat(three_states())
+    for by in (None, "model", "day"):
+        assert differing(mlm.finish(mlm.compact(states), METRICS, by=by), mlm.finish(states, METRICS, by=by)) == []
+
+
+def test_compact_leaves_one_row_of_each_key() -> None:
+    keys = ["model", "day", "bucket", "label", "bin"]
+    states = pl.concat(three_states())
+    once = mlm.compact(states)
+    assert states.select(keys).is_duplicated().any()
+    assert not once.select(keys).is_duplicated().any()
+    assert once.height == states.select(keys).n_unique()
+    assert mlm.compact(once).equals(once)
+    assert once.schema == states.schema
+
+
+def test_compact_keeps_null_apart_from_0() -> None:
+    keys = ["model", "day", "bucket", "label", "bin"]
+    states = pl.concat(three_states())
+    statistics = [name for name in states.columns if name not in ("state", *keys)]
+    held = states.group_by(keys).agg(pl.col(statistics).is_not_null().any()).sort(keys)
+    once = mlm.compact(states).select(*keys, pl.col(statistics).is_not_null())
+    assert_frame_equal(once, held)
+    told = mlm.compact(states).select(statistics)
+    assert any(told[name].null_count() and (told[name] == 0).any() for name in statistics)
+
+
+def test_states_of_different_questions_do_not_go_one_under_the_other() -> None:
+    one = folded(LOG, mlm.f1(), by="model")
+    others = [
+        folded(LOG, mlm.precision(), mlm.recall(), mlm.support(), by="model"),
+        folded(LOG, mlm.f1(), by="day"),
+        folded(LOG, mlm.f1(), by="model", buckets=2),
+        folded(LOG, mlm.f1(), by="model", weight="weight"),
+        folded(LOG, mlm.f1(), by="model", score="other"),
+        folded(LOG.with_columns(pl.col("truth").cast(pl.Boolean)), mlm.f1(), by="model"),
+    ]
+    for other in others:
+        for how in ("vertical", "diagonal"):
+            with pytest.raises(pl.exceptions.PolarsError):
+                pl.concat([one, other], how=how)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def test_a_difference_is_seen() -> None:
+    """A state of other rows does not agree, nor does one whose sums are a little off."""
+    state = of_three_keys()
+    assert agrees(state, LOG)
+    assert not agrees(state, LOG.head(470))
+    one = pl.int_range(pl.len()) == state["n_rows"].arg_max()
+    off = state.with_columns(pl.when(one).then(pl.col("n_rows") + 1).otherwise("n_rows").alias("n_rows"))
+    assert not agrees(off, LOG)
+    assert not alike(pl.Series([0.5]), pl.Series([0.5 + 1e-9]))

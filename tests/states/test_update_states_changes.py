@@ -1,0 +1,210 @@
+"""`update_states` where the files of a log change their form, their names or their places: no later run is blocked."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from tests.states.test_update_states import BY, METRICS, check_answer, day_log, files_in, update, write_logs
+from tests.states.test_update_states_refused import refuses
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test works."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# -- files of another form ---------------------------------------------------------------------------------------------
+
+REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
+TYPES: dict[str, Any] = {
+    "day": pl.Date, "model": pl.String, "sample": pl.Int64, "label": pl.String, "score": pl.Float64, "truth": pl.Int64,
+}  # fmt: skip
+
+
+def as_it_was(log: pl.LazyFrame) -> pl.LazyFrame:
+    """All forms that files of this log had."""
+    columns = log.collect_schema()
+    if "probability" in columns:
+        log = log.rename({"probability": "score"})
+    if "model" not in columns:
+        log = log.with_columns(model=pl.lit("model 0"))
+    return log.cast(TYPES)
+
+
+DRIFTS: dict[str, tuple[Callable[[pl.DataFrame], pl.DataFrame], str]] = {
+    "a score of another type": (lambda log: log.cast({"score": pl.Float32}), "Float32"),
+    "a score that is a text": (lambda log: log.cast({"score": pl.String}), "'score'"),
+    "a score of another name": (lambda log: log.rename({"score": "probability"}), "'score'"),
+    "a truth of another type": (lambda log: log.cast({"truth": pl.Boolean}), "Boolean"),
+    "no key": (lambda log: log.drop("model"), "'model'"),
+    "a key of another type": (lambda log: log.cast({"day": pl.Datetime("ms")}), "'day'"),
+}
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("seen", [False, True], ids=["at once", "later"])
+@pytest.mark.parametrize(("change", "said"), DRIFTS.values(), ids=DRIFTS)
+def test_a_file_that_drifted_blocks_no_later_run(
+    change: Callable[[pl.DataFrame], pl.DataFrame], said: str, seen: bool
+) -> None:
+    """The error names what helps. With it all files are folded, and those of before are not folded again in vain."""
+    write_logs(1, 2)
+    if seen:
+        update(prepare=as_it_was)
+    drifted = change(day_log(3))
+    drifted.write_parquet("logs/03.parquet")
+    if not seen:
+        refuses("logs/03.parquet", said, REMEDY)
+    statuses = update(prepare=as_it_was)
+    old = "unchanged" if seen else "folded"
+    assert statuses == {"logs/01.parquet": old, "logs/02.parquet": old, "logs/03.parquet": "folded"}
+    check_answer(pl.concat([day_log(1), day_log(2), as_it_was(drifted.lazy()).collect().select(day_log(3).columns)]))
+    write_logs(4)
+    assert update(prepare=as_it_was)["logs/04.parquet"] == "folded"
+    assert set(update(prepare=as_it_was).values()) == {"unchanged"}
+
+
+def test_a_drift_after_the_first_run_names_the_remedy() -> None:
+    write_logs(1)
+    update()
+    day_log(2).cast({"score": pl.Float32}).write_parquet("logs/02.parquet")
+    refuses("logs/02.parquet", "Float32", REMEDY)
+
+
+def test_another_question_is_not_a_matter_of_files() -> None:
+    write_logs(1)
+    update()
+    write_logs(2)
+    with pytest.raises(mlm.StateError) as caught:
+        update(metrics=[*METRICS, mlm.brier_score()])
+    assert "prepare" not in str(caught.value)
+
+
+def test_what_is_done_to_a_file_counts() -> None:
+    log = write_logs(1, 2)
+    update(prepare=lambda rows: rows.filter(pl.col("label") != "a"))
+    check_answer(log.filter(pl.col("label") != "a"))
+
+
+def test_a_file_that_is_folded_is_not_folded_again_for_what_is_done_to_others() -> None:
+    """A function says nothing of itself. States for which it changes are deleted by hand."""
+    write_logs(1, 2)
+    update()
+    assert set(update(prepare=as_it_was).values()) == {"unchanged"}
+    Path(next(iter(files_in()))).unlink()
+    assert sorted(update(prepare=as_it_was).values()) == ["folded", "unchanged"]
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        ("score", "prepare must be a function that takes a LazyFrame, not 'score'."),
+        (lambda rows: rows.collect(), "prepare must return a LazyFrame, not a DataFrame"),
+        (lambda rows: None, "prepare must return a LazyFrame, not a NoneType"),
+        (lambda rows: rows.rename({"no": "yes"}), "logs/01.parquet: prepare= failed on this file: "),
+        (lambda rows: rows.cast({"no": pl.Int64}), "logs/01.parquet: prepare= failed on this file: "),
+    ],
+    ids=["no function", "no lazy frame", "nothing", "a name that is not there", "a type of what is not there"],
+)
+def test_what_does_not_prepare_is_refused(prepare: Any, said: str) -> None:
+    write_logs(1)
+    refuses(said, prepare=prepare)
+
+
+# -- files that are gone -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gone", ["keep", "drop", "raise"])
+def test_what_becomes_of_the_state_of_a_file_that_was_renamed(gone: Any) -> None:
+    """Kept it would count twice."""
+    log = write_logs(1, 2)
+    update()
+    Path("logs/02.parquet").rename("logs/second.parquet")
+    if gone == "raise":
+        refuses("logs/02.parquet is gone", "is still there.", "gone='drop' deletes such states", gone=gone)
+        return
+    if gone == "keep":
+        refuses("logs/second.parquet holds the rows of 02.parquet", "count twice", "gone='drop' deletes", gone=gone)
+        check_answer(log)
+        return
+    assert update(gone=gone) == {
+        "logs/01.parquet": "unchanged", "logs/second.parquet": "folded", "logs/02.parquet": "dropped",
+    }  # fmt: skip
+    check_answer(log)
+    assert update(gone=gone).keys() == {"logs/01.parquet", "logs/second.parquet"}
+
+
+def test_more_files_that_are_gone_are_counted() -> None:
+    write_logs(1, 2, 3)
+    update()
+    for number in (1, 2):
+        Path(f"logs/0{number}.parquet").unlink()
+    refuses("logs/01.parquet is gone", "(and so are those of 1 more)", gone="raise")
+
+
+def test_nothing_is_dropped_where_a_run_fails() -> None:
+    write_logs(1, 2)
+    update()
+    Path("logs/01.parquet").unlink()
+    day_log(3).drop("score").write_parquet("logs/03.parquet")
+    refuses("logs/03.parquet", gone="drop")
+
+
+def test_what_is_there_or_was_written_by_hand_is_never_dropped() -> None:
+    log = write_logs(1, 2, 3)
+    update()
+    mlm.write_state(mlm.state(day_log(4), METRICS, by=BY), "states/by hand.parquet")
+    before = files_in()
+    assert update("logs/01.parquet", gone="drop") == {
+        "logs/01.parquet": "unchanged", "logs/02.parquet": "not asked for", "logs/03.parquet": "not asked for",
+        None: "not asked for",
+    }  # fmt: skip
+    assert files_in() == before
+    check_answer(pl.concat([log, day_log(4)]))
+
+
+@pytest.mark.parametrize("gone", ["forget", None, True, ""])
+def test_gone_is_one_of_three_words(gone: Any) -> None:
+    write_logs(1)
+    refuses(f"gone is 'keep', 'drop' or 'raise', not {gone!r}.", gone=gone)
+
+
+def test_a_month_beside_its_days_is_told(folder: Path) -> None:
+    """They count twice when they are read. The table names both."""
+    write_logs(1, 2)
+    update()
+    pl.concat([day_log(1), day_log(2)]).write_parquet("logs/month.parquet")
+    table = mlm.update_states("logs/month.parquet", "states", METRICS, by=BY, progress=False)
+    assert table["status"].to_list() == ["folded", "not asked for", "not asked for"]
+    assert table["path"].to_list() == [str(folder / "logs" / f"{name}.parquet") for name in ("month", "01", "02")]
+    counted = mlm.scan_states("states").mlm.finish(mlm.n_rows()).collect().item()
+    assert counted == 2 * (day_log(1).height + day_log(2).height)
+
+
+# -- names that are no text --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no file can have such a name")
+@pytest.mark.parametrize("place", ["logs", "states"])
+def test_a_name_that_is_no_utf_8_is_named(place: str) -> None:
+    write_logs(1)
+    odd = os.fsdecode(b"x\xff")
+    if place == "logs":
+        shutil.copy("logs/01.parquet", f"logs/{odd}.parquet")
+    folder = f"{odd} states" if place == "states" else "states"
+    shown = repr(f"logs/{odd}.parquet" if place == "logs" else folder)
+    refuses(f"{shown} is not valid UTF-8, and Polars cannot open such a name: rename the file.", folder=folder)
+    if place == "logs":
+        Path(f"logs/{odd}.parquet").unlink()
+        Path("logs").rename(odd)
+        Path("link").symlink_to(odd)
+        refuses("is not valid UTF-8, and Polars cannot open such a name: rename the file.", source="link")

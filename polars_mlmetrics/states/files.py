@@ -68,14 +68,6 @@ class StateFile:
     """The files of the log that it was made of, as far as they are known."""
 
     @classmethod
-    def read(cls, path: Path) -> StateFile:
-        """Read what a file says of itself, as `of` does."""
-        with readable():
-            check_kind(path)
-            data = path.read_bytes()
-        return cls.of(path, data)
-
-    @classmethod
     def of(cls, path: Place, data: bytes) -> StateFile:
         """Read what a file says of itself, if its bytes are those that were written: others are not even parsed."""
         if len(data) < len(2 * MAGIC) or not (data.startswith(MAGIC) and data.endswith(MAGIC)):
@@ -170,10 +162,10 @@ def bytes_of_state(frame: Frame, source: dict[str, Any] | None = None) -> bytes:
     return data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :]
 
 
-def _bytes_of(path: Place, cloud: Store) -> bytes:
-    if isinstance(path, Address):
-        return cloud.get(path)[0]
+def bytes_of(path: Path) -> bytes:
+    """The bytes of a file; an error where it is none, or cannot be read."""
     with readable():
+        check_kind(path)
         return path.read_bytes()
 
 
@@ -221,8 +213,9 @@ def scan_states(
     refuse_delta(source, cloud)
     found = files_anywhere(source, cloud, instead=REMOTE_READ, in_tables=True)
     # What was checked is what is read, whatever becomes of the files meanwhile.
-    held = {file.path: _bytes_of(file.path, cloud) for file in found}
-    files = [StateFile.of(path, data) for path, data in held.items()]
+    places = [file.path for file in found]
+    held = {place: cloud.get(place)[0] if isinstance(place, Address) else bytes_of(place) for place in places}
+    files = [StateFile.of(place, data) for place, data in held.items()]
     _check_together(files)
     contents = Contents.of(files[0].schema)
     if {file.metadata["contents"] for file in files} == {contents.text()}:

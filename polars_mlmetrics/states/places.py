@@ -13,7 +13,7 @@ from polars_mlmetrics.data.files import place_of
 from polars_mlmetrics.data.stores import Address, MissingError, Place, Seen, Store, TakenError, is_of_store
 from polars_mlmetrics.errors import FileError, StateError
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, refuse_delta
+from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, bytes_of, refuse_delta
 from polars_mlmetrics.states.logs import Log, check_current
 from polars_mlmetrics.states.writing import check_writable, drafts_of, lock_file, writable, write_whole
 
@@ -73,7 +73,7 @@ class FolderHere:
 
     def states(self) -> Mapping[Place, StateFile]:
         """The states that are there."""
-        return {path: StateFile.read(path) for path in sorted(self.path.glob("*.parquet"))}
+        return {path: StateFile.of(path, bytes_of(path)) for path in sorted(self.path.glob("*.parquet"))}
 
     def put(self, log: Log, data: bytes) -> None:
         """Write the state of a log, over an older one."""

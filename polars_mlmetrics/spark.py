@@ -33,10 +33,8 @@ from polars_mlmetrics.query.results import names_of
 from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.states.executors import checked, on_files, on_rows
 from polars_mlmetrics.states.fold import ROWS, Fold
-from polars_mlmetrics.states.joined import joined
-from polars_mlmetrics.states.partial import partial, whole_in
-from polars_mlmetrics.states.shipped import Ask, Shipped
-from polars_mlmetrics.states.state import compact, with_sources
+from polars_mlmetrics.states.partial import Ask, partial, plan_without_rows, whole_in
+from polars_mlmetrics.states.state import compact, join_states, with_sources
 
 try:
     import pyarrow as pa
@@ -215,7 +213,7 @@ class _Rows:
         folds = [each.fold(self.schema) for each in asked]
         rows, read = self._rows(folds, whole=whole)
         cells = self._run(rows, read, [(fold.plan, fold.place) for fold in folds])
-        return [joined(cells.get(number, []), fold.empty) for number, fold in enumerate(folds)]
+        return [join_states(cells.get(number, []), fold.empty) for number, fold in enumerate(folds)]
 
     def _rows(self, folds: Sequence[Fold], *, whole: bool) -> tuple[DataFrame, list[str]]:
         """The columns that are read, and the samples whole in partitions where that is needed."""
@@ -233,7 +231,7 @@ class _Rows:
                 f"{lone!r} needs all rows of a group together. Spark can move them together by a column of the "
                 "DataFrame, so pass by= with one: log.withColumn(...) makes a column of an expression."
             )
-        plan, place, columns, empty = Shipped.of(self.schema, ask)
+        plan, place, columns, empty = plan_without_rows(self.schema, ask)
         read = list(dict.fromkeys([*columns, *keys]))
         rows = self._columns(read).repartition(sf.xxhash64(*map(self._named, keys)))
         cells = self._run(rows, read, [(plan, place)])
@@ -311,7 +309,7 @@ class _Files:
         columns = list(dict.fromkeys(name for fold in folds for name in fold.columns))
         run = on_files(parts, columns, [(fold.plan, fold.place) for fold in folds], ROWS)
         cells = _cells(session.range(0, count, 1, count).mapInArrow(checked(run, pl.__version__), CELLS))
-        states = [joined(cells.get(number, []), fold.empty).lazy() for number, fold in enumerate(folds)]
+        states = [join_states(cells.get(number, []), fold.empty).lazy() for number, fold in enumerate(folds)]
         return [compact(with_sources(state, sources)).collect() for state in states]
 
     def _check_times(self, read: set[str]) -> None:

@@ -149,11 +149,8 @@ def _is_shown(node: ast.AST) -> bool:
 
 
 ABOUT_METRICS = ("formula", "metrics", "engine", "query", "adapters", "states", "analysis")
-MARKED = {
-    "formula.metric": ["name.removeprefix(MARK).partition(': ')"],
-    "engine.state_format_1": ["' by bin@' in name", "' by cell@' in name"],
-}
-"""A plain expression holds its metrics in no other way than in a name, and that format its grains."""
+MARKED = {"formula.metric": ["name.removeprefix(MARK).partition(': ')"]}
+"""A plain expression holds its metrics in no other way than in a name."""
 
 
 def test_facts_are_not_parsed_from_texts() -> None:

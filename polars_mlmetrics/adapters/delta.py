@@ -30,7 +30,10 @@ def is_delta(source: Any, store: Store) -> bool:
 
 def scan_delta(source: Any, version: Version | None, store: Store) -> pl.LazyFrame:
     """The rows of a version of a table, or of its newest one."""
-    _check_installed(source)
+    if find_spec("deltalake") is None:
+        raise ParameterError(
+            f"{_shown(source)} is a Delta table, and deltalake is not installed: pip install 'polars-mlmetrics[delta]'."
+        )
     if not (version is None or (isinstance(version, int | str | datetime) and not isinstance(version, bool))):
         raise ParameterError(f"version is the number of a version, or a time, not {version!r}.")
     options = store.for_polars() if is_of_store(source) else {}
@@ -43,25 +46,6 @@ def scan_delta(source: Any, version: Version | None, store: Store) -> pl.LazyFra
         which = "" if version is None else f" in version {version!r}"
         raise FileError(f"the Delta table {_shown(source)} cannot be read{which}: {store.told(error)}") from None
     return rows
-
-
-def delta_table(path: Path) -> Any:
-    """A table on this machine, as the library of Delta opens it: at its newest version."""
-    _check_installed(path)
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
-
-    try:
-        return DeltaTable(path)
-    except (OSError, ValueError, DeltaError) as error:
-        raise FileError(f"the Delta table {path} cannot be read: {error}") from None
-
-
-def _check_installed(source: Any) -> None:
-    if find_spec("deltalake") is None:
-        raise ParameterError(
-            f"{_shown(source)} is a Delta table, and deltalake is not installed: pip install 'polars-mlmetrics[delta]'."
-        )
 
 
 def _shown(source: Any) -> str:

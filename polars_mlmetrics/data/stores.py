@@ -106,7 +106,7 @@ Place = Path | Address
 """A file, wherever it lies."""
 
 
-def text_of_place(place: object) -> str:
+def text_of_place(place: Place) -> str:
     """A file that is there, as this machine or its store calls it. Its name has no secrets, whatever is in it."""
     return place.as_posix() if isinstance(place, Address) else str(place)
 

@@ -19,7 +19,7 @@ from polars_mlmetrics.engine.state_table import AtGrain
 from polars_mlmetrics.errors import MetricError, StateError
 from polars_mlmetrics.formula.statistic import Moment, Monoid, Statistic
 
-FORMAT = 2
+FORMAT = 1
 SOURCE = "source"
 """The column that names a file of the log, in a row of its own: what it holds is no part of any value."""
 
@@ -157,8 +157,7 @@ class Contents:
         if not fits(said["format"], FORMAT):
             raise StateError(
                 f"this state has format {said['format']!r}, and this version reads format {FORMAT}: make it again from "
-                "its log, with `state` or `update_states`, or read it with the version that wrote it. "
-                "A file of format 1 is read with `scan_states`."
+                "its log, with `state` or `update_states`, or read it with the version that wrote it."
             )
         if not fits(said, SHAPE):
             raise StateError(SAYS_NOTHING)

@@ -13,17 +13,15 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.delta import is_delta, scan_delta
+from polars_mlmetrics.adapters.delta import is_delta
 from polars_mlmetrics.data.files import Source, check_kind, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, check_frame
 from polars_mlmetrics.data.stored_files import files_anywhere
 from polars_mlmetrics.data.stores import Address, Place, Provider, Store, TakenError, is_of_store
-from polars_mlmetrics.engine import state_format_1
-from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, said_in, text_in
-from polars_mlmetrics.errors import StateError, at_callers_line
+from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, text_in
+from polars_mlmetrics.errors import FileError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
-from polars_mlmetrics.states.plain import as_state
 from polars_mlmetrics.states.state import check_sources
 from polars_mlmetrics.states.writing import check_writable, write_whole
 from polars_mlmetrics.version import VERSION
@@ -59,25 +57,10 @@ SHAPE = {
 
 
 @dataclass(frozen=True)
-class RowsOf:
-    """The rows of a Delta table that are the state of a file; None stands for those that name none."""
-
-    table: Path
-    log: str | None
-
-    def __str__(self) -> str:
-        return f"{self.table} where log_path is {'null' if self.log is None else self.log}"
-
-
-Kept = Place | RowsOf
-"""Where a state is kept."""
-
-
-@dataclass(frozen=True)
 class StateFile:
-    """A state that is kept, and what its file says of it."""
+    """The file of a state, and what it says of it."""
 
-    path: Kept
+    path: Place
     digest: str
     metadata: dict[str, Any]
     schema: pl.Schema
@@ -85,15 +68,7 @@ class StateFile:
     """The files of the log that it was made of, as far as they are known."""
 
     @classmethod
-    def read(cls, path: Path) -> StateFile:
-        """Read what a file says of itself, as `of` does."""
-        with readable():
-            check_kind(path)
-            data = path.read_bytes()
-        return cls.of(path, data)
-
-    @classmethod
-    def of(cls, path: Kept, data: bytes) -> StateFile:
+    def of(cls, path: Place, data: bytes) -> StateFile:
         """Read what a file says of itself, if its bytes are those that were written: others are not even parsed."""
         if len(data) < len(2 * MAGIC) or not (data.startswith(MAGIC) and data.endswith(MAGIC)):
             raise StateError(f"{path} is not a parquet file, or is cut off.")
@@ -112,17 +87,16 @@ class StateFile:
         if not fits(metadata, SHAPE):
             raise StateError(f"{path} is not a state: its metadata {METADATA!r} were not written by `write_state`.")
         try:
-            _check_format(metadata["contents"])
+            Contents.read(metadata["contents"])
             if metadata["contents"] != text_in(schema):
                 raise StateError("its metadata and its column 'state' differ.")
-            scan = _as_today(scan)
-            check_counts(scan, Contents.of(scan.collect_schema()))
+            check_counts(scan, Contents.of(schema))
         except StateError as error:
             raise StateError(f"{path}: {error}") from None
         if metadata["rows"] != rows:
             raise StateError(f"{path} has {rows} rows, but its metadata say {metadata['rows']}.")
         sources = scan.select(pl.col(SOURCE).drop_nulls()).collect().to_series().to_list()
-        return cls(path, digest, metadata, scan.collect_schema(), sources)
+        return cls(path, digest, metadata, schema, sources)
 
 
 @at_callers_line
@@ -152,6 +126,7 @@ def write_state(
     if not is_of_store(path):
         place = place_of(path, instead=REMOTE_WRITE)
         check_frame(frame)
+        refuse_delta(place.parent, cloud)
         check_writable(place, overwrite=overwrite)
         data = bytes_of_state(frame)
         write_whole(place, lambda draft: draft.write_bytes(data), overwrite=overwrite)
@@ -159,6 +134,7 @@ def write_state(
     address = Address.of(str(path))
     check_frame(frame)
     Contents.of(frame.lazy().collect_schema())
+    refuse_delta(address.as_posix().rpartition("/")[0], cloud)
     if not overwrite and cloud.seen(address) is not None:  # before anything is computed
         raise TakenError(f"{address} already exists: pass overwrite=True to replace it.")
     cloud.put(address, bytes_of_state(frame), overwrite=overwrite)
@@ -186,10 +162,10 @@ def bytes_of_state(frame: Frame, source: dict[str, Any] | None = None) -> bytes:
     return data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :]
 
 
-def _bytes_of(path: Place, cloud: Store) -> bytes:
-    if isinstance(path, Address):
-        return cloud.get(path)[0]
+def bytes_of(path: Path) -> bytes:
+    """The bytes of a file; an error where it is none, or cannot be read."""
     with readable():
+        check_kind(path)
         return path.read_bytes()
 
 
@@ -221,8 +197,7 @@ def scan_states(
     buckets as the others; and that no state and no file of the log is there twice. The bytes of the files stay in
     memory: if a file is replaced later, nothing changes.
 
-    Paths of object stores are opened as in `write_state`. The folder of a Delta table gives the states in its newest
-    version, as `as_state` checks them.
+    Paths of object stores are opened as in `write_state`.
 
     Examples
     --------
@@ -235,34 +210,29 @@ def scan_states(
     """
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(source)
-    if is_delta(source, cloud):
-        return as_state(scan_delta(source, None, cloud))
+    refuse_delta(source, cloud)
     found = files_anywhere(source, cloud, instead=REMOTE_READ, in_tables=True)
     # What was checked is what is read, whatever becomes of the files meanwhile.
-    held = {file.path: _bytes_of(file.path, cloud) for file in found}
-    files = [StateFile.of(path, data) for path, data in held.items()]
+    places = [file.path for file in found]
+    held = {place: cloud.get(place)[0] if isinstance(place, Address) else bytes_of(place) for place in places}
+    files = [StateFile.of(place, data) for place, data in held.items()]
     _check_together(files)
     contents = Contents.of(files[0].schema)
     if {file.metadata["contents"] for file in files} == {contents.text()}:
         return pl.scan_parquet(list(held.values())).select(contents.names())
-    # Their types differ, by what makes no difference: the version of Polars, the format. So the type is given anew.
+    # Their types differ, by what makes no difference: the version of Polars. So the type is given anew.
     column, *names = contents.of_any_polars().column(), *contents.names()[1:]
-    return pl.concat([_as_today(pl.scan_parquet(data)).select(column, *names) for data in held.values()])
+    return pl.concat([pl.scan_parquet(data).select(column, *names) for data in held.values()])
 
 
-def _check_format(text: str) -> None:
-    """Refuse what a file says of itself where no version has written it, or a later one."""
-    if not fits(said_in(text), state_format_1.SHAPE):
-        Contents.read(text)
-
-
-def _as_today(scan: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows of a file, of whatever format, as a state of today."""
-    said = said_in(text_in(scan.collect_schema()))
-    if not fits(said, state_format_1.SHAPE):
-        return scan
-    contents = Contents.read(json.dumps(state_format_1.as_today(said)))
-    return scan.with_columns(state_format_1.columns_of_today(said)).select(contents.column(), *contents.names()[1:])
+def refuse_delta(folder: Any, store: Store) -> None:
+    """Refuse the folder of a Delta table: the log of the table would not know the files of states there."""
+    if is_delta(folder, store):
+        shown = Address.of(folder) if is_of_store(folder) else folder
+        raise FileError(
+            f"{shown} is a Delta table, and states are files in a folder of their own: pass another folder. If "
+            "its rows are states that `plain` made, read them with mlm.as_state(mlm.scan(folder))."
+        )
 
 
 def _check_together(files: Sequence[StateFile]) -> None:

@@ -60,9 +60,9 @@ class Fold:
 
     def join(self, states: Iterable[bytes]) -> pl.DataFrame:
         """The state of all rows, from the bytes of the frames."""
-        from polars_mlmetrics.states.joined import joined
+        from polars_mlmetrics.states.state import join_states
 
-        return joined(states, self.empty)
+        return join_states(states, self.empty)
 
 
 def runner(plans: list[tuple[bytes, str]]) -> Callable[[str], list[bytes]]:

@@ -13,13 +13,13 @@ from polars_mlmetrics.data.files import Source
 from polars_mlmetrics.data.fingerprints import digest_in, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.data.stores import Provider, Store, text_of_place
+from polars_mlmetrics.data.stores import Place, Provider, Store, text_of_place
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.state import Contents, check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.files import Kept, StateFile, bytes_of_state
+from polars_mlmetrics.states.files import StateFile, bytes_of_state
 from polars_mlmetrics.states.logs import Log, Prepare, check_current, is_gone, logs_of
 from polars_mlmetrics.states.places import Folder, folder_of
 from polars_mlmetrics.states.state import StateOf
@@ -61,8 +61,7 @@ def update_states(
         Parquet files of the log: a path, a folder, a pattern such as "logs/*.parquet", or a list of them.
     folder
         The folder of the states. It is created if missing. `scan_states(folder)` reads them. On this machine one call
-        at a time may write to it; in an object store, several. The folder of a Delta table on this machine is one too:
-        the states are rows of it, and several calls may write to it.
+        at a time may write to it; in an object store, several.
     *metrics, by, buckets, cluster, between, **roles
         As in `state`: the same at every call for one folder.
     prepare
@@ -120,11 +119,11 @@ class _Part(NamedTuple):
     """A file of a log, and what there is of its state."""
 
     log: Log
-    state: Kept
+    state: Place
     known: StateFile | None
 
     @classmethod
-    def of(cls, log: Log, place: Folder, known: Mapping[Kept, StateFile]) -> _Part:
+    def of(cls, log: Log, place: Folder, known: Mapping[Place, StateFile]) -> _Part:
         state = place.state_of(log)
         return cls(log, state, known.get(state))
 
@@ -179,8 +178,8 @@ def _check_options(prepare: Any, gone: Any) -> None:
 
 
 def _without_their_files(
-    parts: Sequence[_Part], known: Mapping[Kept, StateFile], gone: Gone, cloud: Store
-) -> dict[Kept, StateFile]:
+    parts: Sequence[_Part], known: Mapping[Place, StateFile], gone: Gone, cloud: Store
+) -> dict[Place, StateFile]:
     """The states of files that are gone."""
     others = {path: file for path, file in known.items() if path not in {part.state for part in parts}}
     lost = {path: file for path, file in others.items() if is_gone(file.metadata["source"], cloud)}
@@ -208,7 +207,7 @@ def _check_once(parts: Sequence[_Part], kept: Sequence[StateFile]) -> None:
                 )
 
 
-def _check_alike(states: Mapping[Kept, pl.LazyFrame], known: Sequence[StateFile]) -> None:
+def _check_alike(states: Mapping[Place, pl.LazyFrame], known: Sequence[StateFile]) -> None:
     """Refuse, before anything is folded, a folder of states that cannot be merged."""
     schemas = {file.path: file.schema for file in known}
     schemas |= {path: state.collect_schema() for path, state in states.items()}
@@ -230,7 +229,7 @@ def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
 
 
 def _report(
-    parts: Sequence[_Part], known: Mapping[Kept, StateFile], lost: Collection[Kept], gone: Gone
+    parts: Sequence[_Part], known: Mapping[Place, StateFile], lost: Collection[Place], gone: Gone
 ) -> pl.DataFrame:
     def status(part: _Part) -> str:
         return "unchanged" if part.done is not None else "folded" if part.known is None else "refolded"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import BytesIO
 from typing import Any, Unpack
 
 import polars as pl
@@ -12,9 +14,11 @@ from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.query.buckets import BUCKETS
 from polars_mlmetrics.query.query import Keys
-from polars_mlmetrics.states.fold import Fold
-from polars_mlmetrics.states.shipped import Shipped
+from polars_mlmetrics.states.fold import Fold, place_of_rows
 from polars_mlmetrics.states.state import StateOf
+
+Ask = Callable[[pl.LazyFrame], pl.LazyFrame]
+"""A question about the rows of a log."""
 
 
 @at_callers_line
@@ -59,8 +63,40 @@ def partial(
         return StateOf.read(rows, metrics, by, buckets, cluster, None, roles, ())
 
     whole = whole_in(asked(pl.LazyFrame(schema=log)).planned(None).samples)
-    plan, place, columns, empty = Shipped.of(log, lambda rows: asked(rows).table(None))
+    plan, place, columns, empty = plan_without_rows(log, lambda rows: asked(rows).table(None))
     return Fold(plan, place, columns, whole, empty)
+
+
+def plan_without_rows(schema: Mapping[str, pl.DataType], ask: Ask) -> tuple[bytes, str, dict[str, pl.DataType], bytes]:
+    """Plan a question about rows of this schema, for `runner`.
+
+    Returns the plan, the path in it that stands for the rows, the columns that it reads, and the answer of no rows, as
+    an Arrow IPC file.
+    """
+    seen: set[str] = set()
+    answer, empty = ask(_noting(schema, seen)).collect(), BytesIO()
+    answer.write_ipc(empty)
+    with tempfile.TemporaryDirectory(prefix="mlm_") as folder:
+        place = place_of_rows(folder)
+        known = {name: dtype for name, dtype in schema.items() if dtype != pl.Object}
+        pl.DataFrame(schema=known).write_ipc(place)
+        plan = ask(pl.scan_ipc(place, glob=False)).serialize()
+    columns = {name: dtype for name, dtype in schema.items() if name in seen}
+    return plan, place, columns, empty.getvalue()
+
+
+def _noting(schema: Mapping[str, pl.DataType], seen: set[str]) -> pl.LazyFrame:
+    """A log without rows that notes which of its columns are read."""
+
+    def rows(
+        columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        seen.update(schema if columns is None else columns)
+        seen.update([] if predicate is None else predicate.meta.root_names())
+        frame = pl.DataFrame(schema=schema)
+        yield frame if columns is None else frame.select(columns)
+
+    return pl.io.plugins.register_io_source(rows, schema=schema)
 
 
 def whole_in(samples: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

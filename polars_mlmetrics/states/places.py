@@ -1,4 +1,4 @@
-"""Where `update_states` keeps states: in a folder on this machine or of an object store, or in a Delta table."""
+"""Where `update_states` keeps states: in a folder on this machine or of an object store."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from polars_mlmetrics.adapters.delta import is_delta
 from polars_mlmetrics.data.files import place_of
-from polars_mlmetrics.data.stores import Address, MissingError, Seen, Store, TakenError, is_of_store
+from polars_mlmetrics.data.stores import Address, MissingError, Place, Seen, Store, TakenError, is_of_store
 from polars_mlmetrics.errors import FileError, StateError
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.delta_table import DeltaTableHere
-from polars_mlmetrics.states.files import REMOTE_WRITE, Kept, StateFile
+from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, bytes_of, refuse_delta
 from polars_mlmetrics.states.logs import Log, check_current
 from polars_mlmetrics.states.writing import check_writable, drafts_of, lock_file, writable, write_whole
 
@@ -23,18 +21,27 @@ LOCK = ".lock"
 
 
 def folder_of(given: str | os.PathLike[str], store: Store) -> Folder:
-    """A folder for states, wherever it is to be; or a Delta table, which is there already."""
+    """A folder for states, wherever it is to be."""
     if is_of_store(given):
-        return FolderThere.of(str(given), store)
-    path = place_of(given, instead=REMOTE_WRITE)
-    return DeltaTableHere(path) if is_delta(path, store) else FolderHere.of(path)
+        address = Address.of(str(given))
+        if address.has_magic:
+            raise FileError(f"{address} is a pattern: pass a folder for the states.")
+        is_file = address.key and not address.key.endswith("/") and store.seen(address) is not None
+        folder: Folder = FolderThere(address, store)
+    else:
+        path = place_of(given, instead=REMOTE_WRITE)
+        is_file = path.exists() and not path.is_dir()
+        folder = FolderHere(path)
+    if is_file:
+        raise FileError(f"{folder.path} is a file: pass a folder for the states.")
+    refuse_delta(os.fspath(given), store)
+    return folder
 
 
 def _name_of(log: Log) -> str:
     """The name of the state of a file. Files of one name in two folders have states of two names."""
-    path = log.path
-    stem = path.stem if isinstance(path, Path) else path.path.stem
-    return f"{stem[:60]}-{hashlib.sha256(os.fsencode(path.as_posix())).hexdigest()[:12]}.parquet"
+    path = log.path.as_posix()
+    return f"{PurePosixPath(path).stem[:60]}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.parquet"
 
 
 @dataclass(frozen=True)
@@ -42,12 +49,6 @@ class FolderHere:
     """A folder on this machine, which one run at a time writes to."""
 
     path: Path
-
-    @classmethod
-    def of(cls, path: Path) -> FolderHere:
-        if path.exists() and not path.is_dir():
-            raise FileError(f"{path} is a file: pass a folder for the states.")
-        return cls(path)
 
     def state_of(self, log: Log) -> Path:
         """The file of the state of a log."""
@@ -70,9 +71,9 @@ class FolderHere:
                 self.drop(draft)
             yield
 
-    def states(self) -> Mapping[Kept, StateFile]:
+    def states(self) -> Mapping[Place, StateFile]:
         """The states that are there."""
-        return {path: StateFile.read(path) for path in sorted(self.path.glob("*.parquet"))}
+        return {path: StateFile.of(path, bytes_of(path)) for path in sorted(self.path.glob("*.parquet"))}
 
     def put(self, log: Log, data: bytes) -> None:
         """Write the state of a log, over an older one."""
@@ -80,7 +81,7 @@ class FolderHere:
         check_writable(path, overwrite=True)
         write_whole(path, lambda draft: draft.write_bytes(data), overwrite=True)
 
-    def drop(self, path: Kept) -> None:
+    def drop(self, path: Place) -> None:
         """Delete a state."""
         assert isinstance(path, Path)
         with writable(path):
@@ -99,17 +100,6 @@ class FolderThere:
     store: Store
     _seen: dict[Address, Seen] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, url: str, store: Store) -> FolderThere:
-        address = Address.of(url)
-        if address.has_magic:
-            raise FileError(f"{address} is a pattern: pass a folder for the states.")
-        if address.key and not address.key.endswith("/") and store.seen(address) is not None:
-            raise FileError(f"{address} is a file: pass a folder for the states.")
-        if is_delta(url, store):
-            raise FileError(f"{address} is a Delta table: update_states writes to Delta tables on this machine only.")
-        return cls(address, store)
-
     def state_of(self, log: Log) -> Address:
         return self.path.joinpath(_name_of(log))
 
@@ -117,7 +107,7 @@ class FolderThere:
     def alone(self, logs: Iterable[Log]) -> Iterator[None]:
         yield
 
-    def states(self) -> Mapping[Kept, StateFile]:
+    def states(self) -> Mapping[Place, StateFile]:
         below = sorted(self.store.seen_below(self.path), key=lambda address: address.key)
         inside = [file for file in below if file == self.path.joinpath(file.name) and file.suffix == ".parquet"]
         states = {file: self._read(file) for file in inside}
@@ -138,7 +128,7 @@ class FolderThere:
                 return
             check_current(log)
 
-    def drop(self, path: Kept) -> None:
+    def drop(self, path: Place) -> None:
         """Delete a state, but none that was made since, of a file that has come back."""
         assert isinstance(path, Address)
         now = self.store.seen(path)
@@ -156,4 +146,4 @@ class FolderThere:
         return StateFile.of(address, data)
 
 
-Folder = FolderHere | FolderThere | DeltaTableHere
+Folder = FolderHere | FolderThere

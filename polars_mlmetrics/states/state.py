@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -15,7 +16,7 @@ from polars_mlmetrics.data.returned import Listed
 from polars_mlmetrics.data.roles import Bound, Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.state import RESERVED, SOURCE, Contents, check_once, described
+from polars_mlmetrics.engine.state import RESERVED, SOURCE, Contents, check_once, described, is_state
 from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.query.account import ask_counts
@@ -266,3 +267,26 @@ def check_sources(state: Frame) -> None:
     if isinstance(state, pl.DataFrame):
         sources = state[SOURCE].drop_nulls()
         check_once((source, name_in(source)) for source in sources)
+
+
+def join_states(states: Iterable[bytes], empty: bytes) -> pl.DataFrame:
+    """The state of all rows, from the bytes of states of parts of them. `empty` is the state of none."""
+    expected = pl.read_ipc(BytesIO(empty))
+    found = [expected]
+    for place, data in enumerate(states):
+        found.append(_of_bytes(data, place))
+        if found[-1].schema != expected.schema:
+            raise StateError(f"the state at place {place} is not of this fold: it was made by another one.")
+    return compact(pl.concat(found))
+
+
+def _of_bytes(data: bytes, place: int) -> pl.DataFrame:
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise StateError(f"join takes the bytes of states, and at place {place} there is a {type(data).__name__}.")
+    try:
+        state = pl.read_ipc(BytesIO(data))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise StateError(f"the bytes at place {place} are no state: {error}") from None
+    if not is_state(state.schema):
+        raise StateError(f"the bytes at place {place} are a table, and no state.")
+    return state

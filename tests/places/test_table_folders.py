@@ -203,6 +203,22 @@ def test_a_folder_of_other_metadata_is_a_log(tmp_path: Path) -> None:
     assert mlm.scan(tmp_path / "log.parquet").collect().equals(LOG)
 
 
+def test_the_folder_of_a_delta_table_takes_no_states(tmp_path: Path) -> None:
+    make_delta(tmp_path)
+    LOG.write_parquet(tmp_path / "log.parquet")
+    table, before = tmp_path / "delta", sorted(tmp_path.rglob("*"))
+    for use in (
+        lambda: mlm.update_states(tmp_path / "log.parquet", table, mlm.accuracy(), progress=False),
+        lambda: mlm.write_state(mlm.state(LOG, mlm.accuracy()), table / "state.parquet"),
+        lambda: mlm.scan_states(str(table)),
+    ):
+        with pytest.raises(
+            mlm.FileError, match="delta is a Delta table, and states are files in a folder of their own"
+        ):
+            use()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_states_may_lie_in_the_folder_of_a_table(tmp_path: Path) -> None:
     make_delta(tmp_path)
     states = tmp_path / "delta" / "_states"

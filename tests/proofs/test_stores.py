@@ -207,6 +207,16 @@ def test_without_the_client(options: dict[str, Any], monkeypatch: pytest.MonkeyP
         mlm.scan("s3://bucket/log.parquet", storage_options=options)
 
 
+def test_the_folder_of_a_delta_table_takes_no_states(options: dict[str, Any]) -> None:
+    put(options, "t/_delta_log/0.json", b"{}")
+    said = r"^s3://bucket/t is a Delta table, and states are files in a folder of their own: pass another folder"
+    with pytest.raises(mlm.FileError, match=said):
+        mlm.write_state(mlm.state(LOG, mlm.recall()), "s3://bucket/t/state.parquet", storage_options=options)
+    with pytest.raises(mlm.FileError, match=said):
+        mlm.scan_states("s3://bucket/t", storage_options=options)
+    assert keys(options) == ["t/_delta_log/0.json"]
+
+
 def test_damaged_states(options: dict[str, Any]) -> None:
     put(options, "log.parquet", LOG)
     with pytest.raises(mlm.StateError, match=r"s3://bucket/log\.parquet is not a state"):

@@ -30,8 +30,8 @@ BY = ["model", (pl.col("day") + 1).alias("next")]
 HELD = mlm.state(SMALL, METRICS, by=BY, buckets=4)
 SAYS_NOTHING = "this is not a state: its column 'state' does not describe what it holds."
 OTHER_FORMAT = (
-    "this state has format {!r}, and this version reads format 2: make it again from its log, with `state` or "
-    "`update_states`, or read it with the version that wrote it. A file of format 1 is read with `scan_states`."
+    "this state has format {!r}, and this version reads format 1: make it again from its log, with `state` or "
+    "`update_states`, or read it with the version that wrote it."
 )
 
 
@@ -155,15 +155,15 @@ TEXTS = {
     "no JSON": "no",
     "nothing": "",
     "a list": "[]",
-    "a number": "2",
+    "a number": "1",
     "a text": '"state"',
     "null": "null",
     "no format": "{}",
     "too deep": "[" * 100_000 + "]" * 100_000,
-    "deep inside": json.dumps({"format": 2})[:-1] + ', "by": ' + "[" * 100_000 + "]" * 100_000 + "}",
-    "twice": '{"format": 2, "format": 2}',
-    "NaN": '{"format": 2, "by": NaN}',
-    "a very long number": '{"format": 2, "by": ' + "9" * 10_000 + "}",
+    "deep inside": json.dumps({"format": 1})[:-1] + ', "by": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "twice": '{"format": 1, "format": 1}',
+    "NaN": '{"format": 1, "by": NaN}',
+    "a very long number": '{"format": 1, "by": ' + "9" * 10_000 + "}",
 }
 
 
@@ -178,7 +178,7 @@ def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
     refused(says(text.replace('"bins": true', '"bins": false, "bins": true')), SAYS_NOTHING, tmp_path)
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, True, 2.0, "2", None, [2]], ids=repr)
+@pytest.mark.parametrize("version", [0, 2, 3, True, 1.0, "1", None, [1]], ids=repr)
 def test_another_format_is_refused_by_name(version: Any, tmp_path: Path) -> None:
     refused(with_changes(format=version), OTHER_FORMAT.format(version), tmp_path)
 

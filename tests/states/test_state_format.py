@@ -14,7 +14,7 @@ from tests.states.test_state_files import BY, DAYS, QUESTIONS, contents, told_in
 from tests.support.folded_log import as_a_state_knows
 from tests.support.readings import READINGS
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "state-2.parquet"
+GOLDEN = Path(__file__).parents[1] / "golden" / "state-1.parquet"
 """What `write_golden` wrote once. Every later version of this format must read it."""
 
 GOLDEN_METRICS = [
@@ -51,7 +51,7 @@ def write_golden() -> None:
     mlm.write_state(golden_state(), GOLDEN, overwrite=True)
 
 
-FORMAT_2 = """
+FORMAT_1 = """
 String model
 Date day
 Int64 bucket
@@ -115,8 +115,8 @@ Float64 surplus by bin@15
 Int64 true_positives@0.5
 Float64 truth
 """
-TOLD_2 = ["contents", "digest", "library", "polars", "rows", "source"]
-CONTENTS_2 = [
+TOLD_1 = ["contents", "digest", "library", "polars", "rows", "source"]
+CONTENTS_1 = [
     "between", "bins", "buckets", "by", "columns", "declared", "expressions", "format", "label", "listed", "metrics",
     "roles", "statistics",
 ]  # fmt: skip
@@ -129,7 +129,7 @@ def test_the_golden_state_is_read_and_finished(question: dict[str, Any]) -> None
 
 
 @pytest.fixture(params=["golden", "of today"])
-def of_format_2(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def of_format_1(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The file that was made once, and one made now."""
     if request.param == "golden":
         return GOLDEN
@@ -138,18 +138,18 @@ def of_format_2(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def test_format_2_has_these_columns(of_format_2: Path) -> None:
-    schema = pl.read_parquet_schema(of_format_2)
+def test_format_1_has_these_columns(of_format_1: Path) -> None:
+    schema = pl.read_parquet_schema(of_format_1)
     assert isinstance(schema.pop("state"), pl.Enum)
-    assert [f"{dtype} {name}" for name, dtype in schema.items()] == FORMAT_2.strip().splitlines()
+    assert [f"{dtype} {name}" for name, dtype in schema.items()] == FORMAT_1.strip().splitlines()
 
 
-def test_format_2_tells_this(of_format_2: Path) -> None:
-    assert sorted(pl.read_parquet_metadata(of_format_2)) == ["ARROW:schema", "polars_mlmetrics"]
-    told = told_in(of_format_2)
-    assert sorted(told) == TOLD_2
-    assert sorted(json.loads(told["contents"])) == CONTENTS_2
-    assert json.loads(told["contents"])["format"] == 2
+def test_format_1_tells_this(of_format_1: Path) -> None:
+    assert sorted(pl.read_parquet_metadata(of_format_1)) == ["ARROW:schema", "polars_mlmetrics"]
+    told = told_in(of_format_1)
+    assert sorted(told) == TOLD_1
+    assert sorted(json.loads(told["contents"])) == CONTENTS_1
+    assert json.loads(told["contents"])["format"] == 1
 
 
 def test_the_golden_state_is_what_a_state_is_today() -> None:
@@ -165,31 +165,3 @@ def test_the_golden_state_goes_with_one_of_today(tmp_path: Path) -> None:
     mlm.write_state(mlm.state(later, GOLDEN_METRICS, by=BY, buckets=8), path)
     finished = mlm.scan_states([GOLDEN, path]).mlm.finish(GOLDEN_METRICS, by="day").collect()
     assert not differing(finished, mlm.evaluate(pl.concat([golden_log(), later]), GOLDEN_METRICS, by="day"))
-
-
-# -- format 1 ----------------------------------------------------------------------------------------------------------
-
-FORMAT_1 = GOLDEN.with_name("state-1.parquet")
-"""A state of the same log in the format of before: it does not know whether samples lie in several groups."""
-
-OF_SAMPLES = ["ndcg_3", "label_ranking_average_precision", "n_samples"]
-
-
-@pytest.mark.parametrize("by", [[], ["model"], ["day"], BY], ids=str)
-def test_a_state_of_format_1_is_read(by: list[str]) -> None:
-    finished = mlm.scan_states(FORMAT_1).mlm.finish(GOLDEN_METRICS, by=by).collect()
-    expected = mlm.evaluate(golden_log(), GOLDEN_METRICS, by=by)
-    if by != BY:
-        assert finished.select(pl.col(OF_SAMPLES).is_null().all()).row(0) == (True,) * 3
-        expected = expected.with_columns(pl.when(False).then(pl.col(OF_SAMPLES)))
-    assert not differing(finished, expected)
-
-
-def test_a_state_of_format_1_says_which_metrics_it_was_made_for() -> None:
-    with pytest.raises(mlm.StateError, match=r"made for calibration_error\(\), which it cannot .*Pass the"):
-        mlm.scan_states(FORMAT_1).mlm.finish()
-
-
-def test_a_state_of_format_1_is_not_merged_with_one_of_today() -> None:
-    with pytest.raises(mlm.StateError, match="cannot be merged: their metrics differ"):
-        mlm.scan_states([FORMAT_1, GOLDEN])

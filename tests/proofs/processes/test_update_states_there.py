@@ -156,7 +156,7 @@ def test_odd_names(options: dict[str, Any]) -> None:
     ("source", "folder", "said"),
     [
         (LOGS, "s3://bucket/states*", r"^s3://bucket/states\* is a pattern: pass a folder"),
-        (LOGS, "s3://bucket/table", "^s3://bucket/table is a Delta table: update_states writes to Delta tables on"),
+        (LOGS, "s3://bucket/table", "^s3://bucket/table is a Delta table, and states are files"),
         (LOGS, "s3://bucket/logs/01.parquet", r"^s3://bucket/logs/01\.parquet is a file: pass a folder"),
         ("s3://bucket/nothing/*.parquet", STATES, "^no file matches s3://bucket/nothing/"),
         ("s3://bucket/broken.parquet", STATES, r"^s3://bucket/broken\.parquet cannot be read as parquet"),

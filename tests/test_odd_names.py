@@ -85,7 +85,6 @@ OTHERS = {
     "k",
     "min_samples",
     "tidy",
-    "signature",
     "passes",
     "memory",
     "progress",

@@ -78,7 +78,6 @@ OTHERS = {
     "buckets",
     "ci",
     "margin",
-    "adjust",
     "worse",
     "top",
     "depth",

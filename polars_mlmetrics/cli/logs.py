@@ -16,7 +16,7 @@ from polars_mlmetrics.adapters.agreement import agreed, read_as
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
-from polars_mlmetrics.cli.calls import COL, Call, Done, Function, Named, Node, Operation
+from polars_mlmetrics.cli.calls import COL, Call, Function, Named, Node, Operation, done
 from polars_mlmetrics.cli.remote import opened, store_of
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.bare_scan import scan_node
@@ -58,7 +58,7 @@ def _with_truth(log: Node, settings: Settings) -> Node:
         if word not in words and len(words) > 1:
             shown = ", ".join(map(repr, words.head(5))) + (", …" if len(words) > 5 else "")
             raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown}.")
-    return Done(log, frame)
+    return done(log, frame)
 
 
 def log_or_state(settings: Settings) -> tuple[Node, Settings]:
@@ -126,7 +126,7 @@ def _standard_input(settings: Settings, kind: str) -> Node:
         frame = read.run()
     except PolarsError as error:
         raise FileError(f"standard input is no {kind} ({error}): --log-format says what it is.") from None
-    return Done(read, frame).method("lazy")
+    return done(read, frame).method("lazy")
 
 
 # -- prepared ----------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _made_alike(settings: Settings) -> Node:
     if len(files) < 2:
         for error in differ:
             raise error
-        return _renamed(Done(whole, frame), settings)
+        return _renamed(done(whole, frame), settings)
     return _one_by_one(files, settings)
 
 
@@ -163,7 +163,7 @@ def _one_by_one(files: Sequence[Path], settings: Settings) -> Node:
     alike = [
         part
         if list(schemas[file].items()) == list(common.items())
-        else Done(part.method("select", names), read_as(frames[file], schemas[file], common, []))
+        else done(part.method("select", names), read_as(frames[file], schemas[file], common, []))
         for file, part in parts.items()
     ]
     return Call(Named("pl.concat", pl.concat), [alike])
@@ -242,7 +242,7 @@ def where(log: Node, conditions: Sequence[str]) -> Node:
         return log
     frame = log.run()
     schema = frame.collect_schema()
-    return Done(log, frame).method("filter", *(_condition(text, schema) for text in conditions))
+    return done(log, frame).method("filter", *(_condition(text, schema) for text in conditions))
 
 
 def _condition(text: Any, schema: pl.Schema) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polars_mlmetrics.cli.calls import Done, Node
+from polars_mlmetrics.cli.calls import Node, done
 from polars_mlmetrics.cli.logs import value_for
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
@@ -21,7 +21,7 @@ def against(log: Node, settings: Settings, command: str) -> tuple[Node, dict[str
     schema = frame.collect_schema()
     check_columns([between], schema, what="column of models (--between)")
     named |= {"baseline": value_for(baseline, between, schema)} | groups_of(settings, between) | settings.slices()
-    return Done(log, frame), named
+    return done(log, frame), named
 
 
 def groups_of(settings: Settings, between: str) -> dict[str, Any]:

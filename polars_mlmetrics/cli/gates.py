@@ -14,10 +14,8 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.cli.calls import COL, Call, Function, Named, Node, Operation, done
-from polars_mlmetrics.cli.logs import log_or_state
+from polars_mlmetrics.cli.logs import against, log_or_state, opened
 from polars_mlmetrics.cli.metric_texts import metrics_of
-from polars_mlmetrics.cli.models import against
-from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.rules import Written, rules_of
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError, unknown

@@ -188,7 +188,7 @@ class Comparison(ABC):
         family: list[str | pl.Expr] = ["metric", pl.col(self._model.name)]
         if self._query.slices is not None:
             family.append(pl.col("slice") == "")  # a column may be called "", and `sliced_by` is "" then too
-        return benjamini_hochberg("p", family)
+        return benjamini_hochberg(family)
 
     def _verdict(self) -> pl.Expr:
         best = {metric.output_name: metric.best for metric in self._query.metrics}

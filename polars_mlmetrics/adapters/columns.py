@@ -10,8 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import check_no_pattern
-from polars_mlmetrics.data.flags import unflagged
-from polars_mlmetrics.data.frames import Names, column_names, is_number, is_text
+from polars_mlmetrics.data.frames import Names, column_names, is_number, is_text, unflagged
 from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, ParameterError
 
 MADE = ("label", "score", "truth")

@@ -18,7 +18,7 @@ from polars_mlmetrics.adapters.delta import Version, is_delta, scan_delta
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
 from polars_mlmetrics.adapters.iceberg import IcebergTable, is_iceberg, scan_iceberg
 from polars_mlmetrics.data.files import Source
-from polars_mlmetrics.data.flags import unflagged
+from polars_mlmetrics.data.frames import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
 from polars_mlmetrics.data.stored_files import AnyFound, files_anywhere
 from polars_mlmetrics.data.stores import Place, Provider, Store, is_there

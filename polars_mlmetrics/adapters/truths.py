@@ -10,8 +10,7 @@ import polars as pl
 from polars_mlmetrics.adapters.missed import Columns, Join, N, are_known
 from polars_mlmetrics.data.door import check_columns, check_role, type_of
 from polars_mlmetrics.data.expressions import check_no_pattern, is_row_wise
-from polars_mlmetrics.data.flags import unflagged
-from polars_mlmetrics.data.frames import Names, schema_of
+from polars_mlmetrics.data.frames import Frame, Names, schema_of, unflagged
 from polars_mlmetrics.data.returned import LISTED, check_n_labels
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.errors import (
@@ -23,7 +22,6 @@ from polars_mlmetrics.errors import (
     shown_value,
 )
 
-Frame = pl.DataFrame | pl.LazyFrame
 Known = str | pl.Expr | Frame
 """Which truths have arrived: a condition on the returned rows, or a table of samples."""
 

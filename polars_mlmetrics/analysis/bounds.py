@@ -85,10 +85,11 @@ def error_of_parts(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
     return (buckets / (buckets - 1) * squares).sqrt()
 
 
-def benjamini_hochberg(p: str, family: Sequence[str | pl.Expr]) -> pl.Expr:
+def benjamini_hochberg(family: Sequence[str | pl.Expr]) -> pl.Expr:
     """The column p, adjusted for how many there are in each family."""
-    scaled = pl.col(p) * pl.col(p).count().over(family) / pl.col(p).rank("max").over(family)
-    return scaled.cum_min().over(family, order_by=p, descending=True).clip(upper_bound=1.0)
+    p = pl.col("p")
+    scaled = p * p.count().over(family) / p.rank("max").over(family)
+    return scaled.cum_min().over(family, order_by="p", descending=True).clip(upper_bound=1.0)
 
 
 def units_behind(share: pl.Expr, error: pl.Expr) -> pl.Expr:

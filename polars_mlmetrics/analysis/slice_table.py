@@ -133,7 +133,7 @@ class SliceTable:
         table = table.with_columns(*ends, t_of(gap, se).alias(T), df.alias(DF))
         p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), self._confidence.buckets - 1)).otherwise(1.0)
         table = table.with_columns(pl.when(varies).then(p).alias("p"))
-        adjusted = benjamini_hochberg("p", [GROUP]).alias("p_adjusted")
+        adjusted = benjamini_hochberg([GROUP]).alias("p_adjusted")
         return table.with_columns(adjusted, self._flag().alias("ci_flag"))
 
     def _flag(self) -> pl.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,14 +34,6 @@ class Node:
         """How it is written, on one line."""
         raise NotImplementedError
 
-    def parts(self) -> Sequence[Any]:
-        """What it is made of."""
-        return []
-
-    def lines(self, indent: str) -> str:
-        """How it is written where a line is too short for it; the first line is indented already."""
-        return self.text()
-
     def method(self, name: str, *given: Any, **named: Any) -> Call:
         """A call of a method of what it gives."""
         return Call(Attribute(self, name), given, named)
@@ -48,7 +41,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Named(Node):
-    """Something that has a name in Python."""
+    """A value, and how it is written."""
 
     name: str
     value: Any
@@ -64,26 +57,6 @@ COL = Named("pl.col", pl.col)
 
 
 @dataclass(frozen=True)
-class Done(Node):
-    """A part that was run already, as its columns had to be known."""
-
-    node: Node
-    value: Any
-
-    def run(self) -> Any:
-        return self.value
-
-    def text(self) -> str:
-        return self.node.text()
-
-    def parts(self) -> Sequence[Any]:
-        return [self.node]
-
-    def lines(self, indent: str) -> str:
-        return self.node.lines(indent)
-
-
-@dataclass(frozen=True)
 class Attribute(Node):
     """An attribute of what a part gives."""
 
@@ -95,12 +68,6 @@ class Attribute(Node):
 
     def text(self) -> str:
         return f"{self.of.text()}.{self.name}"
-
-    def parts(self) -> Sequence[Any]:
-        return [self.of]
-
-    def lines(self, indent: str) -> str:
-        return f"{_fitting(self.of, indent)}.{self.name}"
 
 
 @dataclass(frozen=True)
@@ -119,17 +86,6 @@ class Call(Node):
         named = [f"{name}={text_of(value)}" for name, value in self.named.items()]
         return f"{self.function.text()}({', '.join([*map(text_of, self.given), *named])})"
 
-    def parts(self) -> Sequence[Any]:
-        return [self.function, *self.given, *self.named.values()]
-
-    def lines(self, indent: str) -> str:
-        function, deeper = _fitting(self.function, indent), f"{indent}    "
-        if not self.given and not self.named:
-            return f"{function}()"
-        rows = [("", value) for value in self.given] + [(f"{name}=", value) for name, value in self.named.items()]
-        written = [f"{deeper}{name}{_fitting(value, deeper, len(name))},\n" for name, value in rows]
-        return f"{function}(\n{''.join(written)}{indent})"
-
 
 @dataclass(frozen=True)
 class Operation(Node):
@@ -144,9 +100,6 @@ class Operation(Node):
 
     def text(self) -> str:
         return f"{text_of(self.left)} {self.sign} {text_of(self.right)}"
-
-    def parts(self) -> Sequence[Any]:
-        return [self.left, self.right]
 
 
 @dataclass(frozen=True)
@@ -163,16 +116,12 @@ class Function(Node):
         return lambda log: self.body(Named(self.name, log)).run()
 
     def text(self) -> str:
-        return f"lambda {self.name}: {self._shown().text()}"
+        return f"lambda {self.name}: {self.body(Named(self.name, self.example())).text()}"
 
-    def parts(self) -> Sequence[Any]:
-        return [self._shown()]
 
-    def lines(self, indent: str) -> str:
-        return f"lambda {self.name}: {self._shown().lines(indent)}"
-
-    def _shown(self) -> Node:
-        return self.body(Named(self.name, self.example()))
+def done(node: Node, value: Any) -> Named:
+    """A part that was run already, as its columns had to be known."""
+    return Named(node.text(), value)
 
 
 def result_of(value: Any) -> Any:
@@ -194,29 +143,11 @@ def text_of(value: Any) -> str:
         return f"[{', '.join(map(text_of, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{text_of(key)}: {text_of(each)}' for key, each in value.items())}}}"
-    return _quoted(value) if isinstance(value, str) else repr(value)
+    shown = repr(value)
+    return f'"{value}"' if isinstance(value, str) and '"' not in shown and "\\" not in shown else shown
 
 
-def _quoted(text: str) -> str:
-    shown = repr(text)
-    return shown if '"' in shown or "\\" in shown else f'"{text}"'
-
-
-def _fitting(value: Any, indent: str, before: int = 0) -> str:
-    """On one line if that is long enough."""
-    text = text_of(value)
-    if len(indent) + before + len(text) < WIDTH:
-        return text
-    if isinstance(value, list):
-        deeper = f"{indent}    "
-        return "".join(["[\n", *(f"{deeper}{_fitting(each, deeper)},\n" for each in value), indent, "]"])
-    if isinstance(value, dict):
-        deeper = f"{indent}    "
-        keys = [(f"{text_of(key)}: ", each) for key, each in value.items()]
-        written = [f"{deeper}{key}{_fitting(each, deeper, len(key))},\n" for key, each in keys]
-        return "".join(["{\n", *written, indent, "}"])
-    return value.lines(indent) if isinstance(value, Node) else text
-
+# -- as a program ------------------------------------------------------------------------------------------------------
 
 IMPORTS = {
     "datetime": "import datetime",
@@ -231,16 +162,40 @@ IMPORTS = {
 
 def program(call: Node, result: str | None) -> str:
     """A call as a program, which keeps what it gives under a name."""
-    used = {name.partition(".")[0] for name in _names(call)}
+    code = call.text()
+    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
     before = f"{result} = " if result else ""
     imports = [line for name, line in IMPORTS.items() if name in used]
-    return "\n".join([*imports, "", before + _fitting(call, "", len(before)), ""])
+    return "\n".join([*imports, "", before + _fitting(code, "", len(before)), ""])
 
 
-def _names(value: Any) -> set[str]:
-    if isinstance(value, Named):
-        return {value.name}
-    if isinstance(value, Node):
-        value = value.parts()
-    each = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else []
-    return {name for part in each for name in _names(part)}
+def _fitting(code: str, indent: str, before: int = 0) -> str:
+    """An expression on one line if that is long enough."""
+    return code if len(indent) + before + len(code) < WIDTH else _on_lines(code, indent)
+
+
+def _on_lines(code: str, indent: str) -> str:
+    """An expression with a line for each of its parts; the first line is indented already."""
+    source, node = code.encode(), ast.parse(code, mode="eval").body  # the places of a tree are those of bytes
+
+    def part(node: ast.expr) -> str:
+        return source[node.col_offset : node.end_col_offset].decode()
+
+    def rows(parts: Sequence[tuple[str, ast.expr]]) -> str:
+        deeper = f"{indent}    "
+        written = [f"{deeper}{name}{_fitting(part(value), deeper, len(name))},\n" for name, value in parts]
+        return f"\n{''.join(written)}{indent}" if parts else ""
+
+    match node:
+        case ast.Attribute(of, name):
+            return f"{_fitting(part(of), indent)}.{name}"
+        case ast.Call(function, given, named):
+            parts = [*(("", each) for each in given), *((f"{each.arg}=", each.value) for each in named)]
+            return f"{_fitting(part(function), indent)}({rows(parts)})"
+        case ast.Lambda(_, body):
+            return f"{code.partition(':')[0]}: {_on_lines(part(body), indent)}"
+        case ast.List(each):
+            return f"[{rows([('', one) for one in each])}]"
+        case ast.Dict(keys, values):
+            return f"{{{rows([(f'{part(key)}: ', value) for key, value in zip(keys, values, strict=True) if key])}}}"
+    return code

@@ -13,10 +13,8 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.cli.calls import Call, Named, Node
 from polars_mlmetrics.cli.gates import gate_of
-from polars_mlmetrics.cli.logs import log_of, log_or_state, preparation, states_of, where
+from polars_mlmetrics.cli.logs import against, log_of, log_or_state, opened, preparation, states_of, where
 from polars_mlmetrics.cli.metric_texts import metrics_of
-from polars_mlmetrics.cli.models import against
-from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.states.files import write_state

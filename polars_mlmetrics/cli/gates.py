@@ -13,11 +13,9 @@ from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate
-from polars_mlmetrics.cli.calls import COL, Call, Done, Function, Named, Node, Operation
-from polars_mlmetrics.cli.logs import log_or_state
+from polars_mlmetrics.cli.calls import COL, Call, Function, Named, Node, Operation, done
+from polars_mlmetrics.cli.logs import against, log_or_state, opened
 from polars_mlmetrics.cli.metric_texts import metrics_of
-from polars_mlmetrics.cli.models import against
-from polars_mlmetrics.cli.remote import opened
 from polars_mlmetrics.cli.rules import Written, rules_of
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError, unknown
@@ -63,7 +61,7 @@ def _gates(table: Node, places: Sequence[Sequence[Written]], named: dict[str, An
         gates = [_gate(rows, rules, named, earlier) for rules in places]
         return gates[0] if len(gates) == 1 else Call(Named("pl.concat", pl.concat), [gates])
 
-    if not isinstance(table, Done):
+    if not isinstance(table, Named):
         table = table.method("collect")
     return table.method("pipe", Function(body, "table", lambda: None))
 
@@ -139,4 +137,4 @@ def _saved(path: str, settings: Settings) -> Node:
     if Path(path).suffix.lower() != ".parquet":
         raise ParameterError(f"{path}: a gate reads tables of parquet: write them with -o FILE.parquet.")
     call = Call(Named("mlm.scan", scan), [path], opened(settings, path)).method("collect")
-    return Done(call, call.run())
+    return done(call, call.run())

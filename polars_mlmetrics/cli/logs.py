@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -16,8 +17,7 @@ from polars_mlmetrics.adapters.agreement import agreed, read_as
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
-from polars_mlmetrics.cli.calls import COL, Call, Done, Function, Named, Node, Operation
-from polars_mlmetrics.cli.remote import opened, store_of
+from polars_mlmetrics.cli.calls import COL, Call, Function, Named, Node, Operation, done
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.differing import reason
@@ -25,7 +25,7 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.stored_files import files_anywhere
-from polars_mlmetrics.data.stores import Place, is_there
+from polars_mlmetrics.data.stores import Place, Store, is_there
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, unknown
 from polars_mlmetrics.states.files import scan_states
@@ -58,7 +58,7 @@ def _with_truth(log: Node, settings: Settings) -> Node:
         if word not in words and len(words) > 1:
             shown = ", ".join(map(repr, words.head(5))) + (", …" if len(words) > 5 else "")
             raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown}.")
-    return Done(log, frame)
+    return done(log, frame)
 
 
 def log_or_state(settings: Settings) -> tuple[Node, Settings]:
@@ -126,7 +126,7 @@ def _standard_input(settings: Settings, kind: str) -> Node:
         frame = read.run()
     except PolarsError as error:
         raise FileError(f"standard input is no {kind} ({error}): --log-format says what it is.") from None
-    return Done(read, frame).method("lazy")
+    return done(read, frame).method("lazy")
 
 
 # -- prepared ----------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _made_alike(settings: Settings) -> Node:
     if len(files) < 2:
         for error in differ:
             raise error
-        return _renamed(Done(whole, frame), settings)
+        return _renamed(done(whole, frame), settings)
     return _one_by_one(files, settings)
 
 
@@ -163,7 +163,7 @@ def _one_by_one(files: Sequence[Path], settings: Settings) -> Node:
     alike = [
         part
         if list(schemas[file].items()) == list(common.items())
-        else Done(part.method("select", names), read_as(frames[file], schemas[file], common, []))
+        else done(part.method("select", names), read_as(frames[file], schemas[file], common, []))
         for file, part in parts.items()
     ]
     return Call(Named("pl.concat", pl.concat), [alike])
@@ -242,7 +242,7 @@ def where(log: Node, conditions: Sequence[str]) -> Node:
         return log
     frame = log.run()
     schema = frame.collect_schema()
-    return Done(log, frame).method("filter", *(_condition(text, schema) for text in conditions))
+    return done(log, frame).method("filter", *(_condition(text, schema) for text in conditions))
 
 
 def _condition(text: Any, schema: pl.Schema) -> Node:
@@ -277,3 +277,45 @@ def _read(text: str, dtype: pl.DataType) -> Any:
         day = date.fromisoformat(text)
         return Call(Named("datetime.date", date), [day.year, day.month, day.day])
     raise ValueError(text)
+
+
+# -- in an object store ------------------------------------------------------------------------------------------------
+
+
+def opened(settings: Settings, *paths: str) -> dict[str, Any]:
+    """What opens paths of object stores, as the library takes it: as Python it reads the file, and shows no secret."""
+    if "storage_options" not in settings.file or not is_there(paths):
+        return {}
+    text = Call(Named("pathlib.Path", Path), [settings.get("config")]).method("read_text", encoding="utf-8")
+    return {"storage_options": Call(Named("tomllib.loads", tomllib.loads), [text]).method("get", "storage_options")}
+
+
+def store_of(settings: Settings) -> Store:
+    """The stores that a command may read from and write to."""
+    return Store.read(settings.file.get("storage_options"), None)
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def against(log: Node, settings: Settings, command: str) -> tuple[Node, dict[str, Any]]:
+    """The log, and what says which models are compared with which baseline, in which groups and slices."""
+    named = settings.given("between")
+    between, baseline = named.get("between", "model"), settings.get("baseline")
+    if baseline is None:
+        raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
+    frame = log.run()
+    schema = frame.collect_schema()
+    check_columns([between], schema, what="column of models (--between)")
+    named |= {"baseline": value_for(baseline, between, schema)} | groups_of(settings, between) | settings.slices()
+    return done(log, frame), named
+
+
+def groups_of(settings: Settings, between: str) -> dict[str, Any]:
+    """The groups of a comparison. A file that serves other commands too may have the models among its groups."""
+    named = settings.given("by")
+    if settings.options.get("by") is not None or not named:
+        return named
+    by = [named["by"]] if isinstance(named["by"], str) else named["by"]
+    groups = [name for name in by if name != between]
+    return {"by": groups} if groups else {}

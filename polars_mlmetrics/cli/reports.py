@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from polars_mlmetrics.cli.calls import Call, Named, Node, program, text_of
-from polars_mlmetrics.cli.logs import log_or_state
+from polars_mlmetrics.cli.logs import against, groups_of, log_or_state
 from polars_mlmetrics.cli.metric_texts import metrics_of
-from polars_mlmetrics.cli.models import against, groups_of
 from polars_mlmetrics.cli.places import check_place, place_here
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import MODEL

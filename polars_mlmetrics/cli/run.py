@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
 import traceback
 import warnings
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import Any, TextIO
 
 import polars as pl
@@ -16,17 +20,16 @@ from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.checks.statuses import FAILURES
 from polars_mlmetrics.cli.calls import program
-from polars_mlmetrics.cli.catalogue import explained, metrics_table
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
 from polars_mlmetrics.cli.forms import Form
+from polars_mlmetrics.cli.logs import store_of
+from polars_mlmetrics.cli.metric_texts import known
+from polars_mlmetrics.cli.notes import notes_of
 from polars_mlmetrics.cli.places import check_free, check_place, place_here
-from polars_mlmetrics.cli.pooled import pooled_line
-from polars_mlmetrics.cli.reasons import reason_line
-from polars_mlmetrics.cli.remote import answers, store_of
 from polars_mlmetrics.cli.reports import report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
-from polars_mlmetrics.data.stores import is_of_store
+from polars_mlmetrics.data.stores import answer_in, is_of_store
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import (
     ColumnError,
@@ -36,7 +39,9 @@ from polars_mlmetrics.errors import (
     StateError,
     TableError,
     shortened,
+    without_secrets,
 )
+from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.version import VERSION
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE = range(5)
@@ -69,7 +74,7 @@ def run(options: Namespace, command: Command | None = None) -> int:
         settings = Settings(options)
         if command is not None and settings.get("command") == "demo":
             return demo(settings, command)
-        with answers(settings), warnings.catch_warnings():
+        with _answers(settings), warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = _warned
             data, code = _made(settings)
@@ -112,8 +117,8 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     form = Form.of(settings)
     call = call_of(settings)
     table = call.run()
-    notes = [pooled_line(call, settings), reason_line(call, table, settings)] if form.kind == "table" else []
-    data = form.deliver(form.render(table, settings, [note for note in notes if note]))
+    notes = notes_of(call, table, settings) if form.kind == "table" else []
+    data = form.deliver(form.render(table, settings, notes))
     return data, FOUND if _is_bad(table, settings) else DONE
 
 
@@ -121,8 +126,8 @@ def _catalogue(settings: Settings) -> bytes:
     form = Form.of(settings)
     name = settings.get("metric")
     if name is None:
-        return form.deliver(form.render(metrics_table(), settings))
-    return form.deliver(explained(name, get_terminal_size().columns).encode())
+        return form.deliver(form.render(_metrics_table(), settings))
+    return form.deliver(_explained(name, get_terminal_size().columns).encode())
 
 
 def _state(settings: Settings) -> bytes:
@@ -143,7 +148,58 @@ def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
     return not table.filter(pl.col(column).cast(pl.String).is_in(severities)).is_empty()
 
 
+# -- the list of metrics -----------------------------------------------------------------------------------------------
+
+
+def _metrics_table() -> pl.DataFrame:
+    """A row for each metric."""
+    rows = [(name, CATALOGUE[name].best, CATALOGUE[name].first_sentence) for name in sorted(CATALOGUE)]
+    return pl.DataFrame(rows, schema={"metric": pl.String, "best": pl.String, "what it is": pl.String}, orient="row")
+
+
+def _explained(name: str, width: int) -> str:
+    """What a metric is: its parameters, its formula, its range."""
+    declaration = known(name)
+    given = [f"{key}={parameter.default!r}" if parameter.default is not inspect.Parameter.empty else key
+             for key, parameter in declaration.__signature__.parameters.items()]  # fmt: skip
+    facts = {
+        "parameters": ", ".join(given) or "none",
+        "range": declaration.values,
+        "best": declaration.best or "neither end",
+        "null when": declaration.null_when,
+    }
+    lines = [
+        fill(f"{key}: {value}", width, subsequent_indent="  ", break_long_words=False) for key, value in facts.items()
+    ]
+    return "\n".join([name, "", *(_paragraph(part, width) for part in declaration.says.split("\n\n")), *lines, ""])
+
+
+def _paragraph(text: str, width: int) -> str:
+    is_code = any(line.startswith((" ", ">", "-", "│", "┌")) for line in text.splitlines())
+    return f"{text if is_code else fill(text, width, break_long_words=False)}\n"
+
+
 # -- warnings and errors -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _answers(settings: Settings) -> Iterator[None]:
+    """Say what went wrong while a command read from a store: the words of Polars may hold what opens it."""
+    try:
+        yield
+    except (PolarsError, PanicException, OSError) as error:
+        urls = [path for path in _paths(settings) if is_of_store(path)]
+        if not urls or (isinstance(error, OSError) and error.errno is not None):  # that is of this machine
+            raise
+        if answer_in(error) is None:
+            raise TableError(store_of(settings).told(error)) from None
+        named = ", ".join(map(without_secrets, urls))
+        raise FileError(f"{named} cannot be read: {answer_in(error)}.") from None
+
+
+def _paths(settings: Settings) -> list[Any]:
+    """What a command reads."""
+    return [*(settings.get("logs") or []), *map(settings.get, ("into", "table_file", "against"))]
 
 
 def _warned(

@@ -19,17 +19,33 @@ ROWS_IN_MEMORY = 100_000
 """Up to so many rows of a DataFrame are answered by the in-memory engine."""
 
 
-def check_frame(frame: Any) -> None:
+def check_frame(frame: Any, what: str = "metrics need") -> None:
     """Refuse what is no Polars frame."""
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise ParameterError(f"metrics need a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
+        raise ParameterError(f"{what} a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
 
 
 def schema_of(frame: Any, caller: str) -> pl.Schema:
     """The columns of a frame; what is no Polars frame is refused."""
-    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise ParameterError(f"{caller} takes a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
-    return frame.collect_schema()
+    check_frame(frame, f"{caller} takes")
+    schema: pl.Schema = frame.collect_schema()
+    return schema
+
+
+def unflagged(frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
+    """The rows of a frame. A DataFrame loses its flags: Polars trusts them, and `set_sorted` may have been wrong.
+
+    A LazyFrame shows none.
+    """
+    if isinstance(frame, pl.LazyFrame):
+        return frame
+    # A column of Python objects fits into no struct.
+    flagged = [column for column in frame if any(column.flags.values()) and column.dtype != pl.Object]
+    if flagged:
+        # The fields of a struct have none.
+        fields = pl.DataFrame({column.name: column for column in flagged}).to_struct().struct.unnest()
+        frame = frame.with_columns(fields.get_columns())
+    return frame.lazy()
 
 
 def as_given(frame: AnyFrame, result: pl.LazyFrame) -> AnyFrame:

@@ -12,8 +12,7 @@ import polars as pl
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns, check_key_columns
 from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
-from polars_mlmetrics.data.flags import unflagged
-from polars_mlmetrics.data.frames import Frame, check_frame
+from polars_mlmetrics.data.frames import Frame, check_frame, unflagged
 from polars_mlmetrics.data.returned import check_type
 from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
 from polars_mlmetrics.engine.asked import Readings
@@ -23,7 +22,7 @@ from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
 from polars_mlmetrics.query.requirements import check_measure, check_probabilities, check_targets, check_thresholds
 
-KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "signature", "ci", "cluster", "passes", "memory", "progress")
+KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "ci", "cluster", "passes", "memory", "progress")
 """What verbs take beside the roles."""
 
 Key = str | pl.Expr

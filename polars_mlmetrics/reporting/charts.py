@@ -12,6 +12,8 @@ Rows = Sequence[Mapping[str, Any]]
 """What a chart is made of: numbers, and texts that are safe to show."""
 
 UNIT = (0.0, 1.0)
+WIDTH, PANEL = 560, 230
+"""The widths of a chart of names, and of a panel of calibration."""
 OPPOSITE = {"before": "after", "after": "before"}
 
 
@@ -109,7 +111,6 @@ class Charts:
         rows: Rows,
         titles: tuple[str, str],
         *,
-        size: tuple[int, int] = (280, 280),
         domains: tuple[tuple[float, float] | None, tuple[float, float] | None] = (UNIT, UNIT),
         dots: Rows = (),
         diagonal: bool = False,
@@ -139,7 +140,7 @@ class Charts:
         layers.append(line.encode(x=x, y=y, order="order:Q", **self._colour(dashed=True)))
         if dots:
             layers.append(self._dots(dots, x, y))
-        return alt.layer(*layers).properties(width=size[0], height=size[1])
+        return alt.layer(*layers).properties(width=280, height=280)
 
     def _diagonal(self) -> Any:
         ends = [{"x": end, "y": end} for end in UNIT]
@@ -156,7 +157,7 @@ class Charts:
         for name in names:
             yield self._calibration([row for row in rows if row["series"] == name], name, most)
 
-    def _calibration(self, rows: Rows, name: str, most: int | None, *, size: tuple[int, int] = (230, 230)) -> Any:
+    def _calibration(self, rows: Rows, name: str, most: int | None) -> Any:
         """How often scores are right, bin by bin, above the numbers of rows where these are known."""
         alt = self._alt
         title = "score" if most is None else None
@@ -165,23 +166,21 @@ class Charts:
         rules = self._of(rows).mark_rule(aria=False).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
         line = self._of(rows).mark_line(aria=False, strokeWidth=1.2).encode(x=x, y=y, **self._colour())
         above = alt.layer(self._diagonal(), rules, line, self._dots(rows, x, y))
-        above = above.properties(width=size[0], height=size[1], title=name)
-        return above if most is None else alt.vconcat(above, self._counts(rows, most, size[0]), spacing=6)
+        above = above.properties(width=PANEL, height=PANEL, title=name)
+        return above if most is None else alt.vconcat(above, self._counts(rows, most), spacing=6)
 
-    def _counts(self, rows: Rows, most: int, width: int) -> Any:
+    def _counts(self, rows: Rows, most: int) -> Any:
         """How many rows are in each bin."""
         alt = self._alt
         counts = alt.Y("n:Q", title="rows", scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=2, format="~s"))
         sides = {"x": alt.X("left:Q", title="score", scale=alt.Scale(domain=[0, 1])), "x2": "right:Q"}
         bars = self._of(rows).mark_rect(aria=False, opacity=0.75)
         bars = bars.encode(**sides, y=counts, y2=alt.datum(0), **self._colour())
-        return bars.properties(width=width, height=46)
+        return bars.properties(width=PANEL, height=46)
 
     # -- values with intervals -----------------------------------------------------------------------------------------
 
-    def values(
-        self, rows: Rows, names: Sequence[str], title: str, wholes: Rows = (), *, width: int = 560, step: int = 34
-    ) -> Any:
+    def values(self, rows: Rows, names: Sequence[str], title: str, wholes: Rows = (), *, width: int = WIDTH) -> Any:
         """A line for each name: the values of the series and their intervals; wholes are vertical lines."""
         alt = self._alt
         y = self._names("name", names, alt.Y, grid=True)
@@ -205,9 +204,9 @@ class Charts:
         shape = alt.Shape("series:N", scale=alt.Scale(domain=self._series, range=shapes), legend=None)
         dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
         layers.append(dots.encode(y=y, x=x, shape=shape, **several, **self._colour(), **self._described()))
-        return alt.layer(*layers).properties(width=width, height=step * max(len(names), 1))
+        return alt.layer(*layers).properties(width=width, height=34 * max(len(names), 1))
 
-    def differences(self, rows: Rows, names: Sequence[str], title: str, *, width: int = 560) -> Any:
+    def differences(self, rows: Rows, names: Sequence[str], title: str) -> Any:
         """A line for each name: a difference and its interval, coloured by the verdict."""
         alt, look = self._alt, self._look
         y = self._names("name", names, alt.Y, grid=True)
@@ -219,9 +218,9 @@ class Charts:
         rules = rules.encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q", color=colour)
         dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
         dots = dots.encode(y=y, x=self._x(title), color=colour, **self._described())
-        return alt.layer(zero, rules, dots).properties(width=width, height=alt.Step(22))
+        return alt.layer(zero, rules, dots).properties(width=WIDTH, height=alt.Step(22))
 
-    def over_time(self, rows: Rows, title: str, *, width: int = 760) -> Any:
+    def over_time(self, rows: Rows, title: str) -> Any:
         """Lines over dates, with bands."""
         alt = self._alt
         x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
@@ -231,7 +230,7 @@ class Charts:
         )  # fmt: skip
         line = self._of(rows).mark_line(aria=False, strokeWidth=1.8).encode(x=x, y=y, **self._colour(dashed=True))
         layers = [band, line, self._dots(rows, x, y)]
-        return alt.layer(*layers).properties(width=width, height=220)
+        return alt.layer(*layers).properties(width=760, height=220)
 
     def heat(self, rows: Rows, across: Sequence[str], down: Sequence[str], small: Rows = ()) -> Any:
         """A cell for each pair of names, in one of seven fixed steps; of pairs that are too small a grey mark."""

@@ -126,7 +126,10 @@ def compared(runs: int, users: int) -> dict[str, tuple[float, float]]:
     """
     values = {model: mlm.evaluate(population(), COMPARED, score=model).row(0, named=True) for model in ("old", "new")}
     right = {name: values["new"][name] - values["old"][name] for name in values["old"]}
-    tables = [mlm.compare(of_models(log), COMPARED, baseline="old", by="run", ci=LEVEL) for log in parts(runs, users)]
+    tables = [
+        mlm.compare(of_models(log), COMPARED, baseline="old", by="run", ci=LEVEL, adjust=None)
+        for log in parts(runs, users)
+    ]
     table = pl.concat(tables).with_columns(right=pl.col("metric").replace_strict(right))
     of_new = holds("right").filter(pl.col("model") == "new").mean()
     of_same = (pl.col("p") < 1 - LEVEL).filter(pl.col("model") == "same").mean()

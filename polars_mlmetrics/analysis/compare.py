@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.comparison import Comparison, OfLog, OfState, check_between
+from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState, check_between
 from polars_mlmetrics.analysis.confidence import check_number
 from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later, check_frame
@@ -28,6 +28,7 @@ def compare(
     slices: Sequence[Keys] | None = None,
     ci: float = 0.95,
     margin: float | None = None,
+    adjust: Adjust = "bh",
     cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
@@ -55,17 +56,19 @@ def compare(
     margin
         The smallest difference that matters, in the units of the metric. The verdict can then be "no change" (the
         interval lies within the margin) or "not worse" (it does not reach below it).
+    adjust
+        "bh" adjusts p for the number of rows of one metric and model, with the method of Benjamini and Hochberg: those
+        of slices together, and those of the whole together. None does not.
 
     Returns
     -------
-    The keys, then `metric`, `value`, `baseline_value`, `difference`, its interval `low` and `high`, `p`, `p_adjusted`
-    (for the number of rows of one metric and model, by Benjamini and Hochberg: those of slices together, and those of
-    the whole together), `verdict`, `n_pairs` and `n_unpaired` (samples that count on both sides, and on one alone), the
-    undefined units of each side (`n_undefined`, `n_undefined_baseline`), `ci_flag`, and `mde`: the smallest difference
-    that these samples would show in 8 of 10 cases. An average over labels is of the labels that have a value in both,
-    so it may differ from that of `evaluate`. The verdict is "better" or "worse" where `p_adjusted` is below 1 - ci,
-    else "unclear"; null where there is no interval, and for a metric that is good at neither end. A group without a
-    pair is a row with the flag "no_pairs", in which all else is null; where no group has one, that is an error.
+    The keys, then `metric`, `value`, `baseline_value`, `difference`, its interval `low` and `high`, `p`, `p_adjusted`,
+    `verdict`, `n_pairs` and `n_unpaired` (samples that count on both sides, and on one alone), the undefined units of
+    each side (`n_undefined`, `n_undefined_baseline`), `ci_flag`, and `mde`: the smallest difference that these samples
+    would show in 8 of 10 cases. An average over labels is of the labels that have a value in both, so it may differ
+    from that of `evaluate`. The verdict is "better" or "worse" where `p_adjusted` is below 1 - ci, else "unclear"; null
+    where there is no interval, and for a metric that is good at neither end. A group without a pair is a row with the
+    flag "no_pairs", in which all else is null; where no group has one, that is an error.
 
     Examples
     --------
@@ -86,7 +89,7 @@ def compare(
     └───────┴────────────┴────────┴────────┴─────────┴─────────┘
     """
     given = frame, metrics, between, baseline, roles
-    comparison = comparison_of(*given, by=by, slices=slices, ci=ci, margin=margin, cluster=cluster)
+    comparison = comparison_of(*given, by=by, slices=slices, ci=ci, margin=margin, adjust=adjust, cluster=cluster)
     return as_given_later(frame, comparison.paired_table, comparison.empty)
 
 
@@ -101,11 +104,12 @@ def comparison_of(
     slices: Sequence[Keys] | None = None,
     ci: float = 0.95,
     margin: float | None = None,
+    adjust: Adjust = "bh",
     cluster: Names = None,
 ) -> Comparison:
     """Understand what is asked of a log or of a state."""
     check_frame(frame)
-    _check_margin(margin)
+    _check_options(margin, adjust)
     check_number("compare", ci)
     groups: list[Key] = listed(by)
     if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
@@ -119,13 +123,15 @@ def comparison_of(
         check_between(between, Contents.of(schema).by, of="a by column of the state")
         check_no_roles(cluster, roles)
         query, source, confidence = of_state(frame, metrics, keys, slices, ci)
-        return OfState(source, query, confidence, baseline, margin)
+        return OfState(source, query, confidence, baseline, margin, adjust)
     check_between(between, schema)
     query, confidence = of_log(frame, metrics, keys, slices, ci, cluster, roles)
-    return OfLog(query, confidence, baseline, margin)
+    return OfLog(query, confidence, baseline, margin, adjust)
 
 
-def _check_margin(margin: Any) -> None:
+def _check_options(margin: Any, adjust: Any) -> None:
     is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
     if margin is not None and not (is_number and isfinite(margin) and margin >= 0):
         raise ParameterError(f"margin must be a number of at least 0, not {margin!r}.")
+    if adjust not in ("bh", None):
+        raise ParameterError(f"adjust is 'bh' or None, not {adjust!r}.")

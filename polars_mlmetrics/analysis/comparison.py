@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -29,6 +29,8 @@ from polars_mlmetrics.query.query import Key, Query
 from polars_mlmetrics.query.source import slices_of
 
 ROWS = f"{INTERNAL}comparisons"
+
+Adjust = Literal["bh"] | None
 
 
 def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
@@ -74,7 +76,9 @@ class Comparison(ABC):
 
     _where_samples_are_named = ""
 
-    def __init__(self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None) -> None:
+    def __init__(
+        self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None, adjust: Adjust
+    ) -> None:
         assert confidence is not None
         if query.plain:
             raise MetricError(f"{query.plain_names[0]!r} is a plain expression: compare takes metrics.")
@@ -85,6 +89,7 @@ class Comparison(ABC):
         self._confidence = confidence
         self._baseline = baseline
         self._margin = margin
+        self._adjust = adjust
         self._query.check_names([self._model.name, *COLUMNS])
 
     @abstractmethod
@@ -180,7 +185,8 @@ class Comparison(ABC):
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""
-        table = table.with_columns(self._by_benjamini_hochberg().alias("p_adjusted"))
+        adjusted = pl.col("p") if self._adjust is None else self._by_benjamini_hochberg()
+        table = table.with_columns(adjusted.alias("p_adjusted"))
         can_be_judged = pl.col("verdict").is_not_null()
         return table.with_columns(pl.when(can_be_judged).then(self._verdict()).alias("verdict"))
 

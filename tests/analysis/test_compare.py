@@ -209,6 +209,11 @@ def test_p_is_adjusted_within_a_metric_and_a_model() -> None:
     for _, family in table.group_by("metric", "model", pl.col("sliced_by") == ""):
         p = family["p"].to_list()
         assert family["p_adjusted"].to_list() == pytest.approx(stats.false_discovery_control(p), rel=1e-12)
+    assert (
+        mlm.compare(log(), mlm.f1(), baseline="old", slices=["label"], adjust=None)
+        .select((pl.col("p") == pl.col("p_adjusted")).all())
+        .item()
+    )
 
 
 def verdicts(shift: float, metric: mlm.Metric, margin: float | None = None) -> str:
@@ -320,6 +325,7 @@ CALLS: dict[str, Callable[[], object]] = {
         log().with_columns(sample=pl.lit(None, pl.Int64)), mlm.f1(), baseline="old"
     ),
     "margin must be a number of at least 0, not -1.": lambda: compared(margin=-1),
+    "adjust is 'bh' or None, not 'holm'.": lambda: compared(adjust="holm"),
     "as ci, such as 0.95, not None": lambda: compared(ci=None),
     "as ci, such as 0.95, not 'bootstrap'": lambda: compared(ci="bootstrap"),
     "one has score=side: call it once for each": lambda: compared(mlm.f1(), mlm.mse().on(score="side")),

@@ -78,6 +78,7 @@ OTHERS = {
     "buckets",
     "ci",
     "margin",
+    "adjust",
     "worse",
     "top",
     "depth",

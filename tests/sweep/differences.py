@@ -9,7 +9,7 @@ from typing import Any
 import polars_mlmetrics as mlm
 from tests.laws import oracle, references
 from tests.sweep import jackknife
-from tests.sweep.asked import Leaf, Node, Setting, as_answer, built, params_of, value_of
+from tests.sweep.asked import Leaf, Made, Node, Setting, as_answer, built, params_of, value_of
 from tests.sweep.calls import Call
 from tests.sweep.jackknife import Interval, Replicates, alone, buckets_of, core_of, kind_of, p_value, quantile, without
 from tests.sweep.own import Own
@@ -57,6 +57,7 @@ class Compare(Call):
     margin: float | None = None
     level: float = 0.95
     cluster: tuple[str, ...] | None = None
+    adjust: str | None = "bh"
 
     @property
     def function(self) -> str:
@@ -66,7 +67,7 @@ class Compare(Call):
         given = {"between": self.between, "baseline": self.baseline, "ci": self.level}
         given |= {} if self.margin is None else {"margin": self.margin}
         given |= {} if self.cluster is None else {"cluster": list(self.cluster)}
-        return {**super()._options(), **given}
+        return {**super()._options(), **given, **({} if self.adjust else {"adjust": Made("None")})}
 
     @property
     def keys(self) -> list[str]:
@@ -296,6 +297,7 @@ class Compare(Call):
                 found = NULL if p.value is None else Answer(next(numbers), 1e-8)
                 if any(each.unclear for each in ps):
                     found = UNCLEAR
+                found = found if self.adjust else p
                 yield key, {**row, "p_adjusted": found, "verdict": self._verdict(nodes[key[-1]], row, found)}
 
     def _verdict(self, node: Node, row: Row, p: Answer) -> Answer:

@@ -88,7 +88,7 @@ def compare(random: Random, table: Table) -> Call:
     return Compare(
         "compare", table, found, by, cut, roles=given, engine=random.choice(ENGINES), baseline=random.choice(values),
         margin=random.choice([None, None, 0.0, 0.05, 0.5]), level=random.choice([0.95, 0.95, 0.8, 0.5]),
-        cluster=cluster,
+        cluster=cluster, adjust=random.choice(["bh", "bh", "bh", None]),
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
+from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.account import Account, check_samples
 from polars_mlmetrics.query.groupings import stacked
@@ -41,6 +42,7 @@ def evaluate(
     per: Literal["label", "sample"] | None = None,
     min_samples: int | None = None,
     tidy: bool = False,
+    signature: bool = False,
     ci: Level | None = None,
     cluster: Names = None,
     passes: int | Literal["auto", "files"] | None = None,
@@ -70,6 +72,8 @@ def evaluate(
         The values of slices with fewer samples than this are null.
     tidy
         One row per group, slice and metric, with counts and the reason why a null is null.
+    signature
+        Whether a tidy table has a column `signature` too: a line with all that decides the number, for every metric.
     ci
         The level of confidence intervals, such as 0.95: `{metric}_low` and `{metric}_high` stand beside each metric.
         They treat samples as independent of one another, and rows of one sample as not. "bootstrap" gives the values
@@ -113,8 +117,8 @@ def evaluate(
     def table(query: Query, split: Passes | None = None) -> pl.LazyFrame:
         source = slices_of(query, source_of(query, split), [] if confidence is None else [WITHOUT])
         if per is None:
-            return settled(query, source, min_samples, confidence, tidy=tidy)
-        return unsettled(query, source, per, min_samples, confidence, tidy=tidy)
+            return settled(query, source, min_samples, confidence, tidy=tidy, signature=signature)
+        return unsettled(query, source, per, min_samples, confidence, tidy=tidy or signature)
 
     if split is None:
         return answer_as_given(frame, planned(query, table))
@@ -128,10 +132,15 @@ def settled(
     confidence: Confidence | None,
     *,
     tidy: bool,
+    signature: bool,
 ) -> pl.LazyFrame:
     """One row a group and slice."""
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
     columns = names_of(query.order, tidy=tidy, ci=confidence is not None)
+    if signature:
+        if not tidy:
+            raise ParameterError("signature= is a column of tidy tables: pass tidy=True too.")
+        columns.append("signature")
     query.check_names(columns)
     if tidy:
         _check_numbers(query)
@@ -142,22 +151,32 @@ def settled(
     few_rows = confidence is None and query.n_rows is not None and query.n_rows <= FEW_ROWS
     readings = Readings(query.schema, query.roles, few_rows=True) if few_rows else query.readings
 
+    def signed(table: pl.LazyFrame) -> pl.LazyFrame:
+        return table.with_columns(_signatures(query, confidence).alias("signature")) if signature else table
+
     def of_grouping(by: list[str]) -> pl.LazyFrame:
         plan = Plan(source, by, readings)
         accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
         if confidence is not None:
             intervals = Intervals(plan, confidence)
             found = [intervals.of_account(account, tidy=tidy) for account in accounts.values()]
-            return table_of(intervals.table(), by, found, tidy=tidy)
+            return signed(table_of(intervals.table(), by, found, tidy=tidy))
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
         tables = [plan.groups()] if accounts or samples is not None else []
         if query.plain:
             tables.append(fold(query.rows, by, query.plain))
         results = {name: account.result() for name, account in accounts.items()}
         results |= {name: of_plain(name, samples, min_samples) for name in query.plain_names}
-        return table_of(joined(tables, by), by, [results[name] for name in query.order], tidy=tidy)
+        return signed(table_of(joined(tables, by), by, [results[name] for name in query.order], tidy=tidy))
 
     return stacked(query, of_grouping, columns, in_order=True)
+
+
+def _signatures(query: Query, confidence: Confidence | None) -> pl.Expr:
+    """What decides the number of a row, in a line; null for a plain expression."""
+    cluster = () if confidence is None else confidence.cluster
+    lines = {metric.output_name: signature_of(metric, cluster) for metric in query.metrics}
+    return pl.col("metric").replace_strict(list(lines), list(lines.values()), default=None, return_dtype=pl.String)
 
 
 def _samples(query: Query, plan: Plan) -> pl.Expr:
@@ -181,7 +200,7 @@ def unsettled(
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
     if tidy or min_samples is not None:
-        raise ParameterError("per= cannot be used with tidy or min_samples.")
+        raise ParameterError("per= cannot be used with tidy, signature or min_samples.")
     if query.plain:
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression, which has no value per {per}.")
     if confidence is not None and per == "sample":

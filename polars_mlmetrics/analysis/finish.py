@@ -24,6 +24,7 @@ def finish(
     per: Literal["label"] | None = None,
     min_samples: int | None = None,
     tidy: bool = False,
+    signature: bool = False,
     ci: Level | None = None,
 ) -> AnyFrame:
     """Work out metrics from a state: what `evaluate` gives of the rows that it was made of.
@@ -41,7 +42,7 @@ def finish(
         merges several values of a column, if a sample has rows in more than one of them.
     per
         "label" stops before averaging.
-    min_samples, tidy, ci
+    min_samples, tidy, signature, ci
         As in `evaluate`. Intervals are made from the buckets of the state; a cluster is what it was made with.
 
     Examples
@@ -65,7 +66,7 @@ def finish(
         raise StateError("a state has no samples: use `evaluate` for values per sample.")
     query, source, confidence = of_state(frame, metrics, by, slices, ci)
     if per is None:
-        table = settled(query, source, min_samples, confidence, tidy=tidy)
+        table = settled(query, source, min_samples, confidence, tidy=tidy, signature=signature)
     else:
-        table = unsettled(query, source, per, min_samples, confidence, tidy=tidy)
+        table = unsettled(query, source, per, min_samples, confidence, tidy=tidy or signature)
     return answer_as_given(frame, table)

@@ -6,18 +6,22 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.analysis.confidence import Level, check_level
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, column_names
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.errors import INTERNAL, MetricError, at_callers_line
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import KEYWORDS, Keys, Query, check_is_metric, check_names, rows_of
 
 COUNTS = ("n_undefined", "n_broken")
 """The other columns: how many units have no place in the order."""
+
+FLAG, SELECTED = "ci_flag", "selected"
+"""What is to be known of the intervals of units that were chosen by their values."""
 
 
 @at_callers_line
@@ -28,6 +32,8 @@ def worst(
     by: Keys | None = None,
     slices: Sequence[Keys] | None = None,
     keep: Names = None,
+    ci: Level | None = None,
+    cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The k samples (or labels) of each group, and of each slice, on which a metric is worst, the worst first.
@@ -39,6 +45,11 @@ def worst(
 
     `keep` names columns that you want to see beside them, such as `["url", "text"]`. Each is null for a sample (or
     label) in which it has several values.
+
+    `ci` is the level of confidence intervals of labels, and `cluster` what they are made from, as in `evaluate`:
+    `{metric}_low` and `{metric}_high` stand beside the metric. Labels that were chosen because they are worst would
+    often look better on other samples, and their intervals do not know of the choice: their `ci_flag` is "selected".
+    For an honest interval choose the labels on some samples, and evaluate them on others.
 
     Examples
     --------
@@ -54,6 +65,7 @@ def worst(
     │ 2      ┆ 1.262864 ┆ 0           ┆ 0        │
     └────────┴──────────┴─────────────┴──────────┘
     """
+    check_level(ci, cluster)
     bound = checked_roles(roles, others=KEYWORDS)
     rows = rows_of(frame)
     kept: list[str] = column_names("keep", keep)
@@ -61,17 +73,29 @@ def worst(
     check_ranked("worst", metric)
     check_parameter("worst", "k", k, Count)
     per: Literal["label", "sample"] = "label" if metric.tree.measures()[0].grain == "label" else "sample"
-    values = evaluate(rows, metric, by=by, slices=slices, per=per, **roles)
+    if ci is not None and per == "sample":
+        raise ParameterError(
+            "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval."
+        )
+    values = evaluate(rows, metric, by=by, slices=slices, per=per, ci=ci, cluster=cluster, **roles)
     measures = metric.tree.on_the_rest(bound).measures()
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
     if len(named) == len(measures):
         # A label that an average by label does not name has no part in the metric.
         values = values.filter(is_one_of(pl.col(units), dict.fromkeys(chain.from_iterable(named))))
-    *keys, name = values.collect_schema().names()
-    check_names([*keys, name, *COUNTS, *kept])
+    columns: list[str] = values.collect_schema().names()
+    place = columns.index(units[-1]) + 1
+    keys: list[str] = columns[:place]
+    name: str = columns[place]
+    ends: list[str] = columns[place + 1 :]
+    shown: list[str] = [*keys, name, *ends, *([FLAG] if ends else []), *COUNTS]
+    check_names([*shown, *kept])
     groups: list[str] = keys[: -len(units)]
     table = _first(_counted(values, groups, name), groups, name, units, k, highest=metric.best == "min")
+    if ends:
+        table = table.with_columns(pl.when(pl.col(ends[0]).is_not_null()).then(pl.lit(SELECTED)).alias(FLAG))
+    table = table.select(shown)
     if kept:
         query: Query = Query.read(rows, [metric], by, None, roles)
         on = [*(key.name for key in query.by), *units]

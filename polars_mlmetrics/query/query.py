@@ -22,7 +22,7 @@ from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
 from polars_mlmetrics.query.requirements import check_measure, check_probabilities, check_targets, check_thresholds
 
-KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "ci", "cluster", "passes", "memory", "progress")
+KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "signature", "ci", "cluster", "passes", "memory", "progress")
 """What verbs take beside the roles."""
 
 Key = str | pl.Expr

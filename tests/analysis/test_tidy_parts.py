@@ -103,6 +103,22 @@ def test_a_reason_names_a_part_with_braces_in_its_call() -> None:
     assert reason == "recall(average={'x': 1.0, 'y': 0.5}): no rows: all 1 are excluded for a null"
 
 
+def test_a_signature_stands_beside_each_number_on_request() -> None:
+    log = pl.DataFrame({"sample": [1, 2, 3], "user": [1, 1, 2], "score": [0.1, 0.2, 0.9], "truth": [0, 1, 1]})
+    metrics = [mlm.f1(average="macro").on(label="user"), pl.col("score").max().alias("most")]
+    table = mlm.evaluate(log, metrics, tidy=True, signature=True)
+    assert table.columns[-1] == "signature"
+    assert table["signature"].to_list() == [metrics[0].signature, None]
+    by_user = mlm.evaluate(log, mlm.f1(), tidy=True, signature=True, ci=0.9, cluster="user")
+    assert "|cluster:user|" in by_user["signature"].item()
+    from_state = mlm.finish(mlm.state(log, mlm.f1()), tidy=True, signature=True)
+    assert from_state["signature"].item() == mlm.f1().signature
+    with pytest.raises(mlm.ParameterError, match="signature= is a column of tidy tables: pass tidy=True too"):
+        mlm.evaluate(log, mlm.f1(), signature=True)
+    with pytest.raises(mlm.ParameterError, match="per= cannot be used with tidy, signature or min_samples"):
+        mlm.evaluate(log, mlm.f1(), per="label", signature=True, label="user")
+
+
 def test_a_support_that_is_nan_is_not_passed_over() -> None:
     """One part counts a truth that is neither 0 nor 1; the other has no row of it, and nothing that is true."""
     log = pl.DataFrame({"label": ["a", "a", "b"], "score": [0.9, 0.2, 0.4], "truth": [1.0, 0.5, 0.0]})

@@ -110,6 +110,8 @@ def test_labels_and_cells_have_intervals_of_their_own() -> None:
     right = mlm.evaluate(users(), mlm.recall(), mlm.support(), by="label", ci="bootstrap")
     table = mlm.evaluate(users(), mlm.recall(), mlm.support(), per="label", ci="bootstrap").sort("label")
     assert_frame_equal(table, right, rel_tol=1e-12)
+    worst = mlm.worst(users(), mlm.recall(average="macro"), ci="bootstrap").sort("label")
+    assert_frame_equal(worst.select("label", "recall", "recall_low"), right.select("label", "recall", "recall_low"))
     cells = mlm.confusion(users(), threshold=0.5, ci="bootstrap").filter(cell="tp")
     assert cells["share_high"].to_list() == pytest.approx(right["recall_high"].to_list())
 

@@ -273,7 +273,7 @@ CALLS = [
     Call("gap", (ONE_COST,), {"over": [C("q_country")], **BY}, of=OF_COST),
     Call("gate", (RULES,), {"min_samples": 3}, of=Call("evaluate", (METRICS,), {**BY, **COUNTRY, **ROLES})),
     Call("worst", (LOSS_OF_SAMPLES,), {"k": 5, **BY, **COUNTRY, "keep": [C("q_note"), C("q_team")], **ROLES}),
-    Call("worst", (F1_OF_LABELS,), {"k": 2, **BY, "keep": C("q_limit"), **ROLES}),
+    Call("worst", (F1_OF_LABELS,), {"k": 2, **BY, "keep": C("q_limit"), "ci": 0.9, **TEAM, **ROLES}),
     Call("flips", (LOSS_OF_SAMPLES, C("q_model")), {"baseline": "old", "k": 3, "by": C("q_country"), **ROLES}),
     Call("flips", (LOSS_OF_SAMPLES,), {**BETWEEN, "k": 3, **COUNTRY, **OF_TWO}),
     Call("confusion", (), {**BY, "threshold": 0.5, "ci": 0.9, **TEAM, **ROLES}, sums=N),

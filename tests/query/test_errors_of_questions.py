@@ -34,12 +34,12 @@ from tests.query.test_errors import LOG, either_frame, raised
         (
             [mlm.f1()],
             {"per": "label", "tidy": True},
-            "per= cannot be used with tidy or min_samples.",
+            "per= cannot be used with tidy, signature or min_samples.",
         ),
         (
             [mlm.f1()],
             {"per": "label", "min_samples": 2},
-            "per= cannot be used with tidy or min_samples.",
+            "per= cannot be used with tidy, signature or min_samples.",
         ),
     ],
     ids=str,

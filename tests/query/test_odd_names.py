@@ -85,6 +85,7 @@ OTHERS = {
     "k",
     "min_samples",
     "tidy",
+    "signature",
     "passes",
     "memory",
     "progress",

@@ -165,7 +165,7 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         mlm.ParameterError,
         [F1],
         {"per": "label", "tidy": True},
-        "per= cannot be used with tidy or min_samples.",
+        "per= cannot be used with tidy, signature or min_samples.",
     ),
     (mlm.ParameterError, [], {}, "no metric is given: pass at least one, such as f1()."),
     *(

@@ -96,10 +96,10 @@ def test_a_sample_of_two_true_classes_is_an_error() -> None:
     with pytest.raises(mlm.TableError) as caught:
         mlm.confusion(SEVERAL)
     assert str(caught.value) == (
-        "sample photo 1 has several true classes (A, B), and confusion of classes needs one true class per sample. "
-        "Otherwise pass threshold=, e.g. 0.5."
+        "sample 'photo 1' has several true classes ('A', 'B'), and confusion of classes needs one true class per "
+        "sample. Otherwise pass threshold=, e.g. 0.5."
     )
-    with pytest.raises(mlm.TableError, match="sample photo 1 has several"):
+    with pytest.raises(mlm.TableError, match="sample 'photo 1' has several"):
         mlm.confusion(SEVERAL, by="sample")
 
 

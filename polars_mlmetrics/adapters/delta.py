@@ -11,7 +11,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from polars_mlmetrics.data.stores import Address, Store, is_of_store
-from polars_mlmetrics.errors import FileError, ParameterError
+from polars_mlmetrics.errors import FileError, ParameterError, words_of
 
 Version = int | str | datetime
 """A version by its number, or the newest one at a time."""
@@ -54,7 +54,7 @@ def delta_table(path: Path) -> Any:
     try:
         return DeltaTable(path)
     except (OSError, ValueError, DeltaError) as error:
-        raise FileError(f"the Delta table {path} cannot be read: {error}") from None
+        raise FileError(f"the Delta table {path} cannot be read: {words_of(error)}") from None
 
 
 def _check_installed(source: Any) -> None:

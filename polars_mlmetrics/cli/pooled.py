@@ -8,11 +8,9 @@ from polars_mlmetrics.cli.calls import Attribute, Call, Node, result_of
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL
-from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.errors import shown_values
 
 COMMANDS = ("evaluate", "finish", "curve", "slices", "compare")
-MOST = 5
-"""So many models are named."""
 
 
 def pooled_line(call: Node, settings: Settings) -> str:
@@ -25,7 +23,7 @@ def pooled_line(call: Node, settings: Settings) -> str:
     models = frame.select(pl.col(MODEL).cast(pl.String).drop_nulls().unique().sort()).collect().to_series()
     if len(models) < 2:
         return ""
-    named = ", ".join(visible(model) for model in models.head(MOST)) + (", ..." if len(models) > MOST else "")
+    named = shown_values(models)
     return f"rows of {len(models):,} models ({named}) make one value: --by {MODEL} tells them apart"
 
 

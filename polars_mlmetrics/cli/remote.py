@@ -13,7 +13,7 @@ from polars.exceptions import PanicException, PolarsError
 from polars_mlmetrics.cli.calls import Call, Named
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.stores import Store, answer_in, is_of_store, is_there
-from polars_mlmetrics.errors import FileError, TableError, without_secrets
+from polars_mlmetrics.errors import FileError, TableError
 
 
 def opened(settings: Settings, *paths: str) -> dict[str, Any]:
@@ -40,8 +40,7 @@ def answers(settings: Settings) -> Iterator[None]:
             raise
         if answer_in(error) is None:
             raise TableError(store_of(settings).told(error)) from None
-        named = ", ".join(map(without_secrets, urls))
-        raise FileError(f"{named} cannot be read: {answer_in(error)}.") from None
+        raise FileError(f"{', '.join(urls)} cannot be read: {answer_in(error)}.") from None
 
 
 def _paths(settings: Settings) -> list[Any]:

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.adapters.delta import delta_table, scan_delta
-from polars_mlmetrics.data.stores import Store, text_of_place
+from polars_mlmetrics.data.stores import Store
 from polars_mlmetrics.engine.state import SOURCE, fits
-from polars_mlmetrics.errors import FileError, NameCollisionError, StateError
+from polars_mlmetrics.errors import FileError, NameCollisionError, StateError, words_of
 from polars_mlmetrics.states.alike import check_alike
 from polars_mlmetrics.states.files import SHAPE, Kept, RowsOf, StateFile
 from polars_mlmetrics.states.logs import Log, check_current
@@ -40,7 +40,7 @@ class DeltaTableHere:
     _seen: dict[Kept, StateFile] = field(default_factory=dict)
 
     def state_of(self, log: Log) -> RowsOf:
-        return RowsOf(self.path, text_of_place(log.path))
+        return RowsOf(self.path, str(log.path))
 
     @contextmanager
     def alone(self, logs: Iterable[Log]) -> Iterator[None]:
@@ -82,7 +82,7 @@ class DeltaTableHere:
             except CommitFailedError:
                 continue
             except (DeltaError, OSError) as error:
-                raise FileError(f"the Delta table {self.path} cannot be written: {error}") from None
+                raise FileError(f"the Delta table {self.path} cannot be written: {words_of(error)}") from None
             return
         raise StateError(
             f"{self.path}: another run wrote to this table first, {TRIES} times in a row. Call update_states again "

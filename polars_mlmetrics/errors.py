@@ -157,13 +157,8 @@ def hides_values() -> bool:
     return os.environ.get(REDACT, "").lower() not in ("", "0", "false")
 
 
-def shown_value(value: object) -> str:
-    """A value of a row, as a message shows it."""
-    return HIDDEN if hides_values() else shortened(value)
-
-
 def shown_values(values: Iterable[object]) -> str:
-    """The first of some values of rows, and how many more there are."""
+    """The first of some values of rows, as a message shows them, and how many more there are."""
     return HIDDEN if hides_values() else some(map(shortened, values), MOST_VALUES)
 
 

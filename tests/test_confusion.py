@@ -170,7 +170,7 @@ def test_thresholds_by_label_and_by_row() -> None:
     assert_frame_equal(
         mlm.confusion(frame, threshold={"C": 0.8, None: 0.5}).filter(label="C"), by_label.filter(label="C")
     )
-    with pytest.raises(mlm.ParameterError, match="no threshold for label 'A' and 2 more"):
+    with pytest.raises(mlm.ParameterError, match="no threshold for label 'A', "):
         mlm.confusion(frame, threshold={"C": 0.8})
     lazily = mlm.confusion(frame.lazy(), threshold={"C": 0.8}).collect()
     assert lazily.filter(pl.col("label") != "C")["n"].is_null().all()

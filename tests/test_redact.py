@@ -10,7 +10,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from mlm_command import main
-from polars_mlmetrics.errors import REDACT, shown_row, shown_value, shown_values
+from polars_mlmetrics.errors import REDACT, shown_row, shown_values
 
 SECRET = "secret"
 COPIES = pl.DataFrame({"sample": [SECRET] * 2, "label": SECRET, "score": [0.9, 0.4], "truth": [1, 1]})
@@ -79,8 +79,8 @@ def test_the_environment_says_so_by_any_word_but_0_and_false(
     given: str, hides: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REDACT, given)
-    shown = [shown_value("a"), shown_values([1, 2]), shown_row(["x", "y"], [1, None])]
-    assert shown == (["…", "…", "x=…, y=…"] if hides else ["'a'", "1, 2", "x=1, y=null"])
+    shown = [shown_values(["a", 2]), shown_row(["x", "y"], [1, None])]
+    assert shown == (["…", "x=…, y=…"] if hides else ["'a', 2", "x=1, y=null"])
 
 
 def test_no_error_behind_an_error_shows_a_value(monkeypatch: pytest.MonkeyPatch) -> None:

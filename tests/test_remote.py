@@ -107,8 +107,9 @@ def test_what_is_no_path_is_shown_without_secrets(verb: Callable[[Any], Any], gi
         ("'https://u:p@ss@x.org:80/a@b#f' twice https://x.org", "'https://…@x.org:80/a@b?…' twice https://x.org"),
     ],
 )
-def test_a_text_is_shown_without_secrets(text: str, shown: str) -> None:
-    assert str(mlm.FileError(text)) == shown
+def test_an_error_shows_no_secret_of_a_url(text: str, shown: str) -> None:
+    for kind in (mlm.FileError, mlm.ParameterError, mlm.StateError):
+        assert str(kind(text)) == str(kind(text).with_remedy("")).rstrip() == shown
 
 
 SECRET = "wJalrXUtnFEMI"

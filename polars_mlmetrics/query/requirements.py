@@ -9,7 +9,15 @@ from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import check_columns, check_key_columns, check_role, check_roles
 from polars_mlmetrics.data.expressions import is_one_of, same_expression
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
-from polars_mlmetrics.errors import HIDDEN, ColumnError, MetricError, ParameterError, hides_values, shown_value, unknown
+from polars_mlmetrics.errors import (
+    HIDDEN,
+    ColumnError,
+    MetricError,
+    ParameterError,
+    hides_values,
+    shown_values,
+    unknown,
+)
 from polars_mlmetrics.formula.measure import Measure, Node, check_reads
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
@@ -184,8 +192,7 @@ def check_thresholds(measure: Measure, frame: pl.DataFrame) -> None:
     labels = frame.lazy().filter(measure.door().included("label"), named).select(label.unique())
     missing = [label for label in labels.collect().to_series().sort() if label not in thresholds]
     if missing:
-        more = f" and {len(missing) - 1} more" if missing[1:] else ""
         raise ParameterError(
-            f"{measure.output_name}: no threshold for label {shown_value(missing[0])}{more}. Add it, or use the key "
-            "None for all other labels."
+            f"{measure.output_name}: no threshold for label {shown_values(missing)}. Add it, or use the key None for "
+            "all other labels."
         )

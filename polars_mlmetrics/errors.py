@@ -24,7 +24,6 @@ FIRST, LAST = 1000, 500
 MOST_VALUES = 5
 """How many values of rows a message shows."""
 
-HIDDEN = "…"
 REDACT = "POLARS_MLMETRICS_REDACT"
 """The variable of the environment that hides values of rows in messages, unless it is empty, 0 or false."""
 
@@ -159,12 +158,12 @@ def hides_values() -> bool:
 
 def shown_values(values: Iterable[object]) -> str:
     """The first of some values of rows, as a message shows them, and how many more there are."""
-    return HIDDEN if hides_values() else some(map(shortened, values), MOST_VALUES)
+    return "…" if hides_values() else some(map(shortened, values), MOST_VALUES)
 
 
 def shown_row(names: Iterable[str], values: Iterable[object]) -> str:
     """A row by its keys, as a message shows it."""
-    return in_words(names, (HIDDEN for _ in values) if hides_values() else values)
+    return in_words(names, ("…" for _ in values) if hides_values() else values)
 
 
 def in_words(names: Iterable[str], values: Iterable[object]) -> str:

@@ -16,7 +16,6 @@ from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import (
-    HIDDEN,
     INTERNAL,
     ColumnError,
     NameCollisionError,
@@ -277,7 +276,7 @@ def _values(columns: Sequence[str], schema: pl.Schema) -> pl.Expr:
     """Columns and what they hold; "" where none of them can be written as text."""
     plain = [name for name in columns if not (schema[name].is_nested() or schema[name] == pl.Object)]
     hidden = [name for name in plain if hides_values() and not _is_value(name, schema[name])]
-    texts = {name: pl.lit(HIDDEN) if name in hidden else text_of_key(pl.col(name), schema[name]) for name in plain}
+    texts = {name: pl.lit("…") if name in hidden else text_of_key(pl.col(name), schema[name]) for name in plain}
     shown = [pl.format("{} is {}", pl.lit(name), text) for name, text in texts.items()]
     return pl.concat_str(shown, separator=", ") if shown else pl.lit("")
 

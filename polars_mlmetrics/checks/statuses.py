@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from polars_mlmetrics.errors import HIDDEN, ParameterError, TableError, hides_values, shown_row
+from polars_mlmetrics.errors import ParameterError, TableError, hides_values, shown_row
 
 Status = Literal["pass", "warn", "fail", "missing", "insufficient", "skip"]
 """A rule holds ("pass"); does not, which matters less ("warn") or more ("fail"); the row is not there ("missing");
@@ -58,4 +58,4 @@ def row_text(keys: dict[str, Any]) -> str:
         return shown_row(keys, keys.values())
     by = list(keys)[: list(keys).index("sliced_by")]
     parts = [shown_row([name], [keys[name]]) for name in by]
-    return ", ".join([*parts, *([HIDDEN if hides_values() else keys["slice"]] if keys["slice"] else [])])
+    return ", ".join([*parts, *(["…" if hides_values() else keys["slice"]] if keys["slice"] else [])])

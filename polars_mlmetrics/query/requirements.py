@@ -9,15 +9,7 @@ from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import check_columns, check_key_columns, check_role, check_roles
 from polars_mlmetrics.data.expressions import is_one_of, same_expression
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
-from polars_mlmetrics.errors import (
-    HIDDEN,
-    ColumnError,
-    MetricError,
-    ParameterError,
-    hides_values,
-    shown_values,
-    unknown,
-)
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, hides_values, shown_values, unknown
 from polars_mlmetrics.formula.measure import Measure, Node, check_reads
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
@@ -135,7 +127,7 @@ def _check_names(metric: Node, role: str, names: Iterable[Any], dtype: pl.DataTy
         if not _can_hold(dtype, name):
             of = f"{metric.output_name}: {role}"
             if isinstance(dtype, pl.Enum) and isinstance(name, str):
-                known = [HIDDEN] if hides_values() else dtype.categories
+                known = ["…"] if hides_values() else dtype.categories
                 raise ColumnError(unknown(of, name, known, of=f"a category of the {role} column"))
             raise ColumnError(f"{of} {name!r} is {type(name).__name__}, and the {role} column is {dtype}.")
 

@@ -83,7 +83,6 @@ def _check(command: Parser) -> None:
     _several(command, "--ignore", "PROBLEM", "problems that you know and accept")
     _flag(command, "--skipped", "list also what was not looked for")
     _flag(command, "--quick", "leave out what needs whole samples: duplicates, contradictions")
-    _flag(command, "--redact", "show no values of rows")
     _fail_on(command)
     _roles(command)
     _passes(command)

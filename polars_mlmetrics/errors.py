@@ -1,6 +1,7 @@
 """The errors of the package. A message says what was given, what is known, what to do."""
 
 import inspect
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,12 @@ LONGEST, MOST = 80, 2000
 FIRST, LAST = 1000, 500
 """Of a longer message, so many characters of its beginning and its end are shown."""
 
+MOST_VALUES = 5
+"""How many values of rows a message shows."""
+
+REDACT = "POLARS_MLMETRICS_REDACT"
+"""The variable of the environment that hides values of rows in messages, unless it is empty, 0 or false."""
+
 
 class MetricError(ValueError):
     """Something is wrong with a metric, its roles or its table."""
@@ -28,7 +35,7 @@ class MetricError(ValueError):
     """The end of the message where files differ: what to type in Python. A command says another one there."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(message if len(message) <= MOST else _without_long(message))
+        super().__init__(_without_long(_without_secrets(message)))
 
     def with_remedy(self, remedy: str) -> Self:
         """An error whose message goes on with this."""
@@ -70,7 +77,7 @@ def at_callers_line(function: Verb) -> Verb:
         try:
             return function(*args, **kwargs)
         except MetricError as error:
-            raise error.with_traceback(None) from error.__cause__
+            raise error.with_traceback(None) from None if hides_values() else error.__cause__
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
@@ -117,18 +124,13 @@ def warn_at_callers_line(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=level)
 
 
-URL = r"([A-Za-z][A-Za-z0-9+.-]+:/{1,3})([^/?#\s'\"]*@)?([^?#\s'\"]*)([?#][^\s'\"]*)?"
+URL = r"([A-Za-z][A-Za-z0-9+.-]{1,30}:/{1,3})([^/?#\s'\"]*@)?([^?#\s'\"]*)([?#][^\s'\"]*)?"
 """The parts of a URL: scheme, user, host and path, query and fragment."""
 
 
-def without_secrets(text: str) -> str:
+def _without_secrets(text: str) -> str:
     """A text whose URLs are without user, query and fragment, which may hold a password or a signed key."""
-
-    def shown(url: re.Match[str]) -> str:
-        begins, asks, leads, more = url.groups()
-        return f"{begins}{'…@' if asks else ''}{leads}{'?…' if more else ''}"
-
-    return re.sub(URL, shown, text)
+    return re.sub(URL, lambda url: f"{url[1]}{'…@' if url[2] else ''}{url[3]}{'?…' if url[4] else ''}", text)
 
 
 def shortened(value: object) -> str:
@@ -137,7 +139,9 @@ def shortened(value: object) -> str:
 
 
 def _without_long(message: str) -> str:
-    """A long message, of which the long words and then the middle are cut. What to do stands at its end."""
+    """A message. Of a long one, the long words and then the middle are cut: what to do stands at its end."""
+    if len(message) <= MOST:
+        return message
     words = re.sub(rf"\S{{{LONGEST + 1},}}", lambda word: cut(word[0]), message)
     return words if len(words) <= MOST else f"{words[:FIRST]} … {words[-LAST:]}"
 
@@ -147,9 +151,35 @@ def cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def shown_value(value: object, *, redact: bool) -> str:
-    """A value of the table in an error: as it is, or "…" with `redact`."""
-    return "…" if redact else shortened(value)
+def hides_values() -> bool:
+    """Whether messages show no value of a row."""
+    return os.environ.get(REDACT, "").lower() not in ("", "0", "false")
+
+
+def shown_values(values: Iterable[object]) -> str:
+    """The first of some values of rows, as a message shows them, and how many more there are."""
+    return "…" if hides_values() else some(map(shortened, values), MOST_VALUES)
+
+
+def shown_row(names: Iterable[str], values: Iterable[object]) -> str:
+    """A row by its keys, as a message shows it."""
+    return in_words(names, ("…" for _ in values) if hides_values() else values)
+
+
+def in_words(names: Iterable[str], values: Iterable[object]) -> str:
+    """A row by its keys, such as `country=DE, day=3`."""
+    texts = ("null" if value is None else str(value) for value in values)
+    return ", ".join(f"{name}={cut(text)}" for name, text in zip(names, texts, strict=True))
+
+
+def words_of(error: BaseException, secrets: Iterable[str] = ()) -> str:
+    """The first line of an error of another library, which may show values of rows, URLs and these secrets."""
+    if hides_values() and not isinstance(error, OSError):
+        return f"{type(error).__name__} (its words may show values, and are hidden)"
+    first = next(iter(str(error).splitlines()), type(error).__name__)
+    for secret in sorted(secrets, key=len, reverse=True):
+        first = first.replace(secret, "…") if len(secret) > 3 else first
+    return _without_secrets(first)
 
 
 def shown_type(value: object) -> str:

@@ -23,7 +23,7 @@ from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.state import check_once
-from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, hides_values
 from polars_mlmetrics.formula.targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.buckets import BUCKETS
@@ -330,6 +330,7 @@ def _cells(table: DataFrame) -> dict[int, list[bytes]]:
     found: dict[int, list[bytes]] = {}
     for row in table.collect():
         if row["problem"] is not None:
-            raise MetricError(f"{row['place']}: {row['problem']}")
+            problem = row["problem"].partition(":")[0] if hides_values() else row["problem"]
+            raise MetricError(f"{row['place']}: {problem}")
         found.setdefault(row["number"], []).append(bytes(row["state"]))
     return found

@@ -13,7 +13,7 @@ from polars_mlmetrics.adapters.formats import Format, scanned
 from polars_mlmetrics.data.differing import differing, reason, unreadable
 from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.data.stores import Place, Store
-from polars_mlmetrics.errors import FileError
+from polars_mlmetrics.errors import FileError, shown_values, words_of
 
 Missing = Literal["raise", "null"]
 REMEDY = "schema= sets the columns and types for all files."
@@ -31,8 +31,7 @@ def schema_of(path: Place, kind: Format, wanted: pl.Schema | None, store: Store 
     try:
         found = scanned([path.as_posix()], kind, **options).collect_schema()
     except (OSError, ValueError, PolarsError, PanicException) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        why = first if store is None else store.told(error)
+        why = words_of(error) if store is None else store.told(error)
         raise FileError(f"{path} cannot be read as {kind}: {why}") from None
     return pl.Schema({**found, **overrides(found, kind, wanted).get("schema_overrides", {})})
 
@@ -191,7 +190,7 @@ def _example(rows: pl.LazyFrame, name: str, found: pl.DataType, wanted: pl.DataT
         first = rows.filter(bad).select(value).head(1).collect(engine="streaming").to_series()
     except (PolarsError, PanicException):
         return ""
-    return "".join(f", such as {each!r}" for each in first)
+    return "".join(f", such as {shown_values([each])}" for each in first)
 
 
 def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:

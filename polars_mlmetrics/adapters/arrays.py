@@ -12,7 +12,7 @@ import polars as pl
 from polars_mlmetrics.adapters.columns import distinct
 from polars_mlmetrics.adapters.wide import from_predictions
 from polars_mlmetrics.data.frames import is_number, is_text
-from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
+from polars_mlmetrics.errors import ParameterError, at_callers_line, hides_values, unknown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,6 @@ def from_arrays(
     labels: ArrayLike | None = None,
     sample: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    redact: bool = False,
 ) -> pl.DataFrame:
     """The long table of arrays: a row for each cell of `score`, by sample and then by label.
 
@@ -59,8 +58,6 @@ def from_arrays(
         The id of each sample. None numbers the samples from 0.
     sample_weight
         The weight of each sample, for a column `weight`.
-    redact
-        Whether an error leaves out the names of classes.
 
     Examples
     --------
@@ -115,7 +112,7 @@ def from_arrays(
     scores, truths = _scores(score), _array("truth", truth)
     _check_shapes(scores, truths)
     if scores.ndim == 1 and (labels is not None or _is_text(scores)):
-        return _of_classes(scores, truths, labels, sample, sample_weight, redact=redact)
+        return _of_classes(scores, truths, labels, sample, sample_weight)
     n, k = scores.shape[0], scores.shape[1] if scores.ndim > 1 else 1
     names = _labels(labels, k)
     rows = np.repeat(np.arange(n), k)
@@ -126,9 +123,7 @@ def from_arrays(
         columns["label"] = names.gather(np.tile(np.arange(k), n))
     columns["score"] = _numbers("score", scores)
     is_class = truths.ndim < scores.ndim
-    columns["truth"] = (
-        _is_true(truths, names, is_given=labels is not None, redact=redact) if is_class else _numbers("truth", truths)
-    )
+    columns["truth"] = _is_true(truths, names, is_given=labels is not None) if is_class else _numbers("truth", truths)
     if is_class and k == 2:
         _check_one_class_each(columns["score"], is_given=labels is not None)
     if scores.ndim == 1:
@@ -281,9 +276,7 @@ def _labels(labels: Any, k: int) -> pl.Series:
     return distinct("labels", series.to_list(), series.dtype) if k else series
 
 
-def _of_classes(
-    scores: Array, truths: Array, labels: Any, sample: Any, sample_weight: Any, *, redact: bool
-) -> pl.DataFrame:
+def _of_classes(scores: Array, truths: Array, labels: Any, sample: Any, sample_weight: Any) -> pl.DataFrame:
     """The table of a predicted and a true class for each sample."""
     given = {"score": _classes("score", scores), "truth": _classes("truth", truths)}
     if given["score"].dtype.is_float() and (given["score"].floor() != given["score"]).any():
@@ -292,7 +285,7 @@ def _of_classes(
         )
     names = None if labels is None else _labels(labels, len(_series("labels", labels)))
     if names is not None:
-        given = {what: names.gather(_places(each, names, "", redact=redact)) for what, each in given.items()}
+        given = {what: names.gather(_places(each, names, "")) for what, each in given.items()}
     n = len(scores)
     keys = {} if sample is None else {"sample": _of_each("sample", _series("sample", sample), n)}
     weights = {} if sample_weight is None else {"weight": _weights(sample_weight, n)}
@@ -329,7 +322,7 @@ def _check_one_class_each(scores: pl.Series, *, is_given: bool) -> None:
         )
 
 
-def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) -> pl.Series:
+def _is_true(truths: Array, labels: pl.Series, *, is_given: bool) -> pl.Series:
     """For each sample and label, whether it is the sample's class."""
     import numpy as np
 
@@ -337,7 +330,7 @@ def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) 
     if not is_given:
         _check_numbered(classes, len(labels))
     hint = "" if is_given else " Pass labels= with the classes in the order of the columns of score."
-    place = _places(classes, labels, hint, redact=redact)
+    place = _places(classes, labels, hint)
     is_true = place.fill_null(-1).to_numpy()[:, None] == np.arange(len(labels))
     flags = pl.Series("truth", is_true.reshape(-1))
     if not place.null_count():
@@ -346,14 +339,14 @@ def _is_true(truths: Array, labels: pl.Series, *, is_given: bool, redact: bool) 
     return pl.select(pl.when(is_known).then(flags)).to_series()
 
 
-def _places(classes: pl.Series, labels: pl.Series, hint: str, *, redact: bool) -> pl.Series:
+def _places(classes: pl.Series, labels: pl.Series, hint: str) -> pl.Series:
     """The place of each class among the labels; a class that is none of them is an error."""
     what = classes.name
     classes, known = _of_one_type(classes, labels)
     places = pl.Series(range(len(labels)), dtype=pl.Int64)
     place = classes.replace_strict(known, places, default=None, return_dtype=pl.Int64)
     for other in classes.filter(classes.is_not_null() & place.is_null()).head(1):
-        if redact:
+        if hides_values():
             raise ParameterError(f"{what} has a class that is not one of the {len(labels)} labels.{hint}")
         raise ParameterError(unknown("the class", other, labels, of="one of the labels") + hint)
     return place

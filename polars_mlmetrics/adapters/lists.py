@@ -12,7 +12,7 @@ from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, chec
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.data.frames import is_number, is_text
 from polars_mlmetrics.data.returned import LISTED, MISSED, RETURNED, Listed
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, shown_value, unknown
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, shown_row, unknown
 
 LABELS, SCORES, TRUTHS, NAMES, SIZE, KNOWN, LACKING, ORIGINS, UNSURE, PLACE = (
     f"{INTERNAL}{name}"
@@ -69,12 +69,12 @@ class Lists:
     def _sizes(self) -> dict[str, pl.Expr]:
         return {SHOWN[column]: pl.col(column).list.len() for column in self.aligned}
 
-    def check_lengths(self, rows: pl.LazyFrame, sample: Mapping[str, pl.Expr], *, redact: bool) -> None:
+    def check_lengths(self, rows: pl.LazyFrame, sample: Mapping[str, pl.Expr]) -> None:
         """Refuse a row whose lists are of different lengths."""
         wrong = rows.with_row_index(PLACE).filter(any_of([size != pl.col(SIZE) for size in self._sizes.values()]))
         sizes = [size.alias(f"{INTERNAL}{what}") for what, size in self._sizes.items()]
         for row in wrong.head(1).select(PLACE, *sizes, **sample).collect().rows(named=True):
-            shown = ", ".join(f"{name} {shown_value(row[name], redact=redact)}" for name in sample)
+            shown = shown_row(sample, (row[name] for name in sample))
             lengths = {what: row[f"{INTERNAL}{what}"] for what in self._sizes}
             raise ColumnError(f"row {row[PLACE]} ({shown}): {_unequal(lengths)}")
 

@@ -22,7 +22,7 @@ from polars_mlmetrics.data.frames import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
 from polars_mlmetrics.data.stored_files import AnyFound, files_anywhere
 from polars_mlmetrics.data.stores import Place, Provider, Store, is_there
-from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown
+from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown, words_of
 
 INSTEAD = "Use Polars to read it: pl.scan_parquet(url).mlm.evaluate(...). Every function takes a LazyFrame."
 OF_FILES = "format=, hive=, schema=, missing=, version=, storage_options= and credential_provider="
@@ -211,7 +211,7 @@ def _table(source: Any) -> pl.LazyFrame:
     except ImportError as error:
         raise ParameterError(f"this {name} cannot be read without a package that is not installed: {error}") from error
     except (TypeError, ValueError, NotImplementedError, PolarsError) as error:
-        raise ParameterError(f"this {name} cannot be read as a table: {error}") from error
+        raise ParameterError(f"this {name} cannot be read as a table: {words_of(error)}") from error
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

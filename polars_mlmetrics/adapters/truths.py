@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Unpack, overload
 
 import polars as pl
@@ -19,13 +19,13 @@ from polars_mlmetrics.errors import (
     NameCollisionError,
     ParameterError,
     at_callers_line,
-    shown_value,
+    shown_row,
 )
 
 Known = str | pl.Expr | Frame
 """Which truths have arrived: a condition on the returned rows, or a table of samples."""
 
-KEYWORDS = ("by", "of_sample", "known", "asked", "n_labels", "redact")
+KEYWORDS = ("by", "of_sample", "known", "asked", "n_labels")
 
 
 @overload
@@ -38,7 +38,6 @@ def with_truths(
     known: str | pl.Expr | pl.DataFrame | None = ...,
     asked: pl.DataFrame | None = ...,
     n_labels: int | None = ...,
-    redact: bool = ...,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame: ...
 
@@ -53,7 +52,6 @@ def with_truths(
     known: Known | None = ...,
     asked: Frame | None = ...,
     n_labels: int | None = ...,
-    redact: bool = ...,
     **roles: Unpack[Roles],
 ) -> pl.LazyFrame: ...
 
@@ -68,7 +66,6 @@ def with_truths(
     known: Known | None = ...,
     asked: Frame | None = ...,
     n_labels: int | None = ...,
-    redact: bool = ...,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame | pl.LazyFrame: ...
 
@@ -83,7 +80,6 @@ def with_truths(
     known: Known | None = None,
     asked: Frame | None = None,
     n_labels: int | None = None,
-    redact: bool = False,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame | pl.LazyFrame:
     """The returned labels with their truths, and a row for every true label that was not returned.
@@ -127,8 +123,6 @@ def with_truths(
     n_labels
         The number of possible labels of each sample. Each list is then filled up to that many rows, with negatives that
         have no label. A list with more is an error; for a LazyFrame Polars raises it when it is collected.
-    redact
-        Whether errors leave out the values of keys.
     **roles
         The columns of the sample and the label, in both tables; of the score in `returned`; of the truth in `truths`
         and in the result.
@@ -182,13 +176,13 @@ def with_truths(
     both = all(isinstance(table, pl.DataFrame) for table in tables.values())
     join = Join.of(columns, {name: unflagged(table) for name, table in tables.items()}, condition, in_order=both)
     if isinstance(returned, pl.DataFrame):
-        _check_once(returned, columns, redact=redact)
+        _check_once(returned, columns)
     if n_labels is None:
         return join.rows().collect() if both else join.rows()
     if not both:
         return join.filled(join.rows(), n_labels)
     rows = join.rows().collect().lazy()
-    _check_lengths(join.lengths(rows).collect(), columns, n_labels, redact=redact)
+    _check_lengths(join.lengths(rows).collect(), columns, n_labels)
     return join.filled(rows, n_labels).collect()
 
 
@@ -236,24 +230,20 @@ def _check_condition(condition: pl.Expr, schema: pl.Schema) -> None:
         raise ColumnError(f"known is {dtype}: it must be Boolean, such as pl.col('day') < today.")
 
 
-def _check_once(returned: pl.DataFrame, columns: Columns, *, redact: bool) -> None:
+def _check_once(returned: pl.DataFrame, columns: Columns) -> None:
     """Refuse a label that one list has twice."""
     of_row = columns.of_row
     labels = returned.lazy().filter(are_known(columns.key)).group_by(of_row).agg(pl.len().alias(N))
     for row in labels.filter(pl.col(N) > 1).sort(of_row).head(1).collect().iter_rows(named=True):
-        place = _words(row, of_row, redact=redact)
+        place = shown_row(of_row, (row[name] for name in of_row))
         raise ParameterError(
             f"returned has {row[N]} rows of {place}. If a sample has several lists (one for each model or fold), name "
             "that column in by=. Else keep one of the rows."
         )
 
 
-def _check_lengths(lists: pl.DataFrame, columns: Columns, n_labels: int, *, redact: bool) -> None:
+def _check_lengths(lists: pl.DataFrame, columns: Columns, n_labels: int) -> None:
     """Refuse a list that has more labels than there are."""
     for row in lists.filter(pl.col(N) > n_labels).head(1).iter_rows(named=True):
-        place = _words(row, columns.of_list, redact=redact)
+        place = shown_row(columns.of_list, (row[name] for name in columns.of_list))
         raise ParameterError(f"n_labels is {n_labels}, and {row[N]} labels are returned or true for {place}.")
-
-
-def _words(row: Mapping[str, Any], columns: Sequence[str], *, redact: bool) -> str:
-    return ", ".join(f"{column}={shown_value(row[column], redact=redact)}" for column in columns)

@@ -104,7 +104,6 @@ def from_lists(
     label: str | Sequence[Any] | None = None,
     sample: Names = None,
     keep: Names = None,
-    redact: bool = False,
 ) -> AnyFrame:
     """Make the long table from one that has all labels of a sample in one row, as lists, arrays or structs.
 
@@ -143,8 +142,6 @@ def from_lists(
         numbers the rows.
     keep
         The other columns to keep, on every row of their sample. None keeps all columns that are not named here.
-    redact
-        Whether errors leave out values of the table: the ids of samples.
 
     Examples
     --------
@@ -196,7 +193,7 @@ def from_lists(
     others = OtherColumns.of(frame, sample, keep, used=used, made=lists.made)
     rows = lists.read(others.rows)
     if isinstance(frame, pl.DataFrame):
-        lists.check_lengths(rows, others.sample, redact=redact)
+        lists.check_lengths(rows, others.sample)
     return as_given(frame, lists.long(rows, others))
 
 

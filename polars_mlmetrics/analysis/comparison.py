@@ -19,7 +19,15 @@ from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError, TableError, unknown
+from polars_mlmetrics.errors import (
+    INTERNAL,
+    ColumnError,
+    MetricError,
+    ParameterError,
+    TableError,
+    shown_values,
+    unknown,
+)
 from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.query.account import counts_in, first_that_holds, several_models
@@ -40,7 +48,7 @@ def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
         raise TableError("there is nothing to compare: the table has no rows, or none with a sample.")
     known = pl.Series([baseline], dtype=found.dtype, strict=False)
     if known.null_count() or not found.eq_missing(known).any():
-        shown = ", ".join(map(repr, found.drop_nulls().sort().head(10)))
+        shown = shown_values(found.drop_nulls().sort())
         raise ParameterError(f"baseline={baseline!r} is no value of {name!r}, which has {shown}.")
     candidates = found.filter(found.ne_missing(known)).sort(nulls_last=True)
     if candidates.is_empty():

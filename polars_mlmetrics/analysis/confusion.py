@@ -28,6 +28,8 @@ from polars_mlmetrics.errors import (
     ParameterError,
     TableError,
     at_callers_line,
+    hides_values,
+    shown_values,
 )
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
@@ -313,7 +315,7 @@ def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str], buckets: 
 
 def _only_one(true_labels: pl.Expr, table: Table) -> pl.Expr:
     """Nothing, and an error where a sample has several true classes: a text that cannot be a number."""
-    sample = pl.struct(table.sample).cast(pl.String, strict=False)
+    sample = pl.lit("…") if hides_values() else pl.struct(table.sample).cast(pl.String, strict=False)
     said = pl.format("sample {} has several true classes, and " + SEVERAL, sample)
     return pl.when(true_labels > 1).then(said).otherwise(pl.lit("0")).cast(pl.Int64)
 
@@ -325,7 +327,7 @@ def _check_true_classes(rows: pl.LazyFrame, table: Table, keys: Sequence[KeyColu
     true = rows.filter(door.included("sample"), door.truth()).group_by(*groups, maintain_order=True)
     several = true.agg(pl.col(table.label).alias(TRUE)).filter(pl.col(TRUE).list.len() > 1).head(1).collect()
     if not several.is_empty():
-        sample, classes = (", ".join(map(str, of)) for of in (several.select(table.sample).row(0), several[TRUE][0]))
+        sample, classes = shown_values(several.select(table.sample).row(0)), shown_values(several[TRUE][0])
         raise TableError(f"sample {sample} has several true classes ({classes}), and {SEVERAL}.")
 
 

@@ -22,6 +22,7 @@ from polars_mlmetrics.errors import (
     ParameterError,
     TableError,
     at_callers_line,
+    hides_values,
 )
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.account import first_that_holds
@@ -274,7 +275,9 @@ def _any(conditions: Sequence[pl.Expr]) -> pl.Expr:
 def _values(columns: Sequence[str], schema: pl.Schema) -> pl.Expr:
     """Columns and what they hold; "" where none of them can be written as text."""
     plain = [name for name in columns if not (schema[name].is_nested() or schema[name] == pl.Object)]
-    shown = [pl.format("{} is {}", pl.lit(name), text_of_key(pl.col(name), schema[name])) for name in plain]
+    hidden = [name for name in plain if hides_values() and not _is_value(name, schema[name])]
+    texts = {name: pl.lit("…") if name in hidden else text_of_key(pl.col(name), schema[name]) for name in plain}
+    shown = [pl.format("{} is {}", pl.lit(name), text) for name, text in texts.items()]
     return pl.concat_str(shown, separator=", ") if shown else pl.lit("")
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from polars_mlmetrics.checks.statuses import Status
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
-from polars_mlmetrics.errors import ColumnError, ParameterError
+from polars_mlmetrics.errors import ColumnError, ParameterError, words_of
 
 BASELINE = "_baseline"
 """What follows the name of a column of the baseline."""
@@ -98,8 +98,7 @@ def _type_of(name: str, expression: pl.Expr, schema: pl.Schema) -> pl.DataType:
     try:
         return pl.DataFrame(schema=schema).select(expression.alias("value")).schema["value"]
     except pl.exceptions.PolarsError as error:
-        cause = str(error).partition("\n")[0]
-        raise ParameterError(f"rule {name!r} cannot be worked out: {cause}.") from error
+        raise ParameterError(f"rule {name!r} cannot be worked out: {words_of(error)}.") from error
 
 
 def _numbers(name: str, part: pl.Expr, schema: pl.Schema) -> list[pl.Expr]:

@@ -10,11 +10,11 @@ import polars as pl
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.search import Found, Search
 from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
-from polars_mlmetrics.checks.table import LogTable
+from polars_mlmetrics.checks.table import SEEN, LogTable
 from polars_mlmetrics.data.bare_scan import guessed_numbers
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, unknown
+from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, hides_values, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, columns_of, not_a_metric, rows_of
@@ -28,7 +28,6 @@ KEYWORDS = (
     "ignore",
     "skipped",
     "thorough",
-    "redact",
     "strict",
     "passes",
     "memory",
@@ -64,7 +63,6 @@ def check(
     ignore: Sequence[str] = (),
     skipped: bool = False,
     thorough: bool = True,
-    redact: bool = False,
     strict: bool = False,
     passes: int | Literal["auto", "files"] | None = "auto",
     memory: int | str | None = None,
@@ -95,8 +93,6 @@ def check(
     thorough
         Whether to check samples too (duplicates, contradictions, samples in several groups). False checks only rows,
         groups and labels, in one scan that holds one row per group and label, and one more scan for examples.
-    redact
-        Whether to leave the examples, which are keys and values of rows, out of the result.
     strict
         Whether to raise a `TableError` if a problem has the severity "error".
     passes, memory, progress
@@ -145,7 +141,7 @@ def check(
         MEMORY if memory is None and passes == "auto" else memory,
         progress=progress,
     )
-    search = Search(log, redact=redact)
+    search = Search(log)
     search.scan(rows)
     if of_slices:
         search.scan_slices(rows, list(dict.fromkeys(of_slices)))
@@ -191,10 +187,11 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning", "fail",
 
 
 def _line(row: dict[str, Any]) -> str:
-    such = f", such as {row['examples'][0]}" if row["examples"] else ""
+    such = f", such as {row['examples'][0]}" if row["examples"] and not hides_values() else ""
+    fix = row["fix"].partition(SEEN)[0] if hides_values() else row["fix"]
     share = f"{row['share']:.3g}" if row["share"] < 0.001 else f"{row['share']:.1%}"
     found = f"{row['problem']} in {row['count']:,} of the {row['of']} ({share})"
-    return f"{row['severity']}: {found}{such}.\n  {row['meaning']}\n  {row['fix']}"
+    return f"{row['severity']}: {found}{such}.\n  {row['meaning']}\n  {fix}"
 
 
 def _metrics(given: Metric | Sequence[Metric]) -> list[Metric]:

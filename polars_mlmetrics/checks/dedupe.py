@@ -8,11 +8,10 @@ from typing import Literal, Unpack, get_args
 import polars as pl
 
 from polars_mlmetrics.checks.duplicates import N_ROWS, repeated
-from polars_mlmetrics.checks.table import in_words
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, Table, check_free, checked_roles
-from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, at_callers_line, unknown
+from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, at_callers_line, shown_row, unknown
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, rows_of
 
 Keep = Literal["first", "last", "error"]
@@ -27,7 +26,6 @@ def dedupe(
     *,
     by: Keys | None = None,
     order: Keys | None = None,
-    redact: bool = False,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """Keep one row for each sample and label.
@@ -47,8 +45,6 @@ def dedupe(
     order
         The columns (or row-wise expressions) to sort by, such as the time of writing, to find the first and the last
         row. A row with a null is chosen only if no other row has a value. None is the order of the table.
-    redact
-        Whether the error leaves out the values of keys.
     **roles
         The columns of the sample and the label. Without a label column, one row per sample is kept.
 
@@ -68,7 +64,7 @@ def dedupe(
     └────────┴───────┴───────┴─────────┘
     """
     given = rows_of(frame)
-    bound = checked_roles(roles, others=("keep", "by", "order", "redact"))
+    bound = checked_roles(roles, others=("keep", "by", "order"))
     if keep not in get_args(Keep):
         raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
     if keep == "error" and order is not None:
@@ -85,18 +81,18 @@ def dedupe(
     places: list[KeyColumn] = reader.read(order)
     names = {key.column: key.name for key in groups} | {name: name for name in pair}
     if keep == "error":
-        _refuse_copies(reader.rows(), pair, names, redact=redact)
+        _refuse_copies(reader.rows(), pair, names)
         return frame
     one = _one_of_each(reader.rows(), pair, list(names), [key.column for key in places], keep)
     one = one.drop(INDEX, ALONE, *(column.meta.output_name() for column in reader.added))
     return as_given(frame, one)
 
 
-def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, str], *, redact: bool) -> None:
+def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, str]) -> None:
     copied = repeated(rows.drop_nulls(pair), list(names))
     if not copied.is_empty():
         shown = list(names.values())
-        (place,) = in_words(shown, copied.select(list(names)).sort(list(names)).head(1), redact=redact)
+        place = shown_row(shown, copied.select(list(names)).sort(list(names)).row(0))
         copies = int(copied[N_ROWS].sum()) - copied.height
         raise TableError(
             f"{'1 row is a copy' if copies == 1 else f'{copies:,} rows are copies'} by {' and '.join(shown)}, such as "

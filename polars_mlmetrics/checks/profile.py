@@ -9,13 +9,13 @@ from typing import Unpack
 import polars as pl
 import polars.selectors as cs
 
-from polars_mlmetrics.checks.table import SCORE, LogTable, in_words
+from polars_mlmetrics.checks.table import SCORE, LogTable
 from polars_mlmetrics.data.differing import check_alike
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.folds import fold
-from polars_mlmetrics.errors import INTERNAL, at_callers_line
+from polars_mlmetrics.errors import INTERNAL, at_callers_line, in_words
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.query.query import KeyReader, Keys, rows_of
 
@@ -130,8 +130,9 @@ def _of_samples(log: LogTable, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
 def _lines_of_groups(log: LogTable, what: str, groups: pl.DataFrame, column: str, total: int) -> Iterator[Line]:
     if log.by:
         groups = groups.sort(log.by)
-        places = in_words([log.names[key] for key in log.by], groups.select(log.by))
-        yield from ((what, where, count, total) for where, count in zip(places, groups[column], strict=True))
+        names = [log.names[key] for key in log.by]
+        for keys, count in zip(groups.select(log.by).rows(), groups[column], strict=True):
+            yield what, in_words(names, keys), count, total
 
 
 def _places_of_scores(log: LogTable) -> dict[tuple[str, str], pl.Expr]:

@@ -29,19 +29,16 @@ from polars_mlmetrics.checks.problems import (
     conditions,
 )
 from polars_mlmetrics.checks.slices_of_models import MODELS_POOLED, SLICES_DIFFER, SlicesOfModels
-from polars_mlmetrics.checks.table import AS_IS, OTHERS, ROWS, SCORE, TRUTH, WEIGHT, LogTable, in_words
+from polars_mlmetrics.checks.table import AS_IS, OTHERS, ROWS, SCORE, TRUTH, WEIGHT, LogTable
 from polars_mlmetrics.checks.text_forms import PLAIN_LABEL, is_no_number, plain_label, reading_of
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL, RoleName
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, MOST_VALUES, hides_values, shown_row
 from polars_mlmetrics.formula.arithmetic import bits_of
 from polars_mlmetrics.query.query import KeyColumn
-
-EXAMPLES = 5
-"""How many examples of a problem are shown, at most."""
 
 FEW = 0.5
 """With more values than this share of the rows, the slices of a column have one or two rows each."""
@@ -66,18 +63,18 @@ class Found:
         """Add what was found in other rows."""
         self.count += count
         self.total += total
-        self.examples = [*self.examples, *examples][:EXAMPLES]
+        self.examples = [*self.examples, *examples][:MOST_VALUES]
 
 
 class Search:
     """What is found in a table: by problem, and by the column that the problem is about, if it is about one."""
 
-    def __init__(self, log: LogTable, *, redact: bool) -> None:
+    def __init__(self, log: LogTable) -> None:
         self._log = log
         self._label = [] if log.label is None else [log.label]
         # Of the keys that tell samples or labels apart, a sample or a label has one value anyway.
         self._between = [key for key in log.by if key not in (*log.sample, *self._label)]
-        self._redact = redact
+        self._hides_values = hides_values()
         self.n_rows = 0
         """How many rows there are: known when they were scanned."""
         self._found: dict[tuple[Problem, str], Found] = {}
@@ -157,11 +154,11 @@ class Search:
 
     def _places(self, rows: pl.LazyFrame, conditions: Sequence[pl.Expr]) -> Sequence[pl.DataFrame | None]:
         """The first rows of each kind: their keys, and their roles as they stand in the table."""
-        if self._redact:
+        if self._hides_values:
             return [None] * len(conditions)
         as_is = [column.alias(f"{AS_IS}{role}") for role, column in self._log.table.values().items()]
         keys = dict.fromkeys([*self._log.by, *self._log.sample, *self._label])
-        return pl.collect_all([rows.filter(where).select(*keys, *as_is).head(EXAMPLES) for where in conditions])
+        return pl.collect_all([rows.filter(where).select(*keys, *as_is).head(MOST_VALUES) for where in conditions])
 
     def _see_values(self, found: Found, problem: Problem, role: RoleName, rows: pl.LazyFrame) -> None:
         """Look at the values of a role, where the line of a problem needs them."""
@@ -171,13 +168,13 @@ class Search:
             column = self._log.table.values()[role]
             found.reading = reading_of(rows, column)
             rows = rows.filter(is_no_number(column))
-        if not found.reading and not self._redact:
+        if not found.reading and not self._hides_values:
             found.seen = self._values_of(role, rows)
 
     def _values_of(self, role: str, rows: pl.LazyFrame) -> list[object]:
         """The least values of a role."""
         values = self._log.table.values()[role].alias(f"{AS_IS}{role}")
-        return rows.select(values.unique().sort().head(EXAMPLES)).collect().to_series().to_list()
+        return rows.select(values.unique().sort().head(MOST_VALUES)).collect().to_series().to_list()
 
     # -- what columns of slices tell -----------------------------------------------------------------------------------
 
@@ -247,7 +244,7 @@ class Search:
         """Look for samples that have another slice in one model than in another."""
         self._looked_for |= {SLICES_DIFFER} if self._slices else set()
         for slices in self._slices:
-            for name, count, total, places in slices.differing(rows, EXAMPLES):
+            for name, count, total, places in slices.differing(rows, MOST_VALUES):
                 self._found.setdefault((SLICES_DIFFER, name), Found()).add(count, total, self._texts(places))
 
     def _of_sample(self) -> list[pl.Expr]:
@@ -261,9 +258,9 @@ class Search:
 
     def _first(self, units: pl.LazyFrame, keys: Sequence[str], count: int) -> pl.DataFrame | None:
         """The first units of a kind, if there are any to be shown."""
-        return (
-            None if self._redact or not count else units.select(keys).bottom_k(EXAMPLES, by=keys).sort(keys).collect()
-        )
+        if self._hides_values or not count:
+            return None
+        return units.select(keys).bottom_k(MOST_VALUES, by=keys).sort(keys).collect()
 
     def _scan_repeats(self, rows: pl.LazyFrame) -> None:
         """Look for rows of one sample and label: in one group, and of other truth anywhere."""
@@ -315,10 +312,10 @@ class Search:
 
     def _texts(self, places: pl.DataFrame | None) -> list[str]:
         """Where something was found, in words."""
-        if places is None or self._redact:
+        if places is None or self._hides_values:
             return []
         names = [self._log.names.get(column, column.removeprefix(AS_IS)) for column in places.columns]
-        return in_words(names, places.head(EXAMPLES))
+        return [shown_row(names, row) for row in places.head(MOST_VALUES).rows()]
 
 
 def _column(problem: Problem) -> str:

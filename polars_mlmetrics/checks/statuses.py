@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from polars_mlmetrics.errors import ParameterError, TableError
+from polars_mlmetrics.errors import ParameterError, TableError, hides_values, shown_row
 
 Status = Literal["pass", "warn", "fail", "missing", "insufficient", "skip"]
 """A rule holds ("pass"); does not, which matters less ("warn") or more ("fail"); the row is not there ("missing");
@@ -55,11 +55,7 @@ def _line(result: dict[str, Any]) -> str:
 def row_text(keys: dict[str, Any]) -> str:
     """The keys of a row in words: a slice by its own text, which names its columns."""
     if "sliced_by" not in keys or "slice" not in keys:
-        return ", ".join(f"{name}={_shown(value)}" for name, value in keys.items())
+        return shown_row(keys, keys.values())
     by = list(keys)[: list(keys).index("sliced_by")]
-    parts = [f"{name}={_shown(keys[name])}" for name in by]
-    return ", ".join([*parts, *([keys["slice"]] if keys["slice"] else [])])
-
-
-def _shown(value: Any) -> str:
-    return "null" if value is None else str(value)
+    parts = [shown_row([name], [keys[name]]) for name in by]
+    return ", ".join([*parts, *(["…" if hides_values() else keys["slice"]] if keys["slice"] else [])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
 from polars_mlmetrics.data.roles import MODEL, Grain, Table
-from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, shown_value
+from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, shown_values
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
@@ -33,8 +33,8 @@ ROWS = f"{INTERNAL}rows"
 AS_IS = f"{INTERNAL}as_is:"
 """Before the name under which a column of an example is shown."""
 
-LONGEST = 60
-"""How much of a value is shown."""
+SEEN = "  # seen: "
+"""Before values that were seen, at the end of a line of code."""
 
 WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
 """The usual names of weights."""
@@ -197,7 +197,7 @@ class LogTable:
             "label_role": "" if self.label in (None, "label") else f", label={self.label!r}",
             "roles": self._roles(),
             "pair": _listed(pair),
-            "seen": f"  # seen: {', '.join(_cut(repr(value)) for value in seen)}" if seen else "",
+            "seen": f"{SEEN}{shown_values(seen)}" if seen else "",
         }
         line = written.format(column=about, **columns)
         first = [f"{name}=..." for name in self.worked_out if repr(name) in line]
@@ -292,18 +292,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _written(column: pl.Expr) -> str:
     return f"pl.col({column.meta.output_name()!r})" if column.meta.is_column() else "(...)"
-
-
-def in_words(names: Sequence[str], places: pl.DataFrame, *, redact: bool = False) -> list[str]:
-    """The rows of a table, each as its columns under these names."""
-    return [", ".join(_with_names(names, row, redact=redact)) for row in places.rows()]
-
-
-def _with_names(names: Sequence[str], row: Iterable[object], *, redact: bool) -> Iterable[str]:
-    for name, value in zip(names, row, strict=True):
-        text = shown_value(value, redact=True) if redact else "null" if value is None else str(value)
-        yield f"{name}={_cut(text)}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -28,7 +28,7 @@ def call_of(settings: Settings) -> Node:
 
 
 def _check(settings: Settings) -> Node:
-    named = settings.given("by", "skipped", "redact") | settings.slices() | settings.passes() | settings.roles()
+    named = settings.given("by", "skipped") | settings.slices() | settings.passes() | settings.roles()
     metrics = metrics_of(settings.get("metrics") or [])
     named |= {"metrics": metrics} if metrics else {}
     named |= {"ignore": settings.get("ignore")} if settings.get("ignore") else {}

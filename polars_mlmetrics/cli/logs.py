@@ -27,7 +27,7 @@ from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.stored_files import files_anywhere
 from polars_mlmetrics.data.stores import Place, Store, is_there
 from polars_mlmetrics.engine.state import is_state
-from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, unknown
+from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, unknown, words_of
 from polars_mlmetrics.states.files import scan_states
 from polars_mlmetrics.states.logs import REMOTE_LOG
 
@@ -56,8 +56,7 @@ def _with_truth(log: Node, settings: Settings) -> Node:
         words = frame.select(pl.col(column).cast(pl.String).drop_nulls().unique().sort()).collect().to_series()
         # A log of one word may be one without a true row.
         if word not in words and len(words) > 1:
-            shown = ", ".join(map(repr, words.head(5))) + (", …" if len(words) > 5 else "")
-            raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown}.")
+            raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown_values(words)}.")
     return done(log, frame)
 
 
@@ -125,7 +124,7 @@ def _standard_input(settings: Settings, kind: str) -> Node:
     try:
         frame = read.run()
     except PolarsError as error:
-        raise FileError(f"standard input is no {kind} ({error}): --log-format says what it is.") from None
+        raise FileError(f"standard input is no {kind} ({words_of(error)}): --log-format says what it is.") from None
     return done(read, frame).method("lazy")
 
 

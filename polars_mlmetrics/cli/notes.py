@@ -10,13 +10,11 @@ from polars_mlmetrics.cli.calls import Attribute, Call, Node, result_of
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL
-from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.errors import shown_values
 from polars_mlmetrics.reporting.wording import first_reason, lacks_values
 
 WITH_REASONS = ("evaluate", "finish")
 OF_MODELS = (*WITH_REASONS, "curve", "slices", "compare")
-MOST = 5
-"""So many models are named."""
 
 
 def notes_of(call: Node, table: pl.DataFrame, settings: Settings) -> list[str]:
@@ -34,8 +32,7 @@ def _pooled(call: Node, settings: Settings) -> str:
     models = frame.select(pl.col(MODEL).cast(pl.String).drop_nulls().unique().sort()).collect().to_series()
     if len(models) < 2:
         return ""
-    named = ", ".join(visible(model) for model in models.head(MOST)) + (", ..." if len(models) > MOST else "")
-    return f"rows of {len(models):,} models ({named}) make one value: --by {MODEL} tells them apart"
+    return f"rows of {len(models):,} models ({shown_values(models)}) make one value: --by {MODEL} tells them apart"
 
 
 def _keys(settings: Settings) -> list[str]:

@@ -38,8 +38,9 @@ from polars_mlmetrics.errors import (
     ParameterError,
     StateError,
     TableError,
+    hides_values,
     shortened,
-    without_secrets,
+    words_of,
 )
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.version import VERSION
@@ -70,24 +71,31 @@ CLOSED = {"check": "the check found problems.", "gate": "the gate is closed."}
 def run(options: Namespace, command: Command | None = None) -> int:
     """Run a command, and return its exit code. The demo runs further ones."""
     try:
-        _check_threads()
         settings = Settings(options)
+    except MetricError as error:
+        return _failed(error, debug=bool(vars(options).get("debug")))
+    with settings.privacy():
+        return _run(settings, command)
+
+
+def _run(settings: Settings, command: Command | None) -> int:
+    debug = bool(settings.get("debug"))
+    try:
+        _check_threads()
         if command is not None and settings.get("command") == "demo":
             return demo(settings, command)
         with _answers(settings), warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = _warned
             data, code = _made(settings)
-    except Exception as error:  # noqa: BLE001  (a traceback would end with the exit code of a gate that is closed)
-        return _failed(error, debug=bool(options.__dict__.get("debug")))
-    except PanicException as error:
-        return _failed(error, debug=bool(options.__dict__.get("debug")))
+    except (Exception, PanicException) as error:  # noqa: BLE001  (a traceback ends with the exit code of a closed gate)
+        return _failed(error, debug=debug)
     if data:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    if code == FOUND and not options.quiet:
-        _said(CLOSED[options.command], FOUND)
+    if code == FOUND and not settings.get("quiet"):
+        _said(CLOSED[settings.get("command")], FOUND)
     return code
 
 
@@ -193,8 +201,7 @@ def _answers(settings: Settings) -> Iterator[None]:
             raise
         if answer_in(error) is None:
             raise TableError(store_of(settings).told(error)) from None
-        named = ", ".join(map(without_secrets, urls))
-        raise FileError(f"{named} cannot be read: {answer_in(error)}.") from None
+        raise FileError(f"{', '.join(urls)} cannot be read: {answer_in(error)}.") from None
 
 
 def _paths(settings: Settings) -> list[Any]:
@@ -215,7 +222,9 @@ def _warned(
 
 
 def _failed(error: BaseException, *, debug: bool) -> int:
-    if debug:
+    if debug and hides_values():  # the last line of a traceback is the error itself
+        traceback.print_tb(error.__traceback__, file=sys.stderr)
+    elif debug:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, MetricError) and error.remedy:
         return _said(f"{str(error).removesuffix(error.remedy)}{ALIKE}", NO_TABLE)
@@ -224,17 +233,17 @@ def _failed(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, ModuleNotFoundError):  # the libraries of an extra
         return _said(str(error), NO_FILE)
     if isinstance(error, PolarsError):  # what follows the first line is the plan
-        return _said(str(error).partition("\n")[0], NO_TABLE)
+        return _said(words_of(error), NO_TABLE)
     if isinstance(error, StateError | TableError | ColumnError):
         return _said(str(error), NO_TABLE)
     if isinstance(error, MetricError):
         return _said(str(error), WRONG_USE)
-    return _said(f"unexpected {type(error).__name__}: {error} (--debug shows where).", NO_TABLE)
+    return _said(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
 
 
 def _of_system(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}."
+    return f"{where}{error.strerror or words_of(error)}."
 
 
 def _in_options(text: str) -> str:

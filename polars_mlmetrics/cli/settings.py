@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from polars_mlmetrics.cli.calls import COL, Call, Operation
 from polars_mlmetrics.data.roles import ROLE_NAMES
-from polars_mlmetrics.errors import FileError, ParameterError, unknown
+from polars_mlmetrics.errors import REDACT, FileError, ParameterError, unknown
 
 KEYS = (
     "metrics", "by", "slices", "baseline", "between", "ci", "margin", "min_samples", "tidy", "per", "cluster",
     "ignore", "buckets", "passes", "memory", "digits",
     "features", "depth", "k", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
+    "privacy",
 )  # fmt: skip
 """What a file may hold."""
 
@@ -26,7 +29,8 @@ CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 PREPARE = ("rename", "cast", "dedupe", "where")
 GATE = ("metric", "sliced_by", "slice", "side", "op", "bound", "warn")
 LISTS = ("metrics", "slices", "features", "ignore", "gate")
-TABLES = ("roles", "prepare", "storage_options")
+PRIVACY = ("redact",)
+TABLES = ("roles", "prepare", "storage_options", "privacy")
 
 
 class Settings:
@@ -78,6 +82,17 @@ class Settings:
         named = [self.options.get(name) for name in ("against", "config")]
         return [*(self.options.get("logs") or []), *(path for path in named if path is not None)]
 
+    @contextmanager
+    def privacy(self) -> Iterator[None]:
+        """Hide values of rows in messages, if the file wants that, as the environment may."""
+        before = os.environ.get(REDACT, "")
+        if self.table("privacy").get("redact"):
+            os.environ[REDACT] = "1"
+        try:
+            yield
+        finally:
+            os.environ[REDACT] = before
+
     def passes(self) -> dict[str, Any]:
         """How the log is read."""
         found = self.given("passes", "memory")
@@ -116,6 +131,9 @@ def _read(path: Path) -> dict[str, Any]:
             raise ParameterError(f"{path}: {name!r} must be a {'table' if kind is dict else 'list'}.")
     _check_keys(path, "role", found.get("roles", {}), ROLE_NAMES)
     _check_keys(path, "step of prepare", found.get("prepare", {}), PREPARE)
+    _check_keys(path, "key of privacy", found.get("privacy", {}), PRIVACY)
+    if not isinstance(found.get("privacy", {}).get("redact", False), bool):
+        raise ParameterError(f"{path}: redact of [privacy] is true or false, not {found['privacy']['redact']!r}.")
     for rule in found.get("gate", []):
         if not isinstance(rule, dict):
             raise ParameterError(f"{path}: each [[gate]] must be a table.")

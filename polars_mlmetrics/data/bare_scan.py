@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.files import is_url
-from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
+from polars_mlmetrics.errors import FileError, ParameterError
 
 HINT = "Put row-wise expressions into roles, by= and .filter() of metrics; or use passes='auto'."
 
@@ -86,7 +86,7 @@ class FileByFile:
         for path in paths:
             if is_url(path) and not path.startswith("file:"):
                 raise ParameterError(
-                    f"passes='files' reads local files only, and {without_secrets(path)} is remote: use passes='auto', "
+                    f"passes='files' reads local files only, and {path} is remote: use passes='auto', "
                     "which reads remote files too."
                 )
         return {path: _n_rows(pl.scan_parquet(path, glob=False, hive_partitioning=False)) for path in paths}

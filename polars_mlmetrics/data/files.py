@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from polars_mlmetrics.data.table_folders import refuse_tables
-from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
+from polars_mlmetrics.errors import FileError, ParameterError
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder, a pattern such as "logs/*.parquet", or a list of them."""
@@ -60,8 +60,7 @@ def found_files(
     """
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, Sequence) or not given:
-        shown = without_secrets(repr(source))
-        raise ParameterError(f"pass a path, a pattern or a list of them, not {shown}.")
+        raise ParameterError(f"pass a path, a pattern or a list of them, not {source!r}.")
     with readable():
         paths = [_path(one, instead) for one in given]
         for path in paths:
@@ -143,18 +142,17 @@ def _path(given: Any, instead: str) -> Path:
 def _text_of(given: Any) -> str:
     text = os.fspath(given) if isinstance(given, str | os.PathLike) else given
     if not isinstance(text, str):
-        raise ParameterError(f"pass the path of a file, not {without_secrets(repr(given))}.")
+        raise ParameterError(f"pass the path of a file, not {given!r}.")
     if not text:
         raise ParameterError("pass the path of a file, not an empty text.")
     return text
 
 
 def _remote(text: str, instead: str) -> FileError:
-    shown = without_secrets(text)
     if text.lower().startswith("file:"):
-        return FileError(f"{shown} is a URL: pass the path alone, without file://.")
-    slash = " A Path keeps one slash of two: pass the URL as a text." if re.match("[a-z0-9]+:/(?!/)", shown) else ""
-    return FileError(f"{shown} is a remote path that this function does not take. {instead}{slash}")
+        return FileError(f"{text} is a URL: pass the path alone, without file://.")
+    slash = " A Path keeps one slash of two: pass the URL as a text." if re.match("[a-z0-9]+:/(?!/)", text) else ""
+    return FileError(f"{text} is a remote path that this function does not take. {instead}{slash}")
 
 
 def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list[Found]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from polars_mlmetrics.data.files import Found, found_files
 from polars_mlmetrics.data.stores import Address, Seen, Store, is_of_store, is_there
-from polars_mlmetrics.errors import FileError, without_secrets
+from polars_mlmetrics.errors import FileError
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _files_of_store(
     found: list[FoundThere] = []
     for url in [source] if isinstance(source, str) else source:
         if not is_of_store(url):
-            raise FileError(f"{without_secrets(str(url))} is not of an object store, and other paths of this call are.")
+            raise FileError(f"{url} is not of an object store, and other paths of this call are.")
         address = Address.of(url)
         files, below = _expanded(address, store, suffixes, deep=deep)
         found += [FoundThere(file, below, files[file]) for file in sorted(files, key=lambda file: file.key)]

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from polars_mlmetrics.errors import FileError, ParameterError, without_secrets
+from polars_mlmetrics.errors import FileError, ParameterError, words_of
 
 SCHEMES = ("s3", "gs", "az")
 INSTALL = "Object stores need a client that is not installed: pip install 'polars-mlmetrics[cloud]'."
@@ -53,7 +53,7 @@ def is_there(source: Any) -> bool:
 
 @dataclass(frozen=True)
 class Address:
-    """A file or a folder of an object store. It shows no secrets, and has what is asked of a path."""
+    """A file or a folder of an object store, which has what is asked of a path."""
 
     bucket: str
     """With its scheme: s3://bucket."""
@@ -64,13 +64,11 @@ class Address:
         scheme, _, rest = url.partition("://")
         bucket, _, key = rest.partition("/")
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", bucket):
-            raise FileError(
-                f"{without_secrets(url)}: expected {scheme}://bucket/path, and credentials in storage_options=."
-            )
+            raise FileError(f"{url}: expected {scheme}://bucket/path, and credentials in storage_options=.")
         return cls(f"{scheme}://{bucket}", key)
 
     def __str__(self) -> str:
-        return without_secrets(self.as_posix())
+        return self.as_posix()
 
     def as_posix(self) -> str:
         """The URL that Polars opens."""
@@ -104,11 +102,6 @@ class Address:
 
 Place = Path | Address
 """A file, wherever it lies."""
-
-
-def text_of_place(place: Place) -> str:
-    """A file that is there, as this machine or its store calls it. Its name has no secrets, whatever is in it."""
-    return place.as_posix() if isinstance(place, Address) else str(place)
 
 
 class Seen(NamedTuple):
@@ -224,12 +217,7 @@ class Store:
     def told(self, error: BaseException) -> str:
         """What an error of a store or of Polars says, without what may be a secret."""
         answer = answer_in(error)
-        if answer is not None:
-            return answer
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        for value in sorted(map(str, (self.options or {}).values()), key=len, reverse=True):
-            first = first.replace(value, "…") if len(value) > 3 else first
-        return without_secrets(first)
+        return words_of(error, map(str, (self.options or {}).values())) if answer is None else answer
 
     def _client(self, bucket: str) -> Any:
         client, expires = self._clients.get(bucket, (None, 0))

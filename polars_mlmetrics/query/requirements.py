@@ -9,7 +9,7 @@ from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import check_columns, check_key_columns, check_role, check_roles
 from polars_mlmetrics.data.expressions import is_one_of, same_expression
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
-from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, unknown
+from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, hides_values, shown_values, unknown
 from polars_mlmetrics.formula.measure import Measure, Node, check_reads
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.targets import EachTarget, OverTargets
@@ -127,7 +127,8 @@ def _check_names(metric: Node, role: str, names: Iterable[Any], dtype: pl.DataTy
         if not _can_hold(dtype, name):
             of = f"{metric.output_name}: {role}"
             if isinstance(dtype, pl.Enum) and isinstance(name, str):
-                raise ColumnError(unknown(of, name, dtype.categories, of=f"a category of the {role} column"))
+                known = ["…"] if hides_values() else dtype.categories
+                raise ColumnError(unknown(of, name, known, of=f"a category of the {role} column"))
             raise ColumnError(f"{of} {name!r} is {type(name).__name__}, and the {role} column is {dtype}.")
 
 
@@ -183,8 +184,7 @@ def check_thresholds(measure: Measure, frame: pl.DataFrame) -> None:
     labels = frame.lazy().filter(measure.door().included("label"), named).select(label.unique())
     missing = [label for label in labels.collect().to_series().sort() if label not in thresholds]
     if missing:
-        more = f" and {len(missing) - 1} more" if missing[1:] else ""
         raise ParameterError(
-            f"{measure.output_name}: no threshold for label {missing[0]!r}{more}. Add it, or use the key None for all "
-            "other labels."
+            f"{measure.output_name}: no threshold for label {shown_values(missing)}. Add it, or use the key None for "
+            "all other labels."
         )

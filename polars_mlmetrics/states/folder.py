@@ -13,7 +13,7 @@ from polars_mlmetrics.data.files import Source
 from polars_mlmetrics.data.fingerprints import digest_in, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.data.stores import Place, Provider, Store, text_of_place
+from polars_mlmetrics.data.stores import Place, Provider, Store
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.state import Contents, check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, at_callers_line
@@ -234,14 +234,12 @@ def _report(
     def status(part: _Part) -> str:
         return "unchanged" if part.done is not None else "folded" if part.known is None else "refolded"
 
-    rows = [(text_of_place(part.log.path), text_of_place(part.state), part.rows, status(part)) for part in parts]
+    rows = [(str(part.log.path), str(part.state), part.rows, status(part)) for part in parts]
     of_lost = "dropped" if gone == "drop" else "vanished"
     there = {part.state for part in parts}
     for path, file in known.items():
         if path not in there:
             source = file.metadata["source"] or {"path": None, "rows": None}
-            rows.append(
-                (source["path"], text_of_place(path), source["rows"], of_lost if path in lost else "not asked for")
-            )
+            rows.append((source["path"], str(path), source["rows"], of_lost if path in lost else "not asked for"))
     schema = {"path": pl.String, "state": pl.String, "rows": pl.Int64, "status": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -15,7 +15,7 @@ from polars_mlmetrics.data.files import Source, check_text
 from polars_mlmetrics.data.fingerprints import fingerprint_of, fingerprint_there
 from polars_mlmetrics.data.stored_files import FoundThere, files_anywhere
 from polars_mlmetrics.data.stores import Address, Seen, Store, is_of_store
-from polars_mlmetrics.errors import FileError, ParameterError, shown_type
+from polars_mlmetrics.errors import FileError, ParameterError, shown_type, words_of
 
 REMOTE_LOG = "Make a state of it: mlm.state(pl.scan_parquet(url), ...)."
 
@@ -41,7 +41,7 @@ class LogHere:
             seen = _seen_here(path)
             rows = scan.select(pl.len()).collect().item()
         except (PolarsError, OSError) as error:
-            raise FileError(f"{path} cannot be read as parquet: {error}") from None
+            raise FileError(f"{path} cannot be read as parquet: {words_of(error)}") from None
         return cls(path, {"path": str(path), **seen, "rows": rows}, _prepared(prepare, scan))
 
     @property
@@ -61,7 +61,7 @@ class LogHere:
             return False
 
     def told(self, error: BaseException) -> str:
-        return str(error)
+        return words_of(error)
 
 
 def _seen_here(path: Path) -> dict[str, int]:

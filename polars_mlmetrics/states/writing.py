@@ -14,7 +14,7 @@ from pathlib import Path
 
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.errors import FileError
+from polars_mlmetrics.errors import FileError, words_of
 
 DRAFT = ".draft"
 QUIET = 60
@@ -64,7 +64,7 @@ def writable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, PolarsError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = getattr(error, "strerror", None) or words_of(error)
         raise FileError(f"{path} cannot be written: {why}.") from error
 
 

@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.errors import REDACT
 
 NAMES = ["cat", "dog", "owl"]
 
@@ -69,6 +70,7 @@ def test_what_is_refused(arrays: dict[str, Any], words: str) -> None:
         mlm.from_arrays(**arrays)
 
 
-def test_an_error_can_leave_out_the_class() -> None:
+def test_an_error_can_leave_out_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(REDACT, "1")
     with pytest.raises(mlm.ParameterError, match="score has a class that is not one of the 1 labels"):
-        mlm.from_arrays(score=["secret"], truth=["a"], labels=["a"], redact=True)
+        mlm.from_arrays(score=["secret"], truth=["a"], labels=["a"])

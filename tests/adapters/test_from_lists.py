@@ -256,14 +256,14 @@ def test_scores_and_truths_keep_their_types() -> None:
 
 
 UNEQUAL: list[tuple[dict[str, list[Any]], Any, str]] = [
-    ({"score": [[0.5], [0.5, 0.1], [0.1]], "truth": [[1], [1], [1, 0]]}, None, "row 1 (sample 1): "),
+    ({"score": [[0.5], [0.5, 0.1], [0.1]], "truth": [[1], [1], [1, 0]]}, None, "row 1 (sample=1): "),
     ({"score": [[], [0.5]], "truth": [[], []]}, None, "their lengths are: score 1, truth 0."),
     (
         {"score": [[0.5]], "truth": [[1]], "label": [["a", "b"]]},
         "label",
         "their lengths are: label 2, score 1, truth 1.",
     ),
-    ({"score": [None, [0.5]], "truth": [[0, 1], [1]]}, ["a", "b"], "row 1 (sample 1): "),
+    ({"score": [None, [0.5]], "truth": [[0, 1], [1]]}, ["a", "b"], "row 1 (sample=1): "),
     ({"score": [[]], "truth": [[]]}, ["a"], "their lengths are: label 1, score 0, truth 0."),
     ({"score": [[0.5]], "true": [["a"]], "label": [["a", "b"]]}, "label", "their lengths are: label 2, score 1."),
 ]
@@ -280,7 +280,7 @@ def test_lists_of_different_lengths_in_a_row_are_reported(columns: dict[str, lis
 
 def test_the_sample_of_such_a_row_is_named() -> None:
     frame = lists(score=[[0.5]], truth=[[1, 0]]).with_columns(user=pl.lit("ann"), day=pl.lit(3))
-    refused(mlm.ColumnError, "row 0 (user 'ann', day 3): ", from_lists, frame, sample=["user", "day"])
+    refused(mlm.ColumnError, "row 0 (user=ann, day=3): ", from_lists, frame, sample=["user", "day"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from polars_mlmetrics.data.returned import LISTED
 from tests.adapters.test_truths import MODELS, RETURNED, TRUTHS
 
 TWICE = (
-    "returned has 2 rows of sample=1, label='b'. If a sample has several lists (one for each model or fold), name "
+    "returned has 2 rows of sample=1, label=b. If a sample has several lists (one for each model or fold), name "
     "that column in by=. Else keep one of the rows."
 )
 
@@ -48,13 +48,13 @@ def call(returned: Any = RETURNED, truths: Any = TRUTHS, **given: Any) -> Callab
         ),
         (
             call(returned=MODELS[[0, 1, 1]], by="model"),
-            "returned has 2 rows of model='n', sample=1, label='b'. If a sample has several lists",
+            "returned has 2 rows of model=n, sample=1, label=b. If a sample has several lists",
         ),
-        (call(returned=RETURNED[[1, 1]], truths=TRUTHS.lazy()), "returned has 2 rows of sample=1, label='b'."),
+        (call(returned=RETURNED[[1, 1]], truths=TRUTHS.lazy()), "returned has 2 rows of sample=1, label=b."),
         (call(n_labels=2), "n_labels is 2, and 3 labels are returned or true for sample=1."),
         (
             call(returned=MODELS, by="model", n_labels=2),
-            "n_labels is 2, and 3 labels are returned or true for model='m', sample=1.",
+            "n_labels is 2, and 3 labels are returned or true for model=m, sample=1.",
         ),
     ],
 )

@@ -96,10 +96,10 @@ def test_a_sample_of_two_true_classes_is_an_error() -> None:
     with pytest.raises(mlm.TableError) as caught:
         mlm.confusion(SEVERAL)
     assert str(caught.value) == (
-        "sample photo 1 has several true classes (A, B), and confusion of classes needs one true class per sample. "
-        "Otherwise pass threshold=, e.g. 0.5."
+        "sample 'photo 1' has several true classes ('A', 'B'), and confusion of classes needs one true class per "
+        "sample. Otherwise pass threshold=, e.g. 0.5."
     )
-    with pytest.raises(mlm.TableError, match="sample photo 1 has several"):
+    with pytest.raises(mlm.TableError, match="sample 'photo 1' has several"):
         mlm.confusion(SEVERAL, by="sample")
 
 
@@ -170,7 +170,7 @@ def test_thresholds_by_label_and_by_row() -> None:
     assert_frame_equal(
         mlm.confusion(frame, threshold={"C": 0.8, None: 0.5}).filter(label="C"), by_label.filter(label="C")
     )
-    with pytest.raises(mlm.ParameterError, match="no threshold for label 'A' and 2 more"):
+    with pytest.raises(mlm.ParameterError, match="no threshold for label 'A', "):
         mlm.confusion(frame, threshold={"C": 0.8})
     lazily = mlm.confusion(frame.lazy(), threshold={"C": 0.8}).collect()
     assert lazily.filter(pl.col("label") != "C")["n"].is_null().all()

@@ -9,6 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.errors import REDACT
 from tests.checks.check_cases import (
     CLEAN,
     NAN,
@@ -104,23 +105,26 @@ def test_keys_and_values_are_in_the_report() -> None:
 
 
 @pytest.mark.parametrize("passes", [None, 2])
-def test_no_key_and_no_value_is_in_what_is_redacted(passes: int | None) -> None:
+def test_no_key_and_no_value_is_in_what_is_redacted(passes: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     log, asked, words = secrets()
-    table = check(log, **asked, redact=True, passes=passes)
+    shown = check(log, **asked)
+    monkeypatch.setenv(REDACT, "1")
+    table = check(log, **asked, passes=passes)
     assert [word for word in words if word in table.write_json()] == []
     assert {len(examples) for examples in table["examples"]} == {0}
     # A line may name values that were seen, and then is another one.
-    assert_frame_equal(table.drop("examples", "fix"), check(log, **asked).drop("examples", "fix"))
+    assert_frame_equal(table.drop("examples", "fix"), shown.drop("examples", "fix"))
 
 
-def test_no_key_and_no_value_is_in_the_error_of_what_is_redacted() -> None:
+def test_no_key_and_no_value_is_in_the_error_of_what_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor in that of a table that was made with values."""
     log, asked, words = secrets()
-    with pytest.raises(mlm.TableError, match="duplicate") as caught:
-        check(log, **asked, redact=True, strict=True)
-    assert [word for word in words if word in str(caught.value)] == []
-    with pytest.raises(mlm.TableError, match="duplicate") as caught:
-        mlm.raise_for(check(log, **asked, redact=True), "warning")
-    assert [word for word in words if word in str(caught.value)] == []
+    shown = check(log, **asked)
+    monkeypatch.setenv(REDACT, "1")
+    for call in (lambda: check(log, **asked, strict=True), lambda: mlm.raise_for(shown, "warning")):
+        with pytest.raises(mlm.TableError, match="duplicate") as caught:
+            call()
+        assert [word for word in words if word in str(caught.value)] == []
 
 
 # -- strict and raise_for ----------------------------------------------------------------------------------------------

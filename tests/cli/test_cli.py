@@ -52,7 +52,7 @@ old    country=FR     0.000     0.511
 f1_macro at model=new, country=FR is null: undefined in 1 labels: no positive
 and no predicted label
 """
-POOLED = "\nrows of 2 models (new, old) make one value: --by model tells them apart\n"
+POOLED = "\nrows of 2 models ('new', 'old') make one value: --by model tells them apart\n"
 COMPARED = """\
 metric    value  difference     low   high  verdict  n_pairs  ci_flag
 log_loss  0.415      -0.163  -0.710  0.383  unclear        3  few_buckets
@@ -239,7 +239,7 @@ def test_what_nobody_expected_is_a_line_too(
 
     monkeypatch.setattr("polars_mlmetrics.cli.run.call_of", fails)
     assert run("evaluate log.parquet -m f1") == 4
-    assert capsys.readouterr().err == "mlm: unexpected ZeroDivisionError: on line two (--debug shows where).\n"
+    assert capsys.readouterr().err == "mlm: unexpected ZeroDivisionError: on (--debug shows where).\n"
     assert run("evaluate log.parquet -m f1 --debug") == 4
     assert "Traceback" in capsys.readouterr().err
 

@@ -109,7 +109,7 @@ def test_truths_that_contradict_each_other_are_unknown_beside_what_was_returned(
 def test_duplicates_of_what_was_returned_are_refused() -> None:
     returned = LOG.head(1).drop("truth")
     message = raised(mlm.ParameterError, with_truths, pl.concat([returned] * 2), LOG.select("sample", "label"))
-    assert message.startswith("returned has 2 rows of sample=1, label='a'.")
+    assert message.startswith("returned has 2 rows of sample=1, label=a.")
 
 
 # -- same sample in two files/folds states -----------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def shown_in_conventions() -> set[Option]:
 
 
 def test_a_page_shows_every_option_of_a_function_and_of_a_metric() -> None:
-    options = {option for option in options_of_functions() | options_of_spark() if option[1] != "redact"}
+    options = options_of_functions() | options_of_spark()
     assert options - OF_THE_LIBRARY - shown_in_python(written()) - shown_in_conventions() == set()
 
 
@@ -141,7 +141,7 @@ def typed(pages: list[Block]) -> set[Option]:
 def test_a_page_shows_every_option_of_a_command() -> None:
     shown = typed(written())
     lacking = [option for option, ways in options_of_commands().items() if shown.isdisjoint(ways)]
-    assert [(name, about) for name, about in lacking if name != "--redact"] == []
+    assert lacking == []
 
 
 def test_an_option_that_nobody_types_is_seen() -> None:

@@ -105,7 +105,7 @@ def test_a_terminal_says_what_to_type(
     monkeypatch.chdir(tmp_path)
     LOG.write_parquet("log.parquet")
     mlm.write_state(mlm.state(LOG, METRICS, by=["model", "day"]), "state.parquet")
-    said = "rows of 3 models (a, b, c) make one value: --by model tells them apart"
+    said = "rows of 3 models ('a', 'b', 'c') make one value: --by model tells them apart"
     assert main([*line.split(), "-f", "table"]) == 0
     assert capsys.readouterr().out.endswith(f"\n{said}\n") is is_said
     assert main([*line.split(), "-f", "csv"]) == 0

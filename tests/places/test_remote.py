@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.errors import without_secrets
 
 LOG = pl.DataFrame({"sample": [1, 2, 3], "score": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
 STATE = mlm.state(LOG, mlm.accuracy())
@@ -108,8 +107,9 @@ def test_what_is_no_path_is_shown_without_secrets(verb: Callable[[Any], Any], gi
         ("'https://u:p@ss@x.org:80/a@b#f' twice https://x.org", "'https://…@x.org:80/a@b?…' twice https://x.org"),
     ],
 )
-def test_a_text_is_shown_without_secrets(text: str, shown: str) -> None:
-    assert without_secrets(text) == shown
+def test_an_error_shows_no_secret_of_a_url(text: str, shown: str) -> None:
+    for kind in (mlm.FileError, mlm.ParameterError, mlm.StateError):
+        assert str(kind(text)) == str(kind(text).with_remedy("")).rstrip() == shown
 
 
 SECRET = "wJalrXUtnFEMI"

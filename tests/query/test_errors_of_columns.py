@@ -126,7 +126,7 @@ def test_a_label_without_a_threshold() -> None:
         "f1: no threshold for label 'b'. Add it, or use the key None for all other labels."
     )
     message = raised(mlm.ParameterError, mlm.evaluate, LOG, mlm.f1(threshold={"z": 0.5}))
-    assert message == "f1: no threshold for label 'a' and 1 more. Add it, or use the key None for all other labels."
+    assert message == "f1: no threshold for label 'a', 'b'. Add it, or use the key None for all other labels."
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------

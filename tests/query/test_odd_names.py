@@ -93,7 +93,6 @@ OTHERS = {
     "gone",
     "overwrite",
     "storage_options",
-    "redact",
     "strict",
     "credential_provider",
     "ignore",

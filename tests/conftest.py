@@ -1,15 +1,12 @@
-"""Settings of the whole test run. Fixtures are in the files of the tests that use them, but for the one of Spark."""
+"""Settings of the whole test run. Fixtures that one file uses are in that file."""
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-from tests.support.spark_cluster import cluster
 
 # CI draws the same examples every time: a change fails because of what it changed. Elsewhere every run draws new ones.
 # No deadline: the first query of a process pays for start-up, and how long that takes says nothing about the library.
@@ -44,11 +41,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in of_these]
 
 
-@pytest.fixture(scope="session")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A cluster of Spark: starting it takes longer than all that it is asked, so all files share one."""
-    with cluster(tmp_path_factory.mktemp("spark")) as started:
-        yield started
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test works."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def room_of(nodeid: str) -> str:

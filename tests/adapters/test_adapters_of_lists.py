@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.adapters.predictions import AGREE, TOPICS, Data, digits, topics, truths_of, tumours
-from tests.adapters.test_adapters import (
+from tests.adapters.rivals import (
     DECISIONS,
     LABELS,
     OF_TOPICS,

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.places.test_table_folders import LOG, ROWS
+from tests.support.tables import LOG, ROWS
 
 KEYS = ["sample", "label"]
 METRICS = [mlm.ranking_loss(), mlm.f1(), mlm.roc_auc()]

@@ -8,20 +8,8 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_lists
-from tests.adapters.test_reshape import both_frames, refused, rows
-
-INF = float("inf")
-
-LISTS = {
-    "score": pl.List(pl.Float64),
-    "truth": pl.List(pl.Int64),
-    "label": pl.List(pl.String),
-    "true": pl.List(pl.String),
-}
-
-
-def lists(**columns: list[Any]) -> pl.DataFrame:
-    return pl.DataFrame(columns, schema={name: LISTS[name] for name in columns})
+from tests.adapters.given_lists import INF, LISTS, lists
+from tests.adapters.reshaped import both_frames, refused, rows
 
 
 def triples(frame: pl.DataFrame | pl.LazyFrame, **arguments: Any) -> list[tuple[Any, ...]]:

@@ -7,8 +7,8 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_lists
-from tests.adapters.test_from_lists import INF, lists
-from tests.adapters.test_reshape import both_frames, refused, rows
+from tests.adapters.given_lists import INF, lists
+from tests.adapters.reshaped import both_frames, refused, rows
 
 SEARCHES = pl.DataFrame(
     {

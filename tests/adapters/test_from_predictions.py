@@ -7,7 +7,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_predictions
-from tests.adapters.test_reshape import both_frames, refused, rows
+from tests.adapters.reshaped import both_frames, refused, rows
 
 
 @both_frames

@@ -7,7 +7,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_wide
-from tests.adapters.test_reshape import both_frames, refused, rows
+from tests.adapters.reshaped import both_frames, refused, rows
 
 TWO_MODELS = {
     "id": [7], "old_cat": [0.9], "old_dog": [0.1], "new_cat": [0.8], "new_dog": [0.2], "is cat": [1], "is dog": [0],

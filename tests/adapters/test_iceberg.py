@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.places.test_table_folders import LOG
+from tests.support.tables import LOG
 
 KEYS = ["sample", "label", "score"]
 METRICS = [mlm.ranking_loss(), mlm.f1(average="macro"), mlm.roc_auc()]

@@ -13,7 +13,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.returned import LISTED
-from tests.adapters.test_listed import SHOP, judged, refusal
+from tests.adapters.shop import SHOP, judged, refusal
 
 Carrier = Callable[[pl.DataFrame, Path], Any]
 KEEP: dict[str, Carrier] = {

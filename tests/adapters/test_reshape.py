@@ -1,6 +1,5 @@
 """Every shape that becomes the long table: its samples, the columns that are kept, and its plan."""
 
-import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +10,8 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wide
-from tests.engine.test_plan import fallbacks
-
-both_frames = pytest.mark.parametrize("as_frame", [pl.DataFrame, pl.LazyFrame])
+from tests.adapters.reshaped import both_frames, refused
+from tests.support.plans import fallbacks
 
 EVERY: list[Callable[..., Any]] = [from_wide, from_lists, from_predictions]
 
@@ -26,15 +24,6 @@ SMALL: dict[Callable[..., Any], dict[str, list[Any]]] = {
     from_lists: {"score": [[0.9], [0.1]], "truth": [[1], [0]], "id": ["x", "y"], "day": [5, 6]},
     from_predictions: {"score": ["a", "a"], "truth": ["a", "a"], "id": ["x", "y"], "day": [5, 6]},
 }
-
-
-def refused(error: type[mlm.MetricError], said: str, shape: Callable[..., Any], *given: Any, **more: Any) -> None:
-    with pytest.raises(error, match=re.escape(said)):
-        shape(*given, **more)
-
-
-def rows(frame: pl.DataFrame | pl.LazyFrame) -> list[tuple[Any, ...]]:
-    return frame.lazy().collect().rows()
 
 
 @every_shape

@@ -12,41 +12,10 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.scan import scan
-from tests.engine.test_plan import fallbacks
+from tests.adapters.written_logs import every_format, refused, total, write
+from tests.support.plans import fallbacks
 
-FORMATS = ["parquet", "ipc", "csv", "ndjson"]
-
-every_format = pytest.mark.parametrize("kind", FORMATS)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(name: str, kind: str | None = None, **columns: Any) -> None:
-    """Write columns to a file, in the format of its suffix or in the one given."""
-    path = Path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        getattr(pl.DataFrame(columns), f"write_{kind or path.suffix[1:]}")(file)
-
-
-def total(source: Any, **options: Any) -> int:
-    """The sum of x: the files of these tests hold powers of 2 or of 10, so that it tells which were read."""
-    return scan(source, **options).select(pl.col("x").sum()).collect().item()
-
-
-def rows(source: Any, **options: Any) -> list[tuple[Any, ...]]:
-    return sorted(scan(source, **options).collect().rows(), key=repr)
-
-
-def refused(source: Any, said: str, **options: Any) -> None:
-    with pytest.raises(mlm.FileError) as caught:
-        scan(source, **options)
-    assert str(caught.value) == said
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

@@ -11,19 +11,15 @@ from polars.testing import assert_frame_equal, assert_series_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.scan import scan
-from tests.adapters.test_scan import every_format, refused, rows, total, write
-from tests.engine.test_plan import fallbacks
+from tests.adapters.written_logs import every_format, refused, rows, total, write
+from tests.support.plans import fallbacks
 
 REMEDY = "schema= sets the columns and types for all files."
 ENGINES = ("streaming", "in-memory")
 FILLED = f"missing='null' fills missing columns with nulls, and {REMEDY}"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def refused_where_read(column: str, said: str, **options: Any) -> None:

@@ -9,14 +9,9 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.scan import scan
-from tests.adapters.test_scan import every_format, refused, rows, total, write
+from tests.adapters.written_logs import every_format, refused, rows, total, write
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # -- folders that say what is in them ----------------------------------------------------------------------------------

@@ -11,14 +11,9 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.scan import scan
-from tests.adapters.test_scan import every_format, refused, total, write
+from tests.adapters.written_logs import every_format, refused, total, write
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # -- which files a source stands for -----------------------------------------------------------------------------------

@@ -9,12 +9,10 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.data.returned import LISTED
-from tests.engine.test_plan import fallbacks, serialized
+from tests.adapters.returned import MODELS, RETURNED, TRUTHS
+from tests.support.plans import fallbacks, serialized
 
 NEVER = float("-inf")
-RETURNED = pl.DataFrame({"sample": [1, 1, 2], "label": ["a", "b", "a"], "score": [0.9, 0.8, 0.7]})
-TRUTHS = pl.DataFrame({"sample": [1, 1, 2], "label": ["b", "c", "z"]})
-MODELS = pl.DataFrame({"model": ["m", "n"], "sample": [1, 1], "label": ["a", "b"], "score": [0.9, 0.8]})
 
 # -- the rows ----------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.data.returned import LISTED
-from tests.adapters.test_truths import MODELS, RETURNED, TRUTHS
+from tests.adapters.returned import MODELS, RETURNED, TRUTHS
 
 TWICE = (
     "returned has 2 rows of sample=1, label=b. If a sample has several lists (one for each model or fold), name "

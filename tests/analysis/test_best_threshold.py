@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.curves.test_curves_of_thresholds import cost_at, log_of
+from tests.curves.thresholds import cost_at, log_of
 
 METRICS: dict[str, Callable[..., mlm.Metric]] = {
     "f1": mlm.f1,

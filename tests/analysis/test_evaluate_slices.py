@@ -7,7 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.analysis.test_evaluate import CHAMPION, LOG, rows
+from tests.analysis.champions import CHAMPION, LOG, rows
 
 
 def test_slices_come_after_the_whole() -> None:

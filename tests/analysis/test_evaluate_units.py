@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.analysis.test_evaluate import CHAMPION, LOG
+from tests.analysis.champions import CHAMPION, LOG
 
 # -- per -----------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
+from tests.analysis.parts import OF_X, OF_Y, PARTS
 
 # champion: sample 1 right, sample 2 wrong. challenger: all right.
 LOG = pl.DataFrame(
@@ -60,18 +61,6 @@ def test_min_samples_counts_the_samples_that_a_metric_uses() -> None:
     log = CHAMPION.with_columns(p=pl.when(pl.col("sample") == 1).then("score"))
     table = mlm.evaluate(log, mlm.accuracy(), mlm.accuracy().on(score="p").alias("of_p"), min_samples=2)
     assert table.row(0) == (0.5, None)
-
-
-# Six samples of label x and two of label y; one of x lacks its score.
-PARTS = pl.DataFrame(
-    {
-        "sample": [1, 2, 3, 4, 5, 6, 1, 2],
-        "label": ["x"] * 6 + ["y"] * 2,
-        "score": [0.9, 0.8, 0.1, 0.7, 0.2, None, 0.9, 0.3],
-        "truth": [1, 1, 0, 0, 1, 1, 1, 0],
-    }
-)
-OF_X, OF_Y = mlm.accuracy().filter(label="x"), mlm.accuracy().filter(label="y")
 
 
 @pytest.mark.parametrize("tidy", [False, True])

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.analysis.test_tidy import OF_X, OF_Y, PARTS
+from tests.analysis.parts import OF_X, OF_Y, PARTS
 
 COUNTS = ("n_rows", "n_samples", "n_excluded", "support", "n_undefined")
 

@@ -1,6 +1,7 @@
 """Tables with one problem each, and what `check` says of them."""
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -333,3 +334,27 @@ CASES = [
 
 def of_each(cases: Iterable[Case]) -> Any:
     return pytest.mark.parametrize("case", [pytest.param(case, id=case.problem) for case in cases])
+
+
+def everything() -> tuple[pl.DataFrame, dict[str, Any]]:
+    """A table that has many problems at once, and what to ask of it."""
+    log = pl.DataFrame(
+        {
+            "model": ["x", "x", "x", "x", "y", "y", "y", None],
+            "sample": [1, 1, 1, 2, 1, 2, 3, None],
+            "label": ["a", "a", "b", "A", "a", "A", None, "b"],
+            "score": [0.9, NAN, 1.5, None, 0.1, INF, -INF, 0.2],
+            "truth": [1, 0, 2, 0, 0, None, 1, 1],
+            "w": [1.0, 2.0, -1.0, 0.0, NAN, None, INF, 1.0],
+        }
+    )
+    return log, {"by": "model", "weight": "w"}
+
+
+def of_columns(frame: pl.DataFrame, by: Any) -> dict[str, tuple[str, int]]:
+    """What is reported of the columns of by: of each, the problem and its count."""
+    kinds = ["key_varies_in_sample", "sample_in_several", "sample_not_in_all", "samples_in_common"]
+    rows = check(frame, by=by).filter(pl.col("problem").is_in(kinds)).rows(named=True)
+    named = {re.findall(r"'([^']*)'", row["meaning"])[0]: (row["problem"], row["count"]) for row in rows}
+    assert len(named) == len(rows)
+    return named

@@ -14,13 +14,13 @@ from polars_mlmetrics.checks.problems import PROBLEMS
 from tests.checks.check_cases import (
     CASES,
     CLEAN,
-    INF,
     NAN,
     OF_FILES,
     SEVERITIES,
     SIZES,
     Case,
     check,
+    everything,
     of_each,
     row_of,
     sizes,
@@ -122,21 +122,6 @@ def test_of_a_clean_table_the_sizes_are_reported_alone() -> None:
     assert table["severity"].to_list() == ["info"] * 4
     assert sizes(CLEAN) == {"rows": 4, "groups": 1, "labels": 2, "samples": 2}
     assert told(CLEAN.with_columns(pl.col("truth").cast(pl.Boolean), note=pl.lit("x"))) == {}
-
-
-def everything() -> tuple[pl.DataFrame, dict[str, Any]]:
-    """A table that has many problems at once, and what to ask of it."""
-    log = pl.DataFrame(
-        {
-            "model": ["x", "x", "x", "x", "y", "y", "y", None],
-            "sample": [1, 1, 1, 2, 1, 2, 3, None],
-            "label": ["a", "a", "b", "A", "a", "A", None, "b"],
-            "score": [0.9, NAN, 1.5, None, 0.1, INF, -INF, 0.2],
-            "truth": [1, 0, 2, 0, 0, None, 1, 1],
-            "w": [1.0, 2.0, -1.0, 0.0, NAN, None, INF, 1.0],
-        }
-    )
-    return log, {"by": "model", "weight": "w"}
 
 
 def test_the_worst_comes_first_and_problems_of_one_severity_in_the_order_of_their_declaration() -> None:

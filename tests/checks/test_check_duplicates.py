@@ -1,7 +1,6 @@
 """`check`: rows that are there twice, truths that contradict each other, samples in several groups."""
 
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -23,6 +22,7 @@ from tests.checks.check_cases import (
     NAN,
     Case,
     check,
+    of_columns,
     of_each,
     over,
     row_of,
@@ -197,15 +197,6 @@ def test_models_contradict_each_other_where_by_names_them_alone() -> None:
 
 
 # -- samples in several groups -----------------------------------------------------------------------------------------
-
-
-def of_columns(frame: pl.DataFrame, by: Any) -> dict[str, tuple[str, int]]:
-    """What is reported of the columns of by: of each, the problem and its count."""
-    kinds = ["key_varies_in_sample", "sample_in_several", "sample_not_in_all", "samples_in_common"]
-    rows = check(frame, by=by).filter(pl.col("problem").is_in(kinds)).rows(named=True)
-    named = {re.findall(r"'([^']*)'", row["meaning"])[0]: (row["problem"], row["count"]) for row in rows}
-    assert len(named) == len(rows)
-    return named
 
 
 def test_samples_of_all_models_are_in_common() -> None:

@@ -13,9 +13,9 @@ from tests.checks.check_cases import (
     INF,
     NAN,
     check,
+    of_columns,
     told,
 )
-from tests.checks.test_check_duplicates import of_columns
 
 
 def random_log(rows: int = 400) -> pl.DataFrame:

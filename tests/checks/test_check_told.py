@@ -15,10 +15,10 @@ from tests.checks.check_cases import (
     NAN,
     SIZES,
     check,
+    everything,
     of_score,
     over,
 )
-from tests.checks.test_check import everything
 
 # -- examples ----------------------------------------------------------------------------------------------------------
 

@@ -13,18 +13,9 @@ import polars_mlmetrics as mlm
 from mlm_command import main
 from polars_mlmetrics.cli.text_tables import TextTable, cell
 from polars_mlmetrics.data.visible import visible
+from tests.cli.commands import LOG, run
 
 ROOT = Path(mlm.__file__).parent.parent
-LOG = pl.DataFrame(
-    {
-        "model": ["old"] * 6 + ["new"] * 6,
-        "sample": [1, 1, 2, 2, 3, 3] * 2,
-        "label": ["cat", "dog"] * 6,
-        "score": [0.9, 0.2, 0.4, 0.7, 0.6, 0.1, 0.8, 0.3, 0.7, 0.6, None, 0.2],
-        "truth": [1, 0, 1, 0, 0, 0] * 2,
-        "country": ["DE", "DE", "DE", "DE", "FR", "FR"] * 2,
-    }
-)
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +23,6 @@ def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     LOG.write_parquet("log.parquet")
-
-
-def run(line: str) -> int:
-    return main(line.split())
 
 
 # -- what each command prints ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from mlm_command import main
-from tests.docs.test_docs import BLOCK, ROOT
+from tests.docs.pages import BLOCK, ROOT
 
 PAGES = [ROOT / "docs" / "command_line.md", ROOT / "docs" / "nightly.md"]
 NIGHTLY = PAGES[1]

@@ -11,7 +11,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from mlm_command import main
-from tests.cli.test_cli import LOG
+from tests.cli.commands import LOG
 
 
 @pytest.fixture(autouse=True)

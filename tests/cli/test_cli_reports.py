@@ -9,7 +9,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from mlm_command import main
-from tests.cli.test_cli_slices import LOG
+from tests.cli.slices_log import LOG
 
 OPTIONS = "metrics = ['brier_score']\nby = 'model'\nslices = ['country']\nbaseline = 'old'\ngate = []"
 

@@ -13,7 +13,7 @@ import polars_mlmetrics as mlm
 from mlm_command import main
 from polars_mlmetrics.cli.calls import program, text_of
 from polars_mlmetrics.cli.metric_texts import metrics_of
-from tests.cli.test_cli import LOG
+from tests.cli.commands import LOG
 
 OPTIONS = """
 by = "model"

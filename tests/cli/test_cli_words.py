@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.cli.test_cli import LOG, run
+from tests.cli.commands import LOG, run
 
 
 @pytest.fixture(autouse=True)

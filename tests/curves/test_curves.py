@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
 import polars_mlmetrics as mlm
-from tests.engine.test_plan import fallbacks, serialized
+from tests.support.plans import fallbacks, serialized
 
 Numbers = NDArray[np.float64]
 RNG = np.random.default_rng(7)

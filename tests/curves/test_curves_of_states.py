@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.curves.test_curves_of_thresholds import METRICS, cost_at, is_close, log_of
+from tests.curves.thresholds import METRICS, cost_at, is_close, log_of
 
 BINS = 64
 LOG = log_of(400).filter(pl.col("score").fill_null(1) >= 0)

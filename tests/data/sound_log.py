@@ -83,3 +83,19 @@ def problems(log: pl.DataFrame, **asked: Any) -> dict[str, int]:
 
 def all_broken(values: list[Any]) -> bool:
     return all(value is not None and math.isnan(value) for value in values)
+
+
+READERS = [
+    mlm.f1(), mlm.f1(average="macro"), mlm.f1(average="samples"), mlm.roc_auc(), mlm.average_precision(),
+    mlm.one_error(), mlm.ndcg(), mlm.log_loss(), mlm.brier_score(), mlm.calibration_error(),
+]  # fmt: skip
+"""Metrics of each kind, all of which read the score and the truth."""
+
+
+IN_STATES = [metric for metric in READERS if metric.output_name not in ("roc_auc", "average_precision")]
+
+
+RETURNED = pl.DataFrame({"sample": [1, 1], "label": ["a", "b"], "score": [0.9, 0.8]})
+
+
+TRUTHS = pl.DataFrame({"sample": [1, 1, 9], "label": ["b", "c", "a"]})

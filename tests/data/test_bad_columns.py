@@ -11,7 +11,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from tests.data.sound_log import COLUMNS, ENGINES, LOG, either_frame, found, problems, put, values
-from tests.query.test_errors import raised
+from tests.support.refusals import raised
 
 
 def test_nothing_is_wrong_with_the_log() -> None:

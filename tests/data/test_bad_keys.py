@@ -9,9 +9,8 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
-from tests.data.sound_log import LOG, found, problems, put, told, values
-from tests.data.test_bad_truths import RETURNED, TRUTHS
-from tests.query.test_errors import raised
+from tests.data.sound_log import LOG, RETURNED, TRUTHS, found, problems, put, told, values
+from tests.support.refusals import raised
 
 # -- null sample key ---------------------------------------------------------------------------------------------------
 

@@ -6,17 +6,22 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.data.sound_log import INF, LOG, NAN, OF_BROKEN_ROWS, all_broken, by_state, found, put, told, values
+from tests.data.sound_log import (
+    IN_STATES,
+    INF,
+    LOG,
+    NAN,
+    OF_BROKEN_ROWS,
+    READERS,
+    all_broken,
+    by_state,
+    found,
+    put,
+    told,
+    values,
+)
 
 # -- NaN score ---------------------------------------------------------------------------------------------------------
-
-READERS = [
-    mlm.f1(), mlm.f1(average="macro"), mlm.f1(average="samples"), mlm.roc_auc(), mlm.average_precision(),
-    mlm.one_error(), mlm.ndcg(), mlm.log_loss(), mlm.brier_score(), mlm.calibration_error(),
-]  # fmt: skip
-"""Metrics of each kind, all of which read the score and the truth."""
-
-IN_STATES = [metric for metric in READERS if metric.output_name not in ("roc_auc", "average_precision")]
 
 
 def test_nan_score_breaks_what_reads_it() -> None:

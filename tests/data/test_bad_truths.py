@@ -7,9 +7,22 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
-from tests.data.sound_log import ENGINES, INF, LOG, NAN, OF_BROKEN_ROWS, all_broken, found, put, told, values
-from tests.data.test_bad_scores import READERS
-from tests.query.test_errors import raised
+from tests.data.sound_log import (
+    ENGINES,
+    INF,
+    LOG,
+    NAN,
+    OF_BROKEN_ROWS,
+    READERS,
+    RETURNED,
+    TRUTHS,
+    all_broken,
+    found,
+    put,
+    told,
+    values,
+)
+from tests.support.refusals import raised
 
 # -- null truth --------------------------------------------------------------------------------------------------------
 
@@ -82,10 +95,6 @@ def test_a_truth_in_words() -> None:
 
 
 # -- label in truth table absent in scores / reverse -------------------------------------------------------------------
-
-RETURNED = pl.DataFrame({"sample": [1, 1], "label": ["a", "b"], "score": [0.9, 0.8]})
-
-TRUTHS = pl.DataFrame({"sample": [1, 1, 9], "label": ["b", "c", "a"]})
 
 
 def test_a_true_label_that_was_not_scored_is_missed() -> None:

@@ -11,10 +11,12 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.data.sound_log import (
     ENGINES,
+    IN_STATES,
     INF,
     LOG,
     NAN,
     OF_BROKEN_ROWS,
+    READERS,
     all_broken,
     by_state,
     found,
@@ -23,8 +25,7 @@ from tests.data.sound_log import (
     told,
     values,
 )
-from tests.data.test_bad_scores import IN_STATES, READERS
-from tests.query.test_errors import raised
+from tests.support.refusals import raised
 
 # -- null/NaN/inf/negative weight --------------------------------------------------------------------------------------
 

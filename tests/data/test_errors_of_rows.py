@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.query.test_errors import either_frame, raised
+from tests.support.refusals import either_frame, raised
 
 # -- numbers for each row ----------------------------------------------------------------------------------------------
 

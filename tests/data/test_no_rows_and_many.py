@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.data.sound_log import ENGINES, LOG, by_state, put, told, values
-from tests.data.test_bad_scores import IN_STATES, READERS
+from tests.data.sound_log import ENGINES, IN_STATES, LOG, READERS, by_state, put, told, values
 
 # -- empty frame, 0 slices, all filtered -------------------------------------------------------------------------------
 

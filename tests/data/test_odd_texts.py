@@ -9,8 +9,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
-from tests.data.sound_log import ENGINES, LOG, found, problems, values
-from tests.data.test_bad_truths import RETURNED, TRUTHS
+from tests.data.sound_log import ENGINES, LOG, RETURNED, TRUTHS, found, problems, values
 
 # -- Enum/Cat mismatch -------------------------------------------------------------------------------------------------
 

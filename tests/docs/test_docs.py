@@ -13,7 +13,6 @@ import runpy
 import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,10 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.docs.pages import PACKAGE, PAGES, ROOT, blocks
 
-PACKAGE = Path(mlm.__file__).parent
-ROOT = PACKAGE.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FILES = sorted(PACKAGE.rglob("*.py"))
 NOT_RUN = {"console", "diff", "sh", "text", "toml", "yaml"}
-# Indented ones too, as in a list; group 1 is the indentation, which is no part of the code.
-BLOCK = re.compile(r"^([ ]*)```([^\n]*)\n(.*?)^\1```[ ]*$", flags=re.MULTILINE | re.DOTALL)
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 
@@ -47,24 +42,6 @@ def as_everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[N
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Block:
-    language: str
-    code: str
-    line: int  # of its first line of code, counted from 0
-
-
-def blocks(text: str) -> list[Block]:
-    return [
-        Block(
-            found[2].strip(),
-            "".join(line.removeprefix(found[1]) for line in found[3].splitlines(keepends=True)),
-            text.count("\n", 0, found.start(3)),
-        )
-        for found in BLOCK.finditer(text)
-    ]
 
 
 def run_page(text: str, name: str) -> None:

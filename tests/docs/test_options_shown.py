@@ -17,7 +17,7 @@ from mlm_command.options import COMMANDS
 from mlm_command.parser import Parser
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.testing import check_metric
-from tests.docs.test_docs import PACKAGE, PAGES, Block, blocks
+from tests.docs.pages import PACKAGE, PAGES, Block, blocks
 
 Option = tuple[str, str]
 """The name of a function or a command, and the name of what it takes."""

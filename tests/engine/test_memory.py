@@ -19,7 +19,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import memory, passes, progress
 from polars_mlmetrics.engine.memory import free_memory, memory_budget
 from polars_mlmetrics.engine.passes import Passes
-from tests.engine.test_passes import ENGINES, LOG, METRICS, broken
+from tests.support.differing import ENGINES, LOG, METRICS, broken
 from tests.support.readings import same
 
 REPOSITORY = Path(__file__).parents[2]

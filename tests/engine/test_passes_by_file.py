@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import LOG, METRICS, asked, check, differing
+from tests.support.differing import LOG, METRICS, asked, check, differing
 
 HINT = "Put row-wise expressions into roles, by= and .filter() of metrics; or use passes='auto'."
 NO_SCAN = f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}"

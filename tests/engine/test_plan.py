@@ -2,11 +2,9 @@
 
 import inspect
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import polars as pl
 import pytest
@@ -14,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.laws.cases import variants
+from tests.support.plans import fallbacks, serialized, wide_log
 
 LABEL_AVERAGES = ["macro", "weighted", "min", "max", {"x": 1.0, "y": 2.0}]
 
@@ -69,37 +68,12 @@ ALL_METRICS = [
 ]
 
 
-def wide_log(folder: Path) -> pl.LazyFrame:
-    """A scan of a parquet file with many columns that no metric reads."""
-    frame = pl.DataFrame(
-        {
-            "model": ["a", "a", "a", "a", "b", "b"],
-            "country": ["DE", "DE", "FR", None, "DE", "FR"],
-            "sample": [1, 1, 2, 2, 1, 2],
-            "label": ["x", "y", "x", "y", "x", "x"],
-            "score": [0.9, 0.2, 0.4, 0.8, 0.7, 0.1],
-            "truth": [1, 0, 1, 0, 1, 0],
-            "w": [1.0, 1.0, 2.0, 2.0, 1.0, 2.0],
-            **{f"unused_{i}": [0] * 6 for i in range(20)},
-        }
-    )
-    path = folder / "log.parquet"
-    frame.write_parquet(path)
-    return pl.scan_parquet(path)
-
-
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> pl.LazyFrame:
     return wide_log(tmp_path_factory.mktemp("plan"))
 
 
 # -- pure: no Python in the plan ---------------------------------------------------------------------------------------
-
-
-def serialized(plan: pl.LazyFrame) -> bytes:
-    """The plan as bytes; a plan with Python in it needs cloudpickle for that, and there is none here."""
-    with mock.patch.dict(sys.modules, {"cloudpickle": None}):
-        return plan.serialize()
 
 
 @pytest.mark.parametrize(
@@ -146,22 +120,6 @@ CUMULATES = {
 
 # Unweighted these come from the ranking pass; weights are cumulated.
 CUMULATES_WEIGHTS = {"roc_auc", "gini", "average_precision"}
-
-
-def physical(plan: pl.LazyFrame) -> str:
-    """The streaming engine's own graph of a plan."""
-    graph = plan.show_graph(engine="streaming", plan_stage="physical", raw_output=True, show=False)
-    assert graph is not None
-    return graph
-
-
-def fallbacks(plan: pl.LazyFrame) -> list[str]:
-    """The steps of a plan that the streaming engine hands to the in-memory one; `explain()` does not tell."""
-    graph = physical(plan)
-    hue = re.search(r'COLOR="([^"]*)">⬤</FONT> in-memory engine fallback', graph)
-    assert hue, "the legend is not what it was"
-    nodes = re.findall(r'^\d+ \[label="(.*)",style=filled,fillcolor="([^"]*)"\];$', graph, flags=re.MULTILINE)
-    return [label for label, colour in nodes if colour == hue[1]]
 
 
 def test_a_fallback_is_noticed(log: pl.LazyFrame) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import sources
-from tests.engine.test_plan import physical, wide_log
+from tests.support.plans import physical, wide_log
 
 
 @pytest.fixture(scope="module")

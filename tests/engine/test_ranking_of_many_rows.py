@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import ranking, ranking_by_id, sources
-from tests.engine.test_ranking import ENGINES, FEW, GRADED, NAN, TIED, check
+from tests.engine.ranked import ENGINES, FEW, GRADED, NAN, TIED, check
 
 # -- many rows ---------------------------------------------------------------------------------------------------------
 

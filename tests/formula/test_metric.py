@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import date
 
 import polars as pl
 import pytest
@@ -14,18 +13,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.declaration import declared
-
-# model a: TP 1, FP 1, FN 1, TN 1; model b: all right.
-LOG = pl.DataFrame(
-    {
-        "model": ["a", "a", "a", "a", "b", "b", "b", "b"],
-        "day": [date(2026, 1, 1)] * 4 + [date(2026, 1, 2)] * 4,
-        "sample": [1, 1, 2, 2, 1, 1, 2, 2],
-        "label": ["x", "y", "x", "y", "x", "y", "x", "y"],
-        "score": [0.9, 0.2, 0.4, 0.8, 0.9, 0.2, 0.6, 0.1],
-        "truth": [1, 0, 1, 0, 1, 0, 1, 0],
-    }
-)
+from tests.formula.small_log import LOG, A
 
 VALUES = [
     mlm.f1(),
@@ -236,9 +224,6 @@ def test_alias_and_filter_of_arithmetic_reach_its_metrics() -> None:
 
 
 # -- arithmetic --------------------------------------------------------------------------------------------------------
-
-# On model a: precision 1/2, recall 1/2, accuracy 1/2, 4 rows.
-A = LOG.filter(pl.col("model") == "a")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.formula.test_metric import LOG, A
+from tests.formula.small_log import LOG, A
 
 ENGINES = ["in-memory", "streaming"]
 

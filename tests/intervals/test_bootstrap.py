@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.state_table import bucket_of
-from tests.intervals.test_draws import times
-from tests.intervals.test_intervals import SUITE, users
+from tests.intervals.buckets import times
+from tests.intervals.users import SUITE, users
 
 Numbers = NDArray[Any]
 

@@ -16,17 +16,11 @@ from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows
-from tests.intervals.test_replicates import BUCKET_OF, BUCKETS, DIGITS, METRICS, Values
+from tests.intervals.buckets import BUCKET_OF, BUCKETS, DIGITS, METRICS, Values, times
 from tests.support.frames import KEYS, worlds
 from tests.support.readings import same
 
 FEW_DRAWS = 4
-
-
-def times(buckets: int) -> NDArray[Any]:
-    """How often each draw has each bucket."""
-    table = draws.times_of(buckets).collect().filter(pl.col(DRAW).is_not_null())
-    return table.sort(DRAW, WITHOUT)[draws._TIMES].to_numpy().reshape(-1, buckets)
 
 
 def test_every_draw_has_as_many_buckets_as_there_are() -> None:

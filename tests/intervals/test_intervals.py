@@ -15,7 +15,8 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis import question
 from polars_mlmetrics.engine.state_table import bucket_of
 from polars_mlmetrics.formula.measure import Measure
-from tests.intervals.test_replicates import BUCKET_OF, BUCKETS, METRICS, expected
+from tests.intervals.buckets import BUCKET_OF, BUCKETS, METRICS, expected
+from tests.intervals.users import SUITE, users
 from tests.support.frames import KEYS, worlds
 from tests.support.readings import same
 
@@ -137,32 +138,6 @@ def test_an_interval_is_what_the_definition_gives(
         table = mlm.finish(state, metrics, by=by, ci=LEVEL, tidy=True)
     assert table.filter(pl.col("low").is_not_null()).height > 100
     assert differing(table, by) == []
-
-
-def users() -> pl.DataFrame:
-    """Samples of four labels each, of users with three samples; `side` varies within samples."""
-    row = pl.int_range(pl.len())
-    rows = pl.DataFrame({"sample": range(240), "user": [sample // 3 for sample in range(240)]})
-    rows = rows.join(pl.DataFrame({"label": ["a", "b", "c", "d"]}), how="cross")
-    return rows.with_columns(
-        score=(row * 7919 % 1009) / 1009,
-        truth=(row * 104729 % 13) % 2,
-        country=pl.when(pl.col("sample") % 3 == 0).then(pl.lit("DE")).otherwise(pl.lit("FR")),
-        side=row % 2,
-    )
-
-
-SUITE = [
-    mlm.f1(),
-    mlm.f1(average="macro"),
-    mlm.ndcg(),
-    mlm.log_loss(),
-    mlm.roc_auc(bins=16),
-    mlm.labelwise_precision(),
-    mlm.average_score(mlm.mse()),
-    mlm.hamming_loss(threshold="argmax"),
-    (mlm.f1() - mlm.recall()).alias("difference"),
-]
 
 
 ROADS: dict[str, Callable[[pl.DataFrame], Any]] = {

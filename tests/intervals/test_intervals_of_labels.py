@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.intervals.test_intervals import users
+from tests.intervals.users import users
 
 ENDS = ["recall", "recall_low", "recall_high"]
 MACRO = mlm.recall(average="macro")

@@ -1,7 +1,6 @@
 """Replicates: the values without each bucket are those of the log without the rows of that bucket."""
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import polars as pl
@@ -15,24 +14,9 @@ from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state import Contents
-from polars_mlmetrics.engine.state_table import bucket_of
-from tests.laws.cases import AVERAGES, NO_AVERAGE, plain_cases
-from tests.states.test_states import has_no_state
+from tests.intervals.buckets import BUCKET_OF, BUCKETS, DIGITS, Values, expected, some
 from tests.support.frames import KEYS, worlds
 from tests.support.readings import same
-
-BUCKETS = 5
-DIGITS = 1e-9  # a difference of two sums has lost some of their digits, and a root or a deviation of it more
-CASES = [case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average) if not has_no_state(case)]
-METRICS = {str(case): case.metric(weighted=True) for case in CASES}
-BUCKET_OF, _ = bucket_of(["sample"], worlds().schema, BUCKETS)
-
-Values = dict[tuple[Any, ...], dict[str, Any]]
-
-
-def some(every: int) -> dict[str, mlm.Metric]:
-    """Every so manieth metric."""
-    return dict(list(METRICS.items())[::every])
 
 
 def values(source: Source, by: list[str], every: int) -> Values:
@@ -53,22 +37,6 @@ def of_state(log: pl.DataFrame, by: list[str], every: int) -> Values:
     held = Contents.of(state.schema).held(state.lazy())
     schema = pl.Schema({**log.schema, WITHOUT: pl.Int64()})
     return values(replace(held, schema=schema, added=[pl.col(BUCKET).alias(WITHOUT)]), by, every)
-
-
-@cache
-def expected(by: tuple[str, ...], every: int) -> Values:
-    """The values of the rows that are left, bucket after bucket."""
-    log = worlds().with_columns(BUCKET_OF.alias(WITHOUT))
-    found: Values = {}
-    for bucket in (None, *range(BUCKETS)):
-        rows = log if bucket is None else log.filter(pl.col(WITHOUT) != bucket)
-        there = log if bucket is None else log.filter(pl.col(WITHOUT) == bucket)
-        table = mlm.evaluate(rows, list(some(every).values()), by=list(by))
-        left = {tuple(row.pop(key) for key in by): row for row in table.to_dicts()}
-        nothing = mlm.evaluate(log.clear(), list(some(every).values())).to_dicts()[0]
-        for group in there.select(by).unique().rows() if by else [()]:
-            found[*group, bucket] = left.get(group, nothing)
-    return found
 
 
 def differing(got: Values, right: Values) -> list[Any]:

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from tests.laws import oracle, references
+from tests.laws.agreement import AGREE
 from tests.laws.oracle import DECLARED, expected, expected_counts
-from tests.laws.test_references import AGREE
 from tests.support.readings import same
 
 RULES = pl.DataFrame(

@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.laws.agreement import AGREE, agree
 from tests.laws.oracle import expected, expected_counts, expected_units
-from tests.laws.test_references import AGREE, agree
 from tests.support.readings import long, same
 
 

@@ -9,8 +9,8 @@ import pytest
 import sklearn.metrics as sk
 from scipy import stats
 
+from tests.laws.agreement import SEVERAL, Matrix, Table, agree
 from tests.laws.oracle import expected
-from tests.laws.test_references import SEVERAL, Matrix, Table, agree
 from tests.support.readings import long
 
 

@@ -1,5 +1,8 @@
 """Numbers as other systems print them: right to the last digit."""
 
+from typing import Any
+
+import polars as pl
 import pytest
 
 from tests.laws.oracle import Value
@@ -19,3 +22,8 @@ def close(value: Value, known: float) -> bool:
 
 def all_close(values: dict[str, Value], known: list[float | None]) -> bool:
     return list(values.values()) == [None if k is None else pytest.approx(k, rel=EXACT, abs=EXACT) for k in known]
+
+
+def binary(truth: list[int], score: list[float], dtype: Any = pl.Float64) -> pl.DataFrame:
+    """No sample, no label: a group is one unit."""
+    return pl.DataFrame({"score": pl.Series(score, dtype=dtype), "truth": truth})

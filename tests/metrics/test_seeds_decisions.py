@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.metrics.printed import all_close, close, printed
-from tests.metrics.test_seeds_probabilities import binary
+from tests.metrics.printed import all_close, binary, close, printed
 from tests.support.readings import both, both_by_label, long
 
 # --- 2. CatBoost: several labels, raw logits -------------------------------------------------------------------------

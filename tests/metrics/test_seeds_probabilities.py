@@ -7,15 +7,10 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.metrics.printed import EXACT, close, printed
+from tests.metrics.printed import EXACT, binary, close, printed
 from tests.support.readings import both, long
 
 # --- 3. Log loss -----------------------------------------------------------------------------------------------------
-
-
-def binary(truth: list[int], score: list[float], dtype: Any = pl.Float64) -> pl.DataFrame:
-    """No sample, no label: a group is one unit."""
-    return pl.DataFrame({"score": pl.Series(score, dtype=dtype), "truth": truth})
 
 
 @pytest.mark.parametrize(("score", "digits"), [(0.5, "0.69315"), (0.9, "0.10536"), (0.1, "2.3026")])

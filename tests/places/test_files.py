@@ -11,34 +11,9 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.files import found_files
+from tests.places.made_files import ODD_NAMES, files_of, make, names_of
 
-ODD_NAMES = [
-    "a[1].parquet", "[a].parquet", "a].parquet", "*.parquet", "a?.parquet", "**.parquet", "[!a].parquet",
-    "a#1.parquet", "a%20b.parquet", "100%.parquet", " a b .parquet", "ä ß 日本.parquet", "~.parquet", "$HOME.parquet",
-    "a\nb.parquet", "a'\"b.parquet", "a\\b.parquet", "-a.parquet", "a=b&c;d.parquet",
-]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def make(*names: str) -> None:
-    for name in names:
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_bytes(b"something")
-
-
-def files_of(source: Any, **options: Any) -> list[Path]:
-    return [file.path for file in found_files(source, instead="Polars reads it.", **options)]
-
-
-def names_of(source: Any) -> list[str]:
-    return [file.as_posix() for file in files_of(source)]
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def resolved(names: Sequence[str]) -> list[Path]:

@@ -15,18 +15,11 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.support.tables import LOG
 
 REPOSITORY = Path(__file__).parents[2]
 SECONDS = 120
 """A process that answers takes a few; the machine may be busy."""
-
-ROWS = {
-    "sample": [1, 1, 2, 2, 3, 3],
-    "label": ["x", "y"] * 3,
-    "score": [0.9, 0.2, 0.4, 0.8, 0.7, 0.1],
-    "truth": [1, 0, 1, 0, 1, 0],
-}
-LOG = pl.DataFrame(ROWS)
 
 
 def make_delta(folder: Path, rows: pl.DataFrame = LOG) -> str:

@@ -16,24 +16,10 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.states import writing
 from polars_mlmetrics.states.writing import check_writable
-from tests.places.test_files import ODD_NAMES, make, names_of
+from tests.places.made_files import ODD_NAMES, make, names_of
+from tests.places.writers import REPOSITORY, names_here, write_whole, writer
 
-REPOSITORY = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def names_here() -> list[str]:
-    return sorted(path.name for path in Path().iterdir())
-
-
-def write_whole(path: Path, write: Callable[[Path], None], *, overwrite: bool = True) -> None:
-    writing.write_whole(path, write, overwrite=overwrite)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # -- where a file can be written ---------------------------------------------------------------------------------------
@@ -87,19 +73,6 @@ def test_a_folder_that_the_system_keeps_closed_is_said_to_be() -> None:
 
 
 # -- whole or not at all -----------------------------------------------------------------------------------------------
-
-
-def writer(content: bytes, then: Callable[[], Any] = lambda: None) -> Callable[[Path], None]:
-    """Writes half of what it has to write, does something, and writes the rest."""
-
-    def write(draft: Path) -> None:
-        half = len(content) // 2
-        draft.write_bytes(content[:half])
-        then()
-        with draft.open("ab") as file:
-            file.write(content[half:])
-
-    return write
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "no suffix", *ODD_NAMES])

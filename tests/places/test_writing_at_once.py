@@ -16,14 +16,9 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.places.test_writing import REPOSITORY, names_here, write_whole, writer
+from tests.places.writers import REPOSITORY, names_here, write_whole, writer
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # -- several at once ---------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """`mlm` on logs and states in an object store, and that none of its lines shows a secret."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,7 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from mlm_command import main
 from tests.support.folded_log import LOG
-from tests.support.s3_server import KEY, SECRET, options_of, put, put_days, serving
-
-pytestmark = pytest.mark.proof  # the server takes seconds to import
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving() as address:
-        yield address
-
-
-@pytest.fixture
-def options(server: str) -> dict[str, Any]:
-    return options_of(server)
+from tests.support.s3_server import KEY, SECRET, put, put_days
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.simulated import COMPARED, METRICS, compared, covered, one_to_nine
 
-pytestmark = pytest.mark.proof
-
 RUNS = 2_000
 BARS = {30: (0.93, 0.985), 100: (0.93, 0.975), 300: (0.93, 0.975)}
 """Between which shares an interval of so many samples should hold the true value."""

@@ -8,8 +8,6 @@ import pytest
 
 import polars_mlmetrics as mlm
 
-pytestmark = pytest.mark.proof
-
 FEATURES = ["a", "b", "c"]
 PLANTED = [{"a": "x", "b": "p"}, {"a": "y", "b": "q"}, {"a": "z", "b": "r"}]
 IS_PLANTED = pl.any_horizontal((pl.col("a") == each["a"]) & (pl.col("b") == each["b"]) for each in PLANTED)

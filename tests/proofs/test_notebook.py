@@ -14,8 +14,6 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from tests.support.folded_log import LOG
 
-pytestmark = pytest.mark.proof  # marimo is installed for the proofs alone
-
 NOTEBOOK = Path(mlm.__file__).parent.parent / "examples" / "explore.py"
 
 

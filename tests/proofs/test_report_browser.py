@@ -15,10 +15,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting.page import SECTIONS
+from tests.reporting.read_pages import HOSTILE
 from tests.reporting.report_log import made
-from tests.reporting.test_report import HOSTILE
-
-pytestmark = pytest.mark.proof
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SIZES = (1, 500, 5000)

@@ -1,7 +1,6 @@
 """Logs and states in an object store: a server of S3 on this machine answers as Amazon's does."""
 
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,21 +13,7 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from polars_mlmetrics.states.places import FolderThere
 from tests.support.folded_log import FEW, LOG
-from tests.support.s3_server import KEY, SECRET, keys, options_of, put, put_days, serving, taken_away
-
-pytestmark = pytest.mark.proof  # the server takes seconds to import
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving() as address:
-        yield address
-
-
-@pytest.fixture
-def options(server: str) -> dict[str, Any]:
-    return options_of(server)
-
+from tests.support.s3_server import KEY, SECRET, keys, put, put_days, taken_away
 
 # -- scan --------------------------------------------------------------------------------------------------------------
 

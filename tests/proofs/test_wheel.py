@@ -50,7 +50,6 @@ def contents(wheel: Path) -> dict[str, bytes]:
         return {name: opened.read(name) for name in opened.namelist()}
 
 
-@pytest.mark.proof
 def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = contents(wheel).keys()
@@ -62,7 +61,6 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
     assert any(name.endswith("/licenses/LICENSE") for name in names)
 
 
-@pytest.mark.proof
 def test_the_source_archive_makes_the_same_wheel(built: Path, tmp_path: Path) -> None:
     (archive,) = built.glob("*.tar.gz")
     run("tar", "-xzf", archive, "-C", tmp_path)  # Python's extractall(filter=) is not in every 3.11
@@ -73,7 +71,6 @@ def test_the_source_archive_makes_the_same_wheel(built: Path, tmp_path: Path) ->
     assert contents(first) == contents(again)
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("place", [0, -1], ids=["oldest", "newest"])
 @pytest.mark.parametrize("version", MINORS)
 def test_the_wheel_works_alone(built: Path, version: str, place: int, tmp_path: Path) -> None:

@@ -8,18 +8,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-
-LOG = pl.DataFrame(
-    {
-        "sample": [1, 1, 2, 2],
-        "label": ["a", "b", "a", "b"],
-        "score": [0.9, 0.2, 0.4, 0.8],
-        "truth": [1, 0, 1, 0],
-        "country": ["DE", None, "DE", "FR"],
-    }
-)
-
-either_frame = pytest.mark.parametrize("log", [LOG, LOG.lazy()], ids=["DataFrame", "LazyFrame"])
+from tests.support.refusals import LOG, raised
 
 ROLES = "sample, label, score, truth, weight"
 OPAQUE = "runs Python, looks into a list or a struct, or is several columns: add it as a column first."
@@ -29,14 +18,6 @@ AVERAGES = "'micro' or 'macro' or 'weighted' or 'samples' or 'min' or 'max' or {
 LABEL_AVERAGES = "'macro' or 'weighted' or 'min' or 'max' or {label: number}"
 
 F1 = "threshold, average, inclusive, labels, undefined"
-
-
-def raised(error: type[Exception], call: Callable[..., object], *args: Any, **kwargs: Any) -> str:
-    """The message of the error, of this very class, that a call raises."""
-    with pytest.raises(error) as caught:
-        call(*args, **kwargs)
-    assert type(caught.value) is error
-    return str(caught.value)
 
 
 # -- classes -----------------------------------------------------------------------------------------------------------

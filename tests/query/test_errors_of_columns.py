@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.query.test_errors import LOG, either_frame, raised
+from tests.support.refusals import LOG, either_frame, raised
 
 COLUMNS = "sample, label, score, truth, country"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -22,24 +21,10 @@ from polars_mlmetrics.reporting import page as page_module
 from polars_mlmetrics.reporting.curve_sections import curve_lead
 from polars_mlmetrics.reporting.looks import LIGHT
 from polars_mlmetrics.reporting.page import SECTIONS
+from tests.reporting.read_pages import HOSTILE, undrawn_charts, without_charts
 from tests.reporting.report_log import LABELS, made
 
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\x1b\x00\x02\ufffe\u202e|`'
 SLICES = ["country", ["country", "device"]]
-
-
-def undrawn_charts(charts: Sequence[object], static: bool) -> list[str]:
-    """What stands in the place of charts, where these are not what a test is about."""
-    return ["<svg></svg>"] * len(charts)
-
-
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages without charts."""
-    monkeypatch.setattr(page_module, "drawn", undrawn_charts)
-
-
-without_charts = pytest.mark.usefixtures("undrawn")
 
 
 class Tags(HTMLParser):

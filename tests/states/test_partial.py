@@ -1,7 +1,6 @@
 """A state that other processes fold: planned from a schema, sent as bytes, joined."""
 
 import pickle
-import subprocess
 import sys
 from collections.abc import Sequence
 from io import BytesIO
@@ -14,11 +13,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.docs.test_docs import blocks
-from tests.engine.test_passes import differing
+from tests.support.differing import differing
 from tests.support.folded_log import FEW, LOG, METRICS, differing_in, parts_of, said
-
-ROOT = Path(__file__).parents[2]
 
 
 def folded(fold: mlm.Fold, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -195,44 +191,3 @@ def test_a_table_that_is_no_state_is_refused() -> None:
 def test_it_is_pickled() -> None:
     again = pickle.loads(pickle.dumps(FOLD))
     assert differing_in(again.join([again(LOG)]), FOLD.join([FOLD(LOG)])) == []
-
-
-ELSEWHERE = """
-import pickle, sys
-sys.modules["polars_mlmetrics"] = sys.modules["numpy"] = sys.modules["pyarrow"] = None
-import polars as pl
-fold = pickle.loads(open("fold.pickle", "rb").read())
-open("state.arrow", "wb").write(fold(pl.read_parquet("log.parquet")))
-"""
-
-
-@pytest.mark.proof
-def test_it_runs_where_there_is_polars_and_not_this_package(tmp_path: Path) -> None:
-    import cloudpickle
-
-    fold = mlm.partial(LOG.schema, METRICS, by=["model", "day"])
-    cloudpickle.register_pickle_by_value(mlm)
-    try:
-        (tmp_path / "fold.pickle").write_bytes(cloudpickle.dumps(fold))
-    finally:
-        cloudpickle.unregister_pickle_by_value(mlm)
-    LOG.write_parquet(tmp_path / "log.parquet")
-    done = subprocess.run([sys.executable, "-c", ELSEWHERE], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    state = fold.join([(tmp_path / "state.arrow").read_bytes()])
-    assert differing_in(state, mlm.state(LOG, METRICS, by=["model", "day"])) == []
-
-
-@pytest.mark.proof
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, at what Dask does with it
-@pytest.mark.parametrize("recipe", ["with_dask", "with_duckdb"])
-def test_the_recipes_of_the_page_give_what_evaluate_gives(recipe: str, tmp_path: Path) -> None:
-    names: dict[str, Any] = {}
-    for block in blocks((ROOT / "docs" / "spark.md").read_text()):
-        if block.language == "python":
-            exec(compile(block.code, "spark.md", "exec"), names)
-    log = LOG.drop("tier", "share", "flag")
-    log.write_parquet(tmp_path / "log.parquet")
-    metrics = [mlm.f1(average="macro"), mlm.ndcg(), mlm.n_excluded()]
-    table = names[recipe](str(tmp_path / "log.parquet"), metrics, by="model")
-    assert differing(table, mlm.evaluate(log, metrics, by="model")) == []

@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import ENGINES
-from tests.states.test_states_rolled_up import agrees
-from tests.support.folded_log import COUNTS, FEW, LOG, METRICS, check, contents, evaluated, folded
+from tests.support.differing import ENGINES
+from tests.support.folded_log import COUNTS, FEW, LOG, METRICS, agrees, check, contents, evaluated, folded
 
 
 def splitmix64(number: int) -> int:

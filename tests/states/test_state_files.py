@@ -7,12 +7,10 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import duckdb
-import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -22,78 +20,22 @@ from polars_mlmetrics.data import files
 from polars_mlmetrics.engine import state as engine_state
 from polars_mlmetrics.states import files as state_files
 from polars_mlmetrics.states import folder, state
-from tests.engine.test_passes import differing
+from tests.states.days import (
+    BY,
+    DAYS,
+    LOG,
+    METRICS,
+    QUESTIONS,
+    broken,
+    contents,
+    names_in,
+    of_day,
+    of_log,
+    told_in,
+)
+from tests.support.differing import differing
 from tests.support.folded_log import as_a_state_knows
 from tests.support.readings import READINGS
-
-METRICS = [
-    mlm.f1(), mlm.f1(average="macro"), mlm.log_loss(), mlm.calibration_error(), mlm.roc_auc(bins=16), mlm.ndcg(k=2),
-    mlm.r2(), mlm.max_error(), mlm.n_rows(), mlm.n_samples(), mlm.n_excluded(),
-]  # fmt: skip
-
-BY = ["model", "day"]
-
-DAYS = [date(2026, 1, 30), date(2026, 1, 31), date(2026, 2, 1)]
-
-
-def made_log() -> pl.DataFrame:
-    """Samples of three labels, each of one model and day, with a null in each role."""
-    random = np.random.default_rng(11)
-    place, rows = np.arange(180), 180
-    columns = {
-        "sample": place // 3,
-        "model": np.array(["x", "y"])[place // 3 % 2],
-        "day": [DAYS[turn] for turn in (place // 6 % 3).tolist()],
-        "label": np.array(list("abc"))[place % 3],
-        "score": random.choice([0.1, 0.25, 0.5, 0.75, 0.9], rows),
-        "truth": random.choice([0, 1], rows),
-        "other": random.random(rows),
-    }
-    nulls = {"score": 41, "truth": 37, "label": 53, "sample": 59}
-    is_null = [pl.when(pl.int_range(pl.len()) % n != 7).then(column).alias(column) for column, n in nulls.items()]
-    return pl.DataFrame(columns).with_columns(is_null)
-
-
-LOG = made_log()
-
-
-@cache
-def of_log() -> pl.DataFrame:
-    return mlm.state(LOG, METRICS, by=BY, buckets=4)
-
-
-def of_day(day: date, log: pl.DataFrame = LOG, metrics: Any = METRICS, **options: Any) -> pl.DataFrame:
-    return mlm.state(log.filter(day=day), metrics, **{"by": BY, "buckets": 4, **options})
-
-
-def contents(state: pl.DataFrame) -> dict[str, Any]:
-    dtype = state.schema["state"]
-    assert isinstance(dtype, pl.Enum)
-    told: dict[str, Any] = json.loads(dtype.categories[0])
-    return told
-
-
-def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def told_in(path: Path) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)["polars_mlmetrics"])
-    return told
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Where a state is to be written."""
-    return tmp_path / "state.parquet"
-
-
-@pytest.fixture
-def good(place: Path) -> Path:
-    """The file of a good state."""
-    mlm.write_state(of_log(), place)
-    return place
-
 
 # -- what is read is what was written ----------------------------------------------------------------------------------
 
@@ -198,29 +140,6 @@ def test_what_is_not_known_of_a_log_is_not_asked_for(place: Path) -> None:
     assert not differing(finished, mlm.evaluate(log, mlm.roc_auc(bins=8), mlm.log_loss()))
 
 
-MONTH = pl.col("day").dt.truncate("1mo").alias("month")
-
-QUESTIONS: dict[str, dict[str, Any]] = {
-    "the whole": {},
-    "a key": {"by": "model"},
-    "all keys": {"by": BY},
-    "a roll-up": {"by": ["model", MONTH]},
-    "slices": {"by": "model", "slices": ["day", MONTH]},
-    "small slices": {"slices": BY, "min_samples": 25},
-    "tidy": {"by": "model", "slices": ["day"], "tidy": True},
-}
-
-
-@pytest.fixture
-def days(tmp_path: Path) -> Path:
-    """A folder with a state for each day."""
-    folder = tmp_path / "days"
-    folder.mkdir()
-    for day in DAYS:
-        mlm.write_state(of_day(day), folder / f"{day}.parquet")
-    return folder
-
-
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_files_of_parts_give_what_the_rows_give(question: dict[str, Any], days: Path) -> None:
@@ -280,10 +199,6 @@ def test_the_name_of_a_folder_is_no_key(name: str, tmp_path: Path) -> None:
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------
-
-
-def broken(_: pl.DataFrame) -> NoReturn:
-    raise RuntimeError("midway")
 
 
 # -- what a state is to others -----------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Files that are not what was written, or do not go together: one error, which names the file."""
 
-import hashlib
 import json
 import os
 import re
@@ -14,21 +13,9 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import differing
-from tests.states.test_state_files import BY, DAYS, LOG, METRICS, contents, of_day, of_log, told_in
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Where a state is to be written."""
-    return tmp_path / "state.parquet"
-
-
-@pytest.fixture
-def good(place: Path) -> Path:
-    """The file of a good state."""
-    mlm.write_state(of_log(), place)
-    return place
+from tests.states.damage import as_told, forge
+from tests.states.days import BY, DAYS, LOG, METRICS, contents, of_day, of_log
+from tests.support.differing import differing
 
 
 def refuses(source: Any, *said: str) -> str:
@@ -49,16 +36,6 @@ def is_read(path: Path) -> bool:
 
 
 # -- what is read is what was written ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def days(tmp_path: Path) -> Path:
-    """A folder with a state for each day."""
-    folder = tmp_path / "days"
-    folder.mkdir()
-    for day in DAYS:
-        mlm.write_state(of_day(day), folder / f"{day}.parquet")
-    return folder
 
 
 # -- files that are not what was written -------------------------------------------------------------------------------
@@ -148,18 +125,6 @@ def test_what_another_program_wrote_anew_is_found(good: Path) -> None:
     metadata = {key: value for key, value in pl.read_parquet_metadata(good).items() if key != "ARROW:schema"}
     of_log().filter(model="x").write_parquet(good, metadata=metadata)
     refuses(good, str(good), "is damaged")
-
-
-def forge(path: Path, state: pl.DataFrame, told: Any) -> None:
-    """A file with a right digest that tells this of itself."""
-    state.write_parquet(path, metadata={"polars_mlmetrics": json.dumps(told)})
-    blank, data = b"sha256:" + b"0" * 64, path.read_bytes()
-    assert data.count(blank) == 1
-    path.write_bytes(data.replace(blank, b"sha256:" + hashlib.sha256(data).hexdigest().encode()))
-
-
-def as_told(path: Path, **changes: Any) -> dict[str, Any]:
-    return {**told_in(path), "digest": "sha256:" + "0" * 64, **changes}
 
 
 def test_the_digest_is_of_the_file_with_its_own_place_blank(good: Path) -> None:

@@ -10,34 +10,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import differing
-from tests.states.test_state_files import DAYS, LOG, METRICS, broken, names_in, of_day, of_log
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Where a state is to be written."""
-    return tmp_path / "state.parquet"
-
-
-@pytest.fixture
-def good(place: Path) -> Path:
-    """The file of a good state."""
-    mlm.write_state(of_log(), place)
-    return place
-
+from tests.states.days import DAYS, LOG, METRICS, broken, names_in, of_day, of_log
+from tests.support.differing import differing
 
 # -- what is read is what was written ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def days(tmp_path: Path) -> Path:
-    """A folder with a state for each day."""
-    folder = tmp_path / "days"
-    folder.mkdir()
-    for day in DAYS:
-        mlm.write_state(of_day(day), folder / f"{day}.parquet")
-    return folder
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------

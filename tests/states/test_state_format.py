@@ -9,8 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import differing
-from tests.states.test_state_files import BY, DAYS, QUESTIONS, contents, told_in
+from tests.states.days import BY, DAYS, QUESTIONS, contents, told_in
+from tests.support.differing import differing
 from tests.support.folded_log import as_a_state_knows
 from tests.support.readings import READINGS
 

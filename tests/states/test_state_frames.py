@@ -7,9 +7,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import ENGINES, broken, differing
-from tests.states.test_states_rolled_up import agrees
-from tests.support.folded_log import FEW, LOG, METRICS, check, differing_in, evaluated, folded
+from tests.support.differing import ENGINES, broken, differing
+from tests.support.folded_log import FEW, LOG, METRICS, agrees, check, differing_in, evaluated, folded
 
 # -- frames, engines, passes -------------------------------------------------------------------------------------------
 

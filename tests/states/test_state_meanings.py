@@ -15,7 +15,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine import digests
-from tests.engine.test_passes import differing
+from tests.support.differing import differing
 from tests.support.folded_log import LOG, contents, evaluated
 from tests.support.readings import same
 

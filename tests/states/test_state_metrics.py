@@ -12,8 +12,8 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.query.written import metrics_of, written
-from tests.engine.test_passes import differing
 from tests.laws.cases import CASES
+from tests.support.differing import differing
 from tests.support.folded_log import LOG, contents
 
 

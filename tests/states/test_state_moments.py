@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.states.test_states import merged
-from tests.support.folded_log import LOG, check, folded
+from tests.support.folded_log import LOG, check, folded, merged
 from tests.support.readings import same
 
 ABOUT_MEANS = [mlm.r2(), mlm.pearson(), mlm.explained_variance(), mlm.relative_squared_error()]

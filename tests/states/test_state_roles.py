@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import differing
-from tests.states.test_states_rolled_up import agrees
+from tests.support.differing import differing
 from tests.support.folded_log import (
     COUNTS,
     FEW,
@@ -17,6 +16,7 @@ from tests.support.folded_log import (
     OF_LABELS,
     OF_SAMPLES,
     START,
+    agrees,
     check,
     contents,
     evaluated,

@@ -8,18 +8,14 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data import fingerprints
-from tests.engine.test_passes import differing
-from tests.states.test_state_files import DAYS, LOG
-from tests.states.test_update_states import update, write_logs
+from tests.states.days import DAYS, LOG
+from tests.support.daily_logs import update, write_logs
+from tests.support.differing import differing
 
 METRICS = [mlm.f1(), mlm.ndcg(k=2)]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def write_days(*days: int) -> None:

@@ -9,35 +9,32 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import alike, differing
 from tests.laws.cases import AVERAGES, CASES, NO_AVERAGE, Case, a_few, of_average, plain_cases
-from tests.states.test_states_rolled_up import agrees, of_three_keys
-from tests.support.folded_log import LOG, METRICS, differing_in, evaluated, folded, parts_of, said
+from tests.support.differing import alike, differing
+from tests.support.folded_log import (
+    CURVES,
+    LOG,
+    METRICS,
+    OF_ALL_ROWS,
+    agrees,
+    differing_in,
+    evaluated,
+    folded,
+    has_no_state,
+    merged,
+    of_three_keys,
+    parts_of,
+    said,
+)
 from tests.support.frames import KEYS, groups, worlds
 from tests.support.readings import same
 
 # -- which metrics have a state ----------------------------------------------------------------------------------------
 
-CURVES = {
-    "roc_auc", "gini", "average_precision", "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
-    "lift_at",
-}  # fmt: skip
-"""Metrics of a curve, which is exact unless bins= are asked for."""
-
-OF_ALL_ROWS = {"spearman", "median_absolute_error", "relative_absolute_error"}
-"""Metrics of which the catalogue says that they do not merge."""
 
 NO_STATE: dict[str, set[str]] = dict.fromkeys(AVERAGES, CURVES | OF_ALL_ROWS)
 
 NO_STATE |= {"samples": set(), NO_AVERAGE: {"information_score"}}
-
-
-def has_no_state(case: Case) -> bool:
-    if case.name == "information_score":
-        return case.params.get("prior") is None
-    return case.average != "samples" and (
-        case.name in OF_ALL_ROWS or (case.name in CURVES and case.params.get("bins") is None)
-    )
 
 
 def is_refused(case: Case, *, weighted: bool = False) -> bool:
@@ -147,10 +144,6 @@ def test_every_metric_is_the_reference(world: tuple[str, int], weighted: bool) -
 @cache
 def three_states() -> tuple[pl.DataFrame, ...]:
     return tuple(folded(part, METRICS, by=["model", "day"], buckets=2) for part in parts_of(LOG, 3))
-
-
-def merged(*states: pl.DataFrame) -> pl.DataFrame:
-    return mlm.compact(pl.concat(states))
 
 
 def test_merging_is_associative() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.states.files import BLANK, METADATA
-from tests.states.test_state_contents import damaged, places, says
+from tests.states.damage import damaged, places, says
 from tests.support.folded_log import LOG, contents
 
 METRICS = [

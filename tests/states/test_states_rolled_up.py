@@ -1,9 +1,7 @@
 """What a state answers when its keys are rolled up, filtered or asked otherwise."""
 
-from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -11,20 +9,20 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import differing
+from tests.support.differing import differing
 from tests.support.folded_log import (
     COUNTS,
     FEW,
     KEYS_OF_LOG,
     LOG,
-    METRICS,
     OF_GROUPS,
     OF_LABELS,
     START,
+    agrees,
     check,
     evaluated,
     folded,
-    parts_of,
+    of_three_keys,
 )
 
 # -- roll-ups ----------------------------------------------------------------------------------------------------------
@@ -44,15 +42,6 @@ ROLLED_UP: dict[str, dict[str, Any]] = {
     "tidy": {"by": "model", "tidy": True},
     "tidy slices": {"by": "model", "slices": ["day", ["day", "fold"]], "min_samples": 3, "tidy": True},
 }
-
-
-@cache
-def of_three_keys() -> pl.DataFrame:
-    return pl.concat(folded(part, METRICS, by=["model", "day", "fold"], buckets=2) for part in parts_of(LOG, 2))
-
-
-def agrees(state: pl.DataFrame, log: pl.DataFrame, metrics: Sequence[Any] = FEW, **asked: Any) -> bool:
-    return not differing(mlm.finish(state, metrics, **asked), evaluated(log, metrics, **asked))
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3])

@@ -15,16 +15,19 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.states.writing import beginning_of
-from tests.engine.test_passes import differing
-from tests.states.test_update_states import ON_POSIX, REPOSITORY, check_answer, day_log, files_in, update, write_logs
-from tests.states.test_update_states_refused import drafts_in
+from tests.support.daily_logs import (
+    ON_POSIX,
+    REPOSITORY,
+    check_answer,
+    day_log,
+    drafts_in,
+    files_in,
+    update,
+    write_logs,
+)
+from tests.support.differing import differing
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # -- two at once, and runs that end early ------------------------------------------------------------------------------

@@ -11,15 +11,9 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.states.test_update_states import BY, METRICS, check_answer, day_log, files_in, update, write_logs
-from tests.states.test_update_states_refused import refuses
+from tests.support.daily_logs import BY, METRICS, check_answer, day_log, files_in, refuses, update, write_logs
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # -- files of another form ---------------------------------------------------------------------------------------------

@@ -10,28 +10,19 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.states.test_update_states import BY, METRICS, check_answer, day_log, files_in, update, write_logs
+from tests.support.daily_logs import (
+    BY,
+    METRICS,
+    check_answer,
+    day_log,
+    drafts_in,
+    files_in,
+    refuses,
+    update,
+    write_logs,
+)
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which the test works."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def drafts_in(folder: Any = "states") -> list[Path]:
-    return [path for path in Path(folder).iterdir() if "draft" in path.name]
-
-
-def refuses(*said: str, **options: Any) -> None:
-    """It must name all this, and leave the states as they are."""
-    before = files_in()
-    with pytest.raises(mlm.MetricError) as caught:
-        update(**options)
-    assert [words for words in said if words not in str(caught.value)] == [], str(caught.value)
-    assert files_in() == before
-    assert not Path("states").is_dir() or not drafts_in()
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # -- files that cannot be merged -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import differing
+from tests.laws.cases import Case
+from tests.support.differing import differing
 
 START = date(2024, 1, 29)  # the last days of a month, and the first of the next
 
@@ -159,3 +161,35 @@ def said(error: type[Exception], call: Callable[..., object], *args: Any, **kwar
 def numbered(refused: Sequence[tuple[Any, ...]]) -> list[str]:
     """Names of tests, by the messages of errors."""
     return [f"{place}: {message}" for place, (*_, message) in enumerate(refused)]
+
+
+CURVES = {
+    "roc_auc", "gini", "average_precision", "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
+    "lift_at",
+}  # fmt: skip
+"""Metrics of a curve, which is exact unless bins= are asked for."""
+
+
+OF_ALL_ROWS = {"spearman", "median_absolute_error", "relative_absolute_error"}
+"""Metrics of which the catalogue says that they do not merge."""
+
+
+def has_no_state(case: Case) -> bool:
+    if case.name == "information_score":
+        return case.params.get("prior") is None
+    return case.average != "samples" and (
+        case.name in OF_ALL_ROWS or (case.name in CURVES and case.params.get("bins") is None)
+    )
+
+
+def merged(*states: pl.DataFrame) -> pl.DataFrame:
+    return mlm.compact(pl.concat(states))
+
+
+@cache
+def of_three_keys() -> pl.DataFrame:
+    return pl.concat(folded(part, METRICS, by=["model", "day", "fold"], buckets=2) for part in parts_of(LOG, 2))
+
+
+def agrees(state: pl.DataFrame, log: pl.DataFrame, metrics: Sequence[Any] = FEW, **asked: Any) -> bool:
+    return not differing(mlm.finish(state, metrics, **asked), evaluated(log, metrics, **asked))

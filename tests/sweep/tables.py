@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tests.laws.drawn.test_random import ARRANGED, BROKEN, FINE, TRUTHS
+from tests.laws.drawn.kinds import ARRANGED, BROKEN, FINE, TRUTHS
 from tests.support.frames import LABELS, SCHEMA
 
 Key = tuple[Any, ...]

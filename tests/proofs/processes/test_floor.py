@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -35,7 +34,6 @@ def environment(folder: Path, versions: list[str]) -> Path:
     return python
 
 
-@pytest.mark.proof
 def test_laws_hold_with_the_oldest_versions(tmp_path: Path) -> None:
     versions = dependencies(oldest_python(), 0)
     assert [version.partition("==")[0] for version in versions] == ["numpy", "polars"]

@@ -8,15 +8,13 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.engine.test_passes import differing
 from tests.laws.cases import CASES
-from tests.states.test_states import has_no_state
-from tests.support.folded_log import LOG, evaluated, said
+from tests.support.differing import differing
+from tests.support.folded_log import LOG, evaluated, has_no_state, said
 from tests.support.frames import KEYS, worlds
 from tests.support.spark_cluster import sent
 
 pytestmark = [
-    pytest.mark.proof,
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # of pyspark, about pandas 3
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of the sockets of py4j
 ]

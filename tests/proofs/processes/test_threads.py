@@ -14,7 +14,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from tests.laws.cases import Case, a_few
-from tests.states.test_states import has_no_state
+from tests.support.folded_log import has_no_state
 from tests.support.readings import same
 
 THREADS = ["1", "2", "8"]
@@ -91,7 +91,6 @@ def answer_of(threads: str, morsel: str | None) -> dict[str, dict[str, Any]]:
     return answer
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("morsel", MORSELS, ids=["morsel 1", "morsel 7", "own morsel"])
 @pytest.mark.parametrize("threads", THREADS, ids=["1 thread", "2 threads", "8 threads"])
 def test_threads_and_morsels(threads: str, morsel: str | None) -> None:
@@ -134,7 +133,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.proof
 def test_spawned_processes_answer_after_a_first_query(tmp_path: Path) -> None:
     """A forked one would wait for the threads of Polars for ever, says `docs/large.md`."""
     program = tmp_path / "spawned.py"

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,11 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.stores import Address, Store
 from polars_mlmetrics.states.logs import LogThere
-from tests.engine.test_passes import differing
-from tests.states.test_update_states import BY, METRICS, ON_POSIX, day_log
-from tests.support.s3_server import keys, options_of, put, serving, taken_away
-
-pytestmark = pytest.mark.proof  # the server takes seconds to import
+from tests.support.daily_logs import BY, METRICS, ON_POSIX, day_log
+from tests.support.differing import differing
+from tests.support.s3_server import keys, options_of, put, taken_away
 
 LOGS, STATES = "s3://bucket/logs/*.parquet", "s3://bucket/states"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving() as address:
-        yield address
 
 
 @pytest.fixture

@@ -1,0 +1,30 @@
+"""Files written whole, also by other processes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from polars_mlmetrics.states import writing
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def names_here() -> list[str]:
+    return sorted(path.name for path in Path().iterdir())
+
+
+def write_whole(path: Path, write: Callable[[Path], None], *, overwrite: bool = True) -> None:
+    writing.write_whole(path, write, overwrite=overwrite)
+
+
+def writer(content: bytes, then: Callable[[], Any] = lambda: None) -> Callable[[Path], None]:
+    """Writes half of what it has to write, does something, and writes the rest."""
+
+    def write(draft: Path) -> None:
+        half = len(content) // 2
+        draft.write_bytes(content[:half])
+        then()
+        with draft.open("ab") as file:
+            file.write(content[half:])
+
+    return write

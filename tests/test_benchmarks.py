@@ -18,8 +18,7 @@ from tests.benchmarks.parts import PARTS
 from tests.benchmarks.peers import PEERS
 from tests.benchmarks.process import worked_out
 from tests.benchmarks.work import SUITES, asked, names
-
-ROOT = Path(__file__).parents[1]
+from tests.support.folders import ROOT
 
 
 def compared_rows() -> list[Row]:

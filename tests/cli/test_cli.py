@@ -14,8 +14,7 @@ from mlm_command import main
 from polars_mlmetrics.cli.text_tables import TextTable, cell
 from polars_mlmetrics.data.visible import visible
 from tests.cli.commands import LOG, run
-
-ROOT = Path(mlm.__file__).parent.parent
+from tests.support.folders import ROOT
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from mlm_command import main
-from tests.docs.pages import BLOCK, ROOT
+from tests.docs.pages import BLOCK
+from tests.support.folders import ROOT
 
 PAGES = [ROOT / "docs" / "command_line.md", ROOT / "docs" / "nightly.md"]
 NIGHTLY = PAGES[1]

@@ -11,9 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import polars_mlmetrics as mlm
+from tests.support.folders import ROOT
 
-ROOT = Path(mlm.__file__).parent.parent
 PROGRAM = [sys.executable, "-m", "mlm_command"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
 

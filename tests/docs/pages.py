@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars_mlmetrics as mlm
+from tests.support.folders import ROOT
 
 PACKAGE = Path(mlm.__file__).parent
-
-
-ROOT = PACKAGE.parent
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -15,7 +15,8 @@ import pytest
 import sklearn.metrics
 
 import polars_mlmetrics as mlm
-from tests.docs.pages import ROOT, blocks
+from tests.docs.pages import blocks
+from tests.support.folders import ROOT
 from tests.support.readings import both, both_by_label
 
 PAGE = (ROOT / "docs" / "conventions.md").read_text()

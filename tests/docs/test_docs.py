@@ -21,7 +21,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.docs.pages import PACKAGE, PAGES, ROOT, blocks
+from tests.docs.pages import PACKAGE, PAGES, blocks
+from tests.support.folders import ROOT
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 NOT_RUN = {"console", "diff", "sh", "text", "toml", "yaml"}

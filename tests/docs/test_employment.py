@@ -13,8 +13,8 @@ import pytest
 import sklearn.metrics as sk
 
 import polars_mlmetrics as mlm
+from tests.support.folders import ROOT
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / ".ci" / "employment.py"
 FOLDER = ROOT / ".cache" / "employment"
 NAMES = ("reference", "analysis", "analysis_target")

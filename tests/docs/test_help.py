@@ -14,8 +14,8 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.description import PARAMETER_SAYS, example_call
+from tests.support.folders import ROOT
 
-ROOT = Path(mlm.__file__).parent.parent
 PAGE = runpy.run_path(str(ROOT / ".ci" / "metrics_page.py"))
 
 every_metric = pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))

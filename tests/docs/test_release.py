@@ -11,7 +11,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import polars_mlmetrics as mlm
-from tests.support.environments import ROOT, project
+from tests.support.environments import project
+from tests.support.folders import ROOT
 
 README = (ROOT / "README.md").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import polars_mlmetrics
+from tests.support.folders import ROOT
 
 CASES = Path(__file__).with_name("typing_cases.py")
-ROOT = Path(polars_mlmetrics.__file__).parent.parent
 
 
 def marked(*marks: str) -> set[int]:

@@ -20,9 +20,9 @@ from polars_mlmetrics.engine import memory, passes, progress
 from polars_mlmetrics.engine.memory import free_memory, memory_budget
 from polars_mlmetrics.engine.passes import Passes
 from tests.support.differing import ENGINES, LOG, METRICS, broken
+from tests.support.folders import ROOT
 from tests.support.readings import same
 
-REPOSITORY = Path(__file__).parents[2]
 GB = 10**9
 
 
@@ -260,7 +260,7 @@ print(time.process_time() - before)
 
 def started(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-W", "error", "-c", code, *arguments]
-    told = {**os.environ, "PYTHONPATH": str(REPOSITORY), **environment}
+    told = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.Popen(command, env=told, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 

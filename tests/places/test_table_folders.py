@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.support.folders import ROOT
 from tests.support.tables import LOG
 
-REPOSITORY = Path(__file__).parents[2]
 SECONDS = 120
 """A process that answers takes a few; the machine may be busy."""
 
@@ -85,7 +85,7 @@ for rows in ({line}, {line}.filter(pl.col("score") > 0)):
 
 def answers(code: str) -> list[str]:
     """What a process prints, in time."""
-    told = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    told = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-W", "ignore", "-c", code]
     ended = subprocess.run(command, env=told, check=False, capture_output=True, text=True, timeout=SECONDS)
     assert ended.returncode == 0, ended.stderr

@@ -17,7 +17,8 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.states import writing
 from polars_mlmetrics.states.writing import check_writable
 from tests.places.made_files import ODD_NAMES, make, names_of
-from tests.places.writers import REPOSITORY, names_here, write_whole, writer
+from tests.places.writers import names_here, write_whole, writer
+from tests.support.folders import ROOT
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -213,7 +214,7 @@ write_whole(Path("a.parquet"), write, overwrite=True)
 def test_a_process_that_is_killed_midway_leaves_the_old_file() -> None:
     path = Path("a.parquet")
     path.write_bytes(b"old")
-    told = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    told = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, "-c", KILLED], env=told, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"

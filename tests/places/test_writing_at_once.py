@@ -16,7 +16,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.places.writers import REPOSITORY, names_here, write_whole, writer
+from tests.places.writers import names_here, write_whole, writer
+from tests.support.folders import ROOT
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -123,7 +124,7 @@ for turn in range(20):
 
 def test_of_processes_that_write_a_new_state_one_wins() -> None:
     pipe = subprocess.PIPE
-    told = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    told = {**os.environ, "PYTHONPATH": str(ROOT)}
     start = [sys.executable, "-c", RACER]
     racers = [subprocess.Popen([*start, f"{n}"], env=told, stdin=pipe, stdout=pipe, text=True) for n in range(3)]
     said = [[line_of(racer) for racer in racers] for _ in [None]]
@@ -200,7 +201,7 @@ for write in (
 
 
 def lines_of(code: str) -> list[str]:
-    told = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    told = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, "-c", code], env=told, check=False, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.splitlines()

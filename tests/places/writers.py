@@ -6,8 +6,6 @@ from typing import Any
 
 from polars_mlmetrics.states import writing
 
-REPOSITORY = Path(__file__).parents[2]
-
 
 def names_here() -> list[str]:
     return sorted(path.name for path in Path().iterdir())

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.support.environments import MINORS, ROOT, dependencies, empty_environment, pip, project, pythons, run
+from tests.support.environments import MINORS, dependencies, empty_environment, pip, project, pythons, run
+from tests.support.folders import ROOT
 
 USED = """
 import importlib.metadata, pathlib, sys

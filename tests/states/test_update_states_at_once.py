@@ -17,7 +17,6 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.states.writing import beginning_of
 from tests.support.daily_logs import (
     ON_POSIX,
-    REPOSITORY,
     check_answer,
     day_log,
     drafts_in,
@@ -26,6 +25,7 @@ from tests.support.daily_logs import (
     write_logs,
 )
 from tests.support.differing import differing
+from tests.support.folders import ROOT
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -61,7 +61,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         pipe = subprocess.PIPE
         process = subprocess.Popen(
             [sys.executable, "-W", "error", "-c", code, *arguments],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdin=pipe,
             stderr=pipe,
             text=True,

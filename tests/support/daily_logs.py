@@ -13,9 +13,6 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.support.differing import differing
 
-REPOSITORY = Path(__file__).parents[2]
-
-
 METRICS = [mlm.f1(average="macro"), mlm.roc_auc(bins=16), mlm.ndcg(k=2), mlm.n_rows(), mlm.n_excluded()]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-ROOT = Path(__file__).parents[2]
+from tests.support.folders import ROOT
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.support.environments import ROOT, dependencies, empty_environment, pip, pythons, run
+from tests.support.environments import dependencies, empty_environment, pip, pythons, run
+from tests.support.folders import ROOT
 
 # What is pinned for the newest versions, and may have no release for the oldest.
 UNPINNED = {"numpy", "polars", "polars-runtime-32", "scipy"}

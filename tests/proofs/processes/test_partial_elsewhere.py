@@ -11,9 +11,7 @@ import polars_mlmetrics as mlm
 from tests.docs.pages import blocks
 from tests.support.differing import differing
 from tests.support.folded_log import LOG, METRICS, differing_in
-
-ROOT = Path(__file__).parents[3]
-
+from tests.support.folders import ROOT
 
 ELSEWHERE = """
 import pickle, sys

@@ -15,11 +15,11 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.laws.cases import Case, a_few
 from tests.support.folded_log import has_no_state
+from tests.support.folders import ROOT
 from tests.support.readings import same
 
 THREADS = ["1", "2", "8"]
 MORSELS = ["1", "7", None]  # None: as Polars chooses
-REPOSITORY = Path(__file__).parents[3]
 CASES = a_few(5)
 HELD = [case for case in CASES if not has_no_state(case)]
 INLINE = a_few(17)  # of windows there is less to see: they are handed to the in-memory engine
@@ -75,7 +75,7 @@ def evaluated() -> dict[str, dict[str, Any]]:
 
 @cache
 def answer_of(threads: str, morsel: str | None) -> dict[str, dict[str, Any]]:
-    environment = {**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": str(ROOT)}
     environment.pop("POLARS_IDEAL_MORSEL_SIZE", None)
     if morsel is not None:
         environment["POLARS_IDEAL_MORSEL_SIZE"] = morsel
@@ -84,7 +84,7 @@ def answer_of(threads: str, morsel: str | None) -> dict[str, dict[str, Any]]:
         "print(json.dumps([pl.thread_pool_size(), evaluated()]))"
     )
     command = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     pool, answer = json.loads(done.stdout)
     assert pool == int(threads), "the setting had no effect"
@@ -137,7 +137,7 @@ def test_spawned_processes_answer_after_a_first_query(tmp_path: Path) -> None:
     """A forked one would wait for the threads of Polars for ever, says `docs/large.md`."""
     program = tmp_path / "spawned.py"
     program.write_text(SPAWNED)
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, program], env=environment, capture_output=True, text=True, timeout=120, check=False
     )

@@ -63,6 +63,7 @@ def in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.setenv("COLUMNS", "80")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: file.stem)
 def test_the_page_shows_what_comes_out(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -81,7 +81,8 @@ def test_an_interrupt_is_one_line() -> None:
     assert (process.wait(), said) == (130, "mlm: interrupted.\n")
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "many", "99999999999"])
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("text", ["99999999999", "0", "-1", "many"])
 def test_a_number_of_threads_that_none_can_start_is_one_line(text: str) -> None:
     environment = {**ENVIRONMENT, "POLARS_MAX_THREADS": text}
     process = subprocess.run(

@@ -51,12 +51,12 @@ class Setting:
     def some_cases(self) -> list[Case]:
         """By `evaluate`, all plain cases and some others, or half of them where little but the settling is new.
 
-        By expressions, half of the plain cases and of a few others; where the settling alone is new, a quarter. The
+        By expressions, a third of the plain cases and of a few others; where the settling alone is new, a sixth. The
         other weight has other ones.
         """
         alike = self.average in SETTLED_ALIKE
         if self.reading == "expression":
-            every = 4 if alike else 2
+            every = 6 if alike else 3
             return thinned(self.average, 16)[self.turn % every :: every]
         cases = thinned(self.average, 6, 0 if self.weighted else 3)
         return cases[self.turn % 2 :: 2] if alike or self.engine == "streaming" else cases

@@ -21,18 +21,7 @@ from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, column
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.source import passes_over
 
-KEYWORDS = (
-    "by",
-    "slices",
-    "metrics",
-    "ignore",
-    "skipped",
-    "thorough",
-    "strict",
-    "passes",
-    "memory",
-    "progress",
-)
+KEYWORDS = ("by", "slices", "metrics", "ignore", "skipped", "thorough", "strict", "passes", "memory", "progress")
 
 MEMORY = "1 GB"
 """The default of `memory`."""

@@ -17,10 +17,9 @@ from polars_mlmetrics.adapters.agreement import Missing, check_values, common_sc
 from polars_mlmetrics.adapters.delta import Version, is_delta, scan_delta
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
 from polars_mlmetrics.adapters.iceberg import IcebergTable, is_iceberg, scan_iceberg
-from polars_mlmetrics.data.files import Source
+from polars_mlmetrics.data.files import AnyFound, Source, files_anywhere
 from polars_mlmetrics.data.frames import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
-from polars_mlmetrics.data.stored_files import AnyFound, files_anywhere
 from polars_mlmetrics.data.stores import Place, Provider, Store, is_there
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown, words_of
 

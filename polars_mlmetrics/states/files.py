@@ -14,10 +14,9 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.adapters.delta import is_delta
-from polars_mlmetrics.data.files import Source, check_kind, place_of, readable
+from polars_mlmetrics.data.files import Source, check_kind, files_anywhere, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, check_frame
-from polars_mlmetrics.data.stored_files import files_anywhere
 from polars_mlmetrics.data.stores import Address, Place, Provider, Store, TakenError, is_of_store
 from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, text_in
 from polars_mlmetrics.errors import FileError, StateError, at_callers_line

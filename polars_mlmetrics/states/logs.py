@@ -11,9 +11,8 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from polars_mlmetrics.data.files import Source, check_text
+from polars_mlmetrics.data.files import FoundThere, Source, check_text, files_anywhere
 from polars_mlmetrics.data.fingerprints import fingerprint_of, fingerprint_there
-from polars_mlmetrics.data.stored_files import FoundThere, files_anywhere
 from polars_mlmetrics.data.stores import Address, Seen, Store, is_of_store
 from polars_mlmetrics.errors import FileError, ParameterError, shown_type, words_of
 

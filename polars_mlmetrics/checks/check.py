@@ -121,14 +121,10 @@ def check(
     _check_ignored(ignore)
     schema = rows.collect_schema()
     check_keys("check", columns_of([*keys, *of_slices], reader.added), schema)
-    log = LogTable.of(schema, keys, bound, _metrics(metrics))
+    log = LogTable(schema, keys, bound, _metrics(metrics))
+    limit = MEMORY if memory is None and passes == "auto" else memory
     split = passes_over(
-        given,
-        lambda part: part.with_columns(reader.added),
-        log.sample,
-        passes,
-        MEMORY if memory is None and passes == "auto" else memory,
-        progress=progress,
+        given, lambda part: part.with_columns(reader.added), log.sample, passes, limit, progress=progress
     )
     search = Search(log)
     search.scan(rows)

@@ -218,7 +218,7 @@ def weight_null(log: LogTable) -> pl.Expr | None:
 @problem("rows", "warning", "log = log.filter(({score} != float('inf')).fill_null(True))")
 def score_infinite(log: LogTable) -> pl.Expr | None:
     """The score is infinite: rankings accept it, metrics of probabilities are NaN."""
-    is_read = log.asked is None or log.is_asked("logit")
+    is_read = log.asked.is_any or log.is_asked("logit")
     return pl.col(SCORE) == float("inf") if is_read and log.is_number("score") else None
 
 
@@ -229,14 +229,14 @@ def score_out_of_range(log: LogTable) -> pl.Expr | None:
     Divide percentages by 100; for logits pass logits=True, and threshold=0.0 to metrics that have one.
     """
     outside = pl.col(SCORE).is_finite() & ~pl.col(SCORE).is_between(0, 1)
-    return outside if (log.asked is None or log.has_usual_threshold) and log.is_number("score") else None
+    return outside if (log.asked.is_any or log.asked.has_usual_threshold) and log.is_number("score") else None
 
 
 @problem("rows", "error", "mlm.best_threshold(log, mlm.f1(){roles})", least=1)
 def threshold_no_probability(log: LogTable) -> pl.Expr | None:
     """A metric has a threshold outside 0 to 1, and no score is: it decides alike in all rows."""
     within = pl.col(SCORE).is_between(0, 1) | pl.col(SCORE).is_null()
-    return within if log.has_threshold_beyond and log.is_number("score") else None
+    return within if log.asked.has_threshold_beyond and log.is_number("score") else None
 
 
 @problem("rows", "info", "log = mlm.with_truths(returned, truths, n_labels=...)")
@@ -296,13 +296,13 @@ def weight_varies(log: LogTable) -> pl.Expr | None:
 @problem("samples", "info", ASK_CLASSES, least=0.99)
 def looks_multiclass(log: LogTable) -> pl.Expr | None:
     """Samples have one true label each and scores that sum to 1: they look like classes."""
-    return None if log.decides_labels else _one_of_classes(log)
+    return None if log.asked.decides_labels else _one_of_classes(log)
 
 
 @problem("samples", "warning", ASK_CLASSES, least=0.99)
 def classes_as_labels(log: LogTable) -> pl.Expr | None:
     """Samples look like classes (one true label, scores sum to 1), but a metric decides each label: most are easy."""
-    return _one_of_classes(log) if log.decides_labels else None
+    return _one_of_classes(log) if log.asked.decides_labels else None
 
 
 def _one_of_classes(log: LogTable) -> pl.Expr | None:

@@ -56,7 +56,6 @@ class Search:
         self._label = [] if log.label is None else [log.label]
         # Of the keys that tell samples or labels apart, a sample or a label has one value anyway.
         self._between = [key for key in log.by if key not in (*log.sample, *self._label)]
-        self._hides_values = hides_values()
         self.n_rows = 0
         """How many rows there are: known when they were scanned."""
         self._found: dict[tuple[Problem, str], Found] = {}
@@ -136,7 +135,7 @@ class Search:
 
     def _places(self, rows: pl.LazyFrame, conditions: Sequence[pl.Expr]) -> Sequence[pl.DataFrame | None]:
         """The first rows of each kind: their keys, and their roles as they stand in the table."""
-        if self._hides_values:
+        if hides_values():
             return [None] * len(conditions)
         as_is = [column.alias(f"{AS_IS}{role}") for role, column in self._log.table.values().items()]
         keys = dict.fromkeys([*self._log.by, *self._log.sample, *self._label])
@@ -144,19 +143,14 @@ class Search:
 
     def _see_values(self, found: Found, problem: Problem, role: RoleName, rows: pl.LazyFrame) -> None:
         """Look at the values of a role, where the line of a problem needs them."""
+        column = self._log.table.values()[role]
         if problem.reads_text:
             if not is_text(self._log.types[role]):
                 return  # of a date, say, only its owner knows the number
-            column = self._log.table.values()[role]
             found.reading = reading_of(rows, column)
             rows = rows.filter(is_no_number(column))
-        if not found.reading and not self._hides_values:
-            found.seen = self._values_of(role, rows)
-
-    def _values_of(self, role: str, rows: pl.LazyFrame) -> list[object]:
-        """The least values of a role."""
-        values = self._log.table.values()[role].alias(f"{AS_IS}{role}")
-        return rows.select(values.unique().sort().head(MOST_VALUES)).collect().to_series().to_list()
+        if not found.reading and not hides_values():
+            found.seen = rows.select(column.unique().sort().head(MOST_VALUES)).collect().to_series().to_list()
 
     # -- what columns of slices tell -----------------------------------------------------------------------------------
 
@@ -194,16 +188,10 @@ class Search:
         several = [pl.col(key).n_unique().alias(key) for key in self._between]
         across = fold(samples, log.sample, several)
         conditions = self._conditions("samples")
-        counts, spread = pl.collect_all(
-            [
-                samples.select(
-                    pl.len().alias(ROWS), *(where.sum().alias(_column(each)) for each, where in conditions.items())
-                ),
-                across.select(
-                    pl.len().alias(ROWS), *(each.sum() for key in self._between for each in self._spreads(key))
-                ),
-            ]
-        )
+        found = [where.sum().alias(_column(problem)) for problem, where in conditions.items()]
+        spreads = [each.sum() for key in self._between for each in self._spreads(key)]
+        n_units = pl.len().alias(ROWS)
+        counts, spread = pl.collect_all([samples.select(n_units, *found), across.select(n_units, *spreads)])
         for problem, condition in conditions.items():
             count = counts[_column(problem)].item()
             self._add(problem, count, counts[ROWS].item(), self._first(samples.filter(condition), keys, count))
@@ -213,10 +201,10 @@ class Search:
             self._looked_for |= {problems.sample_in_several, problems.sample_not_in_all, problems.samples_in_common}
             self._looked_for |= {problems.key_varies_in_sample} if log.needs("sample") else set()
             counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
-            for found, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
+            for each, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
                 # If no sample has several values, it is not a problem that each lacks some.
                 places = self._first(across.filter(condition), log.sample, min(count, counted[0]))
-                found[key].add(count, n_samples, self._texts(places))
+                each[key].add(count, n_samples, self._texts(places))
             if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
                 self._shared.add(key)
         self._scan_slices_of_models(rows)
@@ -242,7 +230,7 @@ class Search:
 
     def _first(self, units: pl.LazyFrame, keys: Sequence[str], count: int) -> pl.DataFrame | None:
         """The first units of a kind, if there are any to be shown."""
-        if self._hides_values or not count:
+        if hides_values() or not count:
             return None
         return units.select(keys).bottom_k(MOST_VALUES, by=keys).sort(keys).collect()
 
@@ -295,7 +283,7 @@ class Search:
 
     def _texts(self, places: pl.DataFrame | None) -> list[str]:
         """Where something was found, in words."""
-        if places is None or self._hides_values:
+        if places is None or hides_values():
             return []
         names = [self._log.names.get(column, column.removeprefix(AS_IS)) for column in places.columns]
         return [shown_row(names, row) for row in places.head(MOST_VALUES).rows()]

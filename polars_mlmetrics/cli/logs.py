@@ -28,7 +28,7 @@ from polars_mlmetrics.data.stores import Place, Store, is_there
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, unknown, words_of
 from polars_mlmetrics.states.files import scan_states
-from polars_mlmetrics.states.logs import REMOTE_LOG
+from polars_mlmetrics.states.places import REMOTE_LOG
 
 STDIN = "-"
 READERS = {"csv": pl.read_csv, "ndjson": pl.read_ndjson, "parquet": pl.read_parquet, "ipc": pl.read_ipc}

@@ -21,6 +21,8 @@ FILLED = f"missing='null' fills missing columns with nulls, and {REMEDY}"
 TEXTS = ("csv", "ndjson")
 """The formats that do not hold types."""
 SMALL = (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
+Known = dict[str, tuple[pl.DataType, Place]]
+"""The type of each column, and the first file that has it."""
 OF_MEANING = (LISTED, "state")
 """The columns whose type, an Enum, says what the rows are: files must agree on them, read or not."""
 
@@ -59,45 +61,40 @@ def common_schema(
 
 def agreed(schemas: Mapping[Place, pl.Schema], kind: Format, missing: Missing) -> pl.Schema:
     """The columns of all files, in the order in which files have them first."""
-    first = next(iter(schemas))
-    types, places = dict(schemas[first]), dict.fromkeys(schemas[first], first)
+    first, expected = next(iter(schemas.items()))
+    known: Known = {name: (dtype, first) for name, dtype in expected.items()}
     problems: dict[str, FileError] = {}
     for path, schema in schemas.items():
-        found = dict(_differences(path, schema, first, types, places, kind))
+        found = dict(_differences(path, schema, first, known, kind))
         if missing == "raise":
-            _check_related(path, schema, first, schemas[first], kind, found)
+            _check_related(path, schema, first, expected, kind, found)
         else:
             found = {name: error for name, error in found.items() if error.remedy == REMEDY}
         for name, dtype in schema.items():
-            types.setdefault(name, dtype)
-            places.setdefault(name, path)
+            known.setdefault(name, (dtype, path))
         problems = found | problems
     for name, error in problems.items():
         if name in OF_MEANING and any(isinstance(schema.get(name), pl.Enum) for schema in schemas.values()):
             raise error
-    return pl.Schema({name: differing(problems[name]) if name in problems else dtype for name, dtype in types.items()})
+    types = {name: dtype for name, (dtype, _) in known.items()}
+    return pl.Schema(types | {name: differing(error) for name, error in problems.items()})
 
 
 def _differences(
-    path: Place,
-    schema: pl.Schema,
-    first: Place,
-    types: Mapping[str, pl.DataType],
-    places: Mapping[str, Place],
-    kind: Format,
+    path: Place, schema: pl.Schema, first: Place, known: Known, kind: Format
 ) -> Iterator[tuple[str, FileError]]:
     """The columns of a file that are not as those of the files before it, and how each differs."""
-    for name, dtype in types.items():
+    guessed = f" Polars guesses the types of {kind} files." if kind in TEXTS else ""
+    for name, (dtype, place) in known.items():
         if name not in schema:
-            yield name, FileError(f"{path} has no column {name!r} ({dtype} in {places[name]}).").with_remedy(FILLED)
+            yield name, FileError(f"{path} has no column {name!r} ({dtype} in {place}).").with_remedy(FILLED)
         elif schema[name] != dtype:
-            yield name, _other_type(name, schema[name], path, dtype, places[name], kind)
+            error = FileError(f"column {name!r} is {schema[name]} in {path} and {dtype} in {place}.{guessed}")
+            yield name, error.with_remedy(REMEDY)
     for name, dtype in schema.items():
-        if name not in types:
-            yield (
-                name,
-                FileError(f"{path} has a column {name!r} ({dtype}), which is not in {first}.").with_remedy(FILLED),
-            )
+        if name not in known:
+            error = FileError(f"{path} has a column {name!r} ({dtype}), which is not in {first}.")
+            yield name, error.with_remedy(FILLED)
 
 
 def _check_related(
@@ -211,11 +208,3 @@ def _can_be_read_as(dtype: pl.DataType, wanted: pl.DataType) -> bool:
     except PolarsError:
         return False
     return True
-
-
-def _other_type(
-    name: str, dtype: pl.DataType, path: Place, other: pl.DataType, first: Place, kind: Format
-) -> FileError:
-    guessed = f" Polars guesses the types of {kind} files." if kind in TEXTS else ""
-    error = FileError(f"column {name!r} is {dtype} in {path} and {other} in {first}.{guessed}")
-    return error.with_remedy(REMEDY)

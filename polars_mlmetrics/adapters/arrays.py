@@ -116,9 +116,8 @@ def from_arrays(
     n, k = scores.shape[0], scores.shape[1] if scores.ndim > 1 else 1
     names = _labels(labels, k)
     rows = np.repeat(np.arange(n), k)
-    columns = {
-        "sample": pl.Series(rows) if sample is None else _of_each("sample", _series("sample", sample), n).gather(rows)
-    }
+    ids = pl.Series(np.arange(n)) if sample is None else _of_each("sample", _series("sample", sample), n)
+    columns = {"sample": ids.gather(rows)}
     if scores.ndim == 2:
         columns["label"] = names.gather(np.tile(np.arange(k), n))
     columns["score"] = _numbers("score", scores)

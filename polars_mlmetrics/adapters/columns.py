@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -25,40 +24,32 @@ def check_one(what: str, name: Any, types: Mapping[str, pl.DataType]) -> None:
     check_columns([name], types, what=f"{what} column")
 
 
-@dataclass(frozen=True)
 class OtherColumns:
     """The other columns of a row: its sample and its kept columns."""
 
-    rows: pl.LazyFrame
-    sample: Mapping[str, pl.Expr]
-    kept: Sequence[str]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         frame: pl.DataFrame | pl.LazyFrame,
         sample: Names,
         keep: Names,
         *,
         used: Sequence[str],
         made: Sequence[str] = MADE,
-    ) -> OtherColumns:
+    ) -> None:
         """What `sample` and `keep` name, where `made` are the other columns of the result and `used` their sources."""
-        schema, rows = frame.collect_schema(), unflagged(frame)
+        schema, self.rows = frame.collect_schema(), unflagged(frame)
         sources = _sources(sample)
         check_columns(list(sources.values()), schema, what="sample column")
         if keep is None:
-            kept = [name for name in schema if name not in used and name not in sources.values()]
+            self.kept = [name for name in schema if name not in used and name not in sources.values()]
         else:
-            kept = [name for name in column_names("keep", keep) if sources.get(name) != name]
-            check_columns(kept, schema, what="keep column")
-        check_no_pattern([*used, *sources.values(), *kept])
+            self.kept = [name for name in column_names("keep", keep) if sources.get(name) != name]
+            check_columns(self.kept, schema, what="keep column")
+        check_no_pattern([*used, *sources.values(), *self.kept])
+        self.sample = {name: pl.col(source) for name, source in sources.items()}
         if sample is None:
-            others = cls(rows.with_row_index(ROW), {"sample": pl.col(ROW).cast(pl.Int64)}, kept)
-        else:
-            others = cls(rows, {name: pl.col(source) for name, source in sources.items()}, kept)
-        others._check_names(made, numbered=sample is None)
-        return others
+            self.rows, self.sample = self.rows.with_row_index(ROW), {"sample": pl.col(ROW).cast(pl.Int64)}
+        self._check_names(made, numbered=sample is None)
 
     def _check_names(self, made: Sequence[str], *, numbered: bool) -> None:
         for name in self.sample:
@@ -133,7 +124,8 @@ def _one_type(role: str, types: Mapping[str, pl.DataType]) -> pl.DataType:
         return pl.Int64() if whole else pl.Float64()
     if all(map(is_text, known)):
         return pl.String()
-    (one, name), (other, other_name) = _unlike(known)
+    (one, name), *rest = known.items()
+    other, other_name = next((each for each in rest if is_number(each[0]) != is_number(one)), rest[0])
     raise ColumnError(
         f"{role}s must have compatible types: {name!r} is {one}, and {other_name!r} is {other}. Cast one of them."
     )
@@ -146,9 +138,3 @@ def first_of_type(types: Mapping[str, pl.DataType]) -> dict[pl.DataType, str]:
         if dtype != pl.Null:
             known.setdefault(dtype, name)
     return known
-
-
-def _unlike(known: Mapping[pl.DataType, str]) -> list[tuple[pl.DataType, str]]:
-    """Two types that are not compatible, with a column of each."""
-    first, *rest = known.items()
-    return [first, next((other for other in rest if is_number(other[0]) != is_number(first[0])), rest[0])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -29,30 +28,28 @@ class Reading(NamedTuple):
     width: int | None = None
 
 
-@dataclass(frozen=True)
 class Lists:
     """The lists of a table: one entry per label, and the names of the true labels if these are the truths.
 
     Without a list of labels, the positions are the labels.
     """
 
-    aligned: Mapping[str, Reading]
-    names: Reading | None
-    are_returned: bool
-    """Whether a row has the labels that were returned for it, and its true labels by name: negatives are missing."""
-
-    @classmethod
-    def of(cls, types: pl.Schema, score: str | None, truth: str, label: Any, *, are_names: bool) -> Lists:
+    def __init__(self, types: pl.Schema, score: str | None, truth: str, label: Any, *, are_names: bool) -> None:
         """The lists that these columns hold; what cannot be read as such is an error."""
         named = ({} if score is None else {"score": score}) | {"true_labels" if are_names else "truth": truth}
         for what, name in (named | ({"label": label} if isinstance(label, str) else {})).items():
             check_one(what, name, types)
         aligned = _predicted(types, label) if score is None else _scores_of(types, score, label)
-        if not are_names:
-            return cls(_of_one_width(aligned | {TRUTHS: _truths_of(types, truth, score)}), None, are_returned=False)
+        truths = {} if are_names else {TRUTHS: _truths_of(types, truth, score)}
+        self.aligned = aligned | truths
+        widths = {SHOWN[column]: reading.width for column, reading in self.aligned.items() if reading.width is not None}
+        if len(set(widths.values())) > 1:
+            raise ColumnError(_unequal(widths))
+        self.names = _lists("true_labels", truth, types[truth], numbers=False) if are_names else None
         # Places, the fields of a struct and labels given for all rows are all the labels that there are.
-        are_returned = isinstance(label, str) or (score is not None and isinstance(_inner(types[score]), pl.Struct))
-        return cls(_of_one_width(aligned), _lists("true_labels", truth, types[truth], numbers=False), are_returned)
+        has_own_labels = isinstance(label, str) or (score is not None and isinstance(_inner(types[score]), pl.Struct))
+        self.are_returned = are_names and has_own_labels
+        """Whether a row has the labels that were returned for it, and its true labels by name: negatives lack."""
 
     @property
     def made(self) -> Sequence[str]:
@@ -107,9 +104,7 @@ def _listed(others: OtherColumns) -> pl.Enum:
     All rows have the kept columns: a null in them is the table's own. So they are not named as columns of every row,
     where `check` reports the nulls that come of adding rows.
     """
-    return Listed(
-        frozenset({*others.sample, "score", "truth"}), frozenset({"label", *others.kept}), is_filled=False
-    ).dtype
+    return Listed({*others.sample, "score", "truth"}, {"label", *others.kept}, is_filled=False).dtype
 
 
 def _filled(column: str, dtype: pl.DataType) -> pl.Expr:
@@ -285,14 +280,6 @@ def _instance(dtype: Any) -> pl.DataType:
 
 def _same_in_every_row(labels: pl.Series) -> Reading:
     return Reading(pl.lit(labels.implode()).first(), len(labels))
-
-
-def _of_one_width(aligned: dict[str, Reading]) -> dict[str, Reading]:
-    """The lists; an error if their types already show different lengths."""
-    widths = {SHOWN[column]: reading.width for column, reading in aligned.items() if reading.width is not None}
-    if len(set(widths.values())) > 1:
-        raise ColumnError(_unequal(widths))
-    return aligned
 
 
 def _unequal(lengths: Mapping[str, int | None]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
@@ -18,55 +17,35 @@ from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
 SAID, MATCHED, N, KNOWN = (f"{INTERNAL}{name}" for name in ("said", "matched", "n", "known"))
 
 
-@dataclass(frozen=True)
 class Columns:
     """The names of the columns: the keys, those that are read or written, those of the sample."""
 
-    sample: list[str]
-    label: str
-    score: str
-    truth: str
-    by: list[str]
-    of_sample: list[str]
-    weight: str | None
-
-    @classmethod
-    def of(cls, by: Names, of_sample: Names, roles: Mapping[str, Any]) -> Columns:
+    def __init__(self, by: Names, of_sample: Names, roles: Mapping[str, Any]) -> None:
         """The columns that are named; a name that cannot be one is an error."""
         table = Table.of(roles)
+        names = {}
         for role, column in table.values().items():
             if not column.meta.is_column():
                 raise ParameterError(
                     f"{role} is {column}: with_truths takes the name of a column. Add it as a column first."
                 )
-        score, truth = table.score.meta.output_name(), table.truth.meta.output_name()
+            names[role] = column.meta.output_name()
+        self.sample, self.label = list(table.sample), table.label
+        self.score, self.truth, self.weight = names["score"], names["truth"], names.get("weight")
+        self.by, self.of_sample = column_names("by", by), column_names("of_sample", of_sample)
         named = {
-            "sample": list(table.sample), "label": [table.label], "score": [score], "truth": [truth],
-            "by": column_names("by", by), "of_sample": column_names("of_sample", of_sample),
+            "sample": self.sample, "label": [self.label], "score": [self.score], "truth": [self.truth],
+            "by": self.by, "of_sample": self.of_sample,
         }  # fmt: skip
         _check_names(named)
-        weight = None if table.weight is None else table.weight.meta.output_name()
-        return cls(named["sample"], table.label, score, truth, named["by"], named["of_sample"], weight)
-
-    @property
-    def key(self) -> list[str]:
+        self.key = [*self.sample, self.label]
         """The key of a label of a sample."""
-        return [*self.sample, self.label]
-
-    @property
-    def of_list(self) -> list[str]:
+        self.of_list = [*self.by, *self.sample]
         """The key of a list."""
-        return [*self.by, *self.sample]
-
-    @property
-    def of_row(self) -> list[str]:
+        self.of_row = [*self.by, *self.key]
         """The key of a row."""
-        return [*self.by, *self.key]
-
-    @property
-    def known(self) -> list[str]:
+        self.known = [*self.of_list, *self.of_sample]
         """What is known of each list."""
-        return [*self.of_list, *self.of_sample]
 
 
 def _check_names(named: Mapping[str, Sequence[str]]) -> None:
@@ -79,54 +58,34 @@ def _check_names(named: Mapping[str, Sequence[str]]) -> None:
             taken[name] = what
 
 
-@dataclass(frozen=True)
 class Join:
     """The tables, with their common columns in one type, and what is made of them."""
 
-    columns: Columns
-    returned: pl.LazyFrame
-    said: pl.LazyFrame
-    """The truths: one row per label, however often it is named."""
-    lists: pl.LazyFrame
-    """The lists of known samples, with the columns of the sample; with `known`, whether their truths have arrived."""
-    matched: list[str]
-    """The keys that the truths have."""
-    of_truths: list[str]
-    """The other columns that the truths have."""
-    score_type: pl.DataType
-    truth_type: pl.DataType
-    tells_known: bool
-    """Whether the lists have a column that says if their truths have arrived."""
-    in_order: bool
-
-    @classmethod
-    def of(
-        cls, columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
-    ) -> Join:
+    def __init__(
+        self, columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
+    ) -> None:
         """The tables that are given, of which those that are read are joined."""
         tables = _in_common_types(_read(columns, given, condition))
         returned, truths = tables["returned"], tables["truths"]
         types, score_type = truths.collect_schema(), returned.collect_schema()[columns.score]
-        truth_type = pl.Boolean() if types[columns.truth] == pl.Null else types[columns.truth]
-        score_type = score_type if score_type.is_float() else pl.Float64()
-        matched = [name for name in columns.of_row if name in types]
-        return cls(
-            columns=columns,
-            returned=returned.with_columns(pl.col(columns.score).cast(score_type)),
-            said=_said(truths.cast({columns.truth: truth_type}), columns, matched, in_order=in_order),
-            lists=_lists(columns, tables, condition, in_order=in_order),
-            matched=matched,
-            of_truths=[name for name in returned.collect_schema() if name in types and name not in matched],
-            score_type=score_type,
-            truth_type=truth_type,
-            tells_known=condition is not None or "known" in tables,
-            in_order=in_order,
-        )
-
-    @property
-    def left(self) -> Literal["left", "none"]:
+        self.columns = columns
+        self.score_type = score_type if score_type.is_float() else pl.Float64()
+        self.truth_type = pl.Boolean() if types[columns.truth] == pl.Null else types[columns.truth]
+        self.matched = [name for name in columns.of_row if name in types]
+        """The keys that the truths have."""
+        self.of_truths = [name for name in returned.collect_schema() if name in types and name not in self.matched]
+        """The other columns that the truths have."""
+        self.returned = returned.with_columns(pl.col(columns.score).cast(self.score_type))
+        truths = truths.cast({columns.truth: self.truth_type})
+        self.said = _said(truths, columns, self.matched, in_order=in_order)
+        """The truths: one row per label, however often it is named."""
+        self.lists = _lists(columns, tables, condition, in_order=in_order)
+        """The lists of known samples, with the columns of the sample; with `known`, whether their truths are there."""
+        self.tells_known = condition is not None or "known" in tables
+        """Whether the lists have a column that says if their truths have arrived."""
+        self.left: Literal["left", "none"] = "left" if in_order else "none"
         """The order that a join keeps."""
-        return "left" if self.in_order else "none"
+        self.both: Literal["left_right", "none"] = "left_right" if in_order else "none"
 
     def rows(self) -> pl.LazyFrame:
         """All that was returned, and what should have been."""
@@ -139,9 +98,10 @@ class Join:
             in_time = self.lists.select(*columns.of_list, KNOWN)
             found = found.join(in_time, on=columns.of_list, how="left", nulls_equal=True, maintain_order=self.left)
         labels = self.returned.filter(is_known).select(columns.of_row)
-        missed = self._of_lists().join(
-            labels, on=columns.of_row, how="anti", nulls_equal=True, maintain_order=self.left
-        )
+        shared = [name for name in columns.of_list if name in self.matched]
+        # The labels of the truths, once for each list of their sample.
+        named = self.said.join(self.lists, on=shared, how="inner", nulls_equal=True, maintain_order=self.both)
+        missed = named.join(labels, on=columns.of_row, how="anti", nulls_equal=True, maintain_order=self.left)
         parts = [
             found.with_columns(self._once_known(truth), self._listed(RETURNED)).drop(SAID, MATCHED),
             missed.with_columns(self._once_known(pl.col(columns.truth)), self._not_scored(), self._listed(MISSED)),
@@ -149,12 +109,6 @@ class Join:
         first = [*columns.of_row, columns.score, columns.truth]
         rows = pl.concat(parts, how="diagonal").drop(KNOWN, strict=False)
         return rows.select(*first, cs.exclude(*first, LISTED), LISTED)
-
-    def _of_lists(self) -> pl.LazyFrame:
-        """The labels of the truths, once for each list of their sample."""
-        shared = [name for name in self.columns.of_list if name in self.matched]
-        order: Literal["left_right", "none"] = "left_right" if self.in_order else "none"
-        return self.said.join(self.lists, on=shared, how="inner", nulls_equal=True, maintain_order=order)
 
     def lengths(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The lists, with their numbers of rows."""
@@ -166,11 +120,9 @@ class Join:
     def filled(self, rows: pl.LazyFrame, n_labels: int) -> pl.LazyFrame:
         """The rows, and the negatives that make each list one of `n_labels` rows."""
         lacking = (n_labels - pl.col(N)).cast(pl.UInt32)  # a list that is too long raises here
-        truth = self._once_known(self._zero())
+        scores, truth = self._not_scored().repeat_by(lacking), self._once_known(self._zero())
         filled_in = self._listed(FILLED, is_filled=True)
-        negatives = self.lengths(rows).select(
-            *self.columns.known, self._not_scored().repeat_by(lacking), truth, filled_in
-        )
+        negatives = self.lengths(rows).select(*self.columns.known, scores, truth, filled_in)
         filling = negatives.explode(self.columns.score, empty_as_null=False)
         return pl.concat([rows.cast({LISTED: self._type(is_filled=True)}), filling], how="diagonal")
 
@@ -189,8 +141,7 @@ class Join:
 
     def _type(self, *, is_filled: bool) -> pl.Enum:
         every_row = {*self.columns.known, self.columns.score, self.columns.truth}
-        with_label = {self.columns.label, *self.of_truths}
-        return Listed(frozenset(every_row), frozenset(with_label), is_filled).dtype
+        return Listed(every_row, {self.columns.label, *self.of_truths}, is_filled).dtype
 
 
 def _read(columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None) -> dict[str, pl.LazyFrame]:

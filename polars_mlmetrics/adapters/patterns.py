@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polars_mlmetrics.errors import ColumnError, ParameterError, unknown
@@ -29,29 +28,22 @@ class Pair(NamedTuple):
     truth: str
 
 
-@dataclass(frozen=True)
 class Pattern:
     """A name with fields in it. The text around the fields stands for itself."""
 
-    role: str
-    texts: tuple[str, ...]
-    fields: tuple[str, ...]
-
-    @classmethod
-    def of(cls, role: str, pattern: Any) -> Pattern:
+    def __init__(self, role: str, pattern: Any) -> None:
         """The pattern that is written so; what cannot be one is an error."""
         if not isinstance(pattern, str):
             raise ParameterError(f"{role} takes a pattern of column names, such as 'p_{{label}}', not {pattern!r}.")
         parts = re.split(r"\{([^{}]*)\}", pattern)
-        texts, fields = tuple(parts[::2]), tuple(parts[1::2])
-        for field in fields:
+        self.role, self.texts, self.fields = role, parts[::2], parts[1::2]
+        for field in self.fields:
             if field not in FIELDS:
                 raise ParameterError(f"{role}={pattern!r}: {unknown('field', field, FIELDS, of='one of the fields')}")
-        if fields.count("label") != 1:
+        if self.fields.count("label") != 1:
             raise ParameterError(f"{role}={pattern!r} must hold {{label}} once.")
-        if fields.count("model") > 1:
+        if self.fields.count("model") > 1:
             raise ParameterError(f"{role}={pattern!r} may hold {{model}} once only.")
-        return cls(role, texts, fields)
 
     def __str__(self) -> str:
         return self.name("{label}", "{model}")
@@ -81,7 +73,7 @@ Readings = Mapping[str, Sequence[Key]]
 
 def paired(score: str, truth: str, names: Sequence[str]) -> dict[Key, Pair]:
     """The columns of each model and label: the models as they come first, the labels of each in column order."""
-    patterns = Pattern.of("score", score), Pattern.of("truth", truth)
+    patterns = Pattern("score", score), Pattern("truth", truth)
     if "model" in patterns[1].fields and "model" not in patterns[0].fields:
         raise ParameterError(f"truth={truth!r} holds {{model}}, and score={score!r} does not: add it there.")
     scores, truths = _matched(*patterns, names)

@@ -14,13 +14,11 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.agreement import Missing, check_values, common_schema, overrides, read_as, schema_of
-from polars_mlmetrics.adapters.delta import Version, is_delta, scan_delta
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
-from polars_mlmetrics.adapters.iceberg import IcebergTable, is_iceberg, scan_iceberg
-from polars_mlmetrics.data.files import Source
+from polars_mlmetrics.adapters.tables import IcebergTable, Version, is_delta, is_iceberg, scan_delta, scan_iceberg
+from polars_mlmetrics.data.files import AnyFound, Source, files_anywhere
 from polars_mlmetrics.data.frames import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
-from polars_mlmetrics.data.stored_files import AnyFound, files_anywhere
 from polars_mlmetrics.data.stores import Place, Provider, Store, is_there
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown, words_of
 
@@ -220,10 +218,8 @@ def _table(source: Any) -> pl.LazyFrame:
 def _check_misses(paths: Sequence[Place], options: dict[str, Any]) -> None:
     """Refuse files in which what was not returned has lost its score of -inf."""
     for path in paths:
-        first = (
-            scanned([path.as_posix()], "ndjson", **options).select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1)
-        )
-        if not set(first.collect().to_series()).isdisjoint(WORDS):
+        words = scanned([path.as_posix()], "ndjson", **options).select(pl.col(LISTED).cast(pl.String)).drop_nulls()
+        if not set(words.head(1).collect().to_series()).isdisjoint(WORDS):
             raise FileError(
                 f"{path} is a log of returned lists, but NDJSON cannot store -inf: labels that were not returned have "
                 "a null score there, and would count as unknown instead of missed. Write the log as parquet or IPC."

@@ -9,18 +9,11 @@ import polars as pl
 
 from polars_mlmetrics.adapters.missed import Columns, Join, N, are_known
 from polars_mlmetrics.data.door import check_columns, check_role, type_of
-from polars_mlmetrics.data.expressions import check_no_pattern, is_row_wise
+from polars_mlmetrics.data.expressions import check_no_pattern, check_row_wise
 from polars_mlmetrics.data.frames import Frame, Names, schema_of, unflagged
 from polars_mlmetrics.data.returned import LISTED, check_n_labels
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
-from polars_mlmetrics.errors import (
-    ColumnError,
-    MetricError,
-    NameCollisionError,
-    ParameterError,
-    at_callers_line,
-    shown_row,
-)
+from polars_mlmetrics.errors import ColumnError, NameCollisionError, ParameterError, at_callers_line, shown_row
 
 Known = str | pl.Expr | Frame
 """Which truths have arrived: a condition on the returned rows, or a table of samples."""
@@ -163,7 +156,7 @@ def with_truths(
     └────────┴───────┴───────┴───────┴──────────────┘
     """
     check_n_labels(n_labels)
-    columns = Columns.of(by, of_sample, checked_roles(roles, others=KEYWORDS))
+    columns = Columns(by, of_sample, checked_roles(roles, others=KEYWORDS))
     tables: dict[str, Frame] = {"returned": returned, "truths": truths}
     condition = None
     if asked is not None:
@@ -174,7 +167,7 @@ def with_truths(
         condition = _condition(known)
     _check(columns, {name: schema_of(table, "with_truths") for name, table in tables.items()}, condition, roles)
     both = all(isinstance(table, pl.DataFrame) for table in tables.values())
-    join = Join.of(columns, {name: unflagged(table) for name, table in tables.items()}, condition, in_order=both)
+    join = Join(columns, {name: unflagged(table) for name, table in tables.items()}, condition, in_order=both)
     if isinstance(returned, pl.DataFrame):
         _check_once(returned, columns)
     if n_labels is None:
@@ -191,8 +184,7 @@ def _condition(known: Any) -> pl.Expr:
     condition = pl.col(known) if isinstance(known, str) else known
     if not isinstance(condition, pl.Expr) or condition.meta.has_multiple_outputs():
         raise ParameterError(f"known is a column, a condition or a table of samples, not {known!r}.")
-    if not is_row_wise(condition):
-        raise MetricError(f"known must be computed row by row, and {condition} is not. Add it as a column first.")
+    check_row_wise("known", condition)
     return condition
 
 
@@ -220,13 +212,7 @@ def _check(
     check_role("score", pl.col(columns.score), returned, any_type=False)
     if columns.truth in truths:
         check_role("truth", pl.col(columns.truth), truths, any_type=False)
-    if condition is not None:
-        _check_condition(condition, returned)
-
-
-def _check_condition(condition: pl.Expr, schema: pl.Schema) -> None:
-    dtype = type_of(condition, schema)
-    if dtype != pl.Boolean:
+    if condition is not None and (dtype := type_of(condition, returned)) != pl.Boolean:
         raise ColumnError(f"known is {dtype}: it must be Boolean, such as pl.col('day') < today.")
 
 

@@ -73,21 +73,19 @@ def from_wide(
     schema = schema_of(frame, "from_wide")
     named = {*column_names("sample", sample), *column_names("keep", keep)}
     pairs = paired(score, truth, [name for name in schema if name not in named])
-    columns = {
-        "score": [(pair.score, pl.col(pair.score), schema[pair.score]) for pair in pairs.values()],
-        "truth": [(pair.truth, pl.col(pair.truth), schema[pair.truth]) for pair in pairs.values()],
-    }
+    scores, truths = zip(*pairs.values(), strict=True)
     models = [key.model for key in pairs if key.model is not None]
     made = {
         **({"model": literal_array(models)} if models else {}),
         "label": literal_array([key.label for key in pairs]),
-        **{role: array_of(role, several) for role, several in columns.items()},
+        "score": array_of("score", [(name, pl.col(name), schema[name]) for name in scores]),
+        "truth": array_of("truth", [(name, pl.col(name), schema[name]) for name in truths]),
     }
     used = [name for pair in pairs.values() for name in pair]
     if keep is None:
         left = [name for name in schema if name not in named and name not in used and is_number(schema[name])]
         check_left(score, list(dict.fromkeys(key.label for key in pairs)), left)
-    others = OtherColumns.of(frame, sample, keep, used=used, made=list(made))
+    others = OtherColumns(frame, sample, keep, used=used, made=list(made))
     return as_given(frame, others.select(others.rows, made).explode(list(made)))
 
 
@@ -188,9 +186,9 @@ def from_lists(
     if score == "score" and score not in schema and isinstance(label, str):
         hint = f" If {label!r} has predicted labels without scores, pass score=None."
         raise ColumnError(unknown("score column", score, schema, of="in the table") + hint)
-    lists = Lists.of(schema, score, true, label, are_names=true_labels is not None)
+    lists = Lists(schema, score, true, label, are_names=true_labels is not None)
     used = [*([] if score is None else [score]), true, *([label] if isinstance(label, str) else [])]
-    others = OtherColumns.of(frame, sample, keep, used=used, made=lists.made)
+    others = OtherColumns(frame, sample, keep, used=used, made=lists.made)
     rows = lists.read(others.rows)
     if isinstance(frame, pl.DataFrame):
         lists.check_lengths(rows, others.sample)
@@ -254,12 +252,9 @@ def from_predictions(
     for role, name in (("score", score), ("truth", truth)):
         check_one(role, name, schema)
     dtype = _class_type({score: schema[score], truth: schema[truth]})
-    others = OtherColumns.of(frame, sample, keep, used=[score, truth])
+    others = OtherColumns(frame, sample, keep, used=[score, truth])
     given = None if classes is None else distinct("classes", classes, None if dtype == pl.Null else dtype)
-    known = {
-        SAID: _known(pl.col(score).cast(dtype), dtype, given),
-        TRUE: _known(pl.col(truth).cast(dtype), dtype, given),
-    }
+    known = {column: _known(pl.col(name), dtype, given) for column, name in ((SAID, score), (TRUE, truth))}
     rows = others.rows.with_columns(**known)
     every = _occurring(rows) if given is None else pl.LazyFrame({CLASS: given})
     made = {
@@ -288,7 +283,7 @@ def _class_type(types: dict[str, pl.DataType]) -> pl.DataType:
 
 def _known(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) -> pl.Expr:
     """A column of classes, null where it holds none of them."""
-    column = column.fill_nan(None) if dtype.is_float() else column
+    column = column.cast(dtype).fill_nan(None) if dtype.is_float() else column.cast(dtype)
     return column if classes is None else pl.when(column.is_in(classes.to_list())).then(column)
 
 

@@ -21,18 +21,7 @@ from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, column
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.source import passes_over
 
-KEYWORDS = (
-    "by",
-    "slices",
-    "metrics",
-    "ignore",
-    "skipped",
-    "thorough",
-    "strict",
-    "passes",
-    "memory",
-    "progress",
-)
+KEYWORDS = ("by", "slices", "metrics", "ignore", "skipped", "thorough", "strict", "passes", "memory", "progress")
 
 MEMORY = "1 GB"
 """The default of `memory`."""
@@ -132,14 +121,10 @@ def check(
     _check_ignored(ignore)
     schema = rows.collect_schema()
     check_keys("check", columns_of([*keys, *of_slices], reader.added), schema)
-    log = LogTable.of(schema, keys, bound, _metrics(metrics))
+    log = LogTable(schema, keys, bound, _metrics(metrics))
+    limit = MEMORY if memory is None and passes == "auto" else memory
     split = passes_over(
-        given,
-        lambda part: part.with_columns(reader.added),
-        log.sample,
-        passes,
-        MEMORY if memory is None and passes == "auto" else memory,
-        progress=progress,
+        given, lambda part: part.with_columns(reader.added), log.sample, passes, limit, progress=progress
     )
     search = Search(log)
     search.scan(rows)

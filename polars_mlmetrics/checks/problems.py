@@ -66,7 +66,7 @@ ASK_CLASSES = "mlm.evaluate(log, mlm.recall(threshold='argmax'), mlm.multiclass_
 def problem(
     of: Of, severity: Severity, fix: str, least: float = 0, seen: RoleName | None = None, *, reads_text: bool = False
 ) -> Callable[[Condition], Problem]:
-    """Declare a problem by its condition, whose docstring says what it means."""
+    """Declare a problem by its condition, whose docstring says what it means. `Search` finds what has none."""
 
     def declare(condition: Condition) -> Problem:
         meaning = " ".join((condition.__doc__ or "").split())
@@ -218,7 +218,7 @@ def weight_null(log: LogTable) -> pl.Expr | None:
 @problem("rows", "warning", "log = log.filter(({score} != float('inf')).fill_null(True))")
 def score_infinite(log: LogTable) -> pl.Expr | None:
     """The score is infinite: rankings accept it, metrics of probabilities are NaN."""
-    is_read = log.asked is None or log.is_asked("logit")
+    is_read = log.asked.is_any or log.is_asked("logit")
     return pl.col(SCORE) == float("inf") if is_read and log.is_number("score") else None
 
 
@@ -229,14 +229,14 @@ def score_out_of_range(log: LogTable) -> pl.Expr | None:
     Divide percentages by 100; for logits pass logits=True, and threshold=0.0 to metrics that have one.
     """
     outside = pl.col(SCORE).is_finite() & ~pl.col(SCORE).is_between(0, 1)
-    return outside if (log.asked is None or log.has_usual_threshold) and log.is_number("score") else None
+    return outside if (log.asked.is_any or log.asked.has_usual_threshold) and log.is_number("score") else None
 
 
 @problem("rows", "error", "mlm.best_threshold(log, mlm.f1(){roles})", least=1)
 def threshold_no_probability(log: LogTable) -> pl.Expr | None:
     """A metric has a threshold outside 0 to 1, and no score is: it decides alike in all rows."""
     within = pl.col(SCORE).is_between(0, 1) | pl.col(SCORE).is_null()
-    return within if log.has_threshold_beyond and log.is_number("score") else None
+    return within if log.asked.has_threshold_beyond and log.is_number("score") else None
 
 
 @problem("rows", "info", "log = mlm.with_truths(returned, truths, n_labels=...)")
@@ -296,13 +296,13 @@ def weight_varies(log: LogTable) -> pl.Expr | None:
 @problem("samples", "info", ASK_CLASSES, least=0.99)
 def looks_multiclass(log: LogTable) -> pl.Expr | None:
     """Samples have one true label each and scores that sum to 1: they look like classes."""
-    return None if log.decides_labels else _one_of_classes(log)
+    return None if log.asked.decides_labels else _one_of_classes(log)
 
 
 @problem("samples", "warning", ASK_CLASSES, least=0.99)
 def classes_as_labels(log: LogTable) -> pl.Expr | None:
     """Samples look like classes (one true label, scores sum to 1), but a metric decides each label: most are easy."""
-    return _one_of_classes(log) if log.decides_labels else None
+    return _one_of_classes(log) if log.asked.decides_labels else None
 
 
 def _one_of_classes(log: LogTable) -> pl.Expr | None:
@@ -313,86 +313,73 @@ def _one_of_classes(log: LogTable) -> pl.Expr | None:
 
 # -- that take more than a condition -----------------------------------------------------------------------------------
 
-DUPLICATE = _declared(
-    Problem(
-        "duplicate",
-        "error",
-        "rows",
-        "Another row has the same sample, label and group: it counts twice.",
-        "log = mlm.dedupe(log, keep='last'{by_role}, sample={sample}{label_role})",
-    )
+
+@problem("rows", "error", "log = mlm.dedupe(log, keep='last'{by_role}, sample={sample}{label_role})")
+def duplicate(log: LogTable) -> None:
+    """Another row has the same sample, label and group: it counts twice."""
+
+
+@problem(
+    "rows",
+    "error",
+    "log = log.filter(({truth}.drop_nulls().n_unique().over({pair}) < 2) | {truth}.is_null() | {unknown_pair})",
 )
-TRUTH_CONTRADICTED = _declared(
-    Problem(
-        "truth_contradicted",
-        "error",
-        "rows",
-        "Rows of one sample and label have different truths, in one group or across groups: one of them is wrong.",
-        "log = log.filter(({truth}.drop_nulls().n_unique().over({pair}) < 2) | {truth}.is_null() | {unknown_pair})",
-    )
+def truth_contradicted(log: LogTable) -> None:
+    """Rows of one sample and label have different truths, in one group or across groups: one of them is wrong."""
+
+
+@problem(
+    "samples",
+    "warning",
+    "log = log.with_columns(pl.when({known_sample}).then(pl.col({column!r}).first().over({sample}))"
+    ".otherwise(pl.col({column!r})))",
 )
-KEY_VARIES = _declared(
-    Problem(
-        "key_varies_in_sample",
-        "warning",
-        "samples",
-        "The rows of a sample differ in {column!r}: by this column, rankings see only parts of the sample.",
-        "log = log.with_columns(pl.when({known_sample}).then(pl.col({column!r}).first().over({sample}))"
-        ".otherwise(pl.col({column!r})))",
-    )
+def key_varies_in_sample(log: LogTable) -> None:
+    """The rows of a sample differ in {column!r}: by this column, rankings see only parts of the sample."""
+
+
+@problem(
+    "samples", "warning", "log = log.filter((pl.col({column!r}).n_unique().over({sample}) == 1) | {unknown_sample})"
 )
-IN_SEVERAL = _declared(
-    Problem(
-        "sample_in_several",
-        "warning",
-        "samples",
-        "Some samples have rows in several values of {column!r}, but most in one: if it is a fold, they leak.",
-        "log = log.filter((pl.col({column!r}).n_unique().over({sample}) == 1) | {unknown_sample})",
-    )
+def sample_in_several(log: LogTable) -> None:
+    """Some samples have rows in several values of {column!r}, but most in one: if it is a fold, they leak."""
+
+
+@problem(
+    "samples",
+    "warning",
+    "log = log.filter((pl.col({column!r}).n_unique().over({sample}) == pl.col({column!r}).n_unique())"
+    " | {unknown_sample})",
 )
-NOT_IN_ALL = _declared(
-    Problem(
-        "sample_not_in_all",
-        "warning",
-        "samples",
-        "Samples lack values of {column!r} that others have: compare models only on samples that all models have.",
-        "log = log.filter((pl.col({column!r}).n_unique().over({sample}) == pl.col({column!r}).n_unique())"
-        " | {unknown_sample})",
-    )
-)
-IN_COMMON = _declared(
-    Problem(
-        "samples_in_common",
-        "info",
-        "samples",
-        "Every sample has rows in all values of {column!r}: right if it is a model, wrong if it is a fold.",
-        "mlm.evaluate(log, mlm.n_samples(), by={column!r}{roles})",
-    )
-)
-UNUSED_WEIGHT = _declared(
-    Problem(
-        "weight_unused",
-        "info",
-        "rows",
-        "There is a column {column!r}, but no weight is named: all rows have the same weight.",
-        "mlm.evaluate(log, mlm.accuracy(){roles}, weight={column!r})",
-    )
-)
-NUMBERS_AS_IDS = _declared(
-    Problem(
-        "ids_read_as_numbers",
-        "info",
-        "rows",
-        "{column!r} is a whole-number id read from CSV: leading zeros are lost. The line reads it as text.",
-        "log = pl.scan_csv(..., schema_overrides={{**log.collect_schema(), {column!r}: pl.String}})",
-    )
-)
-MANY_SLICES = _declared(
-    Problem("slices_of_few_rows", "warning", "rows", "{column!r} has nearly a value a row, each a slice.", INTO_BINS)
-)
-FLOAT_SLICES = _declared(
-    Problem("slices_of_floats", "info", "rows", "{column!r} is Float: 0.1 + 0.2 and 0.3 are two slices.", INTO_BINS)
-)
+def sample_not_in_all(log: LogTable) -> None:
+    """Samples lack values of {column!r} that others have: compare models only on samples that all models have."""
+
+
+@problem("samples", "info", "mlm.evaluate(log, mlm.n_samples(), by={column!r}{roles})")
+def samples_in_common(log: LogTable) -> None:
+    """Every sample has rows in all values of {column!r}: right if it is a model, wrong if it is a fold."""
+
+
+@problem("rows", "info", "mlm.evaluate(log, mlm.accuracy(){roles}, weight={column!r})")
+def weight_unused(log: LogTable) -> None:
+    """There is a column {column!r}, but no weight is named: all rows have the same weight."""
+
+
+@problem("rows", "info", "log = pl.scan_csv(..., schema_overrides={{**log.collect_schema(), {column!r}: pl.String}})")
+def ids_read_as_numbers(log: LogTable) -> None:
+    """{column!r} is a whole-number id read from CSV: leading zeros are lost. The line reads it as text."""
+
+
+@problem("rows", "warning", INTO_BINS)
+def slices_of_few_rows(log: LogTable) -> None:
+    """{column!r} has nearly a value a row, each a slice."""
+
+
+@problem("rows", "info", INTO_BINS)
+def slices_of_floats(log: LogTable) -> None:
+    """{column!r} is Float: 0.1 + 0.2 and 0.3 are two slices."""
+
+
 SIZES = {
     of: _declared(Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log{roles})"))
     for of in get_args(Of)

@@ -81,7 +81,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     rows = reader.rows()
     schema = rows.collect_schema()
     check_alike(schema.names(), schema)
-    log = LogTable.of(schema, keys, bound)
+    log = LogTable(schema, keys, bound)
     columns = [name for name in schema.names() if not name.startswith(INTERNAL)]
     lines = pl.DataFrame(list(_lines(log, rows, columns)), schema=SCHEMA, orient="row")
     return lines.with_columns(share=ratio(pl.col("value"), pl.col("share")))

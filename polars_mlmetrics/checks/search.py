@@ -7,28 +7,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from polars_mlmetrics.checks import problems
 from polars_mlmetrics.checks.duplicates import N_ROWS, contradicted, repeated
-from polars_mlmetrics.checks.problems import (
-    DUPLICATE,
-    FLOAT_SLICES,
-    HEAVIEST,
-    IN_COMMON,
-    IN_SEVERAL,
-    KEY_VARIES,
-    LIGHTEST,
-    MANY_SLICES,
-    NOT_IN_ALL,
-    NUMBERS_AS_IDS,
-    PROBLEMS,
-    SCORES,
-    SIZES,
-    TRUTH_CONTRADICTED,
-    UNUSED_WEIGHT,
-    Of,
-    Problem,
-    conditions,
-)
-from polars_mlmetrics.checks.slices_of_models import MODELS_POOLED, SLICES_DIFFER, SlicesOfModels
+from polars_mlmetrics.checks.problems import HEAVIEST, LIGHTEST, PROBLEMS, SCORES, SIZES, Of, Problem
+from polars_mlmetrics.checks.slices_of_models import SLICES_DIFFER, SlicesOfModels, models_pooled
 from polars_mlmetrics.checks.table import AS_IS, OTHERS, ROWS, SCORE, TRUTH, WEIGHT, LogTable
 from polars_mlmetrics.checks.text_forms import PLAIN_LABEL, is_no_number, plain_label, reading_of
 from polars_mlmetrics.data.expressions import all_of
@@ -74,7 +56,6 @@ class Search:
         self._label = [] if log.label is None else [log.label]
         # Of the keys that tell samples or labels apart, a sample or a label has one value anyway.
         self._between = [key for key in log.by if key not in (*log.sample, *self._label)]
-        self._hides_values = hides_values()
         self.n_rows = 0
         """How many rows there are: known when they were scanned."""
         self._found: dict[tuple[Problem, str], Found] = {}
@@ -98,7 +79,7 @@ class Search:
         return [problem for problem in PROBLEMS.values() if problem not in self._looked_for]
 
     def _conditions(self, of: Of) -> dict[Problem, pl.Expr]:
-        found = conditions(self._log, of)
+        found = problems.conditions(self._log, of)
         self._looked_for |= {SIZES[of], *found}
         return found
 
@@ -116,8 +97,8 @@ class Search:
     def scan(self, rows: pl.LazyFrame) -> None:
         """Look at all rows, and once more for examples of what is found."""
         rows = self._log.with_roles(rows)
-        problems = self._conditions("rows")
-        of_problems = {_column(problem): condition for problem, condition in problems.items()}
+        conditions = self._conditions("rows")
+        of_problems = {_column(problem): condition for problem, condition in conditions.items()}
         others = self._log.other_truths()
         classes = {**self._log.classes(), OTHERS: pl.lit(0) if others is None else others}
         counts = {ROWS: pl.lit(1), **classes, **of_problems}
@@ -128,14 +109,14 @@ class Search:
         sums: dict[str, int] = units.select(pl.col(*counts).sum()).row(0, named=True)
         self.n_rows = sums[ROWS]
         self._add_rows(SIZES["rows"], self.n_rows)
-        found = {problem: condition for problem, condition in problems.items() if sums[_column(problem)]}
+        found = {problem: condition for problem, condition in conditions.items() if sums[_column(problem)]}
         for problem, places in zip(found, self._places(rows, list(found.values())), strict=True):
             self._add_rows(problem, sums[_column(problem)], places)
             if problem.seen is not None:
                 self._see_values(self._found[problem, ""], problem, problem.seen, rows.filter(found[problem]))
-        self._looked_for.add(UNUSED_WEIGHT)
+        self._looked_for.add(problems.weight_unused)
         if self._log.unused_weight is not None:
-            self._add_rows(UNUSED_WEIGHT, self.n_rows, about=self._log.unused_weight)
+            self._add_rows(problems.weight_unused, self.n_rows, about=self._log.unused_weight)
         self._scan_units("groups", units, self._log.by, list(counts))
         if self._label:
             self._scan_units("labels", units.drop_nulls(self._label), self._label, list(counts))
@@ -154,7 +135,7 @@ class Search:
 
     def _places(self, rows: pl.LazyFrame, conditions: Sequence[pl.Expr]) -> Sequence[pl.DataFrame | None]:
         """The first rows of each kind: their keys, and their roles as they stand in the table."""
-        if self._hides_values:
+        if hides_values():
             return [None] * len(conditions)
         as_is = [column.alias(f"{AS_IS}{role}") for role, column in self._log.table.values().items()]
         keys = dict.fromkeys([*self._log.by, *self._log.sample, *self._label])
@@ -162,44 +143,39 @@ class Search:
 
     def _see_values(self, found: Found, problem: Problem, role: RoleName, rows: pl.LazyFrame) -> None:
         """Look at the values of a role, where the line of a problem needs them."""
+        column = self._log.table.values()[role]
         if problem.reads_text:
             if not is_text(self._log.types[role]):
                 return  # of a date, say, only its owner knows the number
-            column = self._log.table.values()[role]
             found.reading = reading_of(rows, column)
             rows = rows.filter(is_no_number(column))
-        if not found.reading and not self._hides_values:
-            found.seen = self._values_of(role, rows)
-
-    def _values_of(self, role: str, rows: pl.LazyFrame) -> list[object]:
-        """The least values of a role."""
-        values = self._log.table.values()[role].alias(f"{AS_IS}{role}")
-        return rows.select(values.unique().sort().head(MOST_VALUES)).collect().to_series().to_list()
+        if not found.reading and not hides_values():
+            found.seen = rows.select(column.unique().sort().head(MOST_VALUES)).collect().to_series().to_list()
 
     # -- what columns of slices tell -----------------------------------------------------------------------------------
 
     def scan_slices(self, rows: pl.LazyFrame, keys: Sequence[KeyColumn]) -> None:
         """Look at how many values the columns of slices have, about."""
-        self._looked_for |= {MANY_SLICES, FLOAT_SLICES}
+        self._looked_for |= {problems.slices_of_few_rows, problems.slices_of_floats}
         schema = rows.collect_schema()
         values = {key: pl.col(key.column).hash().approx_n_unique() for key in keys}
         counts = rows.select(value.alias(key.column) for key, value in values.items()).collect()
         for key in keys:
             count = min(counts[key.column].item(), self.n_rows)
             if count > FEW * self.n_rows:
-                self._add_rows(MANY_SLICES, count, about=key.name)
+                self._add_rows(problems.slices_of_few_rows, count, about=key.name)
             elif schema[key.column].is_float():
-                self._add_rows(FLOAT_SLICES, count, about=key.name)
+                self._add_rows(problems.slices_of_floats, count, about=key.name)
         self._slices = SlicesOfModels.of(self._log, keys, schema)
 
     # -- what the reader of files tells --------------------------------------------------------------------------------
 
     def note_guessed(self, numbers: Sequence[str]) -> None:
         """Look for the keys among the columns that a reader of texts took for whole numbers."""
-        self._looked_for.add(NUMBERS_AS_IDS)
+        self._looked_for.add(problems.ids_read_as_numbers)
         for column in self._log.keys:
             if column in numbers:
-                self._add_rows(NUMBERS_AS_IDS, self.n_rows, about=column)
+                self._add_rows(problems.ids_read_as_numbers, self.n_rows, about=column)
 
     # -- what samples tell ---------------------------------------------------------------------------------------------
 
@@ -211,33 +187,29 @@ class Search:
         samples = fold(rows, keys, self._of_sample())
         several = [pl.col(key).n_unique().alias(key) for key in self._between]
         across = fold(samples, log.sample, several)
-        problems = self._conditions("samples")
-        counts, spread = pl.collect_all(
-            [
-                samples.select(pl.len().alias(ROWS), *(problems[each].sum().alias(_column(each)) for each in problems)),
-                across.select(
-                    pl.len().alias(ROWS), *(each.sum() for key in self._between for each in self._spreads(key))
-                ),
-            ]
-        )
-        for problem, condition in problems.items():
+        conditions = self._conditions("samples")
+        found = [where.sum().alias(_column(problem)) for problem, where in conditions.items()]
+        spreads = [each.sum() for key in self._between for each in self._spreads(key)]
+        n_units = pl.len().alias(ROWS)
+        counts, spread = pl.collect_all([samples.select(n_units, *found), across.select(n_units, *spreads)])
+        for problem, condition in conditions.items():
             count = counts[_column(problem)].item()
             self._add(problem, count, counts[ROWS].item(), self._first(samples.filter(condition), keys, count))
         n_samples = spread[ROWS].item()
         self._add(SIZES["samples"], n_samples, n_samples)
-        self._looked_for |= {IN_SEVERAL, NOT_IN_ALL, IN_COMMON} if self._between else set()
-        self._looked_for |= {KEY_VARIES} if self._between and log.needs("sample") else set()
         for key in self._between:
+            self._looked_for |= {problems.sample_in_several, problems.sample_not_in_all, problems.samples_in_common}
+            self._looked_for |= {problems.key_varies_in_sample} if log.needs("sample") else set()
             counted = [spread[condition.meta.output_name()].item() for condition in self._spreads(key)]
-            for found, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
+            for each, condition, count in zip((self._spread, self._lacking), self._spreads(key), counted, strict=True):
                 # If no sample has several values, it is not a problem that each lacks some.
                 places = self._first(across.filter(condition), log.sample, min(count, counted[0]))
-                found[key].add(count, n_samples, self._texts(places))
+                each[key].add(count, n_samples, self._texts(places))
             if self._spread[key].count and key not in self._shared and self._is_shared(rows, key):
                 self._shared.add(key)
         self._scan_slices_of_models(rows)
-        self._looked_for |= {DUPLICATE, TRUTH_CONTRADICTED}
-        self._looked_for |= {MODELS_POOLED} if self._log.model else set()
+        self._looked_for |= {problems.duplicate, problems.truth_contradicted}
+        self._looked_for |= {models_pooled} if self._log.model else set()
         self._scan_repeats(rows)
 
     def _scan_slices_of_models(self, rows: pl.LazyFrame) -> None:
@@ -258,7 +230,7 @@ class Search:
 
     def _first(self, units: pl.LazyFrame, keys: Sequence[str], count: int) -> pl.DataFrame | None:
         """The first units of a kind, if there are any to be shown."""
-        if self._hides_values or not count:
+        if hides_values() or not count:
             return None
         return units.select(keys).bottom_k(MOST_VALUES, by=keys).sort(keys).collect()
 
@@ -269,15 +241,15 @@ class Search:
         labelled = rows.drop_nulls(self._label) if self._label else rows
         copies = repeated(labelled, [*keys, *self._log.model])
         n_copies = int(copies[N_ROWS].sum()) - copies.height
-        self._add_rows(DUPLICATE, n_copies, copies.select(keys).sort(keys))
+        self._add_rows(problems.duplicate, n_copies, copies.select(keys).sort(keys))
         again = repeated(labelled, keys) if self._log.model else copies
         if self._log.model:
             n_again = int(again[N_ROWS].sum()) - again.height
-            self._add_rows(MODELS_POOLED, n_again - n_copies, again.select(keys).sort(keys), MODEL)
+            self._add_rows(models_pooled, n_again - n_copies, again.select(keys).sort(keys), MODEL)
         if self._log.by or again.height:
             number = bits_of(pl.col(TRUTH)) if self._log.is_number("truth") else code_of([TRUTH])
             contrary = contradicted(labelled.drop_nulls(TRUTH), pair, TRUTH, number)
-            self._add_rows(TRUTH_CONTRADICTED, int(contrary[N_ROWS].sum()), contrary.select(pair).sort(pair))
+            self._add_rows(problems.truth_contradicted, int(contrary[N_ROWS].sum()), contrary.select(pair).sort(pair))
 
     def _is_shared(self, rows: pl.LazyFrame, key: str) -> bool:
         """Whether a label of a sample has rows in several values of a key, and not each label in one of them."""
@@ -292,27 +264,26 @@ class Search:
 
     def _spread_problems(self) -> dict[tuple[Problem, str], Found]:
         """The keys of groups of which samples have several values."""
-        problems = {}
+        spread = {}
         for key in self._between:
             problem = self._spread_problem(key)
-            if problem is KEY_VARIES and not self._log.needs("sample"):
-                continue
-            found = self._lacking if problem is NOT_IN_ALL else self._spread
-            problems[problem, self._log.names[key]] = found[key]
-        return problems
+            if problem is not problems.key_varies_in_sample or self._log.needs("sample"):
+                found = self._lacking if problem is problems.sample_not_in_all else self._spread
+                spread[problem, self._log.names[key]] = found[key]
+        return spread
 
     def _spread_problem(self, key: str) -> Problem:
         """What it is: each label in one value; or whole samples in all values, in some, or in one as a rule."""
         several = self._spread[key]
         if key not in self._shared:
-            return KEY_VARIES
+            return problems.key_varies_in_sample
         if not self._lacking[key].count:
-            return IN_COMMON
-        return NOT_IN_ALL if 2 * several.count > several.total else IN_SEVERAL
+            return problems.samples_in_common
+        return problems.sample_not_in_all if 2 * several.count > several.total else problems.sample_in_several
 
     def _texts(self, places: pl.DataFrame | None) -> list[str]:
         """Where something was found, in words."""
-        if places is None or self._hides_values:
+        if places is None or hides_values():
             return []
         names = [self._log.names.get(column, column.removeprefix(AS_IS)) for column in places.columns]
         return [shown_row(names, row) for row in places.head(MOST_VALUES).rows()]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.checks.problems import PROBLEMS, Problem
+from polars_mlmetrics.checks.problems import PROBLEMS, Problem, problem
 from polars_mlmetrics.checks.table import AS_IS, ROWS, SCORE, TRUTH, LogTable
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.data.visible import text_of_key
@@ -22,14 +22,12 @@ SLICES_DIFFER = Problem(
     "A slice is a fact of the sample: join it from one table, the same for all models.",
     "log = log.drop({column!r}).join(..., on={sample}, how='left')",
 )
-MODELS_POOLED = Problem(
-    "models_pooled",
-    "error",
-    "rows",
-    "Several models have a row of this sample and label, and each number is of all of them: pass by={column!r}.",
-    "mlm.check(log, by={by_and}{roles})",
-)
-PROBLEMS |= {problem.name: problem for problem in (SLICES_DIFFER, MODELS_POOLED)}
+PROBLEMS[SLICES_DIFFER.name] = SLICES_DIFFER
+
+
+@problem("rows", "error", "mlm.check(log, by={by_and}{roles})")
+def models_pooled(log: LogTable) -> None:
+    """Several models have a row of this sample and label, and each number is of all of them: pass by={column!r}."""
 
 
 class Differing(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -40,41 +39,18 @@ WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
 """The usual names of weights."""
 
 
-@dataclass(frozen=True)
 class LogTable:
     """A table by its schema: its roles and their types, and which of its keys are there."""
 
-    table: Table
-    types: Mapping[str, pl.DataType]
-    """The types of score, truth and weight."""
-    by: Sequence[str]
-    names: Mapping[str, str]
-    """The names of the columns of `by`."""
-    worked_out: Sequence[str]
-    """The names of those that are not columns of the table."""
-    sample: Sequence[str]
-    """The columns of the sample; none where the table has no samples."""
-    label: str | None
-    has_text_labels: bool
-    listed: Listed | None
-    """What the column `listed` says, where there is one."""
-    model: list[str]
-    """The column that tells models apart, where no key does."""
-    unused_weight: str | None
-    """A column that looks like weights, where no weight is named."""
-    asked: Asked | None = None
-    """How the metrics that are wanted read the table; None where none are named."""
-
-    @classmethod
-    def of(
-        cls, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any], metrics: Sequence[Metric] = ()
-    ) -> LogTable:
+    def __init__(
+        self, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any], metrics: Sequence[Metric] = ()
+    ) -> None:
         """What the schema tells. A score, a truth, or a column that is named and missing is an error."""
         names = [key.name for key in by]
         for name in names:
             if names.count(name) > 1:
                 raise NameCollisionError(f"{name!r} is twice in by: use .alias(...) on one of them.")
-        table = Table.of(roles)
+        self.table = table = Table.of(roles)
         for role, column in table.values().items():
             check_key_columns(column.meta.root_names(), schema, what=f"{role} column")
         if table.label in table.sample:
@@ -82,50 +58,40 @@ class LogTable:
         for role, columns in (("sample", table.sample), ("label", [table.label])):
             present = [column for column in columns if role in roles or column in schema]
             check_key_columns(present, schema, what=f"{role} column")
-        used = {*table.sample, table.label, *(key.column for key in by)}
-        used |= {name for column in table.values().values() for name in column.meta.root_names()}
-        weights = [name for name in WEIGHTS if name in schema.keys() - used and schema[name].is_numeric()]
-        return cls(
-            table=table,
-            types=pl.LazyFrame(schema=schema).select(**table.values()).collect_schema(),
-            by=[key.column for key in by],
-            names={key.column: key.name for key in by},
-            worked_out=[key.name for key in by if key.column.startswith(INTERNAL)],
-            sample=table.sample if all(name in schema for name in table.sample) else (),
-            label=table.label if table.label in schema else None,
-            listed=Listed.of(schema),
-            has_text_labels=schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum),
-            model=[MODEL] if MODEL in schema.keys() - used and not schema[MODEL].is_nested() else [],
-            unused_weight=weights[0] if weights and table.weight is None else None,
-            asked=Asked.of(metrics, table, roles) if metrics else None,
-        )
+        self.types = pl.LazyFrame(schema=schema).select(**table.values()).collect_schema()
+        """The types of score, truth and weight."""
+        self.by = [key.column for key in by]
+        self.names = {key.column: key.name for key in by}
+        """The names of the columns of `by`."""
+        self.worked_out = [key.name for key in by if key.column.startswith(INTERNAL)]
+        """The names of those that are not columns of the table."""
+        self.sample = table.sample if all(name in schema for name in table.sample) else ()
+        """The columns of the sample; none where the table has no samples."""
+        self.label = table.label if table.label in schema else None
+        self.has_text_labels = schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum)
+        self.listed = Listed.of(schema)
+        """What the column `listed` says, where there is one."""
+        self._roots = {name for column in table.values().values() for name in column.meta.root_names()}
+        free = schema.keys() - {*table.sample, table.label, *self.by} - self._roots
+        self.model = [MODEL] if MODEL in free and not schema[MODEL].is_nested() else []
+        """The column that tells models apart, where no key does."""
+        weights = [name for name in WEIGHTS if name in free and schema[name].is_numeric()]
+        self.unused_weight = weights[0] if weights and table.weight is None else None
+        """A column that looks like weights, where no weight is named."""
+        self.asked = Asked(metrics, table, roles)
+        """How the metrics that are wanted read the table."""
 
     def reads(self, *readings: str) -> bool:
         """Whether a metric may read a role in one of these ways: any may, where none are named."""
-        return self.asked is None or self.is_asked(*readings)
+        return self.asked.is_any or self.is_asked(*readings)
 
     def is_asked(self, *readings: str) -> bool:
         """Whether a metric that is named reads a role in one of these ways."""
-        return self.asked is not None and not self.asked.readings.isdisjoint(readings)
+        return not self.asked.readings.isdisjoint(readings)
 
     def needs(self, grain: Grain) -> bool:
         """Whether a metric may need the sample, or the label, of a row."""
-        return self.asked is None or grain in self.asked.keys
-
-    @property
-    def decides_labels(self) -> bool:
-        """Whether a metric that is named decides of each label by itself whether it is predicted."""
-        return self.asked is not None and self.asked.decides_labels
-
-    @property
-    def has_usual_threshold(self) -> bool:
-        """Whether a metric that is named decides by 0.5, the threshold of whoever names none."""
-        return self.asked is not None and any(USUAL_THRESHOLD in decision.numbers for decision in self.asked.thresholds)
-
-    @property
-    def has_threshold_beyond(self) -> bool:
-        """Whether a metric that is named has a threshold that is none of probabilities."""
-        return self.asked is not None and any(decision.beyond_probabilities for decision in self.asked.thresholds)
+        return self.asked.is_any or grain in self.asked.keys
 
     def is_number(self, role: str) -> bool:
         """Whether a role is there, and can be read as a number."""
@@ -143,9 +109,8 @@ class LogTable:
     @property
     def of_added(self) -> list[str]:
         """The columns of the rows that `with_truths` added, without the sample and the roles."""
-        roles = [name for column in self.table.values().values() for name in column.meta.root_names()]
-        names = frozenset() if self.listed is None else self.listed.every_row
-        return sorted(names - {*self.table.sample, *roles})
+        names = set() if self.listed is None else self.listed.every_row
+        return sorted(names - {*self.table.sample, *self._roots})
 
     def with_roles(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The rows, with their roles as columns."""
@@ -215,43 +180,37 @@ class LogTable:
     def _roles(self) -> str:
         """The roles with other column names, as arguments."""
         table = self.table
-        named = {role: _argument(column) for role, column in table.values().items() if not _is_called(column, role)}
-        if list(table.sample) != ["sample"]:
-            named["sample"] = _listed(list(table.sample))
-        if table.label != "label":
-            named["label"] = repr(table.label)
-        return "".join(f", {role}={column}" for role, column in named.items())
+        named = {role: _argument(column) for role, column in table.values().items()}
+        named |= {"sample": _listed(table.sample), "label": repr(table.label)}
+        return "".join(f", {role}={column}" for role, column in named.items() if column != repr(role))
 
 
-@dataclass(frozen=True)
 class Asked:
     """How metrics read a table."""
 
-    readings: frozenset[str]
-    """How they read its score and truth: as a probability, as a grade, …"""
-    keys: frozenset[Grain]
-    """The grains whose keys they need."""
-    decides_labels: bool
-    thresholds: tuple[Decision, ...]
-    """How they decide by the score of this table."""
-
-    @classmethod
-    def of(cls, metrics: Sequence[Metric], table: Table, roles: Mapping[str, Any]) -> Asked:
+    def __init__(self, metrics: Sequence[Metric], table: Table, roles: Mapping[str, Any]) -> None:
         """How metrics read the score and the truth of this table; those that are bound to other columns do not."""
-        readings: set[str] = set()
-        keys: set[Grain] = set()
+        self.is_any = not metrics
+        """Whether none are named, so that any may read it."""
+        self.readings: set[str] = set()
+        """How they read its score and truth: as a probability, as a grade, …"""
+        self.keys: set[Grain] = set()
+        """The grains whose keys they need."""
         measures = [measure for metric in metrics for measure in metric.tree.on_the_rest(roles).measures()]
         for measure in measures:
-            others = {role for role in ("score", "truth") if not same_expression(*_both(role, measure.table, table))}
-            readings |= {reading for reading in measure.probe.door.guards if ROLE_OF.get(reading) not in others}
-            keys |= {measure.grain, *measure.probe.reads, *measure.probe.looks_into}
+            columns = measure.table.values().items()
+            others = {role for role, column in columns if not same_expression(column, getattr(table, role))}
+            self.readings |= {reading for reading in measure.probe.door.guards if ROLE_OF.get(reading) not in others}
+            self.keys |= {measure.grain, *measure.probe.reads, *measure.probe.looks_into}
             if measure.labels is not None:
-                keys.add("label")
-        of_score = [measure for measure in measures if same_expression(*_both("score", measure.table, table))]
-        decisions, own = (_decisions(several) for several in (measures, of_score))
-        return cls(
-            frozenset(readings), frozenset(keys), any(not decision.is_argmax for decision in decisions), tuple(own)
-        )
+                self.keys.add("label")
+        own = _decisions([measure for measure in measures if same_expression(measure.table.score, table.score)])
+        self.decides_labels = any(not decision.is_argmax for decision in _decisions(measures))
+        """Whether one decides of each label by itself whether it is predicted."""
+        self.has_usual_threshold = any(USUAL_THRESHOLD in decision.numbers for decision in own)
+        """Whether one decides by 0.5, the threshold of whoever names none."""
+        self.has_threshold_beyond = any(decision.beyond_probabilities for decision in own)
+        """Whether one has a threshold that is none of probabilities."""
 
 
 def _decisions(measures: Sequence[Measure]) -> list[Decision]:
@@ -264,14 +223,6 @@ ROLE_OF = {
     **dict.fromkeys(("truth", "soft_truth", "gain", "real", "actual"), "truth"),
 }
 """The role of each reading."""
-
-
-def _both(role: str, one: Table, other: Table) -> tuple[pl.Expr, pl.Expr]:
-    return one.values()[role], other.values()[role]
-
-
-def _is_called(column: pl.Expr, name: str) -> bool:
-    return column.meta.is_column() and column.meta.output_name() == name
 
 
 def _argument(column: pl.Expr) -> str:

@@ -22,14 +22,13 @@ from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.differing import reason
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.files import found_files
+from polars_mlmetrics.data.files import files_anywhere, found_files
 from polars_mlmetrics.data.frames import is_text
-from polars_mlmetrics.data.stored_files import files_anywhere
 from polars_mlmetrics.data.stores import Place, Store, is_there
 from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, unknown, words_of
 from polars_mlmetrics.states.files import scan_states
-from polars_mlmetrics.states.logs import REMOTE_LOG
+from polars_mlmetrics.states.places import REMOTE_LOG
 
 STDIN = "-"
 READERS = {"csv": pl.read_csv, "ndjson": pl.read_ndjson, "parquet": pl.read_parquet, "ipc": pl.read_ipc}

@@ -82,7 +82,7 @@ class FileByFile:
     def _rows_by_file(self) -> dict[str, int]:
         if not _last_step(self._scan).startswith("Parquet SCAN ["):
             raise ParameterError(f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}")
-        paths = [str(path) for path in self._node().paths]
+        paths = [str(path) for path in self._scan._ldf.visit().view_current_node().paths]
         for path in paths:
             if is_url(path) and not path.startswith("file:"):
                 raise ParameterError(
@@ -90,9 +90,6 @@ class FileByFile:
                     "which reads remote files too."
                 )
         return {path: _n_rows(pl.scan_parquet(path, glob=False, hive_partitioning=False)) for path in paths}
-
-    def _node(self) -> Any:
-        return self._scan._ldf.visit().view_current_node()
 
 
 def _n_rows(frame: pl.LazyFrame) -> int:

@@ -59,6 +59,12 @@ def is_row_wise(expression: pl.Expr) -> bool:
     return whole and all(map(is_row_wise, meta.pop()))
 
 
+def check_row_wise(what: str, expression: pl.Expr) -> None:
+    """Refuse an expression that other rows decide too."""
+    if not is_row_wise(expression):
+        raise MetricError(f"{what} must be computed row by row, and {expression} is not. Add it as a column first.")
+
+
 def same_expression(one: pl.Expr | None, other: pl.Expr | None) -> bool:
     """Whether two expressions (or the lack of one) are the same."""
     if one is None or other is None:

@@ -1,4 +1,4 @@
-"""Paths: which files they mean, and what is refused before any file is read."""
+"""Paths: which files they mean, here and in object stores, and what is refused before any file is read."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from itertools import takewhile
-from pathlib import Path
-from typing import Any, NoReturn
+from pathlib import Path, PurePosixPath
+from typing import Any, Generic, NoReturn
 
-from polars_mlmetrics.data.table_folders import refuse_tables
+from polars_mlmetrics.data.stores import Address, AnyPlace, Place, Seen, Store, is_of_store, is_there
 from polars_mlmetrics.errors import FileError, ParameterError
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -31,16 +32,41 @@ NO_FILES = (
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(Generic[AnyPlace]):
     """A file, and the folder below which it was found: the one given, or the part of a pattern that is a plain path."""
 
-    path: Path
-    below: Path
+    path: AnyPlace
+    below: AnyPlace
 
     @property
     def within(self) -> tuple[str, ...]:
         """The file below that folder, in parts."""
-        return self.path.relative_to(self.below).parts
+        return self.path.parts[len(self.below.parts) :]
+
+
+@dataclass(frozen=True)
+class FoundThere(Found[Address]):
+    """A file of a store, and what there is to see of it."""
+
+    seen: Seen
+
+
+AnyFound = Found[Path] | FoundThere
+
+
+def files_anywhere(
+    source: Any,
+    store: Store,
+    suffixes: Sequence[str] | None = (".parquet",),
+    *,
+    instead: str,
+    deep: bool = False,
+    in_tables: bool = False,
+) -> Sequence[AnyFound]:
+    """The files that a source stands for, as `found_files` has it, whether they are here or in a store."""
+    if is_there(source):
+        return _files_of_store(source, store, suffixes, deep=deep, in_tables=in_tables)
+    return found_files(source, suffixes, instead=instead, deep=deep, in_tables=in_tables)
 
 
 def found_files(
@@ -50,7 +76,7 @@ def found_files(
     instead: str,
     deep: bool = False,
     in_tables: bool = False,
-) -> list[Found]:
+) -> list[Found[Path]]:
     """The files that a source stands for, in order. Each must be there, hold something, and be named once.
 
     Of a folder, the files of these suffixes are taken, or all where there are none. With `deep`, folders are looked
@@ -66,11 +92,11 @@ def found_files(
         for path in paths:
             check_kind(path)
         if not in_tables:
-            refuse_tables(map(_plain_part, paths))
+            _refuse_tables(map(_plain_part, paths))
         files = [file for path in paths for file in _expanded(path, suffixes, deep=deep)]
         _check_files([file.path for file in files])
         if not in_tables:
-            refuse_tables(file.path.parent for file in files)
+            _refuse_tables(file.path.parent for file in files)
     return files
 
 
@@ -155,13 +181,12 @@ def _remote(text: str, instead: str) -> FileError:
     return FileError(f"{text} is a remote path that this function does not take. {instead}{slash}")
 
 
-def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list[Found]:
+def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list[Found[Path]]:
     if path.is_dir():
         inside = _deep_inside(path) if deep else path.iterdir()
         files = sorted(file for file in inside if (suffixes is None or file.suffix in suffixes) and _is_open(file))
         if not files:
-            wanted = "" if suffixes is None else f"{', '.join(dict.fromkeys(map(str.lower, suffixes)))} "
-            raise FileError(f"there is no {wanted}file in the folder {path}.")
+            raise _none_in(path, suffixes)
         return [Found(file, path) for file in files]
     if path.exists():  # also one whose name looks like a pattern
         return [Found(path, path.parent)]
@@ -171,6 +196,11 @@ def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list
     if not files:
         raise FileError(f"no file matches {path}.")
     return [Found(file, _plain_part(path)) for file in files]
+
+
+def _none_in(folder: Place, suffixes: Sequence[str] | None) -> FileError:
+    wanted = "" if suffixes is None else f"{', '.join(dict.fromkeys(map(str.lower, suffixes)))} "
+    return FileError(f"there is no {wanted}file in the folder {folder}.")
 
 
 def _plain_part(path: Path) -> Path:
@@ -207,3 +237,151 @@ def deep_matches(pattern: Path) -> list[Path]:
 def _is_open(file: Path) -> bool:
     """Whether it is no folder, and not hidden."""
     return not file.is_dir() and not file.name.startswith(".")
+
+
+# -- files of a store --------------------------------------------------------------------------------------------------
+
+
+def _files_of_store(
+    source: Any, store: Store, suffixes: Sequence[str] | None, *, deep: bool, in_tables: bool
+) -> list[FoundThere]:
+    found: list[FoundThere] = []
+    for url in [source] if isinstance(source, str) else source:
+        if not is_of_store(url):
+            raise FileError(f"{url} is not of an object store, and other paths of this call are.")
+        address = Address.of(url)
+        files, below = _expanded_there(address, store, suffixes, deep=deep)
+        found += [FoundThere(file, below, files[file]) for file in sorted(files, key=lambda file: file.key)]
+    known: set[Address] = set()
+    for file in found:
+        if not file.seen.size:
+            raise FileError(f"{file.path} is empty: nothing was written to it, or writing was interrupted.")
+        if file.path in known:
+            raise FileError(f"{file.path} is given twice.")
+        known.add(file.path)
+    if not in_tables:
+        _refuse_tables_there(
+            {Address(file.bucket, str(folder)) for file in known for folder in file.path.parents}, store
+        )
+    return found
+
+
+Files = Mapping[Address, Seen]
+
+
+def _expanded_there(
+    address: Address, store: Store, suffixes: Sequence[str] | None, *, deep: bool
+) -> tuple[Files, Address]:
+    """The files that a URL stands for, and the folder below which they lie."""
+    if address.key and not address.key.endswith("/"):
+        seen = store.seen(address)
+        if seen is not None:  # also one whose name looks like a pattern
+            return {address: seen}, Address(address.bucket, address.key.rpartition("/")[0])
+    if address.has_magic:
+        below = Address(address.bucket, re.split(r"[*?[]", address.key)[0].rpartition("/")[0])
+        return _matching(address, store.seen_below(below)), below
+    return _taken(address, store.seen_below(address), suffixes, deep=deep), address
+
+
+def _matching(pattern: Address, files: Files) -> Files:
+    segments = pattern.key.split("/")
+    matching = {file: seen for file, seen in files.items() if _is_match(file.key.split("/"), segments)}
+    if not matching:
+        raise FileError(f"no file matches {pattern}.")
+    return matching
+
+
+def _taken(folder: Address, inside: Files, suffixes: Sequence[str] | None, *, deep: bool) -> Files:
+    if not inside:
+        raise FileError(f"there is no file {folder}.")
+    parts = {file: file.path.relative_to(folder.path).parts for file in inside}
+    taken = {file: seen for file, seen in inside.items() if _is_taken(parts[file], suffixes, deep=deep)}
+    if not taken:
+        raise _none_in(folder, suffixes)
+    return taken
+
+
+def _is_taken(parts: Sequence[str], suffixes: Sequence[str] | None, *, deep: bool) -> bool:
+    if deep:
+        is_open = not any(part.startswith((".", "_")) for part in parts)
+    else:
+        is_open = len(parts) == 1 and not parts[0].startswith(".")
+    return is_open and (suffixes is None or PurePosixPath(parts[-1]).suffix in suffixes)
+
+
+def _is_match(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether a key is of a pattern: `*` does not reach over a slash, `**` does, and neither finds what is hidden."""
+    if not pattern or not parts:
+        return not parts and all(segment == "**" for segment in pattern)
+    first, rest = pattern[0], pattern[1:]
+    is_open = not parts[0].startswith(".") or first.startswith(".")
+    if first == "**":
+        return _is_match(parts, rest) or (is_open and _is_match(parts[1:], pattern))
+    return is_open and fnmatchcase(parts[0], first) and _is_match(parts[1:], rest)
+
+
+# -- tables of other engines -------------------------------------------------------------------------------------------
+
+
+HUDI = (".hoodie", "_hoodie", ".hoodie_partition_metadata")
+BY_ARROW = "Read it with a library that supports Hudi, and pass the Arrow table: mlm.scan(table)."
+
+SIGNS = {
+    "_delta_log/": ("a Delta", "Read it with pl.scan_delta(url, storage_options=...)."),
+    "metadata/": ("an Iceberg", "Read it with pl.scan_iceberg(...)."),
+    ".hoodie/": ("a Hudi", BY_ARROW),
+}
+"""What is in the folder of a table of another engine in a store, and how it is read."""
+
+
+def _refuse_tables(folders: Iterable[Path]) -> None:
+    """Refuse a folder that is such a table or lies in one, with the line that reads it.
+
+    Its files hold rows of older versions and deleted rows too. Only the log of the table shows which is which.
+    """
+    known = {folder.resolve() for folder in folders}
+    for folder in sorted(known.union(*(path.parents for path in known))):
+        kind, line = "", ""
+        with suppress(PermissionError):  # whoever reads the folder gets the error
+            kind, line = _table_in(folder)
+        if kind:
+            raise _is_table(folder, kind, line)
+
+
+def _table_in(folder: Path) -> tuple[str, str]:
+    """Which kind of table a folder is, and how it is read; empty texts where it is none."""
+    if folder.joinpath("_delta_log").is_dir():
+        return "a Delta", _read_by(f"pl.scan_delta({str(folder)!r})")
+    versions = list(folder.glob("metadata/*.metadata.json"))
+    if versions:
+        newest = max(versions, key=lambda file: (_number_of(file), file.name))
+        line = _read_by(f"pl.scan_iceberg({str(newest)!r})")
+        return "an Iceberg", f"{line} Ask its catalog whether that is the newest version."
+    if any(folder.joinpath(name).exists() for name in HUDI):
+        return "a Hudi", BY_ARROW
+    return "", ""
+
+
+def _read_by(line: str) -> str:
+    return f"Read it with {line}: every function that takes a frame takes that LazyFrame."
+
+
+def _number_of(metadata: Path) -> int:
+    """The version that a file of metadata has in its name: 00012-<id>.metadata.json, or v12.metadata.json."""
+    number = re.match(r"v?(\d+)", metadata.name)
+    return int(number[1]) if number else -1
+
+
+def _refuse_tables_there(folders: set[Address], store: Store) -> None:
+    for folder in sorted(folders, key=lambda folder: folder.key):
+        table = Address(folder.bucket, "" if folder.key == "." else f"{folder.key}/")
+        for sign, (kind, line) in SIGNS.items():
+            # Other folders may be called metadata.
+            most, ending = (None, ".metadata.json") if sign == "metadata/" else (1, "")
+            inside = store.seen_below(Address(table.bucket, table.key + sign), most)
+            if any(file.key.endswith(ending) for file in inside):
+                raise _is_table(table, kind, line)
+
+
+def _is_table(folder: Place, kind: str, line: str) -> FileError:
+    return FileError(f"{folder} is {kind} table: its files also hold rows that were replaced or deleted. {line}")

@@ -46,11 +46,8 @@ def fingerprint_there(address: Address, size: int, store: Store) -> str:
 
 
 def _fingerprint(name: str, size: int, end: bytes, said: Sequence[str] = ()) -> str:
-    digest = hashlib.sha256(f"{size}\n".encode())
-    digest.update(end)
-    for part in said:
-        digest.update(f"{part}\n".encode())
-    return f"{digest.hexdigest()[:32]} {name}"
+    read = b"".join([f"{size}\n".encode(), end, *(f"{part}\n".encode() for part in said)])
+    return f"{hashlib.sha256(read).hexdigest()[:32]} {name}"
 
 
 def fingerprints_of(frame: pl.LazyFrame) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -28,9 +28,9 @@ class Listed:
     A type stays through filters, joins, parquet and IPC, and is known before a row is read.
     """
 
-    every_row: frozenset[str]
+    every_row: Set[str]
     """The columns that are known in added rows too: keys, score and truth, what belongs to the sample."""
-    with_label: frozenset[str]
+    with_label: Set[str]
     """Those that are known in added rows that have a label."""
     is_filled: bool
     """Whether there are all negatives, some of them without a label."""
@@ -53,7 +53,7 @@ class Listed:
             return None
         try:
             named = json.loads(categories[-1])
-            every_row, with_label = (frozenset(named[key]) for key in (EVERY_ROW, WITH_LABEL))
+            every_row, with_label = (set(named[key]) for key in (EVERY_ROW, WITH_LABEL))
         except (ValueError, TypeError, KeyError):
             return None
         return cls(every_row, with_label, is_filled=FILLED in words)
@@ -93,13 +93,12 @@ def listed_type(
     >>> mlm.evaluate(log, mlm.recall_at(1), by="country").rows()
     [('DE', 1.0), ('FR', 0.0)]
     """
-    bound = checked_roles(roles, others=("by", "of_sample", "of_label", "n_labels"))
-    table = bound.table
+    table = checked_roles(roles, others=("by", "of_sample", "of_label", "n_labels")).table
     read = [name for column in (table.score, table.truth) for name in column.meta.root_names()]
     every_row = [*table.sample, *column_names("by", by), *column_names("of_sample", of_sample), *read]
     with_label = [table.label, *column_names("of_label", of_label)]
     check_n_labels(n_labels)
-    return Listed(frozenset(every_row), frozenset(with_label), is_filled=n_labels is not None).dtype
+    return Listed(set(every_row), set(with_label), is_filled=n_labels is not None).dtype
 
 
 def check_n_labels(n_labels: Any) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypedDict, get_args
 
 import polars as pl
 
-from polars_mlmetrics.data.expressions import check_no_pattern, is_row_wise, name_or_text, same_expression
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, unknown
+from polars_mlmetrics.data.expressions import check_no_pattern, check_row_wise, name_or_text, same_expression
+from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
 
 Grain = Literal["group", "label", "sample"]
 RoleName = Literal["sample", "label", "score", "truth", "weight"]
@@ -76,10 +76,7 @@ def _checked_column(role: str, column: Any) -> Any:
     if isinstance(column, pl.Expr):
         if column.meta.has_multiple_outputs():
             raise ParameterError(f"role {role!r} takes one column, and {column} is several.")
-        if not is_row_wise(column):
-            raise MetricError(
-                f"role {role!r} must be computed row by row, and {column} is not. Add it as a column first."
-            )
+        check_row_wise(f"role {role!r}", column)
         return column
     return _checked_name(role, column)
 
@@ -96,11 +93,8 @@ def check_free(names: Iterable[str]) -> None:
 def _checked_name(role: str, name: Any) -> str:
     if not isinstance(name, str):
         kinds = {"sample": "a column name or a list of them", "label": "a column name"}
-        shown = (
-            f"the expression {name}: only score, truth and weight may be one"
-            if isinstance(name, pl.Expr)
-            else repr(name)
-        )
+        only = "only score, truth and weight may be one"
+        shown = f"the expression {name}: {only}" if isinstance(name, pl.Expr) else repr(name)
         raise ParameterError(f"role {role!r} takes {kinds.get(role, 'a column name or an expression')}, not {shown}.")
     check_no_pattern([name], what=f"{role} column")
     check_free([name])

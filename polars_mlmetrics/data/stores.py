@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from glob import has_magic
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from polars_mlmetrics.errors import FileError, ParameterError, words_of
@@ -102,6 +102,7 @@ class Address:
 
 Place = Path | Address
 """A file, wherever it lies."""
+AnyPlace = TypeVar("AnyPlace", Path, Address)
 
 
 class Seen(NamedTuple):

@@ -6,18 +6,16 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.delta import is_delta
-from polars_mlmetrics.data.files import Source, check_kind, place_of, readable
+from polars_mlmetrics.adapters.tables import is_delta
+from polars_mlmetrics.data.files import Source, check_kind, files_anywhere, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, check_frame
-from polars_mlmetrics.data.stored_files import files_anywhere
 from polars_mlmetrics.data.stores import Address, Place, Provider, Store, TakenError, is_of_store
 from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, text_in
 from polars_mlmetrics.errors import FileError, StateError, at_callers_line
@@ -56,19 +54,10 @@ SHAPE = {
 """What the metadata say."""
 
 
-@dataclass(frozen=True)
 class StateFile:
     """The file of a state, and what it says of it."""
 
-    path: Place
-    digest: str
-    metadata: dict[str, Any]
-    schema: pl.Schema
-    sources: list[str]
-    """The files of the log that it was made of, as far as they are known."""
-
-    @classmethod
-    def of(cls, path: Place, data: bytes) -> StateFile:
+    def __init__(self, path: Place, data: bytes) -> None:
         """Read what a file says of itself, if its bytes are those that were written: others are not even parsed."""
         if len(data) < len(2 * MAGIC) or not (data.startswith(MAGIC) and data.endswith(MAGIC)):
             raise StateError(f"{path} is not a parquet file, or is cut off.")
@@ -95,8 +84,9 @@ class StateFile:
             raise StateError(f"{path}: {error}") from None
         if metadata["rows"] != rows:
             raise StateError(f"{path} has {rows} rows, but its metadata say {metadata['rows']}.")
-        sources = scan.select(pl.col(SOURCE).drop_nulls()).collect().to_series().to_list()
-        return cls(path, digest, metadata, schema, sources)
+        self.path, self.digest, self.metadata, self.schema = path, digest, metadata, schema
+        self.sources: list[str] = scan.select(pl.col(SOURCE).drop_nulls()).collect().to_series().to_list()
+        """The files of the log that it was made of, as far as they are known."""
 
 
 @at_callers_line
@@ -215,7 +205,7 @@ def scan_states(
     # What was checked is what is read, whatever becomes of the files meanwhile.
     places = [file.path for file in found]
     held = {place: cloud.get(place)[0] if isinstance(place, Address) else bytes_of(place) for place in places}
-    files = [StateFile.of(place, data) for place, data in held.items()]
+    files = [StateFile(place, data) for place, data in held.items()]
     _check_together(files)
     contents = Contents.of(files[0].schema)
     if {file.metadata["contents"] for file in files} == {contents.text()}:

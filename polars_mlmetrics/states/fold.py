@@ -77,7 +77,7 @@ def runner(plans: list[tuple[bytes, str]]) -> Callable[[str], list[bytes]]:
 
         import polars as pl
 
-        path = path_of(folder).encode()
+        path = (folder + "/" * (length - len(folder.encode()) - len(rows)) + rows).encode()
         states = []
         for plan, place in plans:
             state = pl.LazyFrame.deserialize(BytesIO(plan.replace(place.encode(), path))).collect()
@@ -86,13 +86,9 @@ def runner(plans: list[tuple[bytes, str]]) -> Callable[[str], list[bytes]]:
             states.append(cell.getvalue())
         return states
 
-    def path_of(folder: str) -> str:
-        return folder + "/" * (length - len(folder.encode()) - len(rows)) + rows
-
     return run
 
 
-def place_of_rows(folder: str | os.PathLike[str]) -> str:
+def place_of_rows(folder: str) -> str:
     """The path of the rows in a folder, of the length that a plan has for it."""
-    text = os.fspath(folder)
-    return text + "/" * (LENGTH - len(os.fsencode(text)) - len(ROWS)) + ROWS
+    return folder + "/" * (LENGTH - len(os.fsencode(folder)) - len(ROWS)) + ROWS

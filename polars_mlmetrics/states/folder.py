@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
 
@@ -20,8 +20,7 @@ from polars_mlmetrics.errors import ColumnError, FileError, MetricError, Paramet
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.states.alike import check_alike
 from polars_mlmetrics.states.files import StateFile, bytes_of_state
-from polars_mlmetrics.states.logs import Log, Prepare, check_current, is_gone, logs_of
-from polars_mlmetrics.states.places import Folder, folder_of
+from polars_mlmetrics.states.places import Folder, Log, Prepare, check_current, folder_of, is_gone, logs_of
 from polars_mlmetrics.states.state import StateOf
 
 REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
@@ -102,7 +101,7 @@ def update_states(
     asked: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "between": between, "roles": roles}
     with place.alone(logs):
         known = place.states()
-        parts = [_Part.of(log, place, known) for log in logs]
+        parts = [_Part(log, place, known) for log in logs]
         lost = _without_their_files(parts, known, gone, cloud)
         todo = [part for part in parts if part.done is None]
         _check_once(parts, [file for path, file in known.items() if not (path in lost and gone == "drop")])
@@ -115,17 +114,12 @@ def update_states(
     return _report(parts, known, lost, gone)
 
 
-class _Part(NamedTuple):
+class _Part:
     """A file of a log, and what there is of its state."""
 
-    log: Log
-    state: Place
-    known: StateFile | None
-
-    @classmethod
-    def of(cls, log: Log, place: Folder, known: Mapping[Place, StateFile]) -> _Part:
-        state = place.state_of(log)
-        return cls(log, state, known.get(state))
+    def __init__(self, log: Log, place: Folder, known: Mapping[Place, StateFile]) -> None:
+        self.log, self.state = log, place.state_of(log)
+        self.known = known.get(self.state)
 
     @property
     def done(self) -> StateFile | None:

@@ -1,23 +1,144 @@
-"""Where `update_states` keeps states: in a folder on this machine or of an object store."""
+"""What `update_states` reads and keeps, on this machine or in an object store: the files of a log, and their states."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from polars_mlmetrics.data.files import place_of
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from polars_mlmetrics.data.files import FoundThere, Source, check_text, files_anywhere, place_of
+from polars_mlmetrics.data.fingerprints import fingerprint_of, fingerprint_there
 from polars_mlmetrics.data.stores import Address, MissingError, Place, Seen, Store, TakenError, is_of_store
-from polars_mlmetrics.errors import FileError, StateError
+from polars_mlmetrics.errors import FileError, ParameterError, StateError, shown_type, words_of
 from polars_mlmetrics.states.alike import check_alike
 from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, bytes_of, refuse_delta
-from polars_mlmetrics.states.logs import Log, check_current
 from polars_mlmetrics.states.writing import check_writable, drafts_of, lock_file, writable, write_whole
 
 LOCK = ".lock"
+REMOTE_LOG = "Make a state of it: mlm.state(pl.scan_parquet(url), ...)."
+
+Prepare = Callable[[pl.LazyFrame], pl.LazyFrame]
+
+
+# -- the files of a log ------------------------------------------------------------------------------------------------
+
+
+class LogHere:
+    """A file on this machine: while its size, its time and its number of rows are the same, it has not changed."""
+
+    def __init__(self, path: Path, prepare: Prepare | None) -> None:
+        self.path = path.resolve()
+        check_text(self.path)
+        scan = pl.scan_parquet(self.path, glob=False, hive_partitioning=False)
+        try:
+            seen = _seen_here(self.path)
+            rows = scan.select(pl.len()).collect().item()
+        except (PolarsError, OSError) as error:
+            raise FileError(f"{self.path} cannot be read as parquet: {words_of(error)}") from None
+        self.source: dict[str, Any] = {"path": str(self.path), **seen, "rows": rows}
+        """What a state says of the file that it was made of."""
+        self.rows = _prepared(prepare, scan)
+        """The file, as it is folded."""
+
+    @property
+    def fingerprint(self) -> str:
+        """By which it is known under another name."""
+        return fingerprint_of(self.path)
+
+    def is_in(self, source: Mapping[str, Any] | None) -> bool:
+        """Whether this is what a state was made of."""
+        return source == self.source
+
+    def is_current(self) -> bool:
+        """Whether the file is still the one that was looked at first."""
+        try:
+            return self.source.items() >= _seen_here(self.path).items()
+        except OSError:
+            return False
+
+    def told(self, error: BaseException) -> str:
+        return words_of(error)
+
+
+def _seen_here(path: Path) -> dict[str, int]:
+    found = path.stat()
+    return {"size": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+
+class LogThere:
+    """A file of an object store, which gives each version of it another name: so only what is new is read."""
+
+    def __init__(self, found: FoundThere, store: Store, prepare: Prepare | None) -> None:
+        self.path, self.seen, self.store = found.path, found.seen, store
+        options = store.for_polars()
+        self._scan = pl.scan_parquet(self.path.as_posix(), glob=False, hive_partitioning=False, **options)
+        self.rows = _prepared(prepare, self._scan)
+        self._stamp = {"path": self.path.as_posix(), "size": self.seen.size, "version": self.seen.version}
+
+    @cached_property
+    def source(self) -> dict[str, Any]:
+        try:
+            rows = self._scan.select(pl.len()).collect().item()
+        except (PolarsError, PanicException, OSError, ValueError) as error:
+            raise FileError(f"{self.path} cannot be read as parquet: {self.told(error)}") from None
+        return {**self._stamp, "rows": rows}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint_there(self.path, self.seen.size, self.store)
+
+    def is_in(self, source: Mapping[str, Any] | None) -> bool:
+        return source is not None and source.items() >= self._stamp.items()
+
+    def is_current(self) -> bool:
+        seen = self.store.seen(self.path)
+        return seen is not None and seen.version == self.seen.version
+
+    def told(self, error: BaseException) -> str:
+        return self.store.told(error)
+
+
+Log = LogHere | LogThere
+
+
+def logs_of(source: Source, store: Store, prepare: Prepare | None) -> list[Log]:
+    """The files of a log. Those on this machine are opened, and refused if they cannot be read."""
+    return [
+        LogThere(file, store, prepare) if isinstance(file, FoundThere) else LogHere(file.path, prepare)
+        for file in files_anywhere(source, store, instead=REMOTE_LOG)
+    ]
+
+
+def check_current(log: Log) -> None:
+    """Refuse a state of a file that is another one by now."""
+    if not log.is_current():
+        raise FileError(f"{log.path} has changed while it was folded: call update_states again.")
+
+
+def is_gone(source: Mapping[str, Any] | None, store: Store) -> bool:
+    """Whether there is no longer a file of which a state was made."""
+    if source is None:
+        return False
+    path = source["path"]
+    return store.seen(Address.of(path)) is None if is_of_store(path) else not Path(path).exists()
+
+
+def _prepared(prepare: Prepare | None, rows: pl.LazyFrame) -> pl.LazyFrame:
+    prepared = rows if prepare is None else prepare(rows)
+    if not isinstance(prepared, pl.LazyFrame):
+        raise ParameterError(f"prepare must return a LazyFrame, not a {shown_type(prepared)}.")
+    return prepared
+
+
+# -- their states ------------------------------------------------------------------------------------------------------
 
 
 def folder_of(given: str | os.PathLike[str], store: Store) -> Folder:
@@ -73,7 +194,7 @@ class FolderHere:
 
     def states(self) -> Mapping[Place, StateFile]:
         """The states that are there."""
-        return {path: StateFile.of(path, bytes_of(path)) for path in sorted(self.path.glob("*.parquet"))}
+        return {path: StateFile(path, bytes_of(path)) for path in sorted(self.path.glob("*.parquet"))}
 
     def put(self, log: Log, data: bytes) -> None:
         """Write the state of a log, over an older one."""
@@ -123,7 +244,7 @@ class FolderThere:
             if other is None:
                 continue
             # Another run has written it meanwhile. Made of the same file, it is the same state.
-            check_alike(path, other.schema, log.path, StateFile.of(path, data).schema)
+            check_alike(path, other.schema, log.path, StateFile(path, data).schema)
             if log.is_in(other.metadata["source"]):
                 return
             check_current(log)
@@ -143,7 +264,7 @@ class FolderThere:
         except MissingError:
             self._seen.pop(address, None)
             return None
-        return StateFile.of(address, data)
+        return StateFile(address, data)
 
 
 Folder = FolderHere | FolderThere

@@ -43,9 +43,8 @@ def _digits(column: pl.Expr, _: Any) -> pl.Expr:
 
 def _moment(column: pl.Expr, dtype: Any) -> pl.Expr:
     """A time as microseconds, which all have, and a zone as UTC; nanoseconds as a number."""
-    return (
-        _digits(column, dtype) if dtype.time_unit == "ns" else column.cast(pl.Datetime("us", dtype.time_zone and "UTC"))
-    )
+    zone = dtype.time_zone and "UTC"
+    return _digits(column, dtype) if dtype.time_unit == "ns" else column.cast(pl.Datetime("us", zone))
 
 
 def _names(dtype: Any) -> list[str]:
@@ -191,7 +190,7 @@ def _type(spec: list[Any]) -> pl.DataType:
 def _typed(rows: pl.DataFrame, contents: Contents, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Rows of one state with the types that they had, if that changes no value."""
     names = contents.names()[1:]
-    for name in names:
+    for name in [*names, NANS] if types else names:
         if name not in rows.columns:
             raise StateError(f"this state lacks its column {name!r}: you can filter its rows, but keep all columns.")
     if types and types.keys() != {*names}:
@@ -199,8 +198,6 @@ def _typed(rows: pl.DataFrame, contents: Contents, types: Mapping[str, pl.DataTy
     typed = rows.select(contents.column(), *(_read(rows[name], types.get(name)) for name in names))
     Contents.of(typed.schema)
     if types:
-        if NANS not in rows.columns:
-            raise StateError(f"this state lacks its column {NANS!r}: you can filter its rows, but keep all columns.")
         found = typed.with_columns(_n_nans(names, typed.schema))[NANS]
         if not found.eq_missing(rows[NANS].cast(pl.Int64)).all():
             raise StateError(

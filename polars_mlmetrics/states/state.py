@@ -209,8 +209,7 @@ def _in_order(table: pl.LazyFrame, contents: Contents) -> pl.LazyFrame:
 
 
 def _told(roles: Table) -> dict[str, Any]:
-    told = {role: column.meta.output_name() for role, column in roles.values().items()}
-    return {"sample": list(roles.sample), "label": roles.label, **told}
+    return roles.roles() | {role: column.meta.output_name() for role, column in roles.values().items()}
 
 
 def _columns_read(query: Query) -> dict[str, str]:

@@ -15,7 +15,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.stores import Address, Store
-from polars_mlmetrics.states.logs import LogThere
+from polars_mlmetrics.states.places import LogThere
 from tests.support.daily_logs import BY, METRICS, ON_POSIX, day_log
 from tests.support.differing import differing
 from tests.support.s3_server import keys, options_of, put, taken_away

@@ -30,7 +30,7 @@ from polars_mlmetrics.reporting.findings import Strong, Told
 from polars_mlmetrics.reporting.judged import FEWEST
 from polars_mlmetrics.reporting.label_section import label_plot, label_section
 from polars_mlmetrics.reporting.libraries import library
-from polars_mlmetrics.reporting.slice_section import MOST_ROWS, found_section, slice_plot, slice_section
+from polars_mlmetrics.reporting.slice_section import found_section, slice_section
 from polars_mlmetrics.reporting.summary import cards, sizes_of, title_of
 from polars_mlmetrics.reporting.wording import count, direction, interval, level_of, number, percent, signed
 from polars_mlmetrics.version import VERSION
@@ -55,31 +55,37 @@ def page_of(told: Told, title: str | None, *, static: bool) -> str:
     """The page as HTML."""
     jinja2, markup = library("jinja2", "jinja2", "a report"), library("markupsafe", "jinja2", "a report").Markup
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    charts: list[dict[str, Any]] = []
+
+    def place_of(chart: dict[str, Any]) -> Any:
+        charts.append(chart)
+        return markup(f"<chart {len(charts) - 1}>")
+
+    environment.filters["place"] = place_of
     environment.tests["strong"] = lambda part: isinstance(part, Strong)
     template = files(__package__).joinpath("template")
     css, js, html = (template.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
-    context = _sections(told)
-    _draw(context, markup, static=static)
-    return str(
-        environment.from_string(html).render(
-            **context,
-            title=title_of(told, title),
-            sizes=sizes_of(told, dates_of(told)),
-            sections=SECTIONS,
-            cards=cards(told),
-            fewest=FEWEST,
-            static=static,
-            script_src=markup("'none'" if static else f"'sha256-{digest}'"),
-            css=markup(css),
-            js=markup(js),
-        )
+    page = environment.from_string(html).render(
+        **_sections(told),
+        title=title_of(told, title),
+        sizes=sizes_of(told, dates_of(told)),
+        sections=SECTIONS,
+        cards=cards(told),
+        fewest=FEWEST,
+        static=static,
+        script_src=markup("'none'" if static else f"'sha256-{digest}'"),
+        css=markup(css),
+        js=markup(js),
     )
+    # All at once, as the first chart costs most. No text of a log is taken for a place: its `<` is escaped.
+    svgs = drawn(charts, static=static)
+    return re.sub(r"<chart (\d+)>", lambda place: svgs[int(place[1])], page)
 
 
 def _sections(told: Told) -> dict[str, Any]:
     sections = {
-        "slices": _slices(told),
+        "slices": slice_section(told),
         "labels": {**label_section(told), "plot": label_plot(told)},
         "curves": _curves(told),
         "calibration": _calibration(told),
@@ -88,30 +94,6 @@ def _sections(told: Told) -> dict[str, Any]:
     }
     sections = {name: {"absent": "", **section} for name, section in sections.items()}
     return {"models": _models(told), "found": found_section(told), "made": _made(told), **sections}
-
-
-def _draw(context: dict[str, Any], markup: Any, *, static: bool) -> None:
-    """Put SVG in the place of every chart of the sections, all drawn at once."""
-    charts: list[dict[str, Any]] = []
-    places = [(section, key) for section in context.values() if isinstance(section, dict) for key in ("plot", "plots")]
-    places = [(section, key) for section, key in places if section.get(key)]
-    for section, key in places:
-        charts += _charts_in(section[key])
-    svgs = iter([markup(svg) for svg in drawn(charts, static=static)])
-    for section, key in places:
-        section[key] = _with_svgs(section[key], svgs)
-
-
-def _charts_in(value: Any) -> list[dict[str, Any]]:
-    if isinstance(value, dict):
-        return [value]
-    return [chart for each in value for chart in _charts_in(each)] if isinstance(value, list | tuple) else []
-
-
-def _with_svgs(value: Any, svgs: Any) -> Any:
-    if isinstance(value, dict):
-        return next(svgs)
-    return [_with_svgs(each, svgs) for each in value] if isinstance(value, list | tuple) else value
 
 
 # -- sections ----------------------------------------------------------------------------------------------------------
@@ -152,53 +134,6 @@ def _cell(row: dict[str, Any], *, is_best: bool) -> dict[str, Any]:
         "verdict": row["verdict"] or "",
         "why": row["why"] or "",
     }
-
-
-def _slices(told: Told) -> Section:
-    section = slice_section(told)
-    if "absent" in section:
-        return section
-    ours, theirs = visible(told.candidate), visible(told.baseline or "")
-    if told.baseline is not None:
-        columns = [("slice", ""), ("samples", ""), ("difference", ""), (_bar_head(told), "bar"), ("verdict", "text")]
-        columns += [(ours, ""), (theirs, "")]
-    else:
-        columns = [("slice", ""), ("samples", ""), (told.metric, ""), ("", "bar"), ("note", "text")]
-    for row in section["rows"]:
-        row["css"] = " ".join(
-            name
-            for name, is_so in (("part", row["repeats"]), ("small", row["is_small"]), ("late", row["not_printed"]))
-            if is_so
-        )
-        row["hidden"] = row["repeats"] or row["is_small"]
-        row["stays"] = not row["css"]
-    return {
-        **section,
-        "columns": columns,
-        "names": [visible(name) for name in told.compared],
-        "plot": slice_plot(told),
-        "note": _slice_note(told, section),
-    }
-
-
-def _bar_head(told: Told) -> str:
-    best = told.answers.asked.headline.best
-    return {"min": "better ◂ 0 ▸ worse", "max": "worse ◂ 0 ▸ better"}.get(best or "", "0")
-
-
-def _slice_note(told: Told, section: Section) -> str:
-    level = level_of(told.answers.asked.ci or 0)
-    words = [
-        f"Most harm first: the near end of the interval times the share of the {told.counted}.",
-        f"Intervals are of {level}, each for itself.",
-    ]
-    if len(told.in_table) > 1:
-        words.append("The middle of the bars is the value of all samples of each model.")
-    if told.baseline is not None:
-        words.append("Verdicts hold for all slices together (Benjamini and Hochberg).")
-    if section["more"]:
-        words.append(f"The first {MOST_ROWS:,} are here; {section['more']:,} more with less harm are not on this page.")
-    return " ".join(words)
 
 
 def _curves(told: Told) -> Section:

@@ -15,7 +15,7 @@ from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.judged import SHOWN
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.points import SERIES, value_points
-from polars_mlmetrics.reporting.wording import NONE, count, direction, listed, many, number, percent, signed
+from polars_mlmetrics.reporting.wording import NONE, count, direction, level_of, listed, many, number, percent, signed
 
 MOST_ROWS, MOST_PRINTED = 1000, 100
 FEWEST_DOTS, MOST_DOTS = 6, 12
@@ -26,16 +26,19 @@ Section = dict[str, Any]
 
 
 def slice_section(told: Told) -> Section:
-    """The table of slices and its words; the plot is `slice_plot`."""
+    """The plot and the table of slices, and their words."""
     if told.slices.is_empty():
         return {"absent": "No slices are asked for: pass slices=, such as slices=['country'] or mlm.cube('a', 'b')."}
-    rows = _rows(told)
     kinds = _kinds(told)
+    n_more = max(told.slices.height - MOST_ROWS, 0)
     return {
-        "rows": rows,
+        "rows": _rows(told),
+        "columns": _columns(told),
+        "names": [visible(name) for name in told.compared],
+        "plot": slice_plot(told),
         "kinds": [visible(kind) for kind in kinds],
         "lead": _lead(told, kinds),
-        "more": told.slices.height - len(rows),
+        "note": _note(told, n_more),
         "total": told.slices.height,
         "has_baseline": told.baseline is not None,
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
@@ -43,6 +46,30 @@ def slice_section(told: Told) -> Section:
         "n_small": told.slices.height - told.judged.height,
         "counted": "slices" if len(told.in_table) == 1 else "slices of models",
     }
+
+
+def _columns(told: Told) -> list[tuple[str, str]]:
+    """The heads of the table, and their classes of CSS."""
+    if told.baseline is None:
+        return [("slice", ""), ("samples", ""), (told.metric, ""), ("", "bar"), ("note", "text")]
+    scales = {"min": "better ◂ 0 ▸ worse", "max": "worse ◂ 0 ▸ better"}
+    bar = scales.get(told.answers.asked.headline.best or "", "0")
+    columns = [("slice", ""), ("samples", ""), ("difference", ""), (bar, "bar"), ("verdict", "text")]
+    return [*columns, *((visible(name), "") for name in (told.candidate, told.baseline))]
+
+
+def _note(told: Told, n_more: int) -> str:
+    words = [
+        f"Most harm first: the near end of the interval times the share of the {told.counted}.",
+        f"Intervals are of {level_of(told.answers.asked.ci or 0)}, each for itself.",
+    ]
+    if len(told.in_table) > 1:
+        words.append("The middle of the bars is the value of all samples of each model.")
+    if told.baseline is not None:
+        words.append("Verdicts hold for all slices together (Benjamini and Hochberg).")
+    if n_more:
+        words.append(f"The first {MOST_ROWS:,} are here; {n_more:,} more with less harm are not on this page.")
+    return " ".join(words)
 
 
 def not_searched(told: Told) -> str:
@@ -95,9 +122,15 @@ def _rows(told: Told) -> list[dict[str, Any]]:
     table = table.with_columns(**{f"at_{name}": place for name, place in places.items()}, own=own)
     written = number if told.baseline is None else signed
     place_of = {kind: place for place, kind in enumerate(_kinds(told))}
+    css = {"part": "repeats", "small": "is_small", "late": "is_late"}
+    is_late = pl.col("own") > MOST_PRINTED
+    table = table.with_columns(is_small=pl.col("why").is_not_null(), is_late=is_late)
     return [
         {
             "name": row[SHOWN],
+            "css": " ".join(name for name, column in css.items() if row[column]),
+            "hidden": row["repeats"] or row["is_small"],
+            "stays": not (row["repeats"] or row["is_small"] or row["is_late"]),
             "model": visible(row[MODEL]) if len(told.in_table) > 1 else "",
             "n": count(row["n"]),
             "value": written(row["value"]),
@@ -109,9 +142,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
             "width": _percents(None if row["at_low"] is None else row["at_high"] - row["at_low"]),
             "dot": _percents(row["at_value"]),
             "kind": place_of[row["sliced_by"]],
-            "repeats": row["repeats"],
-            "is_small": row["why"] is not None,
-            "not_printed": row["own"] > MOST_PRINTED,
+            "is_small": row["is_small"],
         }
         for row in table.iter_rows(named=True)
     ]

@@ -315,6 +315,5 @@ def groups_of(settings: Settings, between: str) -> dict[str, Any]:
     named = settings.given("by")
     if settings.options.get("by") is not None or not named:
         return named
-    by = [named["by"]] if isinstance(named["by"], str) else named["by"]
-    groups = [name for name in by if name != between]
+    groups = [name for name in settings.groups() if name != between]
     return {"by": groups} if groups else {}

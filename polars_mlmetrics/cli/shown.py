@@ -131,7 +131,7 @@ def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Sho
 
 def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The slices of which none only repeats another."""
-    by = _groups(settings)
+    by = settings.groups()
     own = table.filter(pl.col("hidden_by").is_null())
     n_hidden = table.height - own.height
     searched = table.unique([*by, "n_tested"])["n_tested"].sum()
@@ -163,18 +163,7 @@ def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 def _told(settings: Settings) -> list[str]:
     """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
-    slices = [*_slice_columns(settings), "sliced_by"] if settings.slices() else []
-    no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
-    return [*slices, *no_interval]
-
-
-def _slice_columns(settings: Settings) -> list[str]:
-    """The columns that slices are made of, and no groups."""
     slices = settings.slices().get("slices", [])
-    names = [name for each in slices for name in ([each] if isinstance(each, str) else each)]
-    return [name for name in names if name not in _groups(settings)]
-
-
-def _groups(settings: Settings) -> list[str]:
-    by = settings.given("by").get("by", [])
-    return [by] if isinstance(by, str) else list(by)
+    columns = {name for each in slices for name in ([each] if isinstance(each, str) else each)}
+    no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
+    return [*columns.difference(settings.groups()), *(["sliced_by"] if settings.slices() else []), *no_interval]

@@ -166,7 +166,7 @@ class TextTable:
 
     def _padded(self, text: str, column: int, *, colour: bool) -> str:
         space = " " * (self.widths[column] - wide(text))
-        shown = _coloured(text) if colour and self.is_verdict[column] else text
+        shown = coloured(text) if colour and self.is_verdict[column] else text
         return space + shown if self.is_number[column] else shown + space
 
 
@@ -180,5 +180,6 @@ def _at(parts: Sequence[str], place: int) -> str:
     return parts[place] if place < len(parts) else ""
 
 
-def _coloured(text: str) -> str:
+def coloured(text: str) -> str:
+    """A word in the colour that it has on a terminal."""
     return f"{COLOURS[text]}{text}\x1b[0m" if text in COLOURS else text

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import chdir
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
@@ -88,8 +87,9 @@ def demo(settings: Settings, command: Command, photos: int = PHOTOS) -> int:
     with writable(folder):
         _make(folder, photos)
     _say(f"Ten days of logs are in {folder}: two models, {photos} photos a day, 30 labels.\n\n$ cd {folder}")
-    with _inside(folder):
-        code = _shown((*STEPS, *([REPORT] if _has_page() else [])), command)
+    has_page = all(find_spec(module) is not None for module in PAGE)
+    with chdir(folder):
+        code = _shown((*STEPS, *([REPORT] if has_page else [])), command)
         if not code:
             with writable(Path("logs")):
                 write_day(Path("logs"), DAYS, photos)
@@ -107,11 +107,6 @@ def _make(folder: Path, photos: int) -> None:
     folder.joinpath("mlm.toml").write_text(OPTIONS)
     lines = [line for _, line in (*STEPS, REPORT)]
     folder.joinpath("README.md").write_text(README + "".join(f"    {line}\n" for line in lines))
-
-
-def _has_page() -> bool:
-    """Whether the libraries of the page are installed."""
-    return all(find_spec(module) is not None for module in PAGE)
 
 
 def _shown(steps: Iterable[tuple[str, str]], command: Command) -> int:
@@ -137,13 +132,3 @@ def _say(text: str) -> None:
     lines = [line if line.startswith("$ ") or "/" in line else fill(line, width) for line in text.split("\n")]
     sys.stdout.write("\n".join([*lines, ""]))
     sys.stdout.flush()
-
-
-@contextmanager
-def _inside(folder: Path) -> Iterator[None]:
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)

@@ -76,7 +76,9 @@ class Form(NamedTuple):
     def render(self, table: pl.DataFrame, settings: Settings, notes: Sequence[str] = ()) -> bytes:
         """A table in this form; on a terminal with notes below."""
         if self.kind == "parquet":
-            return _parquet(table)
+            written = BytesIO()
+            table.write_parquet(written)
+            return written.getvalue()
         below = "".join(f"\n{fill(note, self.width)}\n" for note in notes)
         return (self._text(table, settings) + below).encode()
 
@@ -128,12 +130,6 @@ def _of_file(file: Path | None) -> str | None:
     if file.suffix.lower() not in ENDINGS:
         raise ParameterError(f"{file}: the ending does not say the form ({', '.join(ENDINGS)}): add -f FORM.")
     return ENDINGS[file.suffix.lower()]
-
-
-def _parquet(table: pl.DataFrame) -> bytes:
-    written = BytesIO()
-    table.write_parquet(written)
-    return written.getvalue()
 
 
 def _without_lists(table: pl.DataFrame) -> pl.DataFrame:

@@ -32,7 +32,6 @@ from polars_mlmetrics.states.files import scan_states
 from polars_mlmetrics.states.logs import REMOTE_LOG
 
 STDIN = "-"
-READERS = {"csv": pl.read_csv, "ndjson": pl.read_ndjson, "parquet": pl.read_parquet, "ipc": pl.read_ipc}
 TYPES = (
     "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "String",
     "Boolean", "Date", "Categorical",
@@ -120,7 +119,7 @@ def _standard_input(settings: Settings, kind: str) -> Node:
     stream = Named("sys.stdin.buffer", sys.stdin.buffer)
     texts = _cast_to_text(settings) if kind == "csv" else set()
     types = {"schema_overrides": {name: Named("pl.String", pl.String) for name in sorted(texts)}} if texts else {}
-    read = Call(Named(f"pl.read_{kind}", READERS[kind]), [stream], types)
+    read = Call(Named(f"pl.read_{kind}", getattr(pl, f"read_{kind}")), [stream], types)
     try:
         frame = read.run()
     except PolarsError as error:

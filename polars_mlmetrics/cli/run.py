@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Any, TextIO
+from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
@@ -198,7 +198,8 @@ def _answers(settings: Settings) -> Iterator[None]:
     try:
         yield
     except (PolarsError, PanicException, OSError) as error:
-        urls = [path for path in _paths(settings) if is_of_store(path)]
+        read = [*(settings.get("logs") or []), *map(settings.get, ("into", "table_file", "against"))]
+        urls = [path for path in read if is_of_store(path)]
         if not urls or (isinstance(error, OSError) and error.errno is not None):  # that is of this machine
             raise
         if answer_in(error) is None:
@@ -206,19 +207,7 @@ def _answers(settings: Settings) -> Iterator[None]:
         raise FileError(f"{', '.join(urls)} cannot be read: {answer_in(error)}.") from None
 
 
-def _paths(settings: Settings) -> list[Any]:
-    """What a command reads."""
-    return [*(settings.get("logs") or []), *map(settings.get, ("into", "table_file", "against"))]
-
-
-def _warned(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _warned(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one line; where in the library it comes from says nothing here."""
     _said(str(message), DONE)
 

@@ -60,11 +60,6 @@ def _of_values(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     return _cut(shown) if is_cut and table.height > MOST else shown
 
 
-def _of_metrics(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
-    """The list of metrics, which is always shown whole."""
-    return Shown(table)
-
-
 def _cut(shown: Shown, of: str = "") -> Shown:
     """The first rows and the last ones."""
     table = shown.table
@@ -147,7 +142,7 @@ SHOWN: dict[str, Callable[[pl.DataFrame, Settings, bool], Shown]] = {
     "compare": _of_comparison,
     "curve": _of_points,
     "gate": _of_rules,
-    "metrics": _of_metrics,
+    "metrics": lambda table, settings, is_cut: Shown(table),
 }
 """What is shown of the tables of these commands; those of all others hold values."""
 

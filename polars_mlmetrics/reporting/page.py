@@ -15,19 +15,10 @@ import polars as pl
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.reporting.answers import MODEL
-from polars_mlmetrics.reporting.asked import Asked, name_of
-from polars_mlmetrics.reporting.curve_sections import (
-    calibration_plots,
-    curve_lead,
-    curve_plots,
-    dates_of,
-    shown_models,
-    time_plots,
-)
+from polars_mlmetrics.reporting.asked import MODEL, Asked, name_of
+from polars_mlmetrics.reporting.curve_sections import calibration_section, curve_section, dates_of, time_section
 from polars_mlmetrics.reporting.drawing import drawn
-from polars_mlmetrics.reporting.findings import Strong, Told
-from polars_mlmetrics.reporting.judged import FEWEST
+from polars_mlmetrics.reporting.findings import FEWEST, Strong, Told
 from polars_mlmetrics.reporting.label_section import label_plot, label_section
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.slice_section import found_section, slice_section
@@ -47,7 +38,6 @@ SECTIONS = [
     ("made", "How this was made"),
 ]
 NOT_HELD = "Not in the state: made from the log."
-NO_BINS = "Not in the state: make it with {} among its metrics."
 Section = dict[str, Any]
 
 
@@ -87,9 +77,9 @@ def _sections(told: Told) -> dict[str, Any]:
     sections = {
         "slices": slice_section(told),
         "labels": {**label_section(told), "plot": label_plot(told)},
-        "curves": _curves(told),
-        "calibration": _calibration(told),
-        "time": _time(told),
+        "curves": curve_section(told),
+        "calibration": calibration_section(told),
+        "time": time_section(told),
         "data": _data(told),
     }
     sections = {name: {"absent": "", **section} for name, section in sections.items()}
@@ -136,37 +126,6 @@ def _cell(row: dict[str, Any], *, is_best: bool) -> dict[str, Any]:
     }
 
 
-def _curves(told: Told) -> Section:
-    plots = curve_plots(told)
-    if not plots:
-        return {"absent": _no_curves(told)}
-    return {"plots": plots, "lead": curve_lead(told), "names": [visible(name) for name in shown_models(told)]}
-
-
-def _no_curves(told: Told) -> str:
-    has_rows = told.answers.asked.contents is None
-    return "The scores give no curve." if has_rows else NO_BINS.format("roc_auc(bins=4096)")
-
-
-def _calibration(told: Told) -> Section:
-    asked, plots = told.answers.asked, calibration_plots(told)
-    if not plots:
-        needed = "calibration_error() and brier_resolution()"
-        return {"absent": "The scores are not probabilities." if asked.contents is None else NO_BINS.format(needed)}
-    said = ["How often a score is right: on the dotted line scores are probabilities."]
-    said += [] if asked.ci is None else [f"Lines are {level_of(asked.ci)} intervals."]
-    has_counts = bool(told.answers.curves["calibration"]["n_rows"].is_not_null().any())
-    said += ["Below is the number of rows."] if has_counts else []
-    return {"plots": plots, "note": " ".join(said)}
-
-
-def _time(told: Told) -> Section:
-    plots = time_plots(told)
-    if not plots:
-        return {"absent": "No key is a date: pass by= with one, such as by='day'."}
-    return {"plots": plots, "names": [visible(name) for name in shown_models(told)]}
-
-
 def _data(told: Told) -> Section:
     problems = told.answers.problems
     if problems is None:
@@ -177,10 +136,8 @@ def _data(told: Told) -> Section:
     return {
         "rows": [
             {
-                "severity": row["severity"],
-                "problem": row["problem"],
+                **row,
                 "count": count(row["count"]),
-                "of": row["of"],
                 "share": percent(row["share"]),
                 "meaning": visible(row["meaning"]),
                 "fix": visible(row["fix"]),
@@ -199,7 +156,7 @@ def _made(told: Told) -> list[tuple[str, str, bool]]:
     shown = [f"{role}={_role(column)}" for role, column in roles.items() if column is not None]
     shown += [] if "weight" in roles else ["no weight"]
     return [
-        ("call", visible_lines(call_of(asked)), True),
+        ("call", "\n".join(map(visible, call_of(asked).split("\n"))), True),
         ("read", "a state: no rows" if asked.contents is not None else "a log; this page holds no row of it", False),
         ("roles", visible(", ".join(shown)), False),
         ("left out", f"rows without a score or a truth: {left}", False),
@@ -221,11 +178,6 @@ def _intervals(asked: Asked) -> str:
         return "none: the state has no buckets"
     dependent = visible(", ".join(asked.clusters))
     return f"{level_of(asked.ci)}, by the jackknife; rows of one {dependent} are taken to depend on one another"
-
-
-def visible_lines(text: str) -> str:
-    """A text of several lines, each of them safe to show."""
-    return "\n".join(map(visible, text.split("\n")))
 
 
 def _called(metric: Metric) -> str:

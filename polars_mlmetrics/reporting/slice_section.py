@@ -8,13 +8,11 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.reporting.answers import MODEL, WHOLE
-from polars_mlmetrics.reporting.asked import name_of
+from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.charts import Charts
-from polars_mlmetrics.reporting.findings import Told
-from polars_mlmetrics.reporting.judged import SHOWN
+from polars_mlmetrics.reporting.findings import SHOWN, Told
 from polars_mlmetrics.reporting.looks import PAGE
-from polars_mlmetrics.reporting.points import SERIES, value_points
+from polars_mlmetrics.reporting.points import SERIES, of_models
 from polars_mlmetrics.reporting.wording import NONE, count, direction, level_of, listed, many, number, percent, signed
 
 MOST_ROWS, MOST_PRINTED = 1000, 100
@@ -59,8 +57,9 @@ def _columns(told: Told) -> list[tuple[str, str]]:
 
 
 def _note(told: Told, n_more: int) -> str:
+    counted = "samples" if told.answers.weights is None else "weight"
     words = [
-        f"Most harm first: the near end of the interval times the share of the {told.counted}.",
+        f"Most harm first: the near end of the interval times the share of the {counted}.",
         f"Intervals are of {level_of(told.answers.asked.ci or 0)}, each for itself.",
     ]
     if len(told.in_table) > 1:
@@ -165,19 +164,15 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     metric, headline = told.metric, told.answers.asked.headline
     names = told.compared
     charts = Charts(PAGE, [visible(name) for name in names])
-    values = told.answers.values.filter(pl.col("metric") == headline.output_name, pl.col(MODEL).is_in(names))
-    series = {name: visible(name) for name in names}
-    values = values.with_columns(pl.col(MODEL).replace_strict(series, return_dtype=pl.String).alias(SERIES))
+    values = of_models(told.answers.values.filter(pl.col("metric") == headline.output_name), names)
     labelled = chosen.unique(["sliced_by", "slice"], keep="first", maintain_order=True).select(
         "sliced_by",
         "slice",
         pl.concat_str(SHOWN, pl.lit(" ("), pl.col("n").cast(pl.String), pl.lit(")")).alias("name"),
     )
-    points = value_points(labelled.join(values, on=["sliced_by", "slice"], maintain_order="left"), "name")
-    wholes = [
-        {"x": row["value"], "series": row[SERIES]}
-        for row in values.filter(pl.col("slice") == WHOLE, pl.col("value").is_finite()).iter_rows(named=True)
-    ]
+    whole = values.filter(pl.col("slice") == WHOLE, pl.col("value").is_finite())
+    wholes = whole.select(x="value", series=SERIES).to_dicts()
+    values = labelled.join(values, on=["sliced_by", "slice"], maintain_order="left")
     title = f"{metric} ({direction(headline.best)})"
     shown = "One mark a slice" if len(names) == 1 else "One mark a model"
     if told.baseline is not None:
@@ -186,7 +181,7 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
         f"{_what(told, chosen)}. {shown}, with intervals; the number of samples is behind the name. The vertical "
         f"{'line is the value' if len(names) == 1 else 'lines are the values'} of all samples."
     )
-    return charts.finished(charts.values(points, labelled["name"].to_list(), title, wholes, width=620)), caption
+    return charts.finished(charts.values(values, labelled["name"].to_list(), title, wholes, width=620)), caption
 
 
 def _what(told: Told, chosen: pl.DataFrame) -> str:

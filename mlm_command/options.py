@@ -7,9 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
-
-from mlm_command.parser import Parser
+from typing import TYPE_CHECKING, Any, NoReturn
 
 FORMS = ("table", "md", "csv", "json", "parquet")
 KINDS = ("roc", "pr", "det", "gain", "threshold", "calibration")
@@ -34,6 +32,7 @@ GIVEN = {"demo": "[FOLDER]", "finish": "STATE...", "gate": "[LOG...]", "metrics"
 """What the commands are given that are given no log."""
 
 METRIC_HELP = "metrics, such as f1 or f1:average=macro or name=f1:threshold=0.7 (`mlm metrics` lists all)"
+PAIRED_HELP = "the column of models, to compare them later: only samples that all have are kept"
 
 
 def parsed(argv: Sequence[str], *, as_on_terminal: bool = False) -> argparse.Namespace:
@@ -93,41 +92,45 @@ def metric_names(prefix: str, **_: object) -> list[str]:
 
 # -- options -----------------------------------------------------------------------------------------------------------
 
-Option = tuple[tuple[str, ...], dict[str, Any]]
+Option = tuple[list[str], dict[str, Any]]
 """The names of an option, and what argparse takes for it."""
 
 
-def _option(*names: str, about: str, **how: Any) -> Option:
-    return names, {**how, "help": about}
+def _option(names: str, metavar: str, about: str, **how: Any) -> Option:
+    return names.split(), {"metavar": metavar, "help": about, **how}
 
 
 def _number(name: str, about: str) -> Option:
-    return _option(name, type=int, metavar="N", about=about)
+    return _option(name, "N", about, type=int)
 
 
-def _several(name: str, metavar: str, about: str) -> Option:
-    return _option(name, nargs="+", action="extend", metavar=metavar, about=about)
+def _several(names: str, metavar: str, about: str) -> Option:
+    return _option(names, metavar, about, nargs="+", action="extend")
 
 
-def _flag(name: str, about: str, *short: str) -> Option:
-    return _option(*short, name, action="store_const", const=True, about=about)
+def _choice(names: str, choices: Sequence[str], about: str) -> Option:
+    return names.split(), {"choices": choices, "help": about}
+
+
+def _flag(names: str, about: str) -> Option:
+    return names.split(), {"action": "store_const", "const": True, "help": about}
 
 
 def _logs(nargs: str = "+") -> Option:
-    return _option("logs", nargs=nargs, metavar="LOG", about="files, folders, patterns or URLs; - is standard input")
+    return _option("logs", "LOG", "files, folders, patterns or URLs; - is standard input", nargs=nargs)
 
 
 def _metrics(about: str) -> Option:
-    return _option("-m", "--metrics", nargs="+", action="extend", metavar="METRIC", about=about)
+    return _several("-m --metrics", "METRIC", about)
 
 
-LOG_FORMAT = _option("--log-format", choices=FORMATS, about="the format of the files, if their names do not tell")
+LOG_FORMAT = _choice("--log-format", FORMATS, "the format of the files, if their names do not tell")
 WHERE = _several("--where", "CONDITION", "only rows such as country=DE; also != < <= > >=, a null is never kept")
 LOG = (_logs(), LOG_FORMAT, WHERE)
 METRICS = _metrics(METRIC_HELP)
 BY = _several("--by", "COLUMN", "groups: each combination of these columns")
 SLICES = _several("--slices", "COLUMNS", "slices of each group: country, or country,device for both at once")
-CI = _option("--ci", nargs="?", const=0.95, type=float, metavar="LEVEL", about="intervals of this level (0.95)")
+CI = _option("--ci", "LEVEL", "intervals of this level (0.95)", nargs="?", const=0.95, type=float)
 TABLE = (
     CI,
     _number("--min-samples", "no value for slices with fewer samples"),
@@ -136,38 +139,33 @@ TABLE = (
 CLUSTER = _several("--cluster", "COLUMN", "samples that are alike here depend on one another, such as a user")
 ROLES = (
     _several("--sample", "COLUMN", "the column of the sample, or several"),
-    *(_option(f"--{role}", metavar="COLUMN", about=f"the column of the {role}") for role in ("label", "score")),
-    _option("--truth", metavar="COLUMN", about="the column of the truth, or clicked=yes if it has words"),
-    _option("--weight", metavar="COLUMN", about="the column of the weight; none is used otherwise"),
+    *(_option(f"--{role}", "COLUMN", f"the column of the {role}") for role in ("label", "score")),
+    _option("--truth", "COLUMN", "the column of the truth, or clicked=yes if it has words"),
+    _option("--weight", "COLUMN", "the column of the weight; none is used otherwise"),
 )
 PASSES = (
-    _option("--passes", metavar="N", about="read in so many parts, to save memory; auto or files"),
-    _option("--memory", metavar="SIZE", about="what --passes auto aims at, such as '2 GB'"),
+    _option("--passes", "N", "read in so many parts, to save memory; auto or files"),
+    _option("--memory", "SIZE", "what --passes auto aims at, such as '2 GB'"),
 )
-BASELINE = _option("--baseline", metavar="MODEL", about="the model that the others are compared with")
-BETWEEN = _option("--between", metavar="COLUMN", about="the column that tells models apart (model)")
-PAIRED = _option(
-    "--between",
-    dest="paired",
-    metavar="COLUMN",
-    about="the column of models, to compare them later: only samples that all have are kept",
-)
+BASELINE = _option("--baseline", "MODEL", "the model that the others are compared with")
+BETWEEN = _option("--between", "COLUMN", "the column that tells models apart (model)")
+PAIRED = _option("--between", "COLUMN", PAIRED_HELP, dest="paired")
 OF_STATES = (_number("--buckets", "for intervals later; 0 is none (64)"), CLUSTER, PAIRED)
-FAIL_ON = _option("--fail-on", choices=("error", "warning"), about="what gives exit code 1 (error)")
+FAIL_ON = _choice("--fail-on", ("error", "warning"), "what gives exit code 1 (error)")
 OVERWRITE = _flag("--overwrite", "replace the file if it is there")
 FORM = (
-    _option("-f", "--form", choices=FORMS, about="the form of the output"),
-    _option("-o", "--output", metavar="FILE", about="write to a file; its ending says the form"),
+    _choice("-f --form", FORMS, "the form of the output"),
+    _option("-o --output", "FILE", "write to a file; its ending says the form"),
     OVERWRITE,
     _number("--digits", "decimals in table and md (3)"),
     _flag("--for-spreadsheet", "csv that no spreadsheet runs: ' before = + - @"),
 )
 CALL = (
-    _option("-c", "--config", metavar="FILE", about="a TOML file of options; those typed win"),
+    _option("-c --config", "FILE", "a TOML file of options; those typed win"),
     _flag("--show-python", "print the call of the Python library, and do not run it"),
 )
 RUNNING = (
-    _flag("--quiet", "say nothing on stderr but errors", "-q"),
+    _flag("-q --quiet", "say nothing on stderr but errors"),
     _flag("--debug", "show where an error comes from"),
 )
 OUTPUT = (*FORM, *CALL, *RUNNING)
@@ -193,14 +191,13 @@ def _check(command: Parser) -> None:
 
 def _evaluate(command: Parser) -> None:
     _add(command, *LOG, METRICS, BY, SLICES, *TABLE)
-    per = ("label", "sample")
-    _add(command, _option("--per", choices=per, about="a row for each label or sample, not averaged"))
+    _add(command, _choice("--per", ("label", "sample"), "a row for each label or sample, not averaged"))
     _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _compare(command: Parser) -> None:
     _add(command, *LOG, METRICS, BASELINE, BETWEEN, BY, SLICES, CI)
-    _add(command, _option("--margin", type=float, metavar="NUMBER", about="the smallest difference that matters"))
+    _add(command, _option("--margin", "NUMBER", "the smallest difference that matters", type=float))
     _add(command, CLUSTER, *ROLES, *OUTPUT)
 
 
@@ -210,15 +207,14 @@ def _find_slices(command: Parser) -> None:
     _add(command, BY, _number("--depth", "the most columns in one slice (3)"))
     _add(command, _number("-k", "the most slices to show, in each group (10)"))
     _add(command, _number("--min-samples", "the fewest samples of a slice (60, or 0.1 %%)"))
-    bad = ("low", "high")
-    _add(command, _option("--worse", choices=bad, about="which values are bad, if the metric does not say"))
+    _add(command, _choice("--worse", ("low", "high"), "which values are bad, if the metric does not say"))
     _add(command, _number("--top", "the most values of a text to look at (10)"))
     _add(command, _number("--bins", "the ranges of a number (5)"))
     _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _curve(command: Parser) -> None:
-    kind = _option("--kind", choices=KINDS, about="which curve; threshold is that of the metrics of -m")
+    kind = _choice("--kind", KINDS, "which curve; threshold is that of the metrics of -m")
     _add(command, *LOG, kind, _metrics("metrics with a threshold, such as f1, for --kind threshold"), BY, SLICES)
     _add(command, _number("--points", "how many points are enough (200)"))
     _add(command, _number("--bins", "the bins of calibration (15), or cells of scores"))
@@ -230,56 +226,51 @@ def _report(command: Parser) -> None:
     _add(command, *LOG, metrics, BASELINE, BETWEEN)
     _add(command, _several("--by", "COLUMN", "a date is shown over time, another column is a slicing"), SLICES)
     _add(command, _several("--features", "COLUMN", "the columns to search for bad slices"), CI)
-    _add(command, _option("--title", metavar="TEXT", about="the heading of the page"))
+    _add(command, _option("--title", "TEXT", "the heading of the page"))
     _add(command, _flag("--static", "a page without any script"), CLUSTER, *ROLES)
     about = "the page (.html), or a comment for a pull request (.md), or both"
-    _add(command, _option("-o", "--output", dest="outputs", nargs="+", metavar="FILE", about=about))
+    _add(command, _option("-o --output", "FILE", about, dest="outputs", nargs="+"))
     _add(command, _flag("--overwrite", "replace the files if they are there"), *CALL, *RUNNING)
 
 
 def _gate(command: Parser) -> None:
     about = "try the rules on a table (parquet) that was saved, and on no log"
-    table = _option("--table", dest="table_file", metavar="FILE", about=about)
+    table = _option("--table", "FILE", about, dest="table_file")
     _add(command, _logs("*"), LOG_FORMAT, WHERE, table)
     _add(command, _several("--rule", "RULE", "what must hold, such as 'f1 >= 0.8' or 'f1 >= f1_baseline - 0.01'"))
     _add(command, _several("--warn", "RULE", "the same, but only a warning"))
-    about = "a table (parquet) of an earlier run: its f1 is f1_baseline"
-    _add(command, _option("--against", metavar="FILE", about=about))
-    about = "the model of side = 'difference' in a [[gate]]"
-    _add(command, _option("--baseline", metavar="MODEL", about=about), BETWEEN)
-    undefined = ("fail", "pass", "skip")
-    _add(command, _option("--on-undefined", choices=undefined, about="what a metric without a value is (fail)"))
+    _add(command, _option("--against", "FILE", "a table (parquet) of an earlier run: its f1 is f1_baseline"))
+    _add(command, _option("--baseline", "MODEL", "the model of side = 'difference' in a [[gate]]"), BETWEEN)
+    _add(command, _choice("--on-undefined", ("fail", "pass", "skip"), "what a metric without a value is (fail)"))
     _add(command, FAIL_ON, METRICS, BY, SLICES, CI, _number("--min-samples", "fewer samples than this cannot fail"))
     _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _state(command: Parser) -> None:
     _add(command, *LOG, METRICS, BY, *OF_STATES, *ROLES, *PASSES)
-    about = "the parquet file to write, or its URL"
-    _add(command, _option("-o", "--output", metavar="FILE", required=True, about=about))
+    _add(command, _option("-o --output", "FILE", "the parquet file to write, or its URL", required=True))
     _add(command, OVERWRITE, *CALL, *RUNNING)
 
 
 def _update(command: Parser) -> None:
-    into = _option("--into", metavar="FOLDER", required=True, about="the folder of the states")
+    into = _option("--into", "FOLDER", "the folder of the states", required=True)
     _add(command, _logs(), LOG_FORMAT, into, METRICS, BY, *OF_STATES)
-    kinds = ("keep", "drop", "raise")
-    _add(command, _option("--gone", choices=kinds, about="the state of a file that is gone (keep)"))
+    _add(command, _choice("--gone", ("keep", "drop", "raise"), "the state of a file that is gone (keep)"))
     _add(command, *ROLES, *OUTPUT)
 
 
 def _finish(command: Parser) -> None:
-    _add(command, _option("logs", nargs="+", metavar="STATE", about="state files, folders, patterns or URLs"), WHERE)
+    _add(command, _option("logs", "STATE", "state files, folders, patterns or URLs", nargs="+"), WHERE)
     _add(command, _metrics(f"{METRIC_HELP}; none: those that the state was made for"), BY, SLICES, *TABLE)
-    _add(command, _option("--per", choices=("label",), about="a row for each label, not averaged"), *OUTPUT)
+    _add(command, _choice("--per", ("label",), "a row for each label, not averaged"), *OUTPUT)
 
 
 def _demo(command: Parser) -> None:
-    _add(command, _option("folder", nargs="?", metavar="FOLDER", about="a new folder (mlm-demo); it stays"), *RUNNING)
+    _add(command, _option("folder", "FOLDER", "a new folder (mlm-demo); it stays", nargs="?"), *RUNNING)
 
 
 def _list(command: Parser) -> None:
-    _add(command, _option("metric", nargs="?", metavar="METRIC", about="explain this one"), *FORM, *RUNNING)
+    _add(command, _option("metric", "METRIC", "explain this one", nargs="?"), *FORM, *RUNNING)
 
 
 COMMANDS = {
@@ -296,3 +287,43 @@ COMMANDS = {
     "finish": ("compute metrics from states, without the log", _finish),
     "metrics": ("list the metrics, or explain one", _list),
 }
+
+
+# -- the parser: its errors are one line each, and say what to type ----------------------------------------------------
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line each."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and what to type."""
+        if message.endswith("required: LOG"):
+            message = f"a log is missing: put files before the options, as in {self.prog} LOG -m f1."
+        elif message.endswith("required: STATE"):
+            message = f"a state is missing: put files before the options, as in {self.prog} STATE --by model."
+        else:
+            message = f"{_with_nearest(message, self)} Type: {self.prog} --help"
+        self.exit(2, f"mlm: {' '.join(message.split())}\n")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Write help and errors; that of argparse is silent where the output is full or closed."""
+        (file or sys.stderr).write(message)
+
+
+def _with_nearest(message: str, parser: argparse.ArgumentParser) -> str:
+    """An error of argparse, with the nearest of what could have been typed."""
+    from difflib import get_close_matches
+
+    typed, known = "", list(parser._option_string_actions)
+    if "invalid choice: " in message:
+        typed = message.split("'")[1]
+        message = message.partition(" (choose from")[0]
+        message = message if typed in message else f"{message} {typed!r}"
+        known = [str(choice) for action in parser._actions for choice in action.choices or ()]
+    elif "unrecognized arguments: " in message:
+        typed = message.rpartition("arguments: ")[2].split()[0].partition("=")[0]
+    near = get_close_matches(typed, known, n=1)
+    return f"{message}: did you mean {near[0]}?" if near else f"{message}."

@@ -148,9 +148,8 @@ def _joined(name: str, inner: Any) -> pl.Expr:
 def _safe(table: pl.DataFrame) -> pl.DataFrame:
     """A table of which a spreadsheet runs nothing."""
     texts = pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
-    marked = table.with_columns(
-        pl.when(texts.str.contains(RUNS)).then(pl.lit("'") + texts).otherwise(texts).name.keep()
-    )
+    safe = pl.when(texts.str.contains(RUNS)).then(pl.lit("'") + texts).otherwise(texts)
+    marked = table.with_columns(safe.name.keep())
     names = pl.Series(table.columns, dtype=pl.String)
     return marked.rename(dict(zip(names, names.str.replace(RUNS, "'$0"), strict=True)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +21,6 @@ from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError, unknown
 from polars_mlmetrics.metrics.decisions import n_samples
-
-Table = Callable[[], Node]
 
 
 def gate_of(settings: Settings) -> Node:

@@ -221,9 +221,8 @@ class Charts:
         # By place, not by name: the order of an offset becomes an expression of Vega.
         places = {name: str(place) for place, name in enumerate(self._series)}
         rows = [{**row, "place": places[row["series"]]} for row in value_points(tidy, NAME)]
-        offset = alt.YOffset(
-            "place:N", sort="ascending", scale=alt.Scale(domain=list(places.values()), paddingOuter=0.6)
-        )
+        scale = alt.Scale(domain=list(places.values()), paddingOuter=0.6)
+        offset = alt.YOffset("place:N", sort="ascending", scale=scale)
         x = self._axis(alt.X, title)
         several = {"yOffset": offset} if len(self._series) > 1 else {}
         layers = []
@@ -259,9 +258,8 @@ class Charts:
         alt, rows = self._alt, time_points(tidy, day)
         x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
         y = self._axis(alt.Y, title)
-        band = self._of(rows).mark_area(aria=False, opacity=0.16).encode(
-            x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour()
-        )  # fmt: skip
+        band = self._of(rows).mark_area(aria=False, opacity=0.16)
+        band = band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
         line = self._of(rows).mark_line(aria=False, strokeWidth=1.8).encode(x=x, y=y, **self._colour(dashed=True))
         layers = [band, line, self._dots(rows, x, y)]
         return alt.layer(*layers).properties(width=760, height=220)

@@ -20,9 +20,6 @@ from polars_mlmetrics.reporting.wording import direction, level_of, number
 NO_BINS = "Not in the state: make it with {} among its metrics."
 Section = dict[str, Any]
 
-Drawn = tuple[dict[str, Any], str]
-"""A chart and its caption."""
-
 CAPTIONS = {
     "roc": "ROC: recall against the false positive rate. The area is behind the name; dots at every 0.1 of the score.",
     "pr": "Precision and recall. The dotted line is the share of true rows.",
@@ -39,21 +36,33 @@ def curve_section(told: Told) -> Section:
 
 
 def calibration_section(told: Told) -> Section:
-    """How often scores are right."""
-    asked, plots = told.answers.asked, calibration_plots(told)
-    if not plots:
+    """A panel for each model, their counts on one scale: how often scores are right."""
+    asked, table = told.answers.asked, told.answers.curves.get("calibration", pl.DataFrame())
+    bins = table if table.is_empty() else _lines(told, table.drop_nulls(["score", "truth"]))
+    if bins.is_empty():
         needed = "calibration_error() and brier_resolution()"
         return {"absent": "The scores are not probabilities." if asked.contents is None else NO_BINS.format(needed)}
     said = ["How often a score is right: on the dotted line scores are probabilities."]
     said += [] if asked.ci is None else [f"Lines are {level_of(asked.ci)} intervals."]
-    has_counts = bool(told.answers.curves["calibration"]["n_rows"].is_not_null().any())
-    said += ["Below is the number of rows."] if has_counts else []
-    return {"plots": plots, "note": " ".join(said)}
+    said += ["Below is the number of rows."] if table["n_rows"].is_not_null().any() else []
+    charts, there = _charts(told), set(bins[SERIES])
+    panels = charts.calibrations(bins, [name for name in map(visible, shown_models(told)) if name in there])
+    return {"plots": [charts.finished(panel) for panel in panels], "note": " ".join(said)}
 
 
 def time_section(told: Told) -> Section:
-    """The headline over time."""
-    plots = time_plots(told)
+    """The headline over each date."""
+    asked, plots = told.answers.asked, []
+    for date in dict.fromkeys(map(name_of, asked.dates)):
+        values = told.answers.values.filter(
+            pl.col("sliced_by") == date, pl.col("metric") == asked.headline.output_name, pl.col(date).is_not_null()
+        )
+        lines = _lines(told, values.filter(pl.col("value").is_finite()))
+        if lines.is_empty():
+            continue
+        charts = _charts(told)
+        chart = charts.over_time(lines, date, f"{told.metric} ({direction(asked.headline.best)})")
+        plots.append((charts.finished(chart), f"{told.metric} by {visible(date)}, with its intervals."))
     if not plots:
         return {"absent": "No key is a date: pass by= with one, such as by='day'."}
     return {"plots": plots, "names": [visible(name) for name in shown_models(told)]}
@@ -174,33 +183,6 @@ def curve_lead(told: Told) -> str:
         f"{said}; at {_threshold(top['threshold'])}, the best{tried}, it would be {number(top['value'])} "
         "(chosen on these rows, so a little too good)."
     )
-
-
-def calibration_plots(told: Told) -> list[dict[str, Any]]:
-    """A panel for each model, their counts on one scale."""
-    if "calibration" not in told.answers.curves:
-        return []
-    bins = _lines(told, told.answers.curves["calibration"])
-    there = set(bins.drop_nulls(["score", "truth"])[SERIES])
-    charts = _charts(told)
-    panels = charts.calibrations(bins, [name for name in map(visible, shown_models(told)) if name in there])
-    return [charts.finished(panel) for panel in panels]
-
-
-def time_plots(told: Told) -> list[Drawn]:
-    """The headline over each date."""
-    asked, drawn = told.answers.asked, []
-    for date in dict.fromkeys(map(name_of, asked.dates)):
-        values = told.answers.values.filter(
-            pl.col("sliced_by") == date, pl.col("metric") == asked.headline.output_name, pl.col(date).is_not_null()
-        )
-        lines = _lines(told, values.filter(pl.col("value").is_finite()))
-        if lines.is_empty():
-            continue
-        charts = _charts(told)
-        chart = charts.over_time(lines, date, f"{told.metric} ({direction(asked.headline.best)})")
-        drawn.append((charts.finished(chart), f"{told.metric} by {visible(date)}, with its intervals."))
-    return drawn
 
 
 def dates_of(told: Told) -> list[str]:

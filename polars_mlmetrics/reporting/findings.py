@@ -78,9 +78,8 @@ def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
     own = answers.values.filter(pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model)
     sizes = own.select("slice", "sliced_by", size=pl.coalesce("n_samples", "n_clusters", "n_rows"))
     if answers.differences is None:
-        table = own.with_columns(
-            model_value=pl.col("value"), baseline_value=pl.lit(None, pl.Float64), n_pairs="n_samples"
-        )  # fmt: skip
+        nothing = pl.lit(None, pl.Float64)
+        table = own.with_columns(model_value="value", baseline_value=nothing, n_pairs="n_samples")
         middle = own.filter(pl.col("slice") == WHOLE)["value"].to_list()[0]
     else:
         table = answers.differences.filter(

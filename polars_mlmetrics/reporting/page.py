@@ -26,17 +26,8 @@ from polars_mlmetrics.reporting.summary import cards, sizes_of, title_of
 from polars_mlmetrics.reporting.wording import count, direction, interval, level_of, number, percent, signed
 from polars_mlmetrics.version import VERSION
 
-SECTIONS = [
-    ("summary", "Summary"),
-    ("models", "Models"),
-    ("slices", "Slices"),
-    ("labels", "Labels"),
-    ("curves", "Curves"),
-    ("calibration", "Calibration"),
-    ("time", "Time"),
-    ("data", "Data"),
-    ("made", "How this was made"),
-]
+NAMES = ("Summary", "Models", "Slices", "Labels", "Curves", "Calibration", "Time", "Data")
+SECTIONS = [*((name.lower(), name) for name in NAMES), ("made", "How this was made")]
 NOT_HELD = "Not in the state: made from the log."
 Section = dict[str, Any]
 

@@ -164,13 +164,9 @@ def comment_of(told: Told, title: str | None, link: str | None) -> str:
     lines += ["", marked(said)] if (said := pooled(told)) else []
     lines += ["", *(_changes(told) if told.baseline is not None else _values(told)), ""]
     lines += [f"[The whole report]({quote(link)})", ""] if link else []
-    lines.append(f"<sub>{marked(' · '.join(sizes_of(told, [])))} · {marked(_signatures(told))}</sub>")
+    signature = told.answers.asked.signature_of(told.answers.asked.headline)
+    lines.append(f"<sub>{marked(' · '.join(sizes_of(told, [])))} · {marked(signature)}</sub>")
     return "\n".join(lines) + "\n"
-
-
-def _signatures(told: Told) -> str:
-    asked = told.answers.asked
-    return asked.signature_of(asked.headline)
 
 
 def _changes(told: Told) -> list[str]:

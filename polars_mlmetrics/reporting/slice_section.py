@@ -76,9 +76,8 @@ def not_searched(told: Told) -> str:
     left = len(told.names) - len(told.searched) - (told.baseline is not None)
     if not left:
         return ""
-    return (
-        f"These are the {len(told.searched)} best models; slices of {many(left, 'other', 'others')} were not looked at."
-    )
+    others = many(left, "other", "others")
+    return f"These are the {len(told.searched)} best models; slices of {others} were not looked at."
 
 
 def _lead(told: Told, kinds: list[str]) -> str:
@@ -188,11 +187,8 @@ def _what(told: Told, chosen: pl.DataFrame) -> str:
     n_worse = chosen.filter(verdict="worse").height
     if told.baseline is None or n_worse == chosen.height:
         return "The slices with most harm"
-    return (
-        f"The {many(n_worse, 'slice that is', 'slices that are')} worse, then the next ones"
-        if n_worse
-        else "None is worse"
-    )
+    worse = many(n_worse, "slice that is", "slices that are")
+    return f"The {worse} worse, then the next ones" if n_worse else "None is worse"
 
 
 def _chosen(told: Told) -> pl.DataFrame:

@@ -6,9 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-
-from mlm_command.completion import complete, metric_names
-from mlm_command.parser import Parser
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
 
 FORMS = ("table", "md", "csv", "json", "parquet")
 KINDS = ("roc", "pr", "det", "gain", "threshold", "calibration")
@@ -33,13 +32,14 @@ GIVEN = {"demo": "[FOLDER]", "finish": "STATE...", "gate": "[LOG...]", "metrics"
 """What the commands are given that are given no log."""
 
 METRIC_HELP = "metrics, such as f1 or f1:average=macro or name=f1:threshold=0.7 (`mlm metrics` lists all)"
+PAIRED_HELP = "the column of models, to compare them later: only samples that all have are kept"
 
 
 def parsed(argv: Sequence[str], *, as_on_terminal: bool = False) -> argparse.Namespace:
     """The options of a command line; a wrong one ends with exit code 2."""
     parser, commands = _parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what can be typed next
-        complete(parser)
+        _complete(parser)
     options, rest = parser.parse_known_args(argv)
     if rest:
         command = commands[options.command] if options.command else parser
@@ -72,176 +72,205 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
     return parser, made
 
 
+# -- what a shell offers when Tab is pressed ---------------------------------------------------------------------------
+
+
+def _complete(parser: Parser) -> None:
+    """Answer the shell and end, where argcomplete is installed."""
+    with suppress(ImportError):
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+
+
+def metric_names(prefix: str, **_: object) -> list[str]:
+    """The metrics whose names begin so."""
+    from polars_mlmetrics import CATALOGUE
+
+    return sorted(name for name in CATALOGUE if name.startswith(prefix))
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+Option = tuple[list[str], dict[str, Any]]
+"""The names of an option, and what argparse takes for it."""
+
+
+def _option(names: str, metavar: str, about: str, **how: Any) -> Option:
+    return names.split(), {"metavar": metavar, "help": about, **how}
+
+
+def _number(name: str, about: str) -> Option:
+    return _option(name, "N", about, type=int)
+
+
+def _several(names: str, metavar: str, about: str) -> Option:
+    return _option(names, metavar, about, nargs="+", action="extend")
+
+
+def _choice(names: str, choices: Sequence[str], about: str) -> Option:
+    return names.split(), {"choices": choices, "help": about}
+
+
+def _flag(names: str, about: str) -> Option:
+    return names.split(), {"action": "store_const", "const": True, "help": about}
+
+
+def _logs(nargs: str = "+") -> Option:
+    return _option("logs", "LOG", "files, folders, patterns or URLs; - is standard input", nargs=nargs)
+
+
+def _metrics(about: str) -> Option:
+    return _several("-m --metrics", "METRIC", about)
+
+
+LOG_FORMAT = _choice("--log-format", FORMATS, "the format of the files, if their names do not tell")
+WHERE = _several("--where", "CONDITION", "only rows such as country=DE; also != < <= > >=, a null is never kept")
+LOG = (_logs(), LOG_FORMAT, WHERE)
+METRICS = _metrics(METRIC_HELP)
+BY = _several("--by", "COLUMN", "groups: each combination of these columns")
+SLICES = _several("--slices", "COLUMNS", "slices of each group: country, or country,device for both at once")
+CI = _option("--ci", "LEVEL", "intervals of this level (0.95)", nargs="?", const=0.95, type=float)
+TABLE = (
+    CI,
+    _number("--min-samples", "no value for slices with fewer samples"),
+    _flag("--tidy", "a row for each value, with counts, and why there is none"),
+)
+CLUSTER = _several("--cluster", "COLUMN", "samples that are alike here depend on one another, such as a user")
+ROLES = (
+    _several("--sample", "COLUMN", "the column of the sample, or several"),
+    *(_option(f"--{role}", "COLUMN", f"the column of the {role}") for role in ("label", "score")),
+    _option("--truth", "COLUMN", "the column of the truth, or clicked=yes if it has words"),
+    _option("--weight", "COLUMN", "the column of the weight; none is used otherwise"),
+)
+PASSES = (
+    _option("--passes", "N", "read in so many parts, to save memory; auto or files"),
+    _option("--memory", "SIZE", "what --passes auto aims at, such as '2 GB'"),
+)
+BASELINE = _option("--baseline", "MODEL", "the model that the others are compared with")
+BETWEEN = _option("--between", "COLUMN", "the column that tells models apart (model)")
+PAIRED = _option("--between", "COLUMN", PAIRED_HELP, dest="paired")
+OF_STATES = (_number("--buckets", "for intervals later; 0 is none (64)"), CLUSTER, PAIRED)
+FAIL_ON = _choice("--fail-on", ("error", "warning"), "what gives exit code 1 (error)")
+OVERWRITE = _flag("--overwrite", "replace the file if it is there")
+FORM = (
+    _choice("-f --form", FORMS, "the form of the output"),
+    _option("-o --output", "FILE", "write to a file; its ending says the form"),
+    OVERWRITE,
+    _number("--digits", "decimals in table and md (3)"),
+    _flag("--for-spreadsheet", "csv that no spreadsheet runs: ' before = + - @"),
+)
+CALL = (
+    _option("-c --config", "FILE", "a TOML file of options; those typed win"),
+    _flag("--show-python", "print the call of the Python library, and do not run it"),
+)
+RUNNING = (
+    _flag("-q --quiet", "say nothing on stderr but errors"),
+    _flag("--debug", "show where an error comes from"),
+)
+OUTPUT = (*FORM, *CALL, *RUNNING)
+
+
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 
+def _add(command: Parser, *options: Option) -> None:
+    for names, how in options:
+        action = command.add_argument(*names, **how)
+        if how.get("metavar") == "METRIC":  # argcomplete looks for it there
+            action.completer = metric_names  # type: ignore[attr-defined]
+
+
 def _check(command: Parser) -> None:
-    _log(command)
-    _metrics(command, "only problems of these metrics")
-    _by(command)
-    _slices(command)
-    _several(command, "--ignore", "PROBLEM", "problems that you know and accept")
-    _flag(command, "--skipped", "list also what was not looked for")
-    _flag(command, "--quick", "leave out what needs whole samples: duplicates, contradictions")
-    _fail_on(command)
-    _roles(command)
-    _passes(command)
-    _output(command)
+    _add(command, *LOG, _metrics("only problems of these metrics"), BY, SLICES)
+    _add(command, _several("--ignore", "PROBLEM", "problems that you know and accept"))
+    _add(command, _flag("--skipped", "list also what was not looked for"))
+    _add(command, _flag("--quick", "leave out what needs whole samples: duplicates, contradictions"))
+    _add(command, FAIL_ON, *ROLES, *PASSES, *OUTPUT)
 
 
 def _evaluate(command: Parser) -> None:
-    _log(command)
-    _metrics(command, METRIC_HELP)
-    _by(command)
-    _slices(command)
-    _table(command)
-    command.add_argument("--per", choices=("label", "sample"), help="a row for each label or sample, not averaged")
-    _cluster(command)
-    _roles(command)
-    _passes(command)
-    _output(command)
+    _add(command, *LOG, METRICS, BY, SLICES, *TABLE)
+    _add(command, _choice("--per", ("label", "sample"), "a row for each label or sample, not averaged"))
+    _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _compare(command: Parser) -> None:
-    _log(command)
-    _metrics(command, METRIC_HELP)
-    command.add_argument("--baseline", metavar="MODEL", help="the model that the others are compared with")
-    command.add_argument("--between", metavar="COLUMN", help="the column that tells models apart (model)")
-    _by(command)
-    _slices(command)
-    _ci(command)
-    command.add_argument("--margin", type=float, metavar="NUMBER", help="the smallest difference that matters")
-    _cluster(command)
-    _roles(command)
-    _output(command)
+    _add(command, *LOG, METRICS, BASELINE, BETWEEN, BY, SLICES, CI)
+    _add(command, _option("--margin", "NUMBER", "the smallest difference that matters", type=float))
+    _add(command, CLUSTER, *ROLES, *OUTPUT)
 
 
 def _find_slices(command: Parser) -> None:
-    _log(command)
-    _metrics(command, "one metric, such as log_loss or f1:average=macro (`mlm metrics` lists all)")
-    _several(command, "--features", "COLUMN", "the columns to search: each value, range and combination of them")
-    _by(command)
-    command.add_argument("--depth", type=int, metavar="N", help="the most columns in one slice (3)")
-    command.add_argument("-k", type=int, metavar="N", help="the most slices to show, in each group (10)")
-    command.add_argument("--min-samples", type=int, metavar="N", help="the fewest samples of a slice (60, or 0.1 %%)")
-    command.add_argument("--worse", choices=("low", "high"), help="which values are bad, if the metric does not say")
-    command.add_argument("--top", type=int, metavar="N", help="the most values of a text to look at (10)")
-    command.add_argument("--bins", type=int, metavar="N", help="the ranges of a number (5)")
-    _cluster(command)
-    _roles(command)
-    _passes(command)
-    _output(command)
+    _add(command, *LOG, _metrics("one metric, such as log_loss or f1:average=macro (`mlm metrics` lists all)"))
+    _add(command, _several("--features", "COLUMN", "the columns to search: each value, range and combination of them"))
+    _add(command, BY, _number("--depth", "the most columns in one slice (3)"))
+    _add(command, _number("-k", "the most slices to show, in each group (10)"))
+    _add(command, _number("--min-samples", "the fewest samples of a slice (60, or 0.1 %%)"))
+    _add(command, _choice("--worse", ("low", "high"), "which values are bad, if the metric does not say"))
+    _add(command, _number("--top", "the most values of a text to look at (10)"))
+    _add(command, _number("--bins", "the ranges of a number (5)"))
+    _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _curve(command: Parser) -> None:
-    _log(command)
-    command.add_argument("--kind", choices=KINDS, help="which curve; threshold is that of the metrics of -m")
-    _metrics(command, "metrics with a threshold, such as f1, for --kind threshold")
-    _by(command)
-    _slices(command)
-    command.add_argument("--points", type=int, metavar="N", help="how many points are enough (200)")
-    command.add_argument("--bins", type=int, metavar="N", help="the bins of calibration (15), or cells of scores")
-    _ci(command)
-    _cluster(command)
-    _roles(command)
-    _output(command)
+    kind = _choice("--kind", KINDS, "which curve; threshold is that of the metrics of -m")
+    _add(command, *LOG, kind, _metrics("metrics with a threshold, such as f1, for --kind threshold"), BY, SLICES)
+    _add(command, _number("--points", "how many points are enough (200)"))
+    _add(command, _number("--bins", "the bins of calibration (15), or cells of scores"))
+    _add(command, CI, CLUSTER, *ROLES, *OUTPUT)
 
 
 def _report(command: Parser) -> None:
-    _log(command)
-    _metrics(command, "metrics; the first is the headline; none: those that fit the log")
-    command.add_argument("--baseline", metavar="MODEL", help="the model that the others are compared with")
-    command.add_argument("--between", metavar="COLUMN", help="the column that tells models apart (model)")
-    _several(command, "--by", "COLUMN", "a date is shown over time, another column is a slicing")
-    _slices(command)
-    _several(command, "--features", "COLUMN", "the columns to search for bad slices")
-    _ci(command)
-    command.add_argument("--title", metavar="TEXT", help="the heading of the page")
-    _flag(command, "--static", "a page without any script")
-    _cluster(command)
-    _roles(command)
+    metrics = _metrics("metrics; the first is the headline; none: those that fit the log")
+    _add(command, *LOG, metrics, BASELINE, BETWEEN)
+    _add(command, _several("--by", "COLUMN", "a date is shown over time, another column is a slicing"), SLICES)
+    _add(command, _several("--features", "COLUMN", "the columns to search for bad slices"), CI)
+    _add(command, _option("--title", "TEXT", "the heading of the page"))
+    _add(command, _flag("--static", "a page without any script"), CLUSTER, *ROLES)
     about = "the page (.html), or a comment for a pull request (.md), or both"
-    command.add_argument("-o", "--output", dest="outputs", nargs="+", metavar="FILE", help=about)
-    _flag(command, "--overwrite", "replace the files if they are there")
-    _running(command)
+    _add(command, _option("-o --output", "FILE", about, dest="outputs", nargs="+"))
+    _add(command, _flag("--overwrite", "replace the files if they are there"), *CALL, *RUNNING)
 
 
 def _gate(command: Parser) -> None:
-    _log(command, "*")
-    command.add_argument(
-        "--table",
-        dest="table_file",
-        metavar="FILE",
-        help="try the rules on a table (parquet) that was saved, and on no log",
-    )
-    _several(command, "--rule", "RULE", "what must hold, such as 'f1 >= 0.8' or 'f1 >= f1_baseline - 0.01'")
-    _several(command, "--warn", "RULE", "the same, but only a warning")
-    command.add_argument("--against", metavar="FILE", help="a table (parquet) of an earlier run: its f1 is f1_baseline")
-    command.add_argument("--baseline", metavar="MODEL", help="the model of side = 'difference' in a [[gate]]")
-    command.add_argument("--between", metavar="COLUMN", help="the column that tells models apart (model)")
-    undefined = ("fail", "pass", "skip")
-    command.add_argument("--on-undefined", choices=undefined, help="what a metric without a value is (fail)")
-    _fail_on(command)
-    _metrics(command, METRIC_HELP)
-    _by(command)
-    _slices(command)
-    _ci(command)
-    command.add_argument("--min-samples", type=int, metavar="N", help="fewer samples than this cannot fail")
-    _cluster(command)
-    _roles(command)
-    _passes(command)
-    _output(command)
+    about = "try the rules on a table (parquet) that was saved, and on no log"
+    table = _option("--table", "FILE", about, dest="table_file")
+    _add(command, _logs("*"), LOG_FORMAT, WHERE, table)
+    _add(command, _several("--rule", "RULE", "what must hold, such as 'f1 >= 0.8' or 'f1 >= f1_baseline - 0.01'"))
+    _add(command, _several("--warn", "RULE", "the same, but only a warning"))
+    _add(command, _option("--against", "FILE", "a table (parquet) of an earlier run: its f1 is f1_baseline"))
+    _add(command, _option("--baseline", "MODEL", "the model of side = 'difference' in a [[gate]]"), BETWEEN)
+    _add(command, _choice("--on-undefined", ("fail", "pass", "skip"), "what a metric without a value is (fail)"))
+    _add(command, FAIL_ON, METRICS, BY, SLICES, CI, _number("--min-samples", "fewer samples than this cannot fail"))
+    _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _state(command: Parser) -> None:
-    _log(command)
-    _metrics(command, METRIC_HELP)
-    _by(command)
-    _buckets(command)
-    _cluster(command)
-    _between(command)
-    _roles(command)
-    _passes(command)
-    command.add_argument("-o", "--output", metavar="FILE", required=True, help="the parquet file to write, or its URL")
-    _flag(command, "--overwrite", "replace the file if it is there")
-    _running(command)
+    _add(command, *LOG, METRICS, BY, *OF_STATES, *ROLES, *PASSES)
+    _add(command, _option("-o --output", "FILE", "the parquet file to write, or its URL", required=True))
+    _add(command, OVERWRITE, *CALL, *RUNNING)
 
 
 def _update(command: Parser) -> None:
-    _log(command, where=False)
-    command.add_argument("--into", metavar="FOLDER", required=True, help="the folder of the states")
-    _metrics(command, METRIC_HELP)
-    _by(command)
-    _buckets(command)
-    _cluster(command)
-    _between(command)
-    command.add_argument("--gone", choices=("keep", "drop", "raise"), help="the state of a file that is gone (keep)")
-    _roles(command)
-    _output(command)
+    into = _option("--into", "FOLDER", "the folder of the states", required=True)
+    _add(command, _logs(), LOG_FORMAT, into, METRICS, BY, *OF_STATES)
+    _add(command, _choice("--gone", ("keep", "drop", "raise"), "the state of a file that is gone (keep)"))
+    _add(command, *ROLES, *OUTPUT)
 
 
 def _finish(command: Parser) -> None:
-    command.add_argument("logs", nargs="+", metavar="STATE", help="state files, folders, patterns or URLs")
-    _where(command)
-    _metrics(command, f"{METRIC_HELP}; none: those that the state was made for")
-    _by(command)
-    _slices(command)
-    _table(command)
-    command.add_argument("--per", choices=("label",), help="a row for each label, not averaged")
-    _output(command)
+    _add(command, _option("logs", "STATE", "state files, folders, patterns or URLs", nargs="+"), WHERE)
+    _add(command, _metrics(f"{METRIC_HELP}; none: those that the state was made for"), BY, SLICES, *TABLE)
+    _add(command, _choice("--per", ("label",), "a row for each label, not averaged"), *OUTPUT)
 
 
 def _demo(command: Parser) -> None:
-    command.add_argument("folder", nargs="?", metavar="FOLDER", help="a new folder (mlm-demo); it stays")
-    _running(command, is_call=False)
+    _add(command, _option("folder", "FOLDER", "a new folder (mlm-demo); it stays", nargs="?"), *RUNNING)
 
 
 def _list(command: Parser) -> None:
-    action = command.add_argument("metric", nargs="?", metavar="METRIC", help="explain this one")
-    # argcomplete looks for it there.
-    action.completer = metric_names  # type: ignore[attr-defined]
-    _form(command)
-    _running(command, is_call=False)
+    _add(command, _option("metric", "METRIC", "explain this one", nargs="?"), *FORM, *RUNNING)
 
 
 COMMANDS = {
@@ -260,100 +289,41 @@ COMMANDS = {
 }
 
 
-# -- options that several commands have --------------------------------------------------------------------------------
+# -- the parser: its errors are one line each, and say what to type ----------------------------------------------------
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
-def _flag(command: Parser, option: str, about: str, *short: str) -> None:
-    command.add_argument(*short, option, action="store_const", const=True, help=about)
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line each."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and what to type."""
+        if message.endswith("required: LOG"):
+            message = f"a log is missing: put files before the options, as in {self.prog} LOG -m f1."
+        elif message.endswith("required: STATE"):
+            message = f"a state is missing: put files before the options, as in {self.prog} STATE --by model."
+        else:
+            message = f"{_with_nearest(message, self)} Type: {self.prog} --help"
+        self.exit(2, f"mlm: {' '.join(message.split())}\n")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Write help and errors; that of argparse is silent where the output is full or closed."""
+        (file or sys.stderr).write(message)
 
 
-def _several(command: Parser, option: str, metavar: str, about: str) -> None:
-    command.add_argument(option, nargs="+", action="extend", metavar=metavar, help=about)
+def _with_nearest(message: str, parser: argparse.ArgumentParser) -> str:
+    """An error of argparse, with the nearest of what could have been typed."""
+    from difflib import get_close_matches
 
-
-def _log(command: Parser, nargs: str = "+", *, where: bool = True) -> None:
-    about = "files, folders, patterns or URLs; - is standard input"
-    command.add_argument("logs", nargs=nargs, metavar="LOG", help=about)
-    command.add_argument("--log-format", choices=FORMATS, help="the format of the files, if their names do not tell")
-    if where:
-        _where(command)
-
-
-def _where(command: Parser) -> None:
-    _several(command, "--where", "CONDITION", "only rows such as country=DE; also != < <= > >=, a null is never kept")
-
-
-def _metrics(command: Parser, about: str) -> None:
-    action = command.add_argument("-m", "--metrics", nargs="+", action="extend", metavar="METRIC", help=about)
-    action.completer = metric_names  # type: ignore[attr-defined]
-
-
-def _by(command: Parser) -> None:
-    _several(command, "--by", "COLUMN", "groups: each combination of these columns")
-
-
-def _slices(command: Parser) -> None:
-    _several(command, "--slices", "COLUMNS", "slices of each group: country, or country,device for both at once")
-
-
-def _ci(command: Parser) -> None:
-    about = "intervals of this level (0.95)"
-    command.add_argument("--ci", nargs="?", const=0.95, type=float, metavar="LEVEL", help=about)
-
-
-def _table(command: Parser) -> None:
-    _ci(command)
-    command.add_argument("--min-samples", type=int, metavar="N", help="no value for slices with fewer samples")
-    _flag(command, "--tidy", "a row for each value, with counts, and why there is none")
-
-
-def _cluster(command: Parser) -> None:
-    _several(command, "--cluster", "COLUMN", "samples that are alike here depend on one another, such as a user")
-
-
-def _roles(command: Parser) -> None:
-    _several(command, "--sample", "COLUMN", "the column of the sample, or several")
-    for role in ("label", "score"):
-        command.add_argument(f"--{role}", metavar="COLUMN", help=f"the column of the {role}")
-    command.add_argument("--truth", metavar="COLUMN", help="the column of the truth, or clicked=yes if it has words")
-    command.add_argument("--weight", metavar="COLUMN", help="the column of the weight; none is used otherwise")
-
-
-def _passes(command: Parser) -> None:
-    command.add_argument("--passes", metavar="N", help="read in so many parts, to save memory; auto or files")
-    command.add_argument("--memory", metavar="SIZE", help="what --passes auto aims at, such as '2 GB'")
-
-
-def _buckets(command: Parser) -> None:
-    command.add_argument("--buckets", type=int, metavar="N", help="for intervals later; 0 is none (64)")
-
-
-def _between(command: Parser) -> None:
-    about = "the column of models, to compare them later: only samples that all have are kept"
-    command.add_argument("--between", dest="paired", metavar="COLUMN", help=about)
-
-
-def _fail_on(command: Parser) -> None:
-    command.add_argument("--fail-on", choices=("error", "warning"), help="what gives exit code 1 (error)")
-
-
-def _form(command: Parser) -> None:
-    command.add_argument("-f", "--form", choices=FORMS, help="the form of the output")
-    command.add_argument("-o", "--output", metavar="FILE", help="write to a file; its ending says the form")
-    _flag(command, "--overwrite", "replace the file if it is there")
-    command.add_argument("--digits", type=int, metavar="N", help="decimals in table and md (3)")
-    about = "csv that no spreadsheet runs: ' before = + - @"
-    _flag(command, "--for-spreadsheet", about)
-
-
-def _output(command: Parser) -> None:
-    _form(command)
-    _running(command)
-
-
-def _running(command: Parser, *, is_call: bool = True) -> None:
-    if is_call:
-        command.add_argument("-c", "--config", metavar="FILE", help="a TOML file of options; those typed win")
-        _flag(command, "--show-python", "print the call of the Python library, and do not run it")
-    _flag(command, "--quiet", "say nothing on stderr but errors", "-q")
-    _flag(command, "--debug", "show where an error comes from")
+    typed, known = "", list(parser._option_string_actions)
+    if "invalid choice: " in message:
+        typed = message.split("'")[1]
+        message = message.partition(" (choose from")[0]
+        message = message if typed in message else f"{message} {typed!r}"
+        known = [str(choice) for action in parser._actions for choice in action.choices or ()]
+    elif "unrecognized arguments: " in message:
+        typed = message.rpartition("arguments: ")[2].split()[0].partition("=")[0]
+    near = get_close_matches(typed, known, n=1)
+    return f"{message}: did you mean {near[0]}?" if near else f"{message}."

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import chdir
+from datetime import date, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
+from typing import Any
 
-from polars_mlmetrics.cli.demo_log import write_day
+import numpy as np
+import polars as pl
+
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import FileError
 from polars_mlmetrics.reporting.libraries import PAGE
@@ -88,8 +91,9 @@ def demo(settings: Settings, command: Command, photos: int = PHOTOS) -> int:
     with writable(folder):
         _make(folder, photos)
     _say(f"Ten days of logs are in {folder}: two models, {photos} photos a day, 30 labels.\n\n$ cd {folder}")
-    with _inside(folder):
-        code = _shown((*STEPS, *([REPORT] if _has_page() else [])), command)
+    has_page = all(find_spec(module) is not None for module in PAGE)
+    with chdir(folder):
+        code = _shown((*STEPS, *([REPORT] if has_page else [])), command)
         if not code:
             with writable(Path("logs")):
                 write_day(Path("logs"), DAYS, photos)
@@ -107,11 +111,6 @@ def _make(folder: Path, photos: int) -> None:
     folder.joinpath("mlm.toml").write_text(OPTIONS)
     lines = [line for _, line in (*STEPS, REPORT)]
     folder.joinpath("README.md").write_text(README + "".join(f"    {line}\n" for line in lines))
-
-
-def _has_page() -> bool:
-    """Whether the libraries of the page are installed."""
-    return all(find_spec(module) is not None for module in PAGE)
 
 
 def _shown(steps: Iterable[tuple[str, str]], command: Command) -> int:
@@ -139,11 +138,66 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-@contextmanager
-def _inside(folder: Path) -> Iterator[None]:
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
+# -- the log: days of two models that suggest labels for photos, with what real logs have of trouble -------------------
+
+LABELS = (
+    "animal", "art", "baby", "beach", "bike", "bird", "boat", "bridge", "cake", "car", "cat", "city", "cloud", "coffee",
+    "concert", "dog", "flower", "food", "garden", "horse", "lake", "mountain", "night", "people", "plane", "snow",
+    "sport", "sunset", "train", "tree",
+)  # fmt: skip
+COUNTRIES = {"BR": 0.28, "DE": 0.24, "FR": 0.2, "JP": 0.16, "US": 0.117, "IS": 0.003}
+DEVICES = {"phone": 0.65, "web": 0.33, "kiosk": 0.02}
+FIRST = date(2026, 11, 1)
+UNKNOWN, COPIES = 0.1, 0.02
+NOISE = {"old": 1.4, "new": 1.0}
+"""How little each model sees."""
+
+BAD_NOISE = 2.2
+"""How little the new one sees on phones in Japan."""
+
+
+def write_day(folder: Path, number: int, photos: int) -> Path:
+    """Write the file of a day; its name is the day."""
+    day = FIRST + timedelta(days=number)
+    file = folder.joinpath(f"{day.isoformat()}.parquet")
+    _log_of(day, number, photos).write_parquet(file)
+    return file
+
+
+def _log_of(day: date, number: int, photos: int) -> pl.DataFrame:
+    rng = np.random.default_rng(number)
+
+    def pick(shares: dict[str, float]) -> pl.Series:
+        return pl.Series(rng.choice(list(shares), photos, p=list(shares.values())))
+
+    shown = pl.DataFrame(
+        {
+            "day": [day] * photos,
+            "sample": number * photos + np.arange(photos),
+            "country": pick(COUNTRIES),
+            "device": pick(DEVICES),
+        }
+    ).join(pl.DataFrame({"label": LABELS, "usual": np.linspace(-3.5, -0.5, len(LABELS))}), how="cross")
+    n = shown.height
+    # What a photo shows, and what the truth is: in log odds.
+    evidence = shown["usual"].to_numpy() + 2.5 * rng.normal(size=n)
+    truth = pl.Series(rng.random(n)) < _probability(pl.Series(evidence))
+    is_known = pl.Series(rng.random(n) >= UNKNOWN)
+    shown = shown.with_columns(evidence=evidence, truth=pl.when(is_known).then(truth.cast(pl.Int8)))
+    log = pl.concat(_scored(shown, model, rng.normal(size=n)) for model in NOISE)
+    copies = log.sample(fraction=COPIES, seed=number)
+    return pl.concat([log, copies]).sort("model", "sample", "label")
+
+
+def _scored(shown: pl.DataFrame, model: str, blur: Any) -> pl.DataFrame:
+    is_bad = (pl.col("country") == "JP") & (pl.col("device") == "phone") & (pl.lit(model) == "new")
+    noise = pl.when(is_bad).then(BAD_NOISE).otherwise(NOISE[model])
+    score = _probability(pl.col("evidence") + noise * pl.Series(blur))
+    return shown.select(
+        "day", pl.lit(model).alias("model"), "sample", "country", "device", "label", "truth", score=score
+    )
+
+
+def _probability(log_odds: Any) -> Any:
+    half = 0.5 * log_odds
+    return 0.5 + 0.5 * half.tanh()

@@ -6,7 +6,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from glob import has_magic
 from io import BytesIO
 from pathlib import Path
 from shutil import get_terminal_size
@@ -15,13 +16,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.cli.places import check_place, place_here
-from polars_mlmetrics.cli.problem_lines import problem_lines
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.cli.shown import Shown
-from polars_mlmetrics.cli.text_tables import TextTable
-from polars_mlmetrics.errors import ParameterError
-from polars_mlmetrics.states.writing import write_whole
+from polars_mlmetrics.cli.text_tables import TextTable, coloured
+from polars_mlmetrics.data.files import deep_matches, is_url, place_of
+from polars_mlmetrics.data.stores import Address, Store
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.errors import FileError, ParameterError
+from polars_mlmetrics.states.writing import check_writable, write_whole
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".txt": "table"}
 DIGITS = 3
@@ -74,7 +76,9 @@ class Form(NamedTuple):
     def render(self, table: pl.DataFrame, settings: Settings, notes: Sequence[str] = ()) -> bytes:
         """A table in this form; on a terminal with notes below."""
         if self.kind == "parquet":
-            return _parquet(table)
+            written = BytesIO()
+            table.write_parquet(written)
+            return written.getvalue()
         below = "".join(f"\n{fill(note, self.width)}\n" for note in notes)
         return (self._text(table, settings) + below).encode()
 
@@ -128,12 +132,6 @@ def _of_file(file: Path | None) -> str | None:
     return ENDINGS[file.suffix.lower()]
 
 
-def _parquet(table: pl.DataFrame) -> bytes:
-    written = BytesIO()
-    table.write_parquet(written)
-    return written.getvalue()
-
-
 def _without_lists(table: pl.DataFrame) -> pl.DataFrame:
     """A table with texts for lists, which a CSV file cannot hold."""
     lists = {name: dtype.inner for name, dtype in table.schema.items() if isinstance(dtype, pl.List)}
@@ -150,9 +148,8 @@ def _joined(name: str, inner: Any) -> pl.Expr:
 def _safe(table: pl.DataFrame) -> pl.DataFrame:
     """A table of which a spreadsheet runs nothing."""
     texts = pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
-    marked = table.with_columns(
-        pl.when(texts.str.contains(RUNS)).then(pl.lit("'") + texts).otherwise(texts).name.keep()
-    )
+    safe = pl.when(texts.str.contains(RUNS)).then(pl.lit("'") + texts).otherwise(texts)
+    marked = table.with_columns(safe.name.keep())
     names = pl.Series(table.columns, dtype=pl.String)
     return marked.rename(dict(zip(names, names.str.replace(RUNS, "'$0"), strict=True)))
 
@@ -167,3 +164,96 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value
+
+
+# -- what check found, in lines ----------------------------------------------------------------------------------------
+
+SIZES = "info"
+
+
+def problem_lines(found: pl.DataFrame, width: int, *, is_quick: bool, colour: bool) -> str:
+    """A paragraph for each problem, the worst first, and a line of the sizes."""
+    problems = found.filter(pl.col("severity") != SIZES)
+    sizes = [f"{row['problem']} {row['count']:,}" for row in found.filter(pl.col("severity") == SIZES).to_dicts()]
+    paragraphs = [_paragraph(row, width, colour=colour) for row in problems.to_dicts()]
+    last = [_filled(", ".join(sizes), width, "")] if sizes else []
+    return "\n".join([*(paragraphs or ["No problem was found.\n"]), *_not_seen(found, width, is_quick=is_quick), *last])
+
+
+def _not_seen(found: pl.DataFrame, width: int, *, is_quick: bool) -> list[str]:
+    """What no problem could be found in."""
+    counts = dict(found.filter(pl.col("severity") == SIZES).select("problem", "count").iter_rows())
+    if counts.get("rows") == 0:
+        return ["The log has no rows.\n"]
+    about = "The log has no column of samples, so no copies and no contradictions were looked for: --sample names it."
+    return [] if is_quick or "samples" in counts else [_filled(about, width, "")]
+
+
+def _paragraph(row: dict[str, Any], width: int, *, colour: bool) -> str:
+    word = row["severity"]
+    shown = coloured(word) if colour else word
+    head = _filled(f"{word}: {row['problem']}{_count(row)}", width, "  ")
+    parts = [_filled(f"  {visible(text)}", width, "  ") for text in _such(row)]
+    fix = [f"  {visible(row['fix'])}\n"] if row["fix"] else []
+    return "".join([shown + head.removeprefix(word), *parts, *fix])
+
+
+def _count(row: dict[str, Any]) -> str:
+    if row["count"] is None:
+        return ""
+    share = (
+        "" if row["share"] is None else f" ({row['share']:.3g})" if row["share"] < 0.001 else f" ({row['share']:.1%})"
+    )
+    return f" in {row['count']:,} of the {row['of']}{share}"
+
+
+def _such(row: dict[str, Any]) -> list[str]:
+    such = [f"Such as {row['examples'][0]}"] if row["examples"] else []
+    return [*such, *([row["meaning"]] if row["meaning"] else [])]
+
+
+def _filled(text: str, width: int, indent: str) -> str:
+    return fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+# -- where a command may write -----------------------------------------------------------------------------------------
+
+INSTEAD = "Write a file of this machine, and copy it there; `mlm state` alone writes to s3://, gs:// and az://."
+
+
+def place_here(given: Any) -> Path:
+    """A path of this machine to write to."""
+    return place_of(given, instead=INSTEAD)
+
+
+def check_free(given: str, store: Store, inputs: Iterable[str], *, overwrite: bool) -> None:
+    """Refuse a file that the same command reads, or that is there, in an object store."""
+    address = Address.of(given)
+    for path in inputs:
+        if given == path or given.startswith(f"{path.rstrip('/')}/"):
+            raise _is_read(address, path)
+    if not overwrite and store.seen(address) is not None:
+        raise FileError(f"{address} is there already: add --overwrite to replace it.")
+
+
+def check_place(file: Path, inputs: Iterable[str], *, overwrite: bool) -> None:
+    """Refuse a file that the same command reads, one that is there, or a folder that cannot be written to."""
+    for path in inputs:
+        if not is_url(path) and _reads(path, file):
+            raise _is_read(file, path)
+    if file.is_file() and not overwrite:
+        raise FileError(f"{file} is there already: add --overwrite to replace it.")
+    check_writable(file, overwrite=overwrite)
+
+
+def _reads(path: str, file: Path) -> bool:
+    """Whether a path means a file, or a folder that holds it."""
+    if Path(path).is_dir():
+        return file.resolve().is_relative_to(Path(path).resolve())
+    meant = deep_matches(Path(path)) if has_magic(path) and not Path(path).exists() else [Path(path)]
+    return file.exists() and any(one.exists() and one.samefile(file) for one in meant)
+
+
+def _is_read(file: object, path: str) -> FileError:
+    among = "what" if str(file) == path else f"in {path}, which"
+    return FileError(f"{file} is {among} this command reads: write the result to another place.")

@@ -31,7 +31,6 @@ from polars_mlmetrics.states.files import scan_states
 from polars_mlmetrics.states.places import REMOTE_LOG
 
 STDIN = "-"
-READERS = {"csv": pl.read_csv, "ndjson": pl.read_ndjson, "parquet": pl.read_parquet, "ipc": pl.read_ipc}
 TYPES = (
     "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "String",
     "Boolean", "Date", "Categorical",
@@ -119,7 +118,7 @@ def _standard_input(settings: Settings, kind: str) -> Node:
     stream = Named("sys.stdin.buffer", sys.stdin.buffer)
     texts = _cast_to_text(settings) if kind == "csv" else set()
     types = {"schema_overrides": {name: Named("pl.String", pl.String) for name in sorted(texts)}} if texts else {}
-    read = Call(Named(f"pl.read_{kind}", READERS[kind]), [stream], types)
+    read = Call(Named(f"pl.read_{kind}", getattr(pl, f"read_{kind}")), [stream], types)
     try:
         frame = read.run()
     except PolarsError as error:
@@ -314,6 +313,5 @@ def groups_of(settings: Settings, between: str) -> dict[str, Any]:
     named = settings.given("by")
     if settings.options.get("by") is not None or not named:
         return named
-    by = [named["by"]] if isinstance(named["by"], str) else named["by"]
-    groups = [name for name in by if name != between]
+    groups = [name for name in settings.groups() if name != between]
     return {"by": groups} if groups else {}

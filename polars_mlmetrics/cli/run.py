@@ -11,24 +11,24 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Any, TextIO
+from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.checks.statuses import FAILURES
-from polars_mlmetrics.cli.calls import program
-from polars_mlmetrics.cli.commands import call_of
+from polars_mlmetrics.cli.calls import Attribute, Call, Node, program, result_of
+from polars_mlmetrics.cli.commands import call_of, report_program, write_reports
 from polars_mlmetrics.cli.demo import Command, demo
-from polars_mlmetrics.cli.forms import Form
+from polars_mlmetrics.cli.forms import Form, check_free, check_place, place_here
 from polars_mlmetrics.cli.logs import store_of
 from polars_mlmetrics.cli.metric_texts import known
-from polars_mlmetrics.cli.notes import notes_of
-from polars_mlmetrics.cli.places import check_free, check_place, place_here
-from polars_mlmetrics.cli.reports import report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.data.frames import is_text
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.data.stores import answer_in, is_of_store
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import (
@@ -40,9 +40,11 @@ from polars_mlmetrics.errors import (
     TableError,
     hides_values,
     shortened,
+    shown_values,
     words_of,
 )
 from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.reporting.wording import first_reason, lacks_values
 from polars_mlmetrics.version import VERSION
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE = range(5)
@@ -196,7 +198,8 @@ def _answers(settings: Settings) -> Iterator[None]:
     try:
         yield
     except (PolarsError, PanicException, OSError) as error:
-        urls = [path for path in _paths(settings) if is_of_store(path)]
+        read = [*(settings.get("logs") or []), *map(settings.get, ("into", "table_file", "against"))]
+        urls = [path for path in read if is_of_store(path)]
         if not urls or (isinstance(error, OSError) and error.errno is not None):  # that is of this machine
             raise
         if answer_in(error) is None:
@@ -204,19 +207,7 @@ def _answers(settings: Settings) -> Iterator[None]:
         raise FileError(f"{', '.join(urls)} cannot be read: {answer_in(error)}.") from None
 
 
-def _paths(settings: Settings) -> list[Any]:
-    """What a command reads."""
-    return [*(settings.get("logs") or []), *map(settings.get, ("into", "table_file", "against"))]
-
-
-def _warned(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _warned(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one line; where in the library it comes from says nothing here."""
     _said(str(message), DONE)
 
@@ -260,3 +251,53 @@ def _said(text: str, code: int) -> int:
     shown = "".join(letter if letter.isprintable() else visible(letter) for letter in shown)
     sys.stderr.write(f"mlm: {shown}\n")
     return code
+
+
+# -- lines below a table -----------------------------------------------------------------------------------------------
+
+WITH_REASONS = ("evaluate", "finish")
+OF_MODELS = (*WITH_REASONS, "curve", "slices", "compare")
+
+
+def notes_of(call: Node, table: pl.DataFrame, settings: Settings) -> list[str]:
+    """The notes on the table that a call has given."""
+    return [note for note in (_pooled(call, settings), _reason(call, table, settings)) if note]
+
+
+def _pooled(call: Node, settings: Settings) -> str:
+    """What to type where rows of several models are pooled; empty where they are not, or nothing tells models apart."""
+    if settings.get("command") not in OF_MODELS or MODEL in _keys(settings):
+        return ""
+    frame = result_of(_innermost(call).given[0]).lazy()
+    if not is_text(frame.collect_schema().get(MODEL, pl.Null())):
+        return ""
+    models = frame.select(pl.col(MODEL).cast(pl.String).drop_nulls().unique().sort()).collect().to_series()
+    if len(models) < 2:
+        return ""
+    return f"rows of {len(models):,} models ({shown_values(models)}) make one value: --by {MODEL} tells them apart"
+
+
+def _keys(settings: Settings) -> list[str]:
+    """The columns whose every value has a value of its own."""
+    models = [settings.get("between") or MODEL] if settings.get("command") == "compare" else []
+    return [*settings.groups(), *models]
+
+
+def _reason(call: Node, table: pl.DataFrame, settings: Settings) -> str:
+    """Why the first value that is null or NaN is so; empty where there is none, or its reason stands in the table."""
+    if settings.get("command") not in WITH_REASONS or settings.get("tidy") or not lacks_values(table):
+        return ""
+    if settings.get("per") or settings.get("passes"):
+        return "" if settings.get("per") else "--tidy says why a value is null or NaN"
+    # Only a tidy table has reasons: the log is read once more, and without intervals, which take longest.
+    verb = _innermost(call)
+    named = {name: value for name, value in verb.named.items() if name not in ("ci", "cluster")}
+    return first_reason(replace(verb, named={**named, "tidy": True}).method("collect").run())
+
+
+def _innermost(call: Node) -> Call:
+    """The call of the library, without that of `collect` on what it gives."""
+    if isinstance(call, Call) and isinstance(call.function, Attribute):
+        return _innermost(call.function.of)
+    assert isinstance(call, Call)
+    return call

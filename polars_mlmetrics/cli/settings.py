@@ -62,6 +62,11 @@ class Settings:
         found = {name: self.get(name) for name in names}
         return {name: _single(value) for name, value in found.items() if value is not None}
 
+    def groups(self) -> list[str]:
+        """The columns of the groups."""
+        by = self.given("by").get("by", [])
+        return [by] if isinstance(by, str) else by
+
     def roles(self) -> dict[str, Any]:
         """The columns of the roles."""
         typed = {role: self.options.get(role) for role in ROLE_NAMES}

@@ -60,11 +60,6 @@ def _of_values(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     return _cut(shown) if is_cut and table.height > MOST else shown
 
 
-def _of_metrics(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
-    """The list of metrics, which is always shown whole."""
-    return Shown(table)
-
-
 def _cut(shown: Shown, of: str = "") -> Shown:
     """The first rows and the last ones."""
     table = shown.table
@@ -131,7 +126,7 @@ def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Sho
 
 def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The slices of which none only repeats another."""
-    by = _groups(settings)
+    by = settings.groups()
     own = table.filter(pl.col("hidden_by").is_null())
     n_hidden = table.height - own.height
     searched = table.unique([*by, "n_tested"])["n_tested"].sum()
@@ -147,7 +142,7 @@ SHOWN: dict[str, Callable[[pl.DataFrame, Settings, bool], Shown]] = {
     "compare": _of_comparison,
     "curve": _of_points,
     "gate": _of_rules,
-    "metrics": _of_metrics,
+    "metrics": lambda table, settings, is_cut: Shown(table),
 }
 """What is shown of the tables of these commands; those of all others hold values."""
 
@@ -163,18 +158,7 @@ def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 def _told(settings: Settings) -> list[str]:
     """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
-    slices = [*_slice_columns(settings), "sliced_by"] if settings.slices() else []
-    no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
-    return [*slices, *no_interval]
-
-
-def _slice_columns(settings: Settings) -> list[str]:
-    """The columns that slices are made of, and no groups."""
     slices = settings.slices().get("slices", [])
-    names = [name for each in slices for name in ([each] if isinstance(each, str) else each)]
-    return [name for name in names if name not in _groups(settings)]
-
-
-def _groups(settings: Settings) -> list[str]:
-    by = settings.given("by").get("by", [])
-    return [by] if isinstance(by, str) else list(by)
+    columns = {name for each in slices for name in ([each] if isinstance(each, str) else each)}
+    no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
+    return [*columns.difference(settings.groups()), *(["sliced_by"] if settings.slices() else []), *no_interval]

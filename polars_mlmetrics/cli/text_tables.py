@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from copy import copy
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from textwrap import indent, wrap
 from typing import Any
 
@@ -66,10 +66,7 @@ class TextTable:
         is_key = list(takewhile(lambda item: not (item[1].is_float() or item[0] in COUNTS), table.schema.items()))
         self.n_keys = len(is_key)
         self.words = self.names.index(WORDS) if WORDS in self.names else None
-        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.names)
-        self.widths = [
-            max(map(wide, [name, *cells])) for name, cells in zip(self.names, columns, strict=True)
-        ]  # fmt: skip
+        self.widths = _widths(self.names, self.rows)
 
     def markdown(self) -> str:
         """A table of Markdown."""
@@ -109,7 +106,7 @@ class TextTable:
         turned.is_number = [False, *([True] * len(heads))]
         turned.is_verdict = [False] * len(turned.names)
         turned.n_keys, turned.words = 1, None
-        turned.widths = [max(map(wide, column)) for column in zip(turned.names, *turned.rows, strict=True)]
+        turned.widths = _widths(turned.names, turned.rows)
         return turned
 
     @property
@@ -159,15 +156,19 @@ class TextTable:
         if not self.is_number[last] and room >= NARROW:
             parts[last] = _wrapped(cells[last], room)
         lines = []
-        for place in range(max(map(len, parts.values()))):
-            texts = [self._padded(_at(parts[column], place), column, colour=colour) for column in columns]
-            lines.append(GAP.join(texts).rstrip(" ") + "\n")
+        for texts in zip_longest(*parts.values(), fillvalue=""):
+            padded = [self._padded(text, column, colour=colour) for text, column in zip(texts, parts, strict=True)]
+            lines.append(GAP.join(padded).rstrip(" ") + "\n")
         return "".join(lines)
 
     def _padded(self, text: str, column: int, *, colour: bool) -> str:
         space = " " * (self.widths[column] - wide(text))
-        shown = _coloured(text) if colour and self.is_verdict[column] else text
+        shown = coloured(text) if colour and self.is_verdict[column] else text
         return space + shown if self.is_number[column] else shown + space
+
+
+def _widths(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(wide, column)) for column in zip(names, *rows, strict=True)]
 
 
 def _wrapped(text: str, room: int) -> list[str]:
@@ -176,9 +177,6 @@ def _wrapped(text: str, room: int) -> list[str]:
     return wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def _at(parts: Sequence[str], place: int) -> str:
-    return parts[place] if place < len(parts) else ""
-
-
-def _coloured(text: str) -> str:
+def coloured(text: str) -> str:
+    """A word in the colour that it has on a terminal."""
     return f"{COLOURS[text]}{text}\x1b[0m" if text in COLOURS else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -13,28 +13,28 @@ from polars_mlmetrics.analysis.decided import of_rows_of
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import text_of_key
-from polars_mlmetrics.errors import INTERNAL, MetricError, StateError, TableError
+from polars_mlmetrics.errors import MetricError, StateError, TableError
 from polars_mlmetrics.formula.counts import WEIGHT
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import f1, n_excluded, n_rows, precision, recall, support
-from polars_mlmetrics.query.query import Keys
-from polars_mlmetrics.reporting.asked import Asked, dtype_of, name_of
-from polars_mlmetrics.reporting.chosen import metrics_for, problems_of
+from polars_mlmetrics.metrics.probabilities import calibration_error, log_loss, multiclass_log_loss
+from polars_mlmetrics.metrics.rankings import label_ranking_average_precision, top_k_accuracy
+from polars_mlmetrics.metrics.separation import average_precision, roc_auc
+from polars_mlmetrics.query.query import Keys, listed
+from polars_mlmetrics.query.written import metrics_of
+from polars_mlmetrics.reporting.asked import MODEL, WHOLE, Asked, dtype_of, name_of
 from polars_mlmetrics.reporting.curve_tables import areas_of, best_of, curves_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES
 
-MODEL = f"{INTERNAL}model"
-WHOLE = ""
 N_ROWS = "rows of the label"
 """The column of how many rows a label has: of samples, where each has it once."""
 WEIGHT_OF_ROWS = "weight of the rows"
-ALL = "all rows"
-"""What the one model is called where no column tells models apart."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,10 @@ class Answers:
     problems: pl.DataFrame | None
     values: pl.DataFrame
     """Tidy: every metric of the whole, and the headline by slice and date."""
+    models: list[str]
+    """The baseline first, then from the best in the headline to the worst."""
+    searched: list[str]
+    """The models whose slices are looked at: all but the baseline."""
     differences: pl.DataFrame | None
     weights: pl.DataFrame | None
     """What the rows of the headline weigh, by model and slice; None where each counts as one."""
@@ -62,16 +66,6 @@ class Answers:
     n_pooled: int
     """How many models the numbers of one model of this page are of: those of a column that is not used."""
 
-    @property
-    def models(self) -> list[str]:
-        """The models: the baseline first, then from the best in the headline to the worst."""
-        return models_of(self.asked, self.values)
-
-    @property
-    def searched(self) -> list[str]:
-        """The models whose slices are looked at: all but the baseline, of as many as charts show."""
-        return searched_of(self.asked, self.models)
-
 
 def answered(asked: Asked) -> Answers:
     """Ask all that the report says."""
@@ -79,25 +73,27 @@ def answered(asked: Asked) -> Answers:
     _check_rows(asked)
     # How ids are written in its files, only a scan can say.
     problems = problems_of(asked, given if scan_node(given) is not None else asked.frame)
-    asked = asked.with_metrics(metrics_for(asked, problems))
+    asked = replace(asked, metrics=metrics_for(asked, problems))
     values = _values(asked)
-    models = models_of(asked, values)
+    models = _models(asked, values)
+    # As many as charts show.
+    searched = [model for model in models[:MOST_SERIES] if model != asked.baseline_text]
     sliced = _slicing_of_labels(asked, values)
-    curves = {kind: _with_model(table, asked) for kind, table in curves_of(asked).items()}
-    areas = areas_of(asked, curves)
-    best = best_of(asked) if "threshold" in curves else None
+    curves = curves_of(asked)
     return Answers(
         asked=asked,
         problems=problems,
         values=values,
+        models=models,
+        searched=searched,
         differences=_differences(asked) if asked.has_baseline else None,
         weights=_weights(asked),
         labels=_labels(asked, sliced),
         sliced_labels=sliced,
         curves=curves,
-        areas=None if areas is None else _with_model(areas, asked),
-        best=None if best is None else _with_model(best, asked),
-        found=_found(asked, values, models),
+        areas=areas_of(asked, curves),
+        best=best_of(asked) if "threshold" in curves else None,
+        found=_found(asked, values, searched),
         n_pooled=_pooled(asked),
     )
 
@@ -114,7 +110,7 @@ def _check_rows(asked: Asked) -> None:
         raise TableError(f"the {what} has no rows, and a report needs some: look at its files and filters.")
 
 
-def models_of(asked: Asked, values: pl.DataFrame) -> list[str]:
+def _models(asked: Asked, values: pl.DataFrame) -> list[str]:
     """The models: the baseline first, then from the best in the headline to the worst."""
     whole = values.filter(pl.col("slice") == WHOLE, pl.col("metric") == asked.headline.output_name)
     descending = asked.headline.best == "max"
@@ -127,31 +123,18 @@ def models_of(asked: Asked, values: pl.DataFrame) -> list[str]:
 
 def _values(asked: Asked) -> pl.DataFrame:
     """The headline by slice, the other metrics of the whole."""
-    headline = _evaluated(asked, [asked.headline], asked.all_slices, tidy=True)
-    rest = asked.metrics[1:]
-    return pl.concat([headline, *([_evaluated(asked, rest, [], tidy=True)] if rest else [])], how="diagonal")
+    parts = [_evaluated(asked, [asked.headline], asked.all_slices, tidy=True)]
+    parts += [_evaluated(asked, asked.metrics[1:], [], tidy=True)] if asked.metrics[1:] else []
+    return pl.concat(parts, how="diagonal")
 
 
 def _evaluated(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
     """The values of metrics, of a log or of a state."""
     given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, **more}
     given |= {} if {"per", "ci"} & set(more) else asked.level
-    if asked.contents is None:
-        table = evaluate(asked.frame, list(metrics), **given, **asked.roles)
-    else:
-        table = finish(asked.frame, list(metrics), **given)
-    return _with_model(table.collect(), asked)
-
-
-def _with_model(table: pl.DataFrame, asked: Asked) -> pl.DataFrame:
-    """A table with the columns of models and slices under fixed names."""
-    if asked.between is None:
-        table = table.with_columns(pl.lit(ALL).alias(MODEL))
-    else:
-        name = name_of(asked.between)
-        table = table.with_columns(text_of_key(pl.col(name), table.schema[name]).alias(MODEL)).drop(name)
-    whole = [pl.lit(WHOLE).alias(name) for name in ("sliced_by", "slice") if name not in table.columns]
-    return table.with_columns(whole)
+    if asked.contents is not None:
+        return asked.with_model(finish(asked.frame, list(metrics), **given))
+    return asked.with_model(evaluate(asked.frame, list(metrics), **given, **asked.roles))
 
 
 def _differences(asked: Asked) -> pl.DataFrame:
@@ -166,7 +149,7 @@ def _compared(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys]) -
     given = asked.frame, list(metrics), asked.between, asked.baseline, asked.roles
     # Where nothing pairs, a page still has values to show, and says that there are no pairs.
     table = comparison_of(*given, slices=list(slices) or None, **asked.level).table()
-    return _with_model(table.collect(), asked)
+    return asked.with_model(table)
 
 
 def _weights(asked: Asked) -> pl.DataFrame | None:
@@ -235,7 +218,7 @@ def _name_per_label(metric: Metric) -> str:
 # -- slices that are searched for --------------------------------------------------------------------------------------
 
 
-def _found(asked: Asked, values: pl.DataFrame, models: Sequence[str]) -> dict[str, pl.DataFrame | str] | None:
+def _found(asked: Asked, values: pl.DataFrame, searched: Sequence[str]) -> dict[str, pl.DataFrame | str] | None:
     """Where each model is worse than elsewhere, or why it cannot be searched; an error where none can."""
     if not asked.features:
         return None
@@ -243,7 +226,7 @@ def _found(asked: Asked, values: pl.DataFrame, models: Sequence[str]) -> dict[st
     sound = whole.filter(pl.col("value").is_finite())[MODEL].to_list()
     found: dict[str, pl.DataFrame | str] = {}
     errors: list[MetricError] = []
-    for model in searched_of(asked, models):
+    for model in searched:
         try:
             found[model] = _found_of(asked, model) if model in sound else "it has no value."
         except MetricError as error:
@@ -264,11 +247,6 @@ def _found_of(asked: Asked, model: str) -> pl.DataFrame:
     return find_slices(rows, asked.headline, asked.features, **given)
 
 
-def searched_of(asked: Asked, models: Sequence[str]) -> list[str]:
-    """The models whose slices are looked at: all but the baseline, of as many as charts show."""
-    return [model for model in models[:MOST_SERIES] if model != asked.baseline_text]
-
-
 def _pooled(asked: Asked) -> int:
     """How many values of the column of models one group has, where another column tells models apart."""
     if asked.between is None or not asked.pools_models:
@@ -278,6 +256,48 @@ def _pooled(asked: Asked) -> int:
     return max([1, *counts])
 
 
-def candidate_of(asked: Asked, models: Sequence[str]) -> str:
-    """The model that the report is about: the best one that is not the baseline."""
-    return next(model for model in models if model != asked.baseline_text)
+# -- metrics that are not named ----------------------------------------------------------------------------------------
+
+OUTSIDE = ("score_out_of_range", "score_infinite", "score_nan", "score_is_no_number")
+CLASSES = ("looks_multiclass", "classes_as_labels")
+
+
+def problems_of(asked: Asked, frame: pl.LazyFrame) -> pl.DataFrame | None:
+    """What `check` finds; None of a state, which has no rows."""
+    if asked.contents is not None:
+        return None
+    by = listed(asked.between) or None
+    slices = asked.slices or None
+    return check(frame, by=by, slices=slices, metrics=asked.metrics, progress=False, **asked.roles)
+
+
+def metrics_for(asked: Asked, problems: pl.DataFrame | None) -> list[Metric]:
+    """Those that were named, or those that fit the log; of a state, those that it holds."""
+    if asked.metrics:
+        return asked.metrics
+    if problems is None:
+        assert asked.contents is not None
+        held = metrics_of(asked.contents.metrics)
+        # Counts, such as that of samples, are there for others.
+        return [metric for metric in held if metric.best is not None] or held
+    found = set(problems.filter(pl.col("count") > 0)["problem"].to_list())
+    if found & set(CLASSES) and asked.label is not None:
+        return [
+            multiclass_log_loss(),
+            f1(threshold="argmax", average="macro"),
+            *(top_k_accuracy(k=k) for k in (1, 5) if k < _count(problems, "labels")),
+        ]
+    is_probability = not found & set(OUTSIDE)
+    metrics = [log_loss()] if is_probability else []
+    metrics.append(f1() if asked.label is None else f1(average="macro"))
+    # Exact ones: bins can be too coarse for a model that is too sure of itself, and say that it is worse.
+    metrics += [roc_auc(), average_precision()]
+    metrics += [calibration_error()] if is_probability else []
+    if asked.label is not None and _count(problems, "labels") > 1:
+        metrics.append(label_ranking_average_precision())
+    return metrics
+
+
+def _count(problems: pl.DataFrame, name: str) -> int:
+    found = problems.filter(pl.col("problem") == name)["count"]
+    return 0 if found.is_empty() else int(found[0] or 0)

@@ -14,13 +14,19 @@ from polars_mlmetrics.analysis.question import check_no_roles
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import Frame, Names, check_frame, column_names
-from polars_mlmetrics.data.roles import MODEL, Table, checked_roles
+from polars_mlmetrics.data.roles import MODEL as MODELS
+from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.engine.state import Contents, is_state
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.query.query import Key, Keys, check_is_metric, checked_slices, listed
+
+MODEL = f"{INTERNAL}model"
+WHOLE = ""
+ALL = "all rows"
+"""What the one model is called where no column tells models apart."""
 
 KEYWORDS = ("metrics", "between", "baseline", "by", "slices", "features", "ci", "cluster", "title", "static")
 
@@ -67,8 +73,8 @@ class Asked:
         if contents is not None:
             check_no_roles(cluster, roles)
         known = schema if contents is None else pl.Schema({name: schema[name] for name in contents.by})
-        if between is None and MODEL in known:
-            between = MODEL
+        if between is None and MODELS in known:
+            between = MODELS
         if between is None and baseline is not None:
             raise ParameterError(f"baseline={baseline!r} needs the column of the models: pass between=.")
         keys = [] if slices is None else [listed(key) for key in checked_slices(slices)]
@@ -90,12 +96,9 @@ class Asked:
             cluster=column_names("cluster", cluster) or None,
             roles=checked_roles(roles, others=KEYWORDS),
         )
-        asked.check_baseline()
+        if isinstance(baseline, pl.Expr | list | dict):
+            raise ParameterError(f"baseline is one value of the column of the models, not {baseline!r}.")
         return asked
-
-    def with_metrics(self, metrics: Sequence[Metric]) -> Asked:
-        """The same of these metrics."""
-        return replace(self, metrics=list(metrics))
 
     @property
     def headline(self) -> Metric:
@@ -121,7 +124,7 @@ class Asked:
     def pools_models(self) -> bool:
         """Whether there is a column of models, and another one tells the models of this report apart."""
         known = self.frame.collect_schema().names() if self.contents is None else self.contents.by
-        return self.between is not None and MODEL in known and MODEL not in _columns_of(self.between)
+        return self.between is not None and MODELS in known and MODELS not in _columns_of(self.between)
 
     @cached_property
     def table(self) -> Table:
@@ -163,7 +166,7 @@ class Asked:
         if self.contents is not None or is_at_hand(self.frame):
             return self
         keys = [*listed(self.between), *(key for each in self.all_slices for key in each)]
-        columns = {name for key in keys for name in _columns_of(key)} | ({MODEL} if self.pools_models else set())
+        columns = {name for key in keys for name in _columns_of(key)} | ({MODELS} if self.pools_models else set())
         measures = [measure for metric in self.metrics for measure in metric.tree.on_the_rest(self.roles).measures()]
         columns |= {name for measure in measures for name in measure.columns_read}
         columns |= {*self.features, *self.clusters, *self.table.sample, self.table.label, "listed"}
@@ -172,10 +175,16 @@ class Asked:
         rows = self.frame.select(name for name in here if name in columns).collect()
         return replace(self, frame=rows.lazy())
 
-    def check_baseline(self) -> None:
-        """Refuse a baseline that is no text or number, before anything is read."""
-        if isinstance(self.baseline, pl.Expr | list | dict):
-            raise ParameterError(f"baseline is one value of the column of the models, not {self.baseline!r}.")
+    def with_model(self, frame: pl.LazyFrame) -> pl.DataFrame:
+        """A table with the columns of models and slices under fixed names."""
+        table = frame.collect()
+        if self.between is None:
+            table = table.with_columns(pl.lit(ALL).alias(MODEL))
+        else:
+            name = name_of(self.between)
+            table = table.with_columns(text_of_key(pl.col(name), table.schema[name]).alias(MODEL)).drop(name)
+        whole = [pl.lit(WHOLE).alias(name) for name in ("sliced_by", "slice") if name not in table.columns]
+        return table.with_columns(whole)
 
 
 def name_of(key: Key) -> str:

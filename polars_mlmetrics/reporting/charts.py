@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any, Literal
+
+import polars as pl
 
 from polars_mlmetrics.reporting.libraries import altair
 from polars_mlmetrics.reporting.looks import DASHES, FONT, Look
+from polars_mlmetrics.reporting.points import (
+    AXES,
+    NAME,
+    RATES,
+    TITLES,
+    calibration_points,
+    curve_dots,
+    curve_points,
+    difference_points,
+    time_points,
+    value_points,
+)
 
 Rows = Sequence[Mapping[str, Any]]
 """What a chart is made of: numbers, and texts that are safe to show."""
@@ -90,13 +105,10 @@ class Charts:
         """A line to compare with."""
         return self._of(rows).mark_rule(aria=False, color=self._look.soft, strokeDash=[2, 3]).encode(**encoding)
 
-    def _x(self, title: str, domain: tuple[float, float] | None = None, **more: Any) -> Any:
+    def _axis(self, channel: Any, title: str, domain: tuple[float, float] | None = None, **more: Any) -> Any:
         scale = self._alt.Scale(domain=list(domain), nice=False) if domain else self._alt.Scale(zero=False)
-        return self._alt.X("x:Q", title=title, scale=scale, axis=self._alt.Axis(tickCount=5, **more))
-
-    def _y(self, title: str, domain: tuple[float, float] | None = None, **more: Any) -> Any:
-        scale = self._alt.Scale(domain=list(domain), nice=False) if domain else self._alt.Scale(zero=False)
-        return self._alt.Y("y:Q", title=title, scale=scale, axis=self._alt.Axis(tickCount=5, **more))
+        field = f"{channel.__name__.lower()}:Q"
+        return channel(field, title=title, scale=scale, axis=self._alt.Axis(tickCount=5, **more))
 
     def _names(self, field: str, names: Sequence[str], channel: Any, **axis: Any) -> Any:
         """Names along an axis, in their order. As a domain, for `sort` would put them into an expression of Vega."""
@@ -105,6 +117,24 @@ class Charts:
         return channel(f"{field}:N", title=None, scale=alt.Scale(domain=list(names)), axis=alt.Axis(**axis))
 
     # -- curves --------------------------------------------------------------------------------------------------------
+
+    def curve_of(self, kind: str, lines: pl.DataFrame, level: float | None = None) -> Any:
+        """The curve of a kind."""
+        x, y = AXES[kind]
+        if kind == "det":
+            lines = lines.filter(pl.col(side).is_between(0, 1, closed="none") for side in (x, y))
+        points, dots = curve_points(lines, x, y), curve_dots(lines, x, y, TITLES[kind])
+        if kind == "det":
+            return self._det(points, dots)
+        return self.curve(points, TITLES[kind], dots=dots, diagonal=kind in ("roc", "gain"), level=level)
+
+    def _det(self, *rows: Rows) -> Any:
+        """The axes of a det curve are those of a normal distribution."""
+        place = NormalDist().inv_cdf
+        points, dots = ([{**row, "x": place(row["x"]), "y": place(row["y"])} for row in each] for each in rows)
+        named = " : ".join(f"datum.value == {place(rate):.6f} ? '{rate:g}'" for rate in RATES)
+        ticks = {"values": [round(place(rate), 6) for rate in RATES], "labelExpr": f"{named} : ''"}
+        return self.curve(points, TITLES["det"], dots=dots, domains=(None, None), ticks=ticks)
 
     def curve(
         self,
@@ -124,7 +154,8 @@ class Charts:
         `step` draws steps from one x down to the next: whether y changes before x does, or after it.
         """
         alt = self._alt
-        x, y = self._x(titles[0], domains[0], **ticks or {}), self._y(titles[1], domains[1], **ticks or {})
+        sides = zip((alt.X, alt.Y), titles, domains, strict=True)
+        x, y = (self._axis(channel, title, domain, **ticks or {}) for channel, title, domain in sides)
         layers = []
         if diagonal:
             layers.append(self._diagonal())
@@ -151,8 +182,9 @@ class Charts:
         dots = self._of(rows).mark_point(filled=True, size=34, **self._spoken())
         return dots.encode(x=x, y=y, **self._colour(), **self._described())
 
-    def calibrations(self, rows: Rows, names: Sequence[str]) -> Iterator[Any]:
+    def calibrations(self, bins: pl.DataFrame, names: Sequence[str]) -> Iterator[Any]:
         """A panel for each series, their numbers of rows on one scale. Each is finished before the next is made."""
+        rows = calibration_points(bins)
         most = max((row["n"] for row in rows if row["n"] is not None), default=None)
         for name in names:
             yield self._calibration([row for row in rows if row["series"] == name], name, most)
@@ -180,17 +212,18 @@ class Charts:
 
     # -- values with intervals -----------------------------------------------------------------------------------------
 
-    def values(self, rows: Rows, names: Sequence[str], title: str, wholes: Rows = (), *, width: int = WIDTH) -> Any:
+    def values(
+        self, tidy: pl.DataFrame, names: Sequence[str], title: str, wholes: Rows = (), *, width: int = WIDTH
+    ) -> Any:
         """A line for each name: the values of the series and their intervals; wholes are vertical lines."""
         alt = self._alt
         y = self._names("name", names, alt.Y, grid=True)
         # By place, not by name: the order of an offset becomes an expression of Vega.
         places = {name: str(place) for place, name in enumerate(self._series)}
-        rows = [{**row, "place": places[row["series"]]} for row in rows]
-        offset = alt.YOffset(
-            "place:N", sort="ascending", scale=alt.Scale(domain=list(places.values()), paddingOuter=0.6)
-        )
-        x = self._x(title)
+        rows = [{**row, "place": places[row["series"]]} for row in value_points(tidy, NAME)]
+        scale = alt.Scale(domain=list(places.values()), paddingOuter=0.6)
+        offset = alt.YOffset("place:N", sort="ascending", scale=scale)
+        x = self._axis(alt.X, title)
         several = {"yOffset": offset} if len(self._series) > 1 else {}
         layers = []
         if wholes:
@@ -198,36 +231,35 @@ class Charts:
             layers.append(lines.encode(x=x, **self._colour(dashed=True)))
         rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6)
         layers.append(rules.encode(y=y, x=alt.X("low:Q"), x2="high:Q", **several, **self._colour()))
-        shapes = ["square", *(["circle"] * len(self._series))][: max(len(self._series), 1)]
-        if len(self._series) == 1:
-            shapes = ["circle"]
+        shapes = ["square"] * (len(self._series) > 1) + ["circle"] * max(len(self._series) - 1, 1)
         shape = alt.Shape("series:N", scale=alt.Scale(domain=self._series, range=shapes), legend=None)
         dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
         layers.append(dots.encode(y=y, x=x, shape=shape, **several, **self._colour(), **self._described()))
         return alt.layer(*layers).properties(width=width, height=34 * max(len(names), 1))
 
-    def differences(self, rows: Rows, names: Sequence[str], title: str) -> Any:
+    def differences(self, frame: pl.DataFrame, title: str) -> Any:
         """A line for each name: a difference and its interval, coloured by the verdict."""
-        alt, look = self._alt, self._look
+        alt, look, rows = self._alt, self._look, difference_points(frame, NAME)
+        names = frame[NAME].unique(maintain_order=True).to_list()
         y = self._names("name", names, alt.Y, grid=True)
         words = {"better": look.better, "worse": look.worse, "no verdict": look.soft}
         scale = alt.Scale(domain=list(words), range=list(words.values()))
         colour = alt.Color("verdict:N", scale=scale, legend=None if look.for_page else alt.Legend(title=None))
-        zero = self._rule([{"x": 0}], x=self._x(title))
+        x = self._axis(alt.X, title)
+        zero = self._rule([{"x": 0}], x=x)
         rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6)
         rules = rules.encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q", color=colour)
         dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
-        dots = dots.encode(y=y, x=self._x(title), color=colour, **self._described())
+        dots = dots.encode(y=y, x=x, color=colour, **self._described())
         return alt.layer(zero, rules, dots).properties(width=WIDTH, height=alt.Step(22))
 
-    def over_time(self, rows: Rows, title: str) -> Any:
+    def over_time(self, tidy: pl.DataFrame, day: str, title: str) -> Any:
         """Lines over dates, with bands."""
-        alt = self._alt
+        alt, rows = self._alt, time_points(tidy, day)
         x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
-        y = self._y(title)
-        band = self._of(rows).mark_area(aria=False, opacity=0.16).encode(
-            x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour()
-        )  # fmt: skip
+        y = self._axis(alt.Y, title)
+        band = self._of(rows).mark_area(aria=False, opacity=0.16)
+        band = band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
         line = self._of(rows).mark_line(aria=False, strokeWidth=1.8).encode(x=x, y=y, **self._colour(dashed=True))
         layers = [band, line, self._dots(rows, x, y)]
         return alt.layer(*layers).properties(width=760, height=220)

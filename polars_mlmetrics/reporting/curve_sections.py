@@ -9,30 +9,63 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ROUNDING, ratio
-from polars_mlmetrics.reporting.answers import MODEL
-from polars_mlmetrics.reporting.asked import name_of
+from polars_mlmetrics.reporting.asked import MODEL, name_of
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.curve_tables import is_inclusive, of_threshold, threshold_of
 from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.looks import MOST_SERIES, PAGE
-from polars_mlmetrics.reporting.points import (
-    AXES,
-    SERIES,
-    TITLES,
-    calibration_points,
-    curve_dots,
-    curve_points,
-    time_points,
-)
-from polars_mlmetrics.reporting.wording import direction, number
+from polars_mlmetrics.reporting.points import SERIES, curve_points, described, of_models
+from polars_mlmetrics.reporting.wording import direction, level_of, number
 
-Drawn = tuple[dict[str, Any], str]
-"""A chart and its caption."""
+NO_BINS = "Not in the state: make it with {} among its metrics."
+Section = dict[str, Any]
 
 CAPTIONS = {
     "roc": "ROC: recall against the false positive rate. The area is behind the name; dots at every 0.1 of the score.",
     "pr": "Precision and recall. The dotted line is the share of true rows.",
 }
+
+
+def curve_section(told: Told) -> Section:
+    """The curves, or why there are none."""
+    plots = curve_plots(told)
+    if not plots:
+        is_log = told.answers.asked.contents is None
+        return {"absent": "The scores give no curve." if is_log else NO_BINS.format("roc_auc(bins=4096)")}
+    return {"plots": plots, "lead": curve_lead(told), "names": [visible(name) for name in shown_models(told)]}
+
+
+def calibration_section(told: Told) -> Section:
+    """A panel for each model, their counts on one scale: how often scores are right."""
+    asked, table = told.answers.asked, told.answers.curves.get("calibration", pl.DataFrame())
+    bins = table if table.is_empty() else _lines(told, table.drop_nulls(["score", "truth"]))
+    if bins.is_empty():
+        needed = "calibration_error() and brier_resolution()"
+        return {"absent": "The scores are not probabilities." if asked.contents is None else NO_BINS.format(needed)}
+    said = ["How often a score is right: on the dotted line scores are probabilities."]
+    said += [] if asked.ci is None else [f"Lines are {level_of(asked.ci)} intervals."]
+    said += ["Below is the number of rows."] if table["n_rows"].is_not_null().any() else []
+    charts, there = _charts(told), set(bins[SERIES])
+    panels = charts.calibrations(bins, [name for name in map(visible, shown_models(told)) if name in there])
+    return {"plots": [charts.finished(panel) for panel in panels], "note": " ".join(said)}
+
+
+def time_section(told: Told) -> Section:
+    """The headline over each date."""
+    asked, plots = told.answers.asked, []
+    for date in dict.fromkeys(map(name_of, asked.dates)):
+        values = told.answers.values.filter(
+            pl.col("sliced_by") == date, pl.col("metric") == asked.headline.output_name, pl.col(date).is_not_null()
+        )
+        lines = _lines(told, values.filter(pl.col("value").is_finite()))
+        if lines.is_empty():
+            continue
+        charts = _charts(told)
+        chart = charts.over_time(lines, date, f"{told.metric} ({direction(asked.headline.best)})")
+        plots.append((charts.finished(chart), f"{told.metric} by {visible(date)}, with its intervals."))
+    if not plots:
+        return {"absent": "No key is a date: pass by= with one, such as by='day'."}
+    return {"plots": plots, "names": [visible(name) for name in shown_models(told)]}
 
 
 def shown_models(told: Told) -> list[str]:
@@ -41,9 +74,7 @@ def shown_models(told: Told) -> list[str]:
 
 
 def _lines(told: Told, frame: pl.DataFrame) -> pl.DataFrame:
-    names = {name: visible(name) for name in shown_models(told)}
-    rows = frame.filter(pl.col(MODEL).is_in(list(names)))
-    return rows.with_columns(pl.col(MODEL).replace_strict(names, return_dtype=pl.String).alias(SERIES))
+    return of_models(frame, shown_models(told))
 
 
 def _charts(told: Told) -> Charts:
@@ -57,15 +88,8 @@ def curve_plots(told: Told) -> list[tuple[dict[str, Any], str, list[str]]]:
         if kind not in told.answers.curves:
             continue
         lines = _lines(told, told.answers.curves[kind])
-        x, y = AXES[kind]
         charts = _charts(told)
-        chart = charts.curve(
-            curve_points(lines, x, y),
-            TITLES[kind],
-            dots=curve_dots(lines, x, y, TITLES[kind]),
-            diagonal=kind == "roc",
-            level=_prevalence(told) if kind == "pr" else None,
-        )
+        chart = charts.curve_of(kind, lines, _prevalence(told) if kind == "pr" else None)
         found.append((charts.finished(chart), CAPTIONS[kind], _areas(told, kind)))
     found += [_threshold_plot(told)] if "threshold" in told.answers.curves else []
     return found
@@ -89,12 +113,12 @@ def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
     table = told.answers.curves["threshold"]
     metric = of_threshold(told.answers.asked)
     name, lines, best = metric.output_name, _lines(told, table), best_thresholds(told)
-    with_dots = best.filter(pl.col(MODEL).is_in(shown_models(told)), pl.col("threshold").is_finite())
-    dots = []
-    for row in with_dots.iter_rows(named=True):
-        said = f"best {visible(name)} {number(row['value'])} at {_threshold(row['threshold'])}"
-        series = visible(row[MODEL])
-        dots.append({"x": row["threshold"], "y": row["value"], "series": series, "text": f"{series}: {said}"})
+
+    def text(row: dict[str, Any]) -> str:
+        return f"{row[SERIES]}: best {visible(name)} {number(row['value'])} at {_threshold(row['threshold'])}"
+
+    with_dots = _lines(told, best.filter(pl.col("threshold").is_finite()))
+    dots = described(with_dots, text, x="threshold", y="value", series=SERIES)
     used = threshold_in_use(told)
     charts = _charts(told)
     chart = charts.curve(
@@ -159,33 +183,6 @@ def curve_lead(told: Told) -> str:
         f"{said}; at {_threshold(top['threshold'])}, the best{tried}, it would be {number(top['value'])} "
         "(chosen on these rows, so a little too good)."
     )
-
-
-def calibration_plots(told: Told) -> list[dict[str, Any]]:
-    """A panel for each model, their counts on one scale."""
-    if "calibration" not in told.answers.curves:
-        return []
-    points = calibration_points(_lines(told, told.answers.curves["calibration"]))
-    there = {point["series"] for point in points}
-    charts = _charts(told)
-    panels = charts.calibrations(points, [name for name in map(visible, shown_models(told)) if name in there])
-    return [charts.finished(panel) for panel in panels]
-
-
-def time_plots(told: Told) -> list[Drawn]:
-    """The headline over each date."""
-    asked, drawn = told.answers.asked, []
-    for date in dict.fromkeys(map(name_of, asked.dates)):
-        values = told.answers.values.filter(
-            pl.col("sliced_by") == date, pl.col("metric") == asked.headline.output_name, pl.col(date).is_not_null()
-        )
-        points = time_points(_lines(told, values), date)
-        if not points:
-            continue
-        charts = _charts(told)
-        chart = charts.over_time(points, f"{told.metric} ({direction(asked.headline.best)})")
-        drawn.append((charts.finished(chart), f"{told.metric} by {visible(date)}, with its intervals."))
-    return drawn
 
 
 def dates_of(told: Told) -> list[str]:

@@ -45,7 +45,7 @@ def curves_of(asked: Asked) -> dict[str, pl.DataFrame]:
 def _curve(asked: Asked, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:
     """A curve of each model; None of a state that does not hold it."""
     try:
-        return curve(asked.frame, kind, *metrics, by=asked.between, **more, **asked.roles).collect()
+        return asked.with_model(curve(asked.frame, kind, *metrics, by=asked.between, **more, **asked.roles))
     except StateError:
         return None
 
@@ -70,9 +70,9 @@ def areas_of(asked: Asked, kinds: Iterable[str]) -> pl.DataFrame | None:
     if not areas or (asked.contents is not None and not more):
         return None
     if asked.contents is None:
-        return evaluate(asked.frame, areas, by=asked.between, **asked.roles).collect()
+        return asked.with_model(evaluate(asked.frame, areas, by=asked.between, **asked.roles))
     try:
-        return finish(asked.frame, areas, by=asked.between).collect()
+        return asked.with_model(finish(asked.frame, areas, by=asked.between))
     except StateError:
         return None
 
@@ -98,7 +98,7 @@ def best_of(asked: Asked) -> pl.DataFrame | None:
     if asked.contents is None and not is_pooled:
         return None
     try:
-        return best_threshold(asked.frame, metric, by=asked.between, **asked.roles).collect()
+        return asked.with_model(best_threshold(asked.frame, metric, by=asked.between, **asked.roles))
     except StateError:
         return None
 

@@ -1,14 +1,139 @@
-"""What a report knows once all is judged, and the cards that say it."""
+"""What a report knows once all is judged: verdicts, or the reason where there is none, and the cards that say it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.reporting.answers import MODEL, Answers
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.reporting.answers import WEIGHT_OF_ROWS, Answers
+from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
+from polars_mlmetrics.reporting.wording import as_shown
+
+FEWEST = 30
+"""So many samples a slice needs to be judged."""
+
+WORDS = {
+    "no_pairs": "no pairs: no sample counts on both sides",
+    "no_state": "no interval",
+    "totals": "no interval: a total",
+    "extremes": "no interval: one label decides",
+    "undefined_replicates": "no interval: too few positives",
+    "degenerate": "no interval: nothing varies",
+    "few_buckets": "not judged: too few samples",
+    "biased": "not judged: a biased metric",
+    "coarse_bins": "not judged: its bins are too coarse",
+}
+"""Why a difference has no verdict, by its flag."""
+
+SHOWN = "shown"
+
+
+def _why_not_judged(value: pl.Expr) -> pl.Expr:
+    flag = pl.col("ci_flag")
+    cases = [
+        (flag == "no_pairs", pl.lit(WORDS["no_pairs"])),
+        (value.is_null() | value.is_nan(), pl.lit("no value")),
+        (pl.col("n") < FEWEST, pl.lit(f"fewer than {FEWEST} samples")),
+        *((flag == name, pl.lit(words)) for name, words in WORDS.items()),
+        (pl.col("low").is_null(), pl.lit("no interval")),
+    ]
+    return first_that_holds(cases, pl.lit(None, dtype=pl.String))
+
+
+def judged_models(answers: Answers) -> pl.DataFrame:
+    """Of every model and metric: value, interval, and the difference from the baseline with its verdict."""
+    values = answers.values.filter(pl.col("slice") == WHOLE)
+    values = values.select(MODEL, "metric", "value", "low", "high", "n_samples", "n_rows", "n_excluded", "reason")
+    if answers.differences is None:
+        numbers, texts = ("difference", "d_low", "d_high"), ("verdict", "why")
+        values = values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in numbers)
+        return values.with_columns(pl.lit(None, pl.String).alias(name) for name in texts)
+    whole = answers.differences.filter(pl.col("slice") == WHOLE).with_columns(n=pl.col("n_pairs"))
+    whole = whole.with_columns(why=_why_not_judged(pl.col("difference")))
+    verdict = pl.when(pl.col("why").is_null()).then("verdict")
+    judged = whole.select(MODEL, "metric", "difference", "why", d_low="low", d_high="high", verdict=verdict)
+    return values.join(judged, on=[MODEL, "metric"], how="left", maintain_order="left")
+
+
+def judged_slices(answers: Answers) -> pl.DataFrame:
+    """The slices of the headline in each model, the most harm first; those that cannot be judged last.
+
+    `value`, `low`, `high` are what the table shows: differences from the baseline, or values where there is none.
+    """
+    table = pl.concat([_slices_of(answers, model) for model in answers.searched])
+    order = [pl.col("why").is_not_null(), pl.col("harm"), pl.col("n")]
+    table = table.sort(order, descending=[False, True, True], nulls_last=True, maintain_order=True)
+    return as_shown(table.with_columns(pl.col("slice").alias(SHOWN)), SHOWN)
+
+
+def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
+    """The slices of one model."""
+    asked = answers.asked
+    own = answers.values.filter(pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model)
+    sizes = own.select("slice", "sliced_by", size=pl.coalesce("n_samples", "n_clusters", "n_rows"))
+    if answers.differences is None:
+        nothing = pl.lit(None, pl.Float64)
+        table = own.with_columns(model_value="value", baseline_value=nothing, n_pairs="n_samples")
+        middle = own.filter(pl.col("slice") == WHOLE)["value"].to_list()[0]
+    else:
+        table = answers.differences.filter(
+            pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model
+        ).rename({"value": "model_value", "difference": "value"})
+        middle = 0.0
+    wanted = [", ".join(map(name_of, keys)) for keys in asked.slices]
+    table = table.filter((pl.col("slice") == WHOLE) | pl.col("sliced_by").is_in(wanted))
+    table = table.join(sizes, on=["sliced_by", "slice"], how="left", maintain_order="left")
+    table = table.with_columns(n=pl.coalesce("n_pairs", "size"))
+    table = table.with_columns(share=ratio(pl.col("n"), pl.col("n").filter(pl.col("slice") == WHOLE).first()))
+    table = _with_part(table, answers.weights, model)
+    table = table.with_columns(why=_why_not_judged(pl.col("value")))
+    verdict = pl.col("verdict") if "verdict" in table.columns else pl.lit(None, pl.String)
+    table = table.with_columns(verdict=pl.when(pl.col("why").is_null()).then(verdict))
+    table = _with_harm(table, asked.headline.best, middle or 0.0)
+    table = _with_repeats(table, [list(map(name_of, keys)) for keys in asked.slices])
+    return table.filter(pl.col("slice") != WHOLE)
+
+
+def _with_part(table: pl.DataFrame, weights: pl.DataFrame | None, model: str) -> pl.DataFrame:
+    """The part of all that a slice is: its share of the weight, or of the samples where nothing weighs more."""
+    if weights is None:
+        return table.with_columns(part="share")
+    weight, keys = pl.col(WEIGHT_OF_ROWS), ["sliced_by", "slice"]
+    own = weights.filter(pl.col(MODEL) == model)
+    part = ratio(weight, weight.filter(pl.col("slice") == WHOLE).first())
+    return table.join(own.select(*keys, part=part), on=keys, how="left", maintain_order="left")
+
+
+def _with_harm(table: pl.DataFrame, best: str | None, middle: float) -> pl.DataFrame:
+    """How bad a slice is at least, and for how much: the near end of its interval times its part of all."""
+    near = pl.col("low") - middle if best == "min" else middle - pl.col("high")
+    return table.with_columns(harm=near * pl.col("part"))
+
+
+def _with_repeats(table: pl.DataFrame, slicings: list[list[str]]) -> pl.DataFrame:
+    """Which slices only repeat a larger one: its difference is in their interval, and no verdict says otherwise."""
+    repeats = []
+    for larger, smaller in combinations(sorted(slicings, key=len), 2):
+        if not set(larger) < set(smaller):
+            continue
+        names = [", ".join(keys) for keys in (larger, smaller)]
+        above, below = (table.filter(pl.col("sliced_by") == name, pl.col("verdict").is_not_null()) for name in names)
+        pairs = below.join(above, on=larger, nulls_equal=True, suffix="_above")
+        is_same = pl.col("verdict").is_in(["unclear", "no change"]) | (pl.col("verdict") == pl.col("verdict_above"))
+        same = pairs.filter(is_same, pl.col("value_above").is_between(pl.col("low"), pl.col("high")))
+        repeats.append(same.select("sliced_by", "slice"))
+    if not repeats:
+        return table.with_columns(repeats=pl.lit(False))
+    found = pl.concat(repeats).unique().with_columns(repeats=pl.lit(True))
+    table = table.join(found, on=["sliced_by", "slice"], how="left", maintain_order="left")
+    return table.with_columns(pl.col("repeats").fill_null(False))
+
 
 GOOD, BAD, OPEN = "good", "bad", "open"
 SIGNS = {GOOD: "✓", BAD: "✗", OPEN: "?"}
@@ -47,9 +172,16 @@ class Told:
     models: pl.DataFrame
     all_slices: pl.DataFrame
     """The slices of every model that was searched."""
-    names: list[str]
-    """The models: the baseline first, if there is one, then the candidate."""
-    candidate: str
+
+    @property
+    def names(self) -> list[str]:
+        """The models: the baseline first, if there is one, then the candidate."""
+        return self.answers.models
+
+    @property
+    def candidate(self) -> str:
+        """The model that the report is about: the best one that is not the baseline."""
+        return next(model for model in self.names if model != self.answers.asked.baseline_text)
 
     @property
     def baseline(self) -> str | None:
@@ -77,16 +209,6 @@ class Told:
         return self.all_slices.filter(pl.col(MODEL).is_in(self.in_table))
 
     @property
-    def counted(self) -> str:
-        """What the size of a slice is, for the harm that it does."""
-        return "samples" if self.answers.weights is None else "weight"
-
-    @property
-    def others(self) -> list[str]:
-        """The models that are neither the baseline nor the candidate."""
-        return [name for name in self.names if name not in (self.baseline, self.candidate)]
-
-    @property
     def metric(self) -> str:
         """The headline's name, safe to show."""
         return visible(self.answers.asked.headline.output_name)
@@ -95,10 +217,6 @@ class Told:
         """What is known of a model in a metric: the headline, if none is named."""
         name = self.answers.asked.headline.output_name if metric is None else metric
         return self.models.filter(pl.col(MODEL) == model, pl.col("metric") == name).row(0, named=True)
-
-    def verdicts(self, model: str) -> dict[str, int]:
-        """How often a model has each verdict."""
-        return dict(self.models.filter(pl.col(MODEL) == model).group_by("verdict").agg(pl.len()).rows())
 
     @property
     def judged(self) -> pl.DataFrame:

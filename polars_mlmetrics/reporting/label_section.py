@@ -7,10 +7,12 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.visible import text_of_key, visible
-from polars_mlmetrics.reporting.answers import MODEL, N_ROWS, WHOLE, Answers
+from polars_mlmetrics.reporting.answers import N_ROWS, Answers
+from polars_mlmetrics.reporting.asked import MODEL, WHOLE
 from polars_mlmetrics.reporting.charts import Charts
 from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.looks import PAGE
+from polars_mlmetrics.reporting.points import described
 from polars_mlmetrics.reporting.wording import as_shown, count, number, signed
 
 MOST_LABELS, MOST_ROWS_OF_HEAT = 200, 30
@@ -33,23 +35,21 @@ def label_section(told: Told) -> dict[str, Any]:
     whole = labels.filter(pl.col("slice") == WHOLE)
     metrics = [name for name in _metrics_in(whole, asked.label) if name not in ("support", N_ROWS)]
     first = RANKED if RANKED in metrics else metrics[0]
-    ours = _named(whole.filter(pl.col(MODEL) == told.candidate), asked.label)
+    named = _named(whole, asked.label)
     best = "max" if first == RANKED else asked.headline.best
+    ours = named.filter(pl.col(MODEL) == told.candidate)
     ours = ours.sort(first, descending=best == "min", nulls_last=True, maintain_order=True)
-    theirs = {
-        name: dict(_named(whole.filter(pl.col(MODEL) == name), asked.label).select(LABEL, first).rows())
-        for name in told.names
-        if name != told.candidate
-    }
+    theirs = {(model, label): value for model, label, value in named.select(MODEL, LABEL, first).rows()}
+
+    def value_of(model: str, row: dict[str, Any]) -> str:
+        return number(row[first] if model == told.candidate else theirs.get((model, row[LABEL])))
+
     more = [name for name in metrics if name != first and (first != RANKED or name in PARTS)]
     rows = [
         {
             "name": row[LABEL],
             "support": _whole(row.get("support")),
-            "values": [
-                (number(row[first] if name == told.candidate else theirs[name].get(row[LABEL])), name == told.candidate)
-                for name in told.names
-            ],
+            "values": [(value_of(name, row), name == told.candidate) for name in told.names],
             "more": [number(row[name]) for name in more],
         }
         for row in ours.head(MOST_LABELS).iter_rows(named=True)
@@ -114,17 +114,18 @@ def label_plot(told: Told) -> tuple[dict[str, Any], str] | None:
 
 def _drawn(cells: pl.DataFrame, whole: float, worse: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The cells of the heat map that have a colour, and those of too few samples."""
-    rows: list[dict[str, Any]] = []
-    small: list[dict[str, Any]] = []
-    for row in cells.iter_rows(named=True):
-        cell = {"row": row[LABEL], "column": row["slice"]}
-        named = f"{row[LABEL]}, {row['slice']}"
-        if row["n"] < FEWEST:
-            small.append({**cell, "text": f"{named}: fewer than {FEWEST} samples ({count(row['n'])})"})
-        else:
-            step = str(_step(row["change"], whole, worse))
-            rows.append({**cell, "step": step, "text": f"{named}: {signed(row['change'])}"})
-    return rows, small
+
+    def text(row: dict[str, Any]) -> str:
+        few = f"fewer than {FEWEST} samples ({count(row['n'])})"
+        return f"{row[LABEL]}, {row['slice']}: {few if row['n'] < FEWEST else signed(row['change'])}"
+
+    # Of the seven colours the first is much better, the last much worse.
+    change = pl.col("change")
+    size = pl.sum_horizontal((change.abs() > cut * whole).cast(pl.Int64) for cut in STEPS)
+    step = 3 + pl.when(change * worse > 0).then(size).otherwise(-size)
+    coloured, small = cells.filter(pl.col("n") >= FEWEST), cells.filter(pl.col("n") < FEWEST)
+    place = {"row": LABEL, "column": "slice"}
+    return described(coloured, text, **place, step=step.cast(pl.String)), described(small, text, **place)
 
 
 def _cells(told: Told, labels: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -149,9 +150,3 @@ def _most(cells: pl.DataFrame, column: str, size: str) -> list[str]:
     """The largest of the names in a column, as many as the heat map may have."""
     sizes = cells.group_by(column, maintain_order=True).agg(pl.col(size).sum())
     return sizes.sort(size, descending=True, maintain_order=True).head(MOST_ROWS_OF_HEAT)[column].to_list()
-
-
-def _step(change: float, whole: float, worse: int) -> int:
-    """Which of the seven colours a change has: 0 is much better, 6 much worse."""
-    size = sum(abs(change) > cut * whole for cut in STEPS)
-    return 3 + (size if change * worse > 0 else -size)

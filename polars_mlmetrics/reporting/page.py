@@ -15,39 +15,20 @@ import polars as pl
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.reporting.answers import MODEL
-from polars_mlmetrics.reporting.asked import Asked, name_of
-from polars_mlmetrics.reporting.curve_sections import (
-    calibration_plots,
-    curve_lead,
-    curve_plots,
-    dates_of,
-    shown_models,
-    time_plots,
-)
+from polars_mlmetrics.reporting.asked import MODEL, Asked, name_of
+from polars_mlmetrics.reporting.curve_sections import calibration_section, curve_section, dates_of, time_section
 from polars_mlmetrics.reporting.drawing import drawn
-from polars_mlmetrics.reporting.findings import Strong, Told
-from polars_mlmetrics.reporting.judged import FEWEST
+from polars_mlmetrics.reporting.findings import FEWEST, Strong, Told
 from polars_mlmetrics.reporting.label_section import label_plot, label_section
 from polars_mlmetrics.reporting.libraries import library
-from polars_mlmetrics.reporting.slice_section import MOST_ROWS, found_section, slice_plot, slice_section
+from polars_mlmetrics.reporting.slice_section import found_section, slice_section
 from polars_mlmetrics.reporting.summary import cards, sizes_of, title_of
 from polars_mlmetrics.reporting.wording import count, direction, interval, level_of, number, percent, signed
 from polars_mlmetrics.version import VERSION
 
-SECTIONS = [
-    ("summary", "Summary"),
-    ("models", "Models"),
-    ("slices", "Slices"),
-    ("labels", "Labels"),
-    ("curves", "Curves"),
-    ("calibration", "Calibration"),
-    ("time", "Time"),
-    ("data", "Data"),
-    ("made", "How this was made"),
-]
+NAMES = ("Summary", "Models", "Slices", "Labels", "Curves", "Calibration", "Time", "Data")
+SECTIONS = [*((name.lower(), name) for name in NAMES), ("made", "How this was made")]
 NOT_HELD = "Not in the state: made from the log."
-NO_BINS = "Not in the state: make it with {} among its metrics."
 Section = dict[str, Any]
 
 
@@ -55,63 +36,45 @@ def page_of(told: Told, title: str | None, *, static: bool) -> str:
     """The page as HTML."""
     jinja2, markup = library("jinja2", "jinja2", "a report"), library("markupsafe", "jinja2", "a report").Markup
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    charts: list[dict[str, Any]] = []
+
+    def place_of(chart: dict[str, Any]) -> Any:
+        charts.append(chart)
+        return markup(f"<chart {len(charts) - 1}>")
+
+    environment.filters["place"] = place_of
     environment.tests["strong"] = lambda part: isinstance(part, Strong)
     template = files(__package__).joinpath("template")
     css, js, html = (template.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
-    context = _sections(told)
-    _draw(context, markup, static=static)
-    return str(
-        environment.from_string(html).render(
-            **context,
-            title=title_of(told, title),
-            sizes=sizes_of(told, dates_of(told)),
-            sections=SECTIONS,
-            cards=cards(told),
-            fewest=FEWEST,
-            static=static,
-            script_src=markup("'none'" if static else f"'sha256-{digest}'"),
-            css=markup(css),
-            js=markup(js),
-        )
+    page = environment.from_string(html).render(
+        **_sections(told),
+        title=title_of(told, title),
+        sizes=sizes_of(told, dates_of(told)),
+        sections=SECTIONS,
+        cards=cards(told),
+        fewest=FEWEST,
+        static=static,
+        script_src=markup("'none'" if static else f"'sha256-{digest}'"),
+        css=markup(css),
+        js=markup(js),
     )
+    # All at once, as the first chart costs most. No text of a log is taken for a place: its `<` is escaped.
+    svgs = drawn(charts, static=static)
+    return re.sub(r"<chart (\d+)>", lambda place: svgs[int(place[1])], page)
 
 
 def _sections(told: Told) -> dict[str, Any]:
     sections = {
-        "slices": _slices(told),
+        "slices": slice_section(told),
         "labels": {**label_section(told), "plot": label_plot(told)},
-        "curves": _curves(told),
-        "calibration": _calibration(told),
-        "time": _time(told),
+        "curves": curve_section(told),
+        "calibration": calibration_section(told),
+        "time": time_section(told),
         "data": _data(told),
     }
     sections = {name: {"absent": "", **section} for name, section in sections.items()}
     return {"models": _models(told), "found": found_section(told), "made": _made(told), **sections}
-
-
-def _draw(context: dict[str, Any], markup: Any, *, static: bool) -> None:
-    """Put SVG in the place of every chart of the sections, all drawn at once."""
-    charts: list[dict[str, Any]] = []
-    places = [(section, key) for section in context.values() if isinstance(section, dict) for key in ("plot", "plots")]
-    places = [(section, key) for section, key in places if section.get(key)]
-    for section, key in places:
-        charts += _charts_in(section[key])
-    svgs = iter([markup(svg) for svg in drawn(charts, static=static)])
-    for section, key in places:
-        section[key] = _with_svgs(section[key], svgs)
-
-
-def _charts_in(value: Any) -> list[dict[str, Any]]:
-    if isinstance(value, dict):
-        return [value]
-    return [chart for each in value for chart in _charts_in(each)] if isinstance(value, list | tuple) else []
-
-
-def _with_svgs(value: Any, svgs: Any) -> Any:
-    if isinstance(value, dict):
-        return next(svgs)
-    return [_with_svgs(each, svgs) for each in value] if isinstance(value, list | tuple) else value
 
 
 # -- sections ----------------------------------------------------------------------------------------------------------
@@ -154,84 +117,6 @@ def _cell(row: dict[str, Any], *, is_best: bool) -> dict[str, Any]:
     }
 
 
-def _slices(told: Told) -> Section:
-    section = slice_section(told)
-    if "absent" in section:
-        return section
-    ours, theirs = visible(told.candidate), visible(told.baseline or "")
-    if told.baseline is not None:
-        columns = [("slice", ""), ("samples", ""), ("difference", ""), (_bar_head(told), "bar"), ("verdict", "text")]
-        columns += [(ours, ""), (theirs, "")]
-    else:
-        columns = [("slice", ""), ("samples", ""), (told.metric, ""), ("", "bar"), ("note", "text")]
-    for row in section["rows"]:
-        row["css"] = " ".join(
-            name
-            for name, is_so in (("part", row["repeats"]), ("small", row["is_small"]), ("late", row["not_printed"]))
-            if is_so
-        )
-        row["hidden"] = row["repeats"] or row["is_small"]
-        row["stays"] = not row["css"]
-    return {
-        **section,
-        "columns": columns,
-        "names": [visible(name) for name in told.compared],
-        "plot": slice_plot(told),
-        "note": _slice_note(told, section),
-    }
-
-
-def _bar_head(told: Told) -> str:
-    best = told.answers.asked.headline.best
-    return {"min": "better ◂ 0 ▸ worse", "max": "worse ◂ 0 ▸ better"}.get(best or "", "0")
-
-
-def _slice_note(told: Told, section: Section) -> str:
-    level = level_of(told.answers.asked.ci or 0)
-    words = [
-        f"Most harm first: the near end of the interval times the share of the {told.counted}.",
-        f"Intervals are of {level}, each for itself.",
-    ]
-    if len(told.in_table) > 1:
-        words.append("The middle of the bars is the value of all samples of each model.")
-    if told.baseline is not None:
-        words.append("Verdicts hold for all slices together (Benjamini and Hochberg).")
-    if section["more"]:
-        words.append(f"The first {MOST_ROWS:,} are here; {section['more']:,} more with less harm are not on this page.")
-    return " ".join(words)
-
-
-def _curves(told: Told) -> Section:
-    plots = curve_plots(told)
-    if not plots:
-        return {"absent": _no_curves(told)}
-    return {"plots": plots, "lead": curve_lead(told), "names": [visible(name) for name in shown_models(told)]}
-
-
-def _no_curves(told: Told) -> str:
-    has_rows = told.answers.asked.contents is None
-    return "The scores give no curve." if has_rows else NO_BINS.format("roc_auc(bins=4096)")
-
-
-def _calibration(told: Told) -> Section:
-    asked, plots = told.answers.asked, calibration_plots(told)
-    if not plots:
-        needed = "calibration_error() and brier_resolution()"
-        return {"absent": "The scores are not probabilities." if asked.contents is None else NO_BINS.format(needed)}
-    said = ["How often a score is right: on the dotted line scores are probabilities."]
-    said += [] if asked.ci is None else [f"Lines are {level_of(asked.ci)} intervals."]
-    has_counts = bool(told.answers.curves["calibration"]["n_rows"].is_not_null().any())
-    said += ["Below is the number of rows."] if has_counts else []
-    return {"plots": plots, "note": " ".join(said)}
-
-
-def _time(told: Told) -> Section:
-    plots = time_plots(told)
-    if not plots:
-        return {"absent": "No key is a date: pass by= with one, such as by='day'."}
-    return {"plots": plots, "names": [visible(name) for name in shown_models(told)]}
-
-
 def _data(told: Told) -> Section:
     problems = told.answers.problems
     if problems is None:
@@ -242,10 +127,8 @@ def _data(told: Told) -> Section:
     return {
         "rows": [
             {
-                "severity": row["severity"],
-                "problem": row["problem"],
+                **row,
                 "count": count(row["count"]),
-                "of": row["of"],
                 "share": percent(row["share"]),
                 "meaning": visible(row["meaning"]),
                 "fix": visible(row["fix"]),
@@ -264,7 +147,7 @@ def _made(told: Told) -> list[tuple[str, str, bool]]:
     shown = [f"{role}={_role(column)}" for role, column in roles.items() if column is not None]
     shown += [] if "weight" in roles else ["no weight"]
     return [
-        ("call", visible_lines(call_of(asked)), True),
+        ("call", "\n".join(map(visible, call_of(asked).split("\n"))), True),
         ("read", "a state: no rows" if asked.contents is not None else "a log; this page holds no row of it", False),
         ("roles", visible(", ".join(shown)), False),
         ("left out", f"rows without a score or a truth: {left}", False),
@@ -286,11 +169,6 @@ def _intervals(asked: Asked) -> str:
         return "none: the state has no buckets"
     dependent = visible(", ".join(asked.clusters))
     return f"{level_of(asked.ci)}, by the jackknife; rows of one {dependent} are taken to depend on one another"
-
-
-def visible_lines(text: str) -> str:
-    """A text of several lines, each of them safe to show."""
-    return "\n".join(map(visible, text.split("\n")))
 
 
 def _called(metric: Metric) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 from typing import Any
 
 import polars as pl
@@ -15,27 +14,12 @@ from polars_mlmetrics.errors import ParameterError, at_callers_line, some
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.libraries import altair
 from polars_mlmetrics.reporting.looks import LIGHT, MOST_SERIES
-from polars_mlmetrics.reporting.points import (
-    AXES,
-    RATES,
-    SERIES,
-    TITLES,
-    calibration_points,
-    curve_dots,
-    curve_points,
-    difference_points,
-    series_of,
-    tidied,
-    time_points,
-    value_points,
-    with_series,
-)
+from polars_mlmetrics.reporting.points import NAME, SERIES, curve_points, described, series_of, tidied, with_series
 from polars_mlmetrics.reporting.wording import as_shown, number
 
 MOST_NAMES = 100
 LOG = {"score", "truth"}
 TIDY_VALUES = {"metric", "value"}
-NAME = "name"
 
 
 @at_callers_line
@@ -75,33 +59,11 @@ def plot(frame: Frame) -> Any:
 
 def _curve(kind: str) -> Callable[[pl.DataFrame], Any]:
     def draw(table: pl.DataFrame) -> Any:
-        x, y = AXES[kind]
         lines = with_series(table, _keys_before(table, "threshold"))
         charts = _charts(lines)
-        dots = curve_dots(lines, x, y, TITLES[kind])
-        points = curve_points(lines, x, y)
-        return charts.configured(charts.curve(points, TITLES[kind], dots=dots, diagonal=kind in ("roc", "gain")))
+        return charts.configured(charts.curve_of(kind, lines))
 
     return draw
-
-
-def _det(table: pl.DataFrame) -> Any:
-    """The axes of a det curve are those of a normal distribution."""
-    place = {rate: NormalDist().inv_cdf(rate) for rate in RATES}
-    named = " : ".join(f"datum.value == {at:.6f} ? '{rate:g}'" for rate, at in place.items())
-    ticks = {"values": [round(at, 6) for at in place.values()], "labelExpr": f"{named} : ''"}
-    lines = with_series(table, _keys_before(table, "threshold"))
-    inner = lines.filter(pl.col("fpr").is_between(0, 1, closed="none"), pl.col("fnr").is_between(0, 1, closed="none"))
-    charts = _charts(lines)
-    dots = [
-        {**dot, "x": NormalDist().inv_cdf(dot["x"]), "y": NormalDist().inv_cdf(dot["y"])}
-        for dot in curve_dots(inner, "fpr", "fnr", TITLES["det"])
-    ]
-    points = [
-        {**point, "x": NormalDist().inv_cdf(point["x"]), "y": NormalDist().inv_cdf(point["y"])}
-        for point in curve_points(inner, "fpr", "fnr")
-    ]
-    return charts.configured(charts.curve(points, TITLES["det"], dots=dots, domains=(None, None), ticks=ticks))
 
 
 def _thresholds(table: pl.DataFrame) -> Any:
@@ -118,7 +80,7 @@ def _thresholds(table: pl.DataFrame) -> Any:
 def _calibration(table: pl.DataFrame) -> Any:
     bins = with_series(table, _keys_before(table, "bin"))
     charts = _charts(bins)
-    panels = charts.calibrations(calibration_points(bins), series_of(bins))
+    panels = charts.calibrations(bins, series_of(bins))
     return charts.configured(altair("mlm.plot").hconcat(*panels))
 
 
@@ -131,8 +93,7 @@ def _differences(table: pl.DataFrame) -> Any:
     charts = Charts(LIGHT, [])
 
     def of_metric(part: pl.DataFrame, name: str) -> Any:
-        names = part[NAME].unique(maintain_order=True).to_list()
-        return charts.differences(difference_points(part, NAME), names, f"difference in {name}, by {visible(model)}")
+        return charts.differences(part, f"difference in {name}, by {visible(model)}")
 
     return _beside(charts, lines, of_metric)
 
@@ -145,10 +106,14 @@ def _slice_keys(keys: Sequence[str]) -> list[str]:
 def _named(lines: pl.DataFrame) -> pl.DataFrame:
     if "slice" not in lines.columns:
         return lines.with_columns(pl.col(SERIES).alias(NAME))
-    whole = pl.when(pl.col("slice") == "").then(pl.lit("all")).otherwise("slice").alias(NAME)
-    lines = as_shown(lines.with_columns(whole), NAME)
+    lines = _of_slices(lines)
     several = lines[SERIES].n_unique() > 1
     return lines.with_columns(pl.concat_str(NAME, SERIES, separator=", ").alias(NAME)) if several else lines
+
+
+def _of_slices(lines: pl.DataFrame) -> pl.DataFrame:
+    whole = pl.when(pl.col("slice") == "").then(pl.lit("all")).otherwise("slice").alias(NAME)
+    return as_shown(lines.with_columns(whole), NAME)
 
 
 def _found(table: pl.DataFrame) -> Any:
@@ -156,9 +121,7 @@ def _found(table: pl.DataFrame) -> Any:
     lines = lines.with_columns(difference="gap", verdict=pl.when(pl.col("low") > 0).then(pl.lit("worse")))
     _check_names(lines[NAME].n_unique())
     charts = Charts(LIGHT, [])
-    names = lines[NAME].unique(maintain_order=True).to_list()
-    chart = charts.differences(difference_points(lines, NAME), names, "gap to the rest (above 0 is worse)")
-    return charts.configured(chart)
+    return charts.configured(charts.differences(lines, "gap to the rest (above 0 is worse)"))
 
 
 def _values(table: pl.DataFrame) -> Any:
@@ -172,19 +135,16 @@ def _values(table: pl.DataFrame) -> Any:
         return _heat(lines)
     if dates:
         return _over_time(lines, dates[0], keys)
-    groups = keys[: keys.index("sliced_by")] if "slice" in keys else []
-    lines = with_series(lines, groups)
     if "slice" in keys:
-        whole = pl.when(pl.col("slice") == "").then(pl.lit("all")).otherwise("slice").alias(NAME)
-        lines = as_shown(lines.with_columns(whole), NAME)
+        lines = _of_slices(with_series(lines, keys[: keys.index("sliced_by")]))
     else:
-        lines = lines.with_columns(with_series(lines, keys)[SERIES].alias(NAME))
+        lines = with_series(with_series(lines, keys).with_columns(pl.col(SERIES).alias(NAME)), [])
     charts = _charts(lines)
 
     def of_metric(part: pl.DataFrame, name: str) -> Any:
         names = part[NAME].unique(maintain_order=True).to_list()
         _check_names(len(names))
-        return charts.values(value_points(part, NAME), names, name)
+        return charts.values(part, names, name)
 
     return _beside(charts, lines, of_metric)
 
@@ -196,29 +156,23 @@ def _over_time(lines: pl.DataFrame, date: str, keys: Sequence[str]) -> Any:
         keys = [*keys[: keys.index("sliced_by")], date]
     lines = with_series(lines, [key for key in keys if key != date])
     charts = _charts(lines)
-    return _beside(charts, lines, lambda part, name: charts.over_time(time_points(part, date), name))
+    return _beside(charts, lines, lambda part, name: charts.over_time(part, date, name))
 
 
 def _heat(lines: pl.DataFrame) -> Any:
     """The values by label and slice, in seven steps between the lowest and the highest of a metric."""
     lines = lines.filter(pl.col("slice") != "", pl.col("value").is_finite())
-    lines = as_shown(
-        as_shown(lines.with_columns(text_of_key(pl.col("label"), lines.schema["label"])), "label"), "slice"
-    )
+    lines = lines.with_columns(text_of_key(pl.col("label"), lines.schema["label"]))
+    lines = as_shown(as_shown(lines, "label"), "slice")
     charts, steps = Charts(LIGHT, []), len(LIGHT.steps)
+
+    def text(row: dict[str, Any]) -> str:
+        return f"{row['label']}, {row['slice']}: {number(row['value'])}"
 
     def of_metric(part: pl.DataFrame, name: str) -> Any:
         place = (pl.col("value").rank("max") * steps - 1).cast(pl.Int64)
-        ranked = part.with_columns(place.alias("place"), pl.len().alias("of"))
-        rows = [
-            {
-                "row": row["label"],
-                "column": row["slice"],
-                "step": str(sum(row["place"] >= cut * row["of"] for cut in range(1, steps))),
-                "text": f"{row['label']}, {row['slice']}: {number(row['value'])}",
-            }
-            for row in ranked.iter_rows(named=True)
-        ]
+        step = pl.sum_horizontal((place >= cut * pl.len()).cast(pl.Int64) for cut in range(1, steps))
+        rows = described(part, text, row="label", column="slice", step=step.cast(pl.String))
         across, down = (part[column].unique(maintain_order=True).to_list() for column in ("slice", "label"))
         _check_names(max(len(across), len(down)))
         return charts.heat(rows, across, down).properties(title=name)
@@ -276,7 +230,7 @@ def _not_plotted(schema: pl.Schema) -> str:
 
 KINDS: Sequence[tuple[set[str], Callable[[pl.DataFrame], Any]]] = [
     ({"threshold", "fpr", "tpr"}, _curve("roc")),
-    ({"threshold", "fpr", "fnr"}, _det),
+    ({"threshold", "fpr", "fnr"}, _curve("det")),
     ({"threshold", "share", "lift"}, _curve("gain")),
     ({"threshold", "recall", "precision"}, _curve("pr")),
     ({"threshold", "metric", "value"}, _thresholds),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.visible import text_of_key
+from polars_mlmetrics.data.visible import text_of_key, visible
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.query.results import TIDY
-from polars_mlmetrics.reporting.wording import as_shown, interval, number, signed
+from polars_mlmetrics.reporting.asked import MODEL
+from polars_mlmetrics.reporting.wording import as_shown, number, signed, within
 
-SERIES = f"{INTERNAL}series"
+SERIES, ORDER = f"{INTERNAL}series", f"{INTERNAL}order"
+NAME = "name"
+ENDS = {"low": "low", "high": "high"}
 
 AXES = {"roc": ("fpr", "tpr"), "pr": ("recall", "precision"), "det": ("fpr", "fnr"), "gain": ("share", "recall")}
 """The columns of each curve, across and up."""
@@ -37,6 +40,13 @@ def with_series(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return as_shown(frame.with_columns(pl.concat_str(texts, separator=", ").alias(SERIES)), SERIES)
 
 
+def of_models(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """The rows of these models of a report, with a text that names the model of each."""
+    shown = {name: visible(name) for name in names}
+    rows = frame.filter(pl.col(MODEL).is_in(list(names)))
+    return rows.with_columns(pl.col(MODEL).replace_strict(shown, return_dtype=pl.String).alias(SERIES))
+
+
 def series_of(frame: pl.DataFrame) -> list[str]:
     """The groups of a frame, as they come."""
     return frame[SERIES].unique(maintain_order=True).to_list()
@@ -44,108 +54,78 @@ def series_of(frame: pl.DataFrame) -> list[str]:
 
 def curve_points(frame: pl.DataFrame, x: str, y: str) -> list[dict[str, Any]]:
     """The points of lines; those of one line in their order."""
-    ends = [pl.col(end) for end in ("low", "high") if end in frame.columns]
+    ends = [pl.col(end) for end in ENDS if end in frame.columns]
     order = pl.int_range(pl.len()).over(SERIES).alias("order")
-    points = frame.select(pl.col(x).alias("x"), pl.col(y).alias("y"), *ends, pl.col(SERIES).alias("series"), order)
+    points = frame.select(*ends, order, x=x, y=y, series=SERIES)
     return points.filter(pl.col("x").is_finite(), pl.col("y").is_finite()).to_dicts()
 
 
 def curve_dots(frame: pl.DataFrame, x: str, y: str, titles: tuple[str, str]) -> list[dict[str, Any]]:
     """The last point of each tenth of the threshold, and what is there in words."""
+
+    def text(row: dict[str, Any]) -> str:
+        place = f"{titles[0]} {number(row[x])}, {titles[1]} {number(row[y])}"
+        return f"{row[SERIES]}, threshold {number(row['threshold'])}: {place}"
+
     tenth = (pl.col("threshold") * 10).floor()
     chosen = frame.filter(pl.col("threshold").is_finite(), pl.col(x).is_finite(), pl.col(y).is_finite())
     chosen = chosen.filter((tenth != tenth.shift(-1)).over(SERIES).fill_null(False))
-    return [
-        {
-            "x": row[x],
-            "y": row[y],
-            "series": row[SERIES],
-            "text": f"{row[SERIES]}, threshold {number(row['threshold'])}: "
-            f"{titles[0]} {number(row[x])}, {titles[1]} {number(row[y])}",
-        }
-        for row in chosen.iter_rows(named=True)
-    ]
+    return described(chosen, text, x=x, y=y, series=SERIES)
+
+
+def described(
+    rows: pl.DataFrame, text: Callable[[dict[str, Any]], str], **columns: str | pl.Expr
+) -> list[dict[str, Any]]:
+    """Columns of rows under these names, and what is said of each row."""
+    points = zip(rows.select(**columns).to_dicts(), rows.iter_rows(named=True), strict=True)
+    return [{**point, "text": text(row)} for point, row in points]
 
 
 def calibration_points(frame: pl.DataFrame) -> list[dict[str, Any]]:
     """The bins of each series."""
-    ends = {end: pl.col(end) if end in frame.columns else pl.lit(None, pl.Float64) for end in ("low", "high")}
-    return [
-        {
-            "x": row["score"],
-            "y": row["truth"],
-            "low": row["low"],
-            "high": row["high"],
-            "n": row["n_rows"],
-            "left": row["bin_low"],
-            "right": row["bin_high"],
-            "series": row[SERIES],
-            "text": f"{row[SERIES]}: of {_rows(row['n_rows'])} with a mean score of {number(row['score'])}, "
-            f"{number(row['truth'])} are true{_within(row)}",
-        }
-        for row in frame.with_columns(**ends).iter_rows(named=True)
-        if row["score"] is not None and row["truth"] is not None
-    ]
 
+    def text(row: dict[str, Any]) -> str:
+        # Of weighted rows a state knows their weight alone.
+        rows = "rows" if row["n_rows"] is None else f"{row['n_rows']:,} rows"
+        are = f"{number(row['truth'])} are true{within(row)}"
+        return f"{row[SERIES]}: of {rows} with a mean score of {number(row['score'])}, {are}"
 
-def _rows(n: int | None) -> str:
-    """So many rows, where they are counted: of weighted ones a state knows their weight alone."""
-    return "rows" if n is None else f"{n:,} rows"
-
-
-def _within(row: dict[str, Any], *, of_difference: bool = False) -> str:
-    ends = interval(row["low"], row["high"], of_difference=of_difference)
-    return f" ({ends})" if ends else ""
+    bins = _with_ends(frame.drop_nulls(["score", "truth"]))
+    sides = {"left": "bin_low", "right": "bin_high"}
+    return described(bins, text, x="score", y="truth", **ENDS, **sides, n="n_rows", series=SERIES)
 
 
 def value_points(tidy: pl.DataFrame, name: str) -> list[dict[str, Any]]:
     """Values and their intervals, each under a name."""
-    return [
-        {
-            "name": row[name],
-            "x": row["value"],
-            "low": row["low"],
-            "high": row["high"],
-            "series": row[SERIES],
-            "text": f"{row[SERIES]}, {row[name]}: {number(row['value'])}{_within(row)}",
-        }
-        for row in tidy.iter_rows(named=True)
-        if _is_number(row["value"])
-    ]
+
+    def text(row: dict[str, Any]) -> str:
+        return f"{row[SERIES]}, {row[name]}: {number(row['value'])}{within(row)}"
+
+    return described(tidy.filter(pl.col("value").is_finite()), text, name=name, x="value", **ENDS, series=SERIES)
 
 
 def difference_points(frame: pl.DataFrame, name: str) -> list[dict[str, Any]]:
     """Differences and their intervals, each under a name."""
-    return [
-        {
-            "name": row[name],
-            "x": row["difference"],
-            "low": row["low"],
-            "high": row["high"],
-            "verdict": row["verdict"] if row["verdict"] in ("better", "worse") else "no verdict",
-            "text": f"{row[name]}: {signed(row['difference'])}{_within(row, of_difference=True)}, "
-            f"{row['verdict'] or 'no verdict'}",
-        }
-        for row in frame.iter_rows(named=True)
-        if _is_number(row["difference"])
-    ]
+
+    def text(row: dict[str, Any]) -> str:
+        difference = f"{signed(row['difference'])}{within(row, of_difference=True)}"
+        return f"{row[name]}: {difference}, {row['verdict'] or 'no verdict'}"
+
+    is_clear = pl.col("verdict").is_in(["better", "worse"])
+    verdict = pl.when(is_clear).then("verdict").otherwise(pl.lit("no verdict"))
+    rows = frame.filter(pl.col("difference").is_finite())
+    return described(rows, text, name=name, x="difference", **ENDS, verdict=verdict)
 
 
 def time_points(tidy: pl.DataFrame, day: str) -> list[dict[str, Any]]:
     """Values over time, in its order."""
-    return [
-        {
-            "time": _local(row[day]),
-            "order": place,
-            "y": row["value"],
-            "low": row["low"],
-            "high": row["high"],
-            "series": row[SERIES],
-            "text": f"{row[SERIES]}, {row[day]}: {number(row['value'])}{_within(row)}",
-        }
-        for place, row in enumerate(tidy.sort(day).iter_rows(named=True))
-        if row[day] is not None and _is_number(row["value"])
-    ]
+
+    def text(row: dict[str, Any]) -> str:
+        return f"{row[SERIES]}, {row[day]}: {number(row['value'])}{within(row)}"
+
+    rows = tidy.sort(day).with_row_index(ORDER).filter(pl.col(day).is_not_null(), pl.col("value").is_finite())
+    points = described(rows, text, time=day, order=ORDER, y="value", **ENDS, series=SERIES)
+    return [{**point, "time": _local(point["time"])} for point in points]
 
 
 def _local(moment: date | datetime) -> str:
@@ -153,33 +133,30 @@ def _local(moment: date | datetime) -> str:
     return moment.isoformat() if isinstance(moment, datetime) else f"{moment.isoformat()}T00:00:00"
 
 
-def _is_number(value: float | None) -> bool:
-    return value is not None and value - value == 0
+def _with_ends(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame with ends of intervals, which are null where there are none."""
+    return frame.with_columns(pl.lit(None, TIDY[end]).alias(end) for end in ENDS if end not in frame.columns)
 
 
 def tidied(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """A wide table as one row for each value: `metric`, `value`, `low`, `high`."""
     if {"metric", "value"} <= set(frame.columns):
-        ends = [end for end in ("low", "high") if end not in frame.columns]
-        return frame.with_columns(pl.lit(None, TIDY[end]).alias(end) for end in ends)
+        return _with_ends(frame)
     names = [name for name in frame.columns if name not in keys]
     metrics = [name for name in names if not _is_end(name, names)]
+
+    def ends(name: str) -> dict[str, pl.Expr]:
+        return {end: _number(frame, f"{name}_{end}") for end in ENDS}
+
     return pl.concat(
-        frame.select(
-            *keys,
-            pl.lit(name).alias("metric"),
-            pl.col(name).cast(pl.Float64).alias("value"),
-            *(_end(frame, name, end) for end in ("low", "high")),
-        )
-        for name in metrics
+        frame.select(*keys, metric=pl.lit(name), value=_number(frame, name), **ends(name)) for name in metrics
     )
 
 
 def _is_end(name: str, names: Sequence[str]) -> bool:
-    return any(name == f"{metric}_{end}" for metric in names for end in ("low", "high"))
+    return any(name == f"{metric}_{end}" for metric in names for end in ENDS)
 
 
-def _end(frame: pl.DataFrame, name: str, end: str) -> pl.Expr:
-    column = f"{name}_{end}"
-    known = pl.col(column) if column in frame.columns else pl.lit(None)
-    return known.cast(pl.Float64).alias(end)
+def _number(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """A column of numbers; null where there is none."""
+    return (pl.col(column) if column in frame.columns else pl.lit(None)).cast(pl.Float64)

@@ -8,14 +8,12 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.reporting.answers import MODEL, WHOLE
-from polars_mlmetrics.reporting.asked import name_of
+from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.charts import Charts
-from polars_mlmetrics.reporting.findings import Told
-from polars_mlmetrics.reporting.judged import SHOWN
+from polars_mlmetrics.reporting.findings import SHOWN, Told
 from polars_mlmetrics.reporting.looks import PAGE
-from polars_mlmetrics.reporting.points import SERIES, value_points
-from polars_mlmetrics.reporting.wording import NONE, count, direction, listed, many, number, percent, signed
+from polars_mlmetrics.reporting.points import SERIES, of_models
+from polars_mlmetrics.reporting.wording import NONE, count, direction, level_of, listed, many, number, percent, signed
 
 MOST_ROWS, MOST_PRINTED = 1000, 100
 FEWEST_DOTS, MOST_DOTS = 6, 12
@@ -26,16 +24,19 @@ Section = dict[str, Any]
 
 
 def slice_section(told: Told) -> Section:
-    """The table of slices and its words; the plot is `slice_plot`."""
+    """The plot and the table of slices, and their words."""
     if told.slices.is_empty():
         return {"absent": "No slices are asked for: pass slices=, such as slices=['country'] or mlm.cube('a', 'b')."}
-    rows = _rows(told)
     kinds = _kinds(told)
+    n_more = max(told.slices.height - MOST_ROWS, 0)
     return {
-        "rows": rows,
+        "rows": _rows(told),
+        "columns": _columns(told),
+        "names": [visible(name) for name in told.compared],
+        "plot": slice_plot(told),
         "kinds": [visible(kind) for kind in kinds],
         "lead": _lead(told, kinds),
-        "more": told.slices.height - len(rows),
+        "note": _note(told, n_more),
         "total": told.slices.height,
         "has_baseline": told.baseline is not None,
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
@@ -45,14 +46,38 @@ def slice_section(told: Told) -> Section:
     }
 
 
+def _columns(told: Told) -> list[tuple[str, str]]:
+    """The heads of the table, and their classes of CSS."""
+    if told.baseline is None:
+        return [("slice", ""), ("samples", ""), (told.metric, ""), ("", "bar"), ("note", "text")]
+    scales = {"min": "better ◂ 0 ▸ worse", "max": "worse ◂ 0 ▸ better"}
+    bar = scales.get(told.answers.asked.headline.best or "", "0")
+    columns = [("slice", ""), ("samples", ""), ("difference", ""), (bar, "bar"), ("verdict", "text")]
+    return [*columns, *((visible(name), "") for name in (told.candidate, told.baseline))]
+
+
+def _note(told: Told, n_more: int) -> str:
+    counted = "samples" if told.answers.weights is None else "weight"
+    words = [
+        f"Most harm first: the near end of the interval times the share of the {counted}.",
+        f"Intervals are of {level_of(told.answers.asked.ci or 0)}, each for itself.",
+    ]
+    if len(told.in_table) > 1:
+        words.append("The middle of the bars is the value of all samples of each model.")
+    if told.baseline is not None:
+        words.append("Verdicts hold for all slices together (Benjamini and Hochberg).")
+    if n_more:
+        words.append(f"The first {MOST_ROWS:,} are here; {n_more:,} more with less harm are not on this page.")
+    return " ".join(words)
+
+
 def not_searched(told: Told) -> str:
     """How many models there are whose slices were not looked at."""
     left = len(told.names) - len(told.searched) - (told.baseline is not None)
     if not left:
         return ""
-    return (
-        f"These are the {len(told.searched)} best models; slices of {many(left, 'other', 'others')} were not looked at."
-    )
+    others = many(left, "other", "others")
+    return f"These are the {len(told.searched)} best models; slices of {others} were not looked at."
 
 
 def _lead(told: Told, kinds: list[str]) -> str:
@@ -95,9 +120,15 @@ def _rows(told: Told) -> list[dict[str, Any]]:
     table = table.with_columns(**{f"at_{name}": place for name, place in places.items()}, own=own)
     written = number if told.baseline is None else signed
     place_of = {kind: place for place, kind in enumerate(_kinds(told))}
+    css = {"part": "repeats", "small": "is_small", "late": "is_late"}
+    is_late = pl.col("own") > MOST_PRINTED
+    table = table.with_columns(is_small=pl.col("why").is_not_null(), is_late=is_late)
     return [
         {
             "name": row[SHOWN],
+            "css": " ".join(name for name, column in css.items() if row[column]),
+            "hidden": row["repeats"] or row["is_small"],
+            "stays": not (row["repeats"] or row["is_small"] or row["is_late"]),
             "model": visible(row[MODEL]) if len(told.in_table) > 1 else "",
             "n": count(row["n"]),
             "value": written(row["value"]),
@@ -109,9 +140,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
             "width": _percents(None if row["at_low"] is None else row["at_high"] - row["at_low"]),
             "dot": _percents(row["at_value"]),
             "kind": place_of[row["sliced_by"]],
-            "repeats": row["repeats"],
-            "is_small": row["why"] is not None,
-            "not_printed": row["own"] > MOST_PRINTED,
+            "is_small": row["is_small"],
         }
         for row in table.iter_rows(named=True)
     ]
@@ -134,19 +163,15 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     metric, headline = told.metric, told.answers.asked.headline
     names = told.compared
     charts = Charts(PAGE, [visible(name) for name in names])
-    values = told.answers.values.filter(pl.col("metric") == headline.output_name, pl.col(MODEL).is_in(names))
-    series = {name: visible(name) for name in names}
-    values = values.with_columns(pl.col(MODEL).replace_strict(series, return_dtype=pl.String).alias(SERIES))
+    values = of_models(told.answers.values.filter(pl.col("metric") == headline.output_name), names)
     labelled = chosen.unique(["sliced_by", "slice"], keep="first", maintain_order=True).select(
         "sliced_by",
         "slice",
         pl.concat_str(SHOWN, pl.lit(" ("), pl.col("n").cast(pl.String), pl.lit(")")).alias("name"),
     )
-    points = value_points(labelled.join(values, on=["sliced_by", "slice"], maintain_order="left"), "name")
-    wholes = [
-        {"x": row["value"], "series": row[SERIES]}
-        for row in values.filter(pl.col("slice") == WHOLE, pl.col("value").is_finite()).iter_rows(named=True)
-    ]
+    whole = values.filter(pl.col("slice") == WHOLE, pl.col("value").is_finite())
+    wholes = whole.select(x="value", series=SERIES).to_dicts()
+    values = labelled.join(values, on=["sliced_by", "slice"], maintain_order="left")
     title = f"{metric} ({direction(headline.best)})"
     shown = "One mark a slice" if len(names) == 1 else "One mark a model"
     if told.baseline is not None:
@@ -155,18 +180,15 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
         f"{_what(told, chosen)}. {shown}, with intervals; the number of samples is behind the name. The vertical "
         f"{'line is the value' if len(names) == 1 else 'lines are the values'} of all samples."
     )
-    return charts.finished(charts.values(points, labelled["name"].to_list(), title, wholes, width=620)), caption
+    return charts.finished(charts.values(values, labelled["name"].to_list(), title, wholes, width=620)), caption
 
 
 def _what(told: Told, chosen: pl.DataFrame) -> str:
     n_worse = chosen.filter(verdict="worse").height
     if told.baseline is None or n_worse == chosen.height:
         return "The slices with most harm"
-    return (
-        f"The {many(n_worse, 'slice that is', 'slices that are')} worse, then the next ones"
-        if n_worse
-        else "None is worse"
-    )
+    worse = many(n_worse, "slice that is", "slices that are")
+    return f"The {worse} worse, then the next ones" if n_worse else "None is worse"
 
 
 def _chosen(told: Told) -> pl.DataFrame:

@@ -10,10 +10,8 @@ import polars as pl
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.reporting.answers import MODEL, WHOLE
-from polars_mlmetrics.reporting.asked import name_of
-from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card, Sentence, Strong, Told
-from polars_mlmetrics.reporting.judged import FEWEST, SHOWN
+from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
+from polars_mlmetrics.reporting.findings import BAD, FEWEST, GOOD, OPEN, SHOWN, Card, Sentence, Strong, Told
 from polars_mlmetrics.reporting.slice_section import not_searched
 from polars_mlmetrics.reporting.wording import (
     count,
@@ -25,6 +23,7 @@ from polars_mlmetrics.reporting.wording import (
     number,
     percent,
     signed,
+    within,
 )
 
 MOST_MORE, MOST_PROBLEMS = 2, 3
@@ -72,11 +71,12 @@ def _agreement(told: Told) -> str:
     total = len(told.answers.asked.metrics)
 
     def of(model: str) -> str:
-        found = told.verdicts(model)
+        found = dict(told.models.filter(pl.col(MODEL) == model).group_by("verdict").agg(pl.len()).rows())
         better, worse = (found.get(word, 0) for word in ("better", "worse"))
         return f"better in {better} of {many(total, 'metric', 'metrics')} and worse in {worse}"
 
-    return "; ".join([f"It is {of(told.candidate)}", *(f"{visible(m)} is {of(m)}" for m in told.others)]) + "."
+    others = [name for name in told.names if name not in (told.baseline, told.candidate)]
+    return "; ".join([f"It is {of(told.candidate)}", *(f"{visible(name)} is {of(name)}" for name in others)]) + "."
 
 
 def _without_baseline(told: Told) -> Card:
@@ -86,24 +86,19 @@ def _without_baseline(told: Told) -> Card:
     if told.answers.asked.headline.best is None:
         heading = f"{len(rows)} models, and {told.metric} is good at neither end"
     rest = ", ".join(f"{visible(row[MODEL])} {number(row['value'])}" for row in rows[1:])
-    first = [f"{told.metric} ", Strong(number(best["value"])), f"{_within(best)}; {rest}."]
+    first = [f"{told.metric} ", Strong(number(best["value"])), f"{within(best)}; {rest}."]
     second = "No baseline is named, so no difference is judged: pass baseline= to see which are more than chance."
     return Card(OPEN, heading, [first, [second]])
 
 
 def _one_model(told: Told) -> Card:
     row = told.of(told.candidate)
-    first: Sentence = [f"{told.metric} ", Strong(number(row["value"])), f"{_within(row)}, "]
+    first: Sentence = [f"{told.metric} ", Strong(number(row["value"])), f"{within(row)}, "]
     first.append(f"{direction(told.answers.asked.headline.best)}.")
     others = [told.of(told.candidate, metric.output_name) for metric in told.answers.asked.metrics[1:]]
     rest = "; ".join(f"{visible(each['metric'])} {number(each['value'])}" for each in others)
     sentences = [first, [f"{rest}."]] if rest else [first]
     return Card(OPEN, "One model, with nothing to compare it to", sentences)
-
-
-def _within(row: dict[str, Any]) -> str:
-    ends = interval(row["low"], row["high"])
-    return f" ({ends})" if ends else ""
 
 
 # -- where it is worse -------------------------------------------------------------------------------------------------
@@ -242,9 +237,7 @@ def _uncertain(told: Told) -> Card:
         sentences.append(["Problems of the rows are not in the state: made from the log."])
     if not sentences:
         level = level_of(told.answers.asked.ci or 0)
-        return Card(
-            OPEN, "What is not certain", [[f"`check` found nothing; intervals of {level} are by chance alone."]]
-        )
+        sentences = [[f"`check` found nothing; intervals of {level} are by chance alone."]]
     return Card(OPEN, "What is not certain", sentences)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -40,6 +41,12 @@ def interval(low: float | None, high: float | None, *, of_difference: bool = Fal
         return ""
     written = signed if of_difference else number
     return f"{written(low)} to {written(high)}"
+
+
+def within(row: Mapping[str, Any], *, of_difference: bool = False) -> str:
+    """The interval of a row, behind its value."""
+    ends = interval(row["low"], row["high"], of_difference=of_difference)
+    return f" ({ends})" if ends else ""
 
 
 def percent(share: float | None) -> str:
@@ -100,14 +107,9 @@ def first_reason(tidy: pl.DataFrame) -> str:
     return visible(f"{row['metric']}{place and f' at {place}'} is {value}: {row['reason']}{where}{more}")
 
 
-def shown_texts(texts: pl.Series) -> dict[str, str]:
-    """What is shown of each of some texts."""
-    return {text: visible(text) for text in texts.unique().to_list() if text is not None}
-
-
 def as_shown(frame: pl.DataFrame, column: str) -> pl.DataFrame:
     """A frame of which a column of texts is safe to show."""
-    shown = shown_texts(frame[column])
+    shown = {text: visible(text) for text in frame[column].unique().to_list() if text is not None}
     return frame.with_columns(pl.col(column).replace_strict(shown, return_dtype=pl.String)) if shown else frame
 
 

@@ -13,8 +13,7 @@ from contextlib import suppress
 from doctest import DocTestParser
 
 import polars_mlmetrics as mlm
-from mlm_command.options import COMMANDS
-from mlm_command.parser import Parser
+from mlm_command.options import COMMANDS, Parser
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.testing import check_metric
 from tests.docs.pages import PACKAGE, PAGES, Block, blocks

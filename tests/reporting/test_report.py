@@ -16,7 +16,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.reporting import answers, chosen, libraries
+from polars_mlmetrics.reporting import answers, libraries
 from polars_mlmetrics.reporting import page as page_module
 from polars_mlmetrics.reporting.curve_sections import curve_lead
 from polars_mlmetrics.reporting.looks import LIGHT
@@ -163,7 +163,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return call
 
-    monkeypatch.setattr(chosen, "check", counting(mlm.check))
+    monkeypatch.setattr(answers, "check", counting(mlm.check))
     for name in ("evaluate", "comparison_of", "find_slices", "finish"):
         monkeypatch.setattr(answers, name, counting(getattr(answers, name)))
     return counted

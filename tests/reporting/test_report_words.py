@@ -11,8 +11,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting import answers
-from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card
-from polars_mlmetrics.reporting.judged import _why_not_judged
+from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card, _why_not_judged
 from polars_mlmetrics.reporting.slice_section import found_section, slice_section
 from polars_mlmetrics.reporting.summary import cards
 from tests.reporting.report_log import made

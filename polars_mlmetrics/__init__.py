@@ -16,8 +16,7 @@ from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.flips import flips
 from polars_mlmetrics.analysis.gap import gap
-from polars_mlmetrics.analysis.gate import gate
-from polars_mlmetrics.analysis.rules import warn
+from polars_mlmetrics.analysis.gate import gate, warn
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe

@@ -1,21 +1,125 @@
-"""A curve that is asked of a log or of a state: the query, what it is answered from, and which scores are wanted."""
+"""A curve that is asked of a log or of a state: what it is answered from, and the bins that a state holds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, NoReturn
+
+import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence, Level
-from polars_mlmetrics.analysis.held_bins import HeldBins
+from polars_mlmetrics.analysis.decided import of_rows_of
 from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.data.frames import Frame, Names
+from polars_mlmetrics.data.roles import Bound
+from polars_mlmetrics.engine.folds import BIN
+from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.formula.curve import Bins, Cells
+from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.formula.curve import Bins, Cells, Grid
+from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.query.query import Keys, Query
+from polars_mlmetrics.query.written import metrics_of
+
+ENOUGH = 4096
+"""How many cells are proposed where a state has none."""
+
+CALIBRATION = ("calibration_error", "brier_resolution")
+"""The metrics that hold, of each bin, its rows, what they promise and what is true."""
+
+
+@dataclass(frozen=True)
+class HeldBins:
+    """A state that is asked for a curve."""
+
+    query: Query
+    source: StateRows
+    contents: Contents
+
+    def with_keys(self, by: Sequence[str]) -> list[str]:
+        """The keys of a grouping, and that of the buckets where it is asked for."""
+        return [*by, WITHOUT] if WITHOUT in self.source.schema else [*by]
+
+    def recorder(self, measure: Measure) -> Recorder:
+        """What the formula of a measure asks for."""
+        return self.query.readings.of(measure, in_runs=False, ranks=False)
+
+    def cells(self, like: Measure, bins: Bins, grid: Grid | None = None, *, by_label: bool = False) -> Cells:
+        """The cells that it holds of the rows of a measure, of any grid where no bins are asked for."""
+        for cells in self._cells():
+            is_asked = bins is None or (cells.bins == bins and grid in (None, cells.grid))
+            if is_asked and self._has_cells(of_rows_of(like, cells.points()), by_label=by_label):
+                return cells
+        parameters: dict[str, Any] = {"bins": bins or ENOUGH}
+        parameters |= {} if bins is None or grid is None else {"grid": grid}
+        parameters |= {"average": "macro"} if by_label else {}
+        lack = "no curve" + (" by label" if by_label else "") + ("" if bins is None else f" with bins={bins}")
+        return _refuse(lack, [self._shown("roc_auc", parameters, like)])
+
+    def _cells(self) -> Iterator[Cells]:
+        """The cells that it was made with."""
+        for parameters in (measure.parameters for measure in self._made_for()):
+            if "grid" in parameters and parameters["bins"] is not None:
+                yield Cells(parameters["bins"], parameters["grid"])
+
+    def bins(self, like: Measure, bins: int | None, usual: int) -> int:
+        """How many bins of calibration it holds; an error where it holds none."""
+        held = [m.parameters["bins"] for m in self._made_for() if m.declaration.name in CALIBRATION]
+        tried = [bins] if bins is not None else [*held, usual]
+        lacking = {count: [name for name in CALIBRATION if not self._has_bins(name, count, like)] for count in tried}
+        whole = next((count for count, names in lacking.items() if not names), None)
+        if whole is not None:
+            return whole
+        count, names = next(iter(lacking.items()))
+        needed = [self._shown(name, {"bins": count}, like) for name in names]
+        return _refuse(f"no calibration curve with {count} bins", needed)
+
+    def table(self, recorder: Recorder, by: Sequence[str]) -> pl.LazyFrame:
+        """One row for each bin of a formula in each group (and label, and bucket) that has it."""
+        names = [statistic.name for statistic in recorder.run_rows]
+        held = self.source.at(self.with_keys(by), names)
+        # The bins of other measures stand in the same column. A broken row is in none, and its group has no curve.
+        own = pl.any_horizontal(pl.col(name).is_not_null() for name in names)
+        return held.filter(own, pl.col(BIN).is_finite())
+
+    def _made_for(self) -> Iterator[Measure]:
+        """The measures that it was made for, as far as it could write down which."""
+        readable = {name: said for name, said in self.contents.metrics.items() if "text" not in said}
+        return (measure for metric in metrics_of(readable) for measure in metric.tree.measures())
+
+    def _has_cells(self, points: Measure, *, by_label: bool) -> bool:
+        label = points.table.label
+        if by_label and self.source.label != label:
+            return False
+        return self.source.can_answer(self.recorder(points), [label] if by_label else [], self.query.roles)
+
+    def _has_bins(self, name: str, bins: int, like: Measure) -> bool:
+        [measure] = make(CATALOGUE[name], (), {"bins": bins}).tree.measures()
+        return self.source.can_answer(self.recorder(of_rows_of(like, measure)), [], self.query.roles)
+
+    def _shown(self, name: str, parameters: Mapping[str, Any], like: Measure) -> str:
+        """A metric of the rows of a measure, as it is written."""
+        usual = self.query.bound
+        own = Bound((role, column) for role, column in like.roles.items() if not _is_same(column, usual.get(role)))
+        [measure] = make(CATALOGUE[name], (), dict(parameters)).tree.measures()
+        return repr(replace(of_rows_of(like, measure), roles=own))
+
+
+def _is_same(column: Any, usual: Any) -> bool:
+    return bool(identity(column) == identity(usual))
+
+
+def _refuse(lack: str, metrics: Sequence[str]) -> NoReturn:
+    needed = " and ".join(metrics)
+    raise StateError(f"this state holds {lack}: make it with {needed} among its metrics, or use the log.")
 
 
 class AskedCurve(NamedTuple):

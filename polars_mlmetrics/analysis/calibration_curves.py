@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins
 from polars_mlmetrics.analysis.decided import of_rows_of
-from polars_mlmetrics.analysis.held_calibration import BIN, held_by_bin
 from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine import folds
 from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Rows
+from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import bin_of, edge, ratio
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.unit import Unit
+from polars_mlmetrics.metrics.probabilities import bins_of
 from polars_mlmetrics.query.query import Query
 
 DEFAULT_BINS = 15
@@ -103,3 +108,45 @@ def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.La
     told = [pl.lit(float("nan")).alias(name) for name in ("score", "truth")]
     whole = pl.concat([whole, groups.filter(broken).with_columns(told)], how="diagonal")
     return whole.with_columns(n_rows=pl.when(pl.col("bin").is_null()).then(used).otherwise("n_rows"))
+
+
+BIN = f"{INTERNAL}bin_of_score"
+"""The key of bins."""
+
+
+def bins_of_score(u: Unit, *, bins: int) -> pl.Expr:
+    """What is told of the bins of a score."""
+    rows, *_ = u.runs(*bins_of(u, bins, logits=False), cells=bins)
+    return rows.sum()
+
+
+BINS = Declaration(bins_of_score, "group", (0, float("inf")), None)
+
+
+def held_by_bin(held: HeldBins, like: Measure, bins: int, by: list[str]) -> StateRows:
+    """A state of which the bins are groups: of the rows of a measure."""
+    recorder = held.recorder(of_rows_of(like, Measure(BINS, {"bins": bins})))
+    rows, surplus, positives = (pl.col(statistic.name) for statistic in recorder.run_rows)
+    told = {
+        "probability": surplus + positives,
+        "positives": positives,
+        "rows": rows,
+        # Where rows have weights, that there are some.
+        "n_rows": rows if like.table.weight is None else pl.lit(1),
+        # A group in which a row is broken has no curve.
+        **{f"broken_{what}": pl.lit(0) for what in ("probability", "truth", "weight")},
+    }
+    keys = [*held.with_keys(by), BIN]
+    told = {name + recorder.suffix: value for name, value in told.items()}
+    table = held.table(recorder, by).with_columns(pl.col(folds.BIN).cast(pl.Int64).alias(BIN))
+    return replace(
+        held.source,
+        held=table.select(*keys, *(value.alias(name) for name, value in told.items())),
+        by=keys,
+        cluster=None,
+        finer=[],
+        statistics={name: Statistic(name, pl.col(name), "sum") for name in told},
+        by_label=[],
+        added=[],
+        schema=pl.Schema({**held.source.schema, BIN: pl.Int64()}),
+    )

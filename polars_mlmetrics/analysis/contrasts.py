@@ -12,8 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from polars_mlmetrics.analysis.bounds import error_of_constant, standard_error
-from polars_mlmetrics.analysis.interval import NOISE
-from polars_mlmetrics.analysis.parts import coarseness_of, core_of, range_of
+from polars_mlmetrics.analysis.interval import NOISE, coarseness_of, core_of, range_of
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT

@@ -8,9 +8,8 @@ import polars as pl
 
 from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
 from polars_mlmetrics.analysis.confidence import Confidence, check_number
-from polars_mlmetrics.analysis.interval import unless_noise
+from polars_mlmetrics.analysis.interval import coarseness_of, core_of, unless_noise
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
-from polars_mlmetrics.analysis.parts import coarseness_of, core_of
 from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame

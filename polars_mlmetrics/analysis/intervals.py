@@ -10,10 +10,17 @@ from typing import Any, TypeVar
 import polars as pl
 
 from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.interval import Interval, Limits
-from polars_mlmetrics.analysis.parts import coarseness_of, core_of, range_of
-from polars_mlmetrics.analysis.placed import Placed
-from polars_mlmetrics.analysis.replicated import Drawn, Replicable, Replicated
+from polars_mlmetrics.analysis.interval import (
+    Drawn,
+    Interval,
+    Limits,
+    Placed,
+    Replicable,
+    Replicated,
+    coarseness_of,
+    core_of,
+    range_of,
+)
 from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan

@@ -7,15 +7,14 @@ from math import isfinite
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value
-from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, TURN, Candidates
+from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, SHARE, TURN, Candidates
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, Coded
 from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.features import CONDITIONS, Condition
+from polars_mlmetrics.analysis.interval import core_of, range_of
 from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
 from polars_mlmetrics.analysis.lattice import PLACE
-from polars_mlmetrics.analysis.marked import SHARE
 from polars_mlmetrics.analysis.merged import t_of
-from polars_mlmetrics.analysis.parts import core_of, range_of
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polars_mlmetrics.analysis.rules import warn
+from polars_mlmetrics.analysis.gate import warn
 from polars_mlmetrics.cli.calls import COL, Call, Named, Node, Operation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError, unknown

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis import evaluate as here
-from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.finish import finish
-from polars_mlmetrics.analysis.question import confidence_of
+from polars_mlmetrics.analysis.question import Level, confidence_of
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names

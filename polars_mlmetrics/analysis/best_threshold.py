@@ -7,8 +7,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
-from polars_mlmetrics.analysis.decided import check_has_thresholds
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, check_has_thresholds
 from polars_mlmetrics.analysis.rank_curves import points_of
 from polars_mlmetrics.analysis.threshold_curves import Tried, values_at
 from polars_mlmetrics.analysis.worst import check_ranked

@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins
-from polars_mlmetrics.analysis.decided import of_rows_of
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, of_rows_of
 from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine import folds
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import matched
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,20 +111,16 @@ class Marked:
         if not self._lattice.coded.is_of_sums:
             return self._merged(merged, rows, slices)
         groups, bits = slices[GROUP].to_numpy(), slices[BIT].to_numpy()
-        grid = zeros(self._lattice, slices.height)
+        own = zeros(self._lattice, slices.height)
         for bit in np.unique(bits):
-            own = whole_of(self._lattice, rows.filter(has(int(bit)))).of(groups[bits == bit])
-            for sums, more in zip(grid.sums, own.sums, strict=True):
+            of_bit = whole_of(self._lattice, rows.filter(has(int(bit)))).of(groups[bits == bit])
+            for sums, more in zip(own.sums, of_bit.sums, strict=True):
                 for name, array in more.items():
                     sums[name][bits == bit] = array
         buckets = (rows_by_bucket(self._lattice, rows) > 0).sum(axis=1)
-        found = contrasts.of(grid, whole_of(self._lattice, rows), groups, buckets)
-        table = slices.hstack(found.table)
-        if not found.is_right.all():
-            lost = pl.Series(~found.is_right)
-            again = self._merged(merged, rows, slices.filter(lost)).select(table.columns)
-            table = in_order_of(slices, pl.concat([table.filter(~lost), again]))
-        return table.select(*slices.columns, *CONTRAST)
+        again = partial(self._merged, merged, rows)
+        table = contrasts.of(slices, own, whole_of(self._lattice, rows), groups, buckets, again)
+        return in_order_of(slices, table).select(*slices.columns, *CONTRAST)
 
     def _merged(self, merged: Merged, rows: Chunk, slices: pl.DataFrame) -> pl.DataFrame:
         """The same, put together from the other parts."""

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import benjamini_hochberg
-from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.differences import COLUMNS, UNCLEAR, Differences
 from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Kind, Pairing
+from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
@@ -142,9 +142,9 @@ class Comparison(ABC):
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        keys = {key.name: self._query.schema[key.column] for key in (*self._query.by, *self._query.slice_keys)}
+        keys = self._query.types_of([*self._query.by, *self._query.slice_keys])
         labels = dict.fromkeys(["sliced_by", "slice"], pl.String())
-        types = {**keys, **labels, self._model.name: self._query.schema[self._model.column], **COLUMNS}
+        types = {**keys, **labels, **self._query.types_of([self._model]), **COLUMNS}
         names = [*self._query.key_names(), self._model.name, *COLUMNS]
         return pl.LazyFrame(schema={name: types[name] for name in names})
 

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal, Unpack, get_args
 import polars as pl
 
 from polars_mlmetrics.analysis import calibration_curves, rank_curves, threshold_curves
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
-from polars_mlmetrics.analysis.confidence import Level, check_level
-from polars_mlmetrics.analysis.decided import check_has_thresholds
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, check_has_thresholds
+from polars_mlmetrics.analysis.question import Level, check_level
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown

@@ -7,16 +7,14 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Confidence, Level
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import check_clusters, of_log
+from polars_mlmetrics.analysis.question import Confidence, Level, check_clusters, of_log
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
-from polars_mlmetrics.engine.asked import FEW_ROWS, Readings
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import FEW_ROWS, Plan, Readings
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns

@@ -16,16 +16,7 @@ from polars_mlmetrics.formula.arithmetic import cuts
 from polars_mlmetrics.query.account import first_that_holds
 
 CONDITIONS = pl.List(
-    pl.Struct(
-        {
-            "feature": pl.String,
-            "type": pl.String,
-            "kind": pl.String,
-            "low": pl.String,
-            "high": pl.String,
-            "values": pl.List(pl.String),
-        }
-    )
+    pl.Struct({**dict.fromkeys(("feature", "type", "kind", "low", "high"), pl.String), "values": pl.List(pl.String)})
 )
 """The conditions of a slice, in texts."""
 

@@ -9,10 +9,9 @@ import polars as pl
 
 from polars_mlmetrics.analysis.candidates import Candidates
 from polars_mlmetrics.analysis.coded import Coded
-from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.features import type_of
 from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.question import check_clusters, check_no_roles, of_log, of_state
+from polars_mlmetrics.analysis.question import Confidence, check_clusters, check_no_roles, of_log, of_state
 from polars_mlmetrics.analysis.searched import least_of, read_log, read_state, without_small
 from polars_mlmetrics.analysis.slice_table import COLUMNS, SliceTable, no_slices
 from polars_mlmetrics.data.bare_scan import is_at_hand

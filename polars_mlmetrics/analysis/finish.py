@@ -7,9 +7,8 @@ from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
-from polars_mlmetrics.analysis.question import of_state
+from polars_mlmetrics.analysis.question import Level, of_state
 from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys

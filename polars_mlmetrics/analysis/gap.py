@@ -7,10 +7,9 @@ from typing import Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
-from polars_mlmetrics.analysis.confidence import Confidence, check_number
 from polars_mlmetrics.analysis.interval import coarseness_of, core_of, unless_noise
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
-from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.analysis.question import Confidence, Question, check_number
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
@@ -25,21 +24,17 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import first_that_holds, several_models
 from polars_mlmetrics.query.groupings import slice_text
 from polars_mlmetrics.query.query import Key, Keys, check_is_metric, check_names, listed
+from polars_mlmetrics.query.results import ResultColumns
 
-COLUMNS = pl.Schema(
-    {
-        "metric": pl.String,
-        "gap": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "ratio": pl.Float64,
-        "worst": pl.String,
-        "worst_value": pl.Float64,
-        "best": pl.String,
-        "best_value": pl.Float64,
-        "n_slices": pl.Int64,
-        "ci_flag": pl.String,
-    }
+COLUMNS = ResultColumns.of(
+    (pl.String, "metric"),
+    (pl.Float64, "gap", "low", "high", "ratio"),
+    (pl.String, "worst"),
+    (pl.Float64, "worst_value"),
+    (pl.String, "best"),
+    (pl.Float64, "best_value"),
+    (pl.Int64, "n_slices"),
+    (pl.String, "ci_flag"),
 )
 """What is said of each group."""
 
@@ -136,7 +131,7 @@ class Between:
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        return pl.LazyFrame(schema={key.name: self._query.schema[key.column] for key in self._groups} | dict(COLUMNS))
+        return pl.LazyFrame(schema={**self._query.types_of(self._groups), **COLUMNS})
 
     def table(self) -> pl.LazyFrame:
         """One row a group."""
@@ -172,7 +167,7 @@ class Between:
             pl.when(pl.col("gap").is_finite()).then(pl.col(name)) for name in ("low", "high", "ci_flag")
         )
         told = told.with_columns(metric=pl.lit(self._metric.output_name)).sort(self._by, nulls_last=False)
-        return told.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
+        return told.select(*keys, *COLUMNS.cast())
 
     def _flag(self) -> pl.Expr:
         """The first thing to know of an interval, of what its pairs and its slices say."""

@@ -18,7 +18,7 @@ from polars_mlmetrics.analysis.bounds import (
     units_in,
     wilson,
 )
-from polars_mlmetrics.analysis.confidence import Confidence
+from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.engine.draws import DRAW, DRAWS
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.packing import BUCKETS_IN_KEY

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.interval import (
     Drawn,
     Interval,
@@ -21,6 +20,7 @@ from polars_mlmetrics.analysis.interval import (
     core_of,
     range_of,
 )
+from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
-from polars_mlmetrics.analysis.decided import of_rows_of
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, of_rows_of
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.thinning import (
     ALL_OTHER,

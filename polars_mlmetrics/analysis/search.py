@@ -293,11 +293,7 @@ class Search:
             at = np.searchsorted(self._sizes.places, slices[PLACE].to_numpy())
             buckets = (self._summed.rows_of_groups > 0).sum(axis=1)
             own, groups = self._summed.own.of(at), slices[GROUP].to_numpy()
-            found = self._contrasts.of(own, self._summed.whole, groups, buckets)
-            said = slices.hstack(found.table)
-            if not found.is_right.all():
-                lost = pl.Series(~found.is_right)
-                said = pl.concat([said.filter(~lost), self._of_merged(slices.filter(lost)).select(said.columns)])
+            said = self._contrasts.of(slices, own, self._summed.whole, groups, buckets, self._of_merged)
         said = said.with_columns(t_of(pl.col("gap"), pl.col("se")).alias("t"), pl.col(N_SAMPLES).alias("n_samples"))
         return said.select(*SCORES).cast(pl.Schema(SCORES)).sort(PLACE)
 

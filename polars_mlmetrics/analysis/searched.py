@@ -371,9 +371,7 @@ def _counts(query: Query, name: str) -> pl.LazyFrame:
         return counts_of(rows, name)
     # Some rows give the ranges, into which any other value falls. What lies in none is counted in all.
     some = counts_of(rows.gather_every(whole_times(LOOKED, n_rows)), name)
-    is_number = (
-        pl.col(name).is_not_null() if kind != "number" else pl.col(name).is_not_nan() & pl.col(name).is_not_null()
-    )
+    is_number = pl.col(name).is_not_nan() if kind == "number" else pl.col(name).is_not_null()
     lacking = counts_of(rows.filter(~is_number.fill_null(False)), name)
     return pl.concat([some, lacking]).group_by(VALUE).agg(pl.col(COUNT).sum())
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins
-from polars_mlmetrics.analysis.decided import (
+from polars_mlmetrics.analysis.asked_curve import (
+    AskedCurve,
+    HeldBins,
     Weights,
     at_threshold,
     broken_in,
@@ -19,10 +20,9 @@ from polars_mlmetrics.analysis.decided import (
 )
 from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.analysis.rank_curves import points_of
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.at_thresholds import THRESHOLD, AtThresholds, CellsAtThresholds, RowsAtThresholds, Told
 from polars_mlmetrics.engine.folds import BIN
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.thinning import Thinning
 from polars_mlmetrics.errors import INTERNAL, StateError

@@ -8,10 +8,9 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.partials import Given, Partial
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import polars as pl
 
 from polars_mlmetrics.errors import INTERNAL
 
-TIDY = pl.Schema(
-    {
-        "metric": pl.String,
-        "value": pl.Float64,
-        "se": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "ci_method": pl.String,
-        "ci_flag": pl.String,
-        "n_buckets": pl.Int64,
-        "n_clusters": pl.Int64,
-        "n_rows": pl.Int64,
-        "n_samples": pl.Int64,
-        "n_split": pl.Int64,
-        "n_excluded": pl.Int64,
-        "support": pl.Float64,
-        "n_undefined": pl.Int64,
-        "reason": pl.String,
-    }
+
+class ResultColumns(pl.Schema):
+    """The columns of a result beside its keys, in order."""
+
+    @classmethod
+    def of(cls, *columns: tuple[Any, *tuple[str, ...]]) -> Self:
+        """Those of these types and names: a type, then the names of the columns that have it."""
+        return cls({name: dtype for dtype, *names in columns for name in names})
+
+    def cast(self) -> list[pl.Expr]:
+        """The columns of a table, in these types."""
+        return [pl.col(name).cast(dtype) for name, dtype in self.items()]
+
+    def row(self, values: Mapping[str, pl.Expr | None]) -> pl.Expr:
+        """A struct of these values; null where one is not known."""
+        known = {name: pl.lit(None) if (value := values.get(name)) is None else value for name in self}
+        return pl.struct(value.cast(self[name], strict=False).alias(name) for name, value in known.items())
+
+
+TIDY = ResultColumns.of(
+    (pl.String, "metric"),
+    (pl.Float64, "value", "se", "low", "high"),
+    (pl.String, "ci_method", "ci_flag"),
+    (pl.Int64, "n_buckets", "n_clusters", "n_rows", "n_samples", "n_split", "n_excluded"),
+    (pl.Float64, "support"),
+    (pl.Int64, "n_undefined"),
+    (pl.String, "reason"),
 )
 """All that a tidy table says of a metric in a group: always every column, null where there is nothing to say."""
 
@@ -61,12 +69,7 @@ class Result:
 
     def tidy(self) -> pl.Expr:
         """Its row in a tidy table, as a struct."""
-        told = {**self.facts, "metric": pl.lit(self.name), "value": self.value}
-        return pl.struct(_as_column(told.get(name), name) for name in TIDY)
-
-
-def _as_column(expression: pl.Expr | None, name: str) -> pl.Expr:
-    return (pl.lit(None) if expression is None else expression).cast(TIDY[name], strict=False).alias(name)
+        return TIDY.row({**self.facts, "metric": pl.lit(self.name), "value": self.value})
 
 
 def wide_names(name: str, *, ci: bool) -> list[str]:

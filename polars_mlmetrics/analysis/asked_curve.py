@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import polars as pl
 
-from polars_mlmetrics.analysis.question import Confidence, Level, Question
+from polars_mlmetrics.analysis.question import Confidence, Question
 from polars_mlmetrics.data.expressions import same_expression
-from polars_mlmetrics.data.frames import Frame, Names
+from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Bound
 from polars_mlmetrics.engine.at_thresholds import THRESHOLD
 from polars_mlmetrics.engine.folds import BIN
@@ -24,10 +24,9 @@ from polars_mlmetrics.formula.curve import Bins, Cells, Grid
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node
-from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.formula.shared import Decision
-from polars_mlmetrics.query.query import Keys, Query
+from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.written import metrics_of
 
 
@@ -241,24 +240,18 @@ class AskedCurve(NamedTuple):
     """How many are asked for."""
 
     @classmethod
-    def read(
-        cls,
-        frame: Frame,
-        metrics: Sequence[Metric],
-        by: Keys | None,
-        slices: Sequence[Keys] | None,
-        roles: Mapping[str, Any],
-        *,
-        bins: Bins = None,
-        ci: Level | None = None,
-        cluster: Names = None,
-    ) -> AskedCurve:
-        """Understand what is asked."""
-        query, source, confidence = Question.read(frame, metrics, by, slices, ci, cluster, roles)
+    def of(cls, frame: Frame, question: Question, bins: Bins = None) -> AskedCurve:
+        """The curve that is asked for."""
+        query, source, confidence = question
         if not isinstance(source, StateRows):
             return cls(query, source, confidence, None, bins)
         contents = Contents.of(frame.lazy().collect_schema())
         return cls(query, source, confidence, HeldBins(query, source, contents), bins)
+
+    @property
+    def ends(self) -> list[str]:
+        """The columns of intervals, where these are asked for."""
+        return [] if self.confidence is None else ["low", "high"]
 
     def cells(self, like: Measure, by: Sequence[str] = (), *, by_label: bool = False) -> Cells:
         """The scores of the rows of a measure in groups of these keys: of a state those that it holds."""

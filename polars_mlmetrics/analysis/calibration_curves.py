@@ -8,7 +8,6 @@ import polars as pl
 
 from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, of_rows_of
 from polars_mlmetrics.analysis.intervals import told_with_ends
-from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine import folds
 from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan, Readings
@@ -26,7 +25,6 @@ from polars_mlmetrics.query.query import Query
 DEFAULT_BINS = 15
 ALL = f"{INTERNAL}all"
 COLUMNS = ["bin", "score", "truth", "n_rows", "bin_low", "bin_high"]
-ENDS = ["low", "high"]
 
 
 def mean_score(u: Unit) -> pl.Expr:
@@ -43,11 +41,6 @@ def share_of_truths(u: Unit) -> pl.Expr:
 OF_BIN = [Measure(Declaration(of, "group", (0, 1), None), {}) for of in (mean_score, share_of_truths)]
 
 
-def names_of(*, ci: bool) -> list[str]:
-    """The columns of a calibration curve, after its keys."""
-    return [*COLUMNS, *(ENDS if ci else [])]
-
-
 def curve_of_calibration(asked: AskedCurve, by: list[str]) -> pl.LazyFrame:
     """One row for each bin of a group that has rows; one without a bin where none can be told."""
     like = asked.query.metrics[0].measures()[0]
@@ -55,7 +48,7 @@ def curve_of_calibration(asked: AskedCurve, by: list[str]) -> pl.LazyFrame:
     table = _with_groups(asked, by, _told(asked, like, bins, by))
     places = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
     bounds = [edge(place, bins).alias(name) for name, place in places.items()]
-    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *names_of(ci=asked.confidence is not None))
+    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *COLUMNS, *asked.ends)
 
 
 def _told(asked: AskedCurve, like: Measure, bins: int, by: list[str]) -> pl.LazyFrame:
@@ -82,14 +75,9 @@ def _bins(asked: AskedCurve, like: Measure) -> int:
 
 
 def _by_bin(query: Query, like: Measure, bins: int, schema: pl.Schema) -> Rows:
-    """The rows of a log, with the bin of each."""
-    return Rows(query.rows.with_columns(bin_of_row(like.table, bins).alias(BIN)), query.roles.label, schema)
-
-
-def bin_of_row(table: Table, bins: int) -> pl.Expr:
-    """The number of the bin that a probability is in, as `calibration_error` has them; 1 is in the last."""
-    number = bin_of(table.score.cast(pl.Float64), bins)
-    return number.cast(pl.Int64, strict=False)
+    """The rows of a log, with the number of the bin of each, as `calibration_error` has them; 1 is in the last."""
+    number = bin_of(like.table.score.cast(pl.Float64), bins).cast(pl.Int64, strict=False)
+    return Rows(query.rows.with_columns(number.alias(BIN)), query.roles.label, schema)
 
 
 def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.LazyFrame:

@@ -140,7 +140,8 @@ class Contrasts:
         `buckets` says how many of each group have rows. Where a difference of sums has lost its digits, the contrast is
         found `again`: these come last.
         """
-        height, size = len(groups), self._rows_a_cell(own)
+        height = len(groups)
+        size = 2 * max(max((a.shape[1] * a.shape[2] for a in sums.values()), default=1) for sums in own.sums)
         starts = [0, *cuts(height, whole_times(MOST, height * size)), height]
         parts = [self._of_some(own.of(slice(*ends)), whole, groups[slice(*ends)]) for ends in pairwise(starts)]
         gaps, values, rests, alone, is_right = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -169,9 +170,6 @@ class Contrasts:
             for side in (mine, whole.summed().of(groups).less(mine)):
                 found += self._values(side, 1, self._coarseness)[:, 0]
         return found
-
-    def _rows_a_cell(self, own: Grid) -> int:
-        return 2 * max(max((a.shape[1] * a.shape[2] for a in sums.values()), default=1) for sums in own.sums)
 
     def _of_some(self, own: Grid, whole: Grid, groups: Numbers) -> tuple[Numbers, ...]:
         """The gaps without each bucket and of all, values, rests, `_alone` of both, and where they are right."""

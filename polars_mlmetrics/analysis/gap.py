@@ -38,16 +38,11 @@ COLUMNS = ResultColumns.of(
 )
 """What is said of each group."""
 
-(
-    VALUE, HAS, SLICE, OTHER, TEXT, DIFFERENCE, SIZE, TELLS, OF_ALL, SIZE_OF_ALL, ERROR, BUCKETS, PAIRS, QUANTILE,
-    FEWEST, IS_SURE, POOLED, BOUND,
-) = (
-    f"{INTERNAL}{name}"
-    for name in (
-        "value", "has_value", "slice", "other", "text", "difference", "size", "tells", "of_all", "size_of_all",
-        "error", "buckets", "pairs", "quantile", "fewest", "is_sure", "pooled", "bound",
-    )
-)  # fmt: skip
+VALUE, HAS, SLICE, OTHER, TEXT = (f"{INTERNAL}{name}" for name in ("value", "has_value", "slice", "other", "text"))
+DIFFERENCE, SIZE, TELLS, OF_ALL = (f"{INTERNAL}{name}" for name in ("difference", "size", "tells", "of_all"))
+SIZE_OF_ALL, ERROR, BUCKETS, PAIRS = (f"{INTERNAL}{name}" for name in ("size_of_all", "error", "buckets", "pairs"))
+QUANTILE, FEWEST, IS_SURE = (f"{INTERNAL}{name}" for name in ("quantile", "fewest", "is_sure"))
+POOLED, BOUND = f"{INTERNAL}pooled", f"{INTERNAL}bound"
 
 
 @at_callers_line
@@ -143,7 +138,8 @@ class Between:
         bound = pl.sum_horizontal([pl.lit(0.0), *map(plan.value, coarseness_of(core))])
         columns = value.alias(VALUE), text.alias(TEXT), several.alias(POOLED), bound.alias(BOUND)
         tables = [plan.groups().select(*plan.by, *columns)]
-        if self._can_tell(plan, core):
+        has_interval = core.interval_kind not in WITHOUT_INTERVAL
+        if has_interval and self._confidence.are_whole and plan.merges(core):
             tables += self._by_bucket(plan, core)
         values, *of_buckets = pl.collect_all(tables)
         # A group in which no slice has a value is there all the same.
@@ -180,9 +176,6 @@ class Between:
             (pl.col(BOUND) > half, pl.lit("coarse_bins")),
         ]
         return first_that_holds(cases, flag)
-
-    def _can_tell(self, plan: Plan, core: Node) -> bool:
-        return core.interval_kind not in WITHOUT_INTERVAL and self._confidence.are_whole and plan.merges(core)
 
     def _by_bucket(self, plan: Plan, core: Node) -> list[pl.LazyFrame]:
         """The values without each bucket, and whether there is one of it alone."""
@@ -270,13 +263,11 @@ class Between:
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
         told = told.with_columns(n_pairs.cast(pl.Int64).alias(PAIRS))
         needed = told.select(PAIRS, BUCKETS).unique().rows()
-        quantiles = [self._quantile(*counts) for counts in needed]
+        # That of Student's t, with the level shared among the pairs.
+        level = self._confidence.level
+        quantiles = [bonferroni(level, pairs, buckets - 1) if buckets > 1 else None for pairs, buckets in needed]
         table = pl.DataFrame(needed, schema=told.select(PAIRS, BUCKETS).schema, orient="row")
         return told.join(table.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64)), on=[PAIRS, BUCKETS])
-
-    def _quantile(self, pairs: int, buckets: int) -> float | None:
-        """That of Student's t, with the level shared among the pairs."""
-        return bonferroni(self._confidence.level, pairs, buckets - 1) if buckets > 1 else None
 
     def _over_pairs(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """One row a group: between what the largest of all true differences lies."""

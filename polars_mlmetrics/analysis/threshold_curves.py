@@ -31,14 +31,8 @@ from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.measure import Measure, Node
 
 COLUMNS = ["threshold", "metric", "value"]
-ENDS = ["low", "high"]
 
 PLACE = f"{INTERNAL}metric"
-
-
-def names_of(*, ci: bool) -> list[str]:
-    """The columns of such a curve, after its keys."""
-    return [*COLUMNS, *(ENDS if ci else [])]
 
 
 def curve_of_metrics(asked: AskedCurve, by: list[str], n: int) -> pl.LazyFrame:
@@ -50,9 +44,12 @@ def curve_of_metrics(asked: AskedCurve, by: list[str], n: int) -> pl.LazyFrame:
         tried = found.setdefault(of_rows, Tried.of(asked, by, metric, Thinning(n)))
         values = values_at(asked, tried, by, metric)
         tables.append(values.with_columns(pl.lit(place).alias(PLACE), pl.lit(metric.output_name).alias("metric")))
-    columns = names_of(ci=asked.confidence is not None)
     order = [*by, PLACE, "threshold"]
-    return pl.concat(tables).sort(order, descending=[name == "threshold" for name in order]).select(*by, *columns)
+    return (
+        pl.concat(tables)
+        .sort(order, descending=[name == "threshold" for name in order])
+        .select(*by, *COLUMNS, *asked.ends)
+    )
 
 
 class Tried(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
@@ -12,7 +12,6 @@ from polars_mlmetrics.analysis.question import Confidence, Question
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Bound
-from polars_mlmetrics.engine.at_thresholds import THRESHOLD
 from polars_mlmetrics.engine.folds import BIN
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.replicates import WITHOUT
@@ -25,52 +24,8 @@ from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.parameters import as_number, identity
-from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.written import metrics_of
-
-
-class Weights(NamedTuple):
-    """What rows weigh together: the true ones and the others, that are predicted or not, and in all."""
-
-    true_predicted: pl.Expr
-    other_predicted: pl.Expr
-    true_left: pl.Expr
-    other_left: pl.Expr
-    true: pl.Expr
-    other: pl.Expr
-
-
-DECIDED: Mapping[str, Callable[[Weights], pl.Expr]] = {
-    "true_positives": lambda rows: rows.true_predicted,
-    "false_positives": lambda rows: rows.other_predicted,
-    "false_negatives": lambda rows: rows.true_left,
-    "true_negatives": lambda rows: rows.other_left,
-    "predicted": lambda rows: rows.true_predicted + rows.other_predicted,
-}
-"""The statistics of a decision."""
-
-UNDECIDED: Mapping[str, Callable[[Weights], pl.Expr]] = {
-    "positives": lambda rows: rows.true,
-    "negatives": lambda rows: rows.other,
-    "rows": lambda rows: rows.true + rows.other,
-}
-"""The statistics that are the same at every threshold."""
-
-
-def told_of(measure: Measure, suffix: str, rows: Weights) -> dict[str, pl.Expr]:
-    """The statistics of a measure that the weights of rows tell, by name: of a score greater than the threshold."""
-    told = {name: statistic(rows) for name, statistic in UNDECIDED.items()}
-    decision = measure.parameters.get("threshold")
-    if decision is not None and not decision.inclusive:
-        told |= {f"{name}@{decision}": statistic(rows) for name, statistic in DECIDED.items()}
-    return {name + suffix: statistic for name, statistic in told.items()}
-
-
-def broken_in(recorder: Recorder) -> set[str]:
-    """The counts of rows without which a formula has a value."""
-    unknown = recorder.answer.unknown
-    return recorder.broken if unknown is None else recorder.broken | {*unknown.meta.root_names()}
 
 
 def rows_of(measure: Measure) -> tuple[Any, ...]:
@@ -81,16 +36,6 @@ def rows_of(measure: Measure) -> tuple[Any, ...]:
 def of_rows_of(like: Measure, measure: Measure) -> Measure:
     """A measure of the rows that another one reads."""
     return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
-
-
-def at_threshold(measure: Measure) -> Measure:
-    """A measure whose threshold is a column, where it has one."""
-    decision = measure.parameters.get("threshold")
-    if not isinstance(decision, Decision):
-        return measure
-    return replace(
-        measure, parameters={**measure.parameters, "threshold": replace(decision, threshold=pl.col(THRESHOLD))}
-    )
 
 
 def decided_in(metric: Node) -> Iterator[Measure]:

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from polars_mlmetrics.analysis.bounds import error_of_constant, standard_error
-from polars_mlmetrics.analysis.interval import NOISE, coarseness_of, core_of, range_of
+from polars_mlmetrics.analysis.interval import NOISE, coarseness_of, range_of
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
@@ -126,9 +126,7 @@ class Contrasts:
     def __init__(self, plan: Plan, metric: Node, units: Mapping[Kind, pl.DataFrame], sign: int) -> None:
         self._plan = plan
         self._metric = metric
-        core, _ = core_of(metric)
-        self._range = range_of(core)
-        self._coarseness = coarseness_of(core)
+        self._range, self._coarseness = range_of(metric), coarseness_of(metric)
         self._units = units
         self._sign = sign
 

@@ -45,8 +45,8 @@ class Differences(Intervals):
         super().__init__(plan, confidence)
         self._pairs = plan
 
-    def limits_of(self, core: Node) -> Limits:
-        low, high = range_of(core)
+    def limits_of(self, metric: Node) -> Limits:
+        low, high = range_of(metric)
         return Limits("t", low - high, high - low)
 
     def notes(self) -> dict[str, pl.Expr]:

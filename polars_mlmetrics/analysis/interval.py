@@ -5,19 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, isfinite
 from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import (
-    error_of_parts,
-    normal_quantile,
-    standard_error,
-    units_behind,
-    units_in,
-    wilson,
-)
+from polars_mlmetrics.analysis.bounds import error_of_parts, standard_error, units_behind, units_in, wilson
 from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.engine.draws import DRAW, DRAWS
 from polars_mlmetrics.engine.folds import fold
@@ -44,8 +37,9 @@ def core_of(metric: Node) -> tuple[Node, list[Applied]]:
     return core, functions if metric.function == "fill_null" else [*functions, metric]
 
 
-def range_of(core: Node) -> tuple[float, float]:
-    """Where the values of a metric lie."""
+def range_of(metric: Node) -> tuple[float, float]:
+    """Where the values of a metric lie, before functions are applied to them."""
+    core, _ = core_of(metric)
     return core.measures()[0].range if isinstance(core, Measure | OverTargets) else (-inf, inf)
 
 
@@ -69,10 +63,10 @@ def planned_in(metric: Node) -> Iterator[Planned]:
             yield from planned_in(part)
 
 
-def coarseness_of(core: Node) -> list[Planned]:
+def coarseness_of(metric: Node) -> list[Planned]:
     """How far the bins of each part of a metric may put it off, at most."""
     found = []
-    for part in planned_in(core):
+    for part in planned_in(core_of(metric)[0]):
         measures = part.measures()
         # Of a mean over targets the bound is known where it is one of a metric, not of arithmetic.
         if len(measures) == 1 and measures[0].declaration.coarseness and measures[0].parameters["bins"]:
@@ -104,6 +98,14 @@ class Limits(NamedTuple):
     method: str
     low: float
     high: float
+
+    @classmethod
+    def of(cls, metric: Node) -> Limits:
+        """Those of the values of a metric."""
+        low, high = range_of(metric)
+        # With `undefined=` the range may be infinite, though that of the metric itself is not.
+        is_bounded = core_of(metric)[0].interval_kind == "kg_wilson" and isfinite(low) and isfinite(high)
+        return cls("kg_wilson" if is_bounded else "t", low, high)
 
 
 class Interval(ABC):
@@ -172,7 +174,7 @@ class Interval(ABC):
         # Where nothing varies, there is what was counted to go by: at an end of the range, or next to it by rounding.
         varies = (error > 0) & share.is_between(NOISE, 1 - NOISE)
         units = pl.when(varies).then(units_behind(share, error)).otherwise(self._counted)
-        return [self._as("units", units * ratio(pl.lit(self._z), self.column("t")) ** 2)]
+        return [self._as("units", units * ratio(pl.lit(self._confidence.z), self.column("t")) ** 2)]
 
     def ends(self) -> list[pl.Expr]:
         """The ends of the interval."""
@@ -191,7 +193,7 @@ class Interval(ABC):
 
     def _wilson(self) -> tuple[pl.Expr, pl.Expr]:
         share = self._in_range(self.column("value_of_all"))
-        low, high = wilson(share, self.column("units"), self._z)
+        low, high = wilson(share, self.column("units"), self._confidence.z)
         # At an end of the range the value is the end of the interval, but for rounding.
         low, high = pl.min_horizontal(low, share), pl.max_horizontal(high, share)
         return self._limits.low + self._width * low, self._limits.low + self._width * high
@@ -208,10 +210,6 @@ class Interval(ABC):
     @property
     def _width(self) -> float:
         return self._limits.high - self._limits.low
-
-    @property
-    def _z(self) -> float:
-        return normal_quantile(self._confidence.level)
 
 
 Replicable = Plan | PairPlan

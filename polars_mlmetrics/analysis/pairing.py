@@ -1,18 +1,20 @@
-"""Pairing: which samples the baseline and a candidate both have. Differences are of these alone."""
+"""Pairing: the models that are compared, and the samples that a candidate and the baseline both have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.pairs import PAIR
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, TableError, shown_values, unknown
+from polars_mlmetrics.query.query import Key
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
 _LOWEST, _HIGHEST = f"{INTERNAL}lowest_code", f"{INTERNAL}highest_code"
@@ -20,6 +22,29 @@ _BASELINE = "baseline"
 
 Slicing = tuple[str, ...]
 """The columns of a grouping beyond the by columns: none for the whole."""
+
+
+def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
+    """The models that can be compared with a baseline, of a column with all of them; it must be one of them."""
+    found = models.unique().collect().to_series()
+    if found.is_empty():
+        raise TableError("there is nothing to compare: the table has no rows, or none with a sample.")
+    known = pl.Series([baseline], dtype=found.dtype, strict=False)
+    if known.null_count() or not found.eq_missing(known).any():
+        shown = shown_values(found.drop_nulls().sort())
+        raise ParameterError(f"baseline={baseline!r} is no value of {name!r}, which has {shown}.")
+    candidates = found.filter(found.ne_missing(known)).sort(nulls_last=True)
+    if candidates.is_empty():
+        raise ParameterError(f"{name!r} has no other value than baseline={baseline!r}.")
+    return candidates
+
+
+def check_between(between: Key, columns: Iterable[str], of: str = "in the table") -> None:
+    """Refuse a table without the column that tells models apart where none is named."""
+    known = list(columns)
+    if isinstance(between, str) and between == MODEL and MODEL not in known:
+        lacking = unknown("column", MODEL, known, of=of)
+        raise ColumnError(f"{lacking} Pass between= with the column that tells the models apart.")
 
 
 class Kind:

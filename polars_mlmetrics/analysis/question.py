@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import t_quantile
+from polars_mlmetrics.analysis.bounds import normal_quantile, t_quantile
 from polars_mlmetrics.data.frames import Frame, Names, check_frame
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BUCKET
@@ -49,6 +49,11 @@ class Confidence:
         """What is asked for, of buckets."""
         level = OF_DRAWS if isinstance(ci, str) else ci
         return cls(level, buckets, cluster, are_whole, is_bootstrap=isinstance(ci, str))
+
+    @property
+    def z(self) -> float:
+        """The quantile of a normal distribution."""
+        return normal_quantile(self.level)
 
     def quantiles(self) -> pl.Series:
         """Those of Student's t, by the number of buckets that tell something; null where that is below two."""

@@ -10,7 +10,7 @@ from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value
 from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, SHARE, TURN, Candidates
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, Coded
 from polars_mlmetrics.analysis.features import CONDITIONS, Condition
-from polars_mlmetrics.analysis.interval import core_of, range_of
+from polars_mlmetrics.analysis.interval import range_of
 from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
 from polars_mlmetrics.analysis.lattice import PLACE
 from polars_mlmetrics.analysis.merged import t_of
@@ -65,7 +65,7 @@ class SliceTable:
         self._coded = coded
         self._found = found
         self._confidence = confidence
-        self._low, self._high = range_of(core_of(coded.metric)[0])
+        self._low, self._high = range_of(coded.metric)
         self._best, self._worst = (self._high, self._low) if sign > 0 else (self._low, self._high)
         self._said = f"{how}; {found.said}"
 

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import (
-    AskedCurve,
-    HeldBins,
-    Weights,
-    at_threshold,
-    broken_in,
-    decided_in,
-    is_by_label,
-    of_rows_of,
-    rows_of,
-    told_of,
-)
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, decided_in, is_by_label, of_rows_of, rows_of
 from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.analysis.rank_curves import points_of
 from polars_mlmetrics.engine.at_thresholds import THRESHOLD, AtThresholds, CellsAtThresholds, RowsAtThresholds, Told
@@ -29,10 +19,54 @@ from polars_mlmetrics.errors import INTERNAL, StateError
 from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.shared import Decision
 
 COLUMNS = ["threshold", "metric", "value"]
 
 PLACE = f"{INTERNAL}metric"
+
+
+class Weights(NamedTuple):
+    """What rows weigh together: the true ones and the others, that are predicted or not, and in all."""
+
+    true_predicted: pl.Expr
+    other_predicted: pl.Expr
+    true_left: pl.Expr
+    other_left: pl.Expr
+    true: pl.Expr
+    other: pl.Expr
+
+
+def told_of(measure: Measure, suffix: str, rows: Weights) -> dict[str, pl.Expr]:
+    """The statistics of a measure that the weights of rows tell, by name: of a score greater than the threshold."""
+    told = {"positives": rows.true, "negatives": rows.other, "rows": rows.true + rows.other}
+    decision = measure.parameters.get("threshold")
+    if decision is not None and not decision.inclusive:
+        of_decision = {
+            "true_positives": rows.true_predicted,
+            "false_positives": rows.other_predicted,
+            "false_negatives": rows.true_left,
+            "true_negatives": rows.other_left,
+            "predicted": rows.true_predicted + rows.other_predicted,
+        }
+        told |= {f"{name}@{decision}": statistic for name, statistic in of_decision.items()}
+    return {name + suffix: statistic for name, statistic in told.items()}
+
+
+def broken_in(recorder: Recorder) -> set[str]:
+    """The counts of rows without which a formula has a value."""
+    unknown = recorder.answer.unknown
+    return recorder.broken if unknown is None else recorder.broken | {*unknown.meta.root_names()}
+
+
+def at_threshold(measure: Measure) -> Measure:
+    """A measure whose threshold is a column, where it has one."""
+    decision = measure.parameters.get("threshold")
+    if not isinstance(decision, Decision):
+        return measure
+    return replace(
+        measure, parameters={**measure.parameters, "threshold": replace(decision, threshold=pl.col(THRESHOLD))}
+    )
 
 
 def curve_of_metrics(asked: AskedCurve, by: list[str], n: int) -> pl.LazyFrame:

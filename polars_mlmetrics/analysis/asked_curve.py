@@ -25,7 +25,7 @@ from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.query.query import Query
-from polars_mlmetrics.query.written import metrics_of
+from polars_mlmetrics.query.written import is_same, metrics_of
 
 
 def rows_of(measure: Measure) -> tuple[Any, ...]:
@@ -159,13 +159,9 @@ class HeldBins:
     def _shown(self, name: str, parameters: Mapping[str, Any], like: Measure) -> str:
         """A metric of the rows of a measure, as it is written."""
         usual = self.query.bound
-        own = Bound((role, column) for role, column in like.roles.items() if not _is_same(column, usual.get(role)))
+        own = Bound((role, column) for role, column in like.roles.items() if not is_same(column, usual.get(role)))
         [measure] = make(CATALOGUE[name], (), dict(parameters)).tree.measures()
         return repr(replace(of_rows_of(like, measure), roles=own))
-
-
-def _is_same(column: Any, usual: Any) -> bool:
-    return bool(identity(column) == identity(usual))
 
 
 def _refuse(lack: str, metrics: Sequence[str]) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import Confidence, Level, check_clusters, of_log
+from polars_mlmetrics.analysis.question import Confidence, Level, Question, check_clusters, of_log
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
@@ -16,7 +16,6 @@ from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import FEW_ROWS, Plan, Readings
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -115,24 +114,17 @@ def evaluate(
     def table(query: Query, split: Passes | None = None) -> pl.LazyFrame:
         source = slices_of(query, source_of(query, split), [] if confidence is None else [WITHOUT])
         if per is None:
-            return settled(query, source, min_samples, confidence, tidy=tidy, signature=signature)
-        return unsettled(query, source, per, min_samples, confidence, tidy=tidy or signature)
+            return settled(Question(query, source, confidence), min_samples, tidy=tidy, signature=signature)
+        return unsettled(Question(query, source, confidence), per, min_samples, tidy=tidy or signature)
 
     if split is None:
         return answer_as_given(frame, planned(query, table))
     return as_given_later(frame, lambda: table(query, split), lambda: table(query))
 
 
-def settled(
-    query: Query,
-    source: Source,
-    min_samples: int | None,
-    confidence: Confidence | None,
-    *,
-    tidy: bool,
-    signature: bool,
-) -> pl.LazyFrame:
+def settled(question: Question, min_samples: int | None, *, tidy: bool, signature: bool) -> pl.LazyFrame:
     """One row a group and slice."""
+    query, source, confidence = question
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
     columns = names_of(query.order, tidy=tidy, ci=confidence is not None)
     if signature:
@@ -185,16 +177,9 @@ def _samples(query: Query, plan: Plan) -> pl.Expr:
     return plan.value(measure)
 
 
-def unsettled(
-    query: Query,
-    source: Source,
-    per: Grain,
-    min_samples: int | None,
-    confidence: Confidence | None,
-    *,
-    tidy: bool,
-) -> pl.LazyFrame:
+def unsettled(question: Question, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
     """One row a unit of each group and slice."""
+    query, source, confidence = question
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
     if tidy or min_samples is not None:

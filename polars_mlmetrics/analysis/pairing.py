@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -127,31 +128,27 @@ class Cells:
         return self._all.filter(self._is_odd).collect()
 
 
+@dataclass
 class Pairing:
     """The samples of a log, and which models have rows of them that count for each kind of metric."""
 
-    def __init__(
-        self,
-        rows: pl.LazyFrame,
-        kinds: Sequence[Kind],
-        by: Sequence[str],
-        sample: Sequence[str],
-        slicings: Sequence[Sequence[str]],
-        model: str,
-        baseline: Any,
-        candidates: pl.Series,
-    ) -> None:
-        self._rows = rows
-        self._counting = rows.filter(any_of([kind.counts() for kind in kinds]))
-        self._by = list(by)
-        self._keys = list(dict.fromkeys([*by, *sample]))
-        self._slicings: list[Slicing] = [tuple(slicing) for slicing in slicings]
-        self._sliced_by = list(dict.fromkeys(column for slicing in slicings for column in slicing))
-        self._model = model
-        self._baseline = pl.lit(baseline, dtype=candidates.dtype)
-        self._candidates = {str(place): candidates.slice(place, 1) for place in range(len(candidates))}
-        self._kinds = list(kinds)
-        self._sides = [(kind, side) for kind in kinds for side in self._candidates]
+    rows: pl.LazyFrame
+    kinds: Sequence[Kind]
+    by: Sequence[str]
+    sample: Sequence[str]
+    slicings: Sequence[Sequence[str]]
+    model: str
+    baseline: Any
+    candidates: pl.Series
+
+    def __post_init__(self) -> None:
+        self._counting = self.rows.filter(any_of([kind.counts() for kind in self.kinds]))
+        self._keys = list(dict.fromkeys([*self.by, *self.sample]))
+        self._slicings: list[Slicing] = [tuple(slicing) for slicing in self.slicings]
+        self._sliced_by = list(dict.fromkeys(column for slicing in self.slicings for column in slicing))
+        self._baseline = pl.lit(self.baseline, dtype=self.candidates.dtype)
+        self._candidates = {str(place): self.candidates.slice(place, 1) for place in range(len(self.candidates))}
+        self._sides = [(kind, side) for kind in self.kinds for side in self._candidates]
         self._cells: dict[Slicing, Cells | None] = {}
         self._without: list[tuple[str, list[pl.DataFrame], pl.LazyFrame]] = []
 
@@ -170,11 +167,11 @@ class Pairing:
                 alike.append(self._candidates[side])
             else:
                 found.append(self._part(side, [samples.select(self._keys)]))
-        return [*([Part(pl.concat(alike), self._rows)] if alike else []), *found]
+        return [*([Part(pl.concat(alike), self.rows)] if alike else []), *found]
 
     def counts(self, kind: Kind, slicing: Sequence[str]) -> pl.LazyFrame:
         """How many samples of each candidate and the baseline are pairs, and how many are odd, by group."""
-        keys, cells = [*self._by, *slicing], self._cells_of(slicing)
+        keys, cells = [*self.by, *slicing], self._cells_of(slicing)
         parts = [self._sums[tuple(slicing)], *([] if cells is None else [cells.counts])]
         sums = fold(pl.concat(parts).lazy(), keys, [pl.exclude(keys).sum()])
         tables = [
@@ -188,7 +185,7 @@ class Pairing:
         for of, without, known in self._without:
             if of == side and len(without) == len(odd) and all(map(pl.DataFrame.equals, without, odd)):
                 return Part(self._candidates[side], known)
-        rows = self._rows
+        rows = self.rows
         for samples in odd:
             rows = rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
         # They are read more than once.
@@ -206,7 +203,7 @@ class Pairing:
         samples = fold(self._counting, self._keys, [*self._has(), *bounds, *values])
         sums = [total for kind, side in self._sides for total in kind.sums(side)]
         told = [
-            fold(samples.filter(~_varies()) if slicing else samples, [*self._by, *slicing], sums)
+            fold(samples.filter(~_varies()) if slicing else samples, [*self.by, *slicing], sums)
             for slicing in self._slicings
         ]
         is_odd = any_of([kind.is_odd(side) for kind, side in self._sides])
@@ -224,7 +221,7 @@ class Pairing:
         """Whether the baseline and each candidate have rows of a sample that count."""
         sides = {_BASELINE: self._is(self._baseline)}
         sides |= {side: self._is(candidate[0]) for side, candidate in self._candidates.items()}
-        return [has for kind in self._kinds for side, is_side in sides.items() for has in kind.has(side, is_side)]
+        return [has for kind in self.kinds for side, is_side in sides.items() for has in kind.has(side, is_side)]
 
     def _cells_of(self, slicing: Sequence[str]) -> Cells | None:
         """The samples with several values, in the slices of a slicing; None where there are none."""
@@ -237,13 +234,13 @@ class Pairing:
 
     def _read_cells(self, varied: pl.DataFrame, slicing: Sequence[str]) -> Cells:
         rows = matched(varied.lazy(), self._counting, self._keys)
-        groups = [*self._by, *slicing]
+        groups = [*self.by, *slicing]
         keys = list(dict.fromkeys([*groups, *self._keys]))
         in_whole = [pl.col(kind.odd_in_whole(side)).first() for kind, side in self._sides]
         return Cells(fold(rows, keys, [*self._has(), *in_whole]), keys, groups, self._sides)
 
     def _is(self, model: Any) -> pl.Expr:
-        return pl.col(self._model).eq_missing(model)
+        return pl.col(self.model).eq_missing(model)
 
 
 def _varies() -> pl.Expr:

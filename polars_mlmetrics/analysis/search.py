@@ -220,9 +220,7 @@ class Search:
         self._merged = merged
         self._least = pl.lit(pl.Series(least)).gather(pl.col(GROUP))
         self._is_of_sums = lattice.coded.is_of_sums
-        self._sizes = Sizes(lattice)
-        for chunk in part.chunks(samples=True):
-            self._sizes.add(chunk)
+        self._sizes = self._counted()
         self._keep_sizes(self._large())
         self._check_size()
         self._summed = Summed(lattice, self._sizes.places)
@@ -242,14 +240,16 @@ class Search:
             summed.add(chunk)
         self._sizes, self._summed = self._sizes.without(sizes), self._summed.without(summed)
         if self._lattice.coded.totals.samples_vary:
-            self._count_again()
+            # One may have rows that are left, and others that are not.
+            self._sizes = self._counted(self._sizes.places)
         return self._scored(self._in_buckets(self._large()))
 
-    def _count_again(self) -> None:
-        """Count the samples that are left: one may have rows that are left, and others that are not."""
-        self._sizes = Sizes(self._lattice, self._sizes.places)
+    def _counted(self, places: Numbers | None = None) -> Sizes:
+        """How many rows and samples the slices of the part have."""
+        sizes = Sizes(self._lattice, places)
         for chunk in self._part.chunks(samples=True):
-            self._sizes.add(chunk)
+            sizes.add(chunk)
+        return sizes
 
     def _keep_sizes(self, slices: pl.DataFrame) -> Numbers:
         """Go on with some of the slices; which of them these are."""

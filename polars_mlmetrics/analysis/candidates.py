@@ -250,10 +250,8 @@ class Candidates:
         whole = pl.concat([each.sizes().select(GROUP, BIT, N_SAMPLES, N_ROWS) for each in halves])
         whole = whole.group_by(GROUP, BIT).agg(pl.col(N_SAMPLES).sum().alias("n_samples"), pl.col(N_ROWS).sum())
         of_parents = said.select(pl.col(PLACE).alias(PARENT), pl.col("value").alias("parent_value")).unique(PARENT)
-        found = (
-            taken.join(said.drop(PLACE), on=[GROUP, BIT]).join(confirm, on=[GROUP, BIT]).join(whole, on=[GROUP, BIT])
-        )
-        found = found.join(of_parents, on=PARENT, how="left")
+        found = taken.join(said.drop(PLACE), on=[GROUP, BIT]).join(confirm, on=[GROUP, BIT])
+        found = found.join(whole, on=[GROUP, BIT]).join(of_parents, on=PARENT, how="left")
         return found.filter(self._is_large())
 
     def _is_large(self) -> pl.Expr:

@@ -235,7 +235,8 @@ def sign_of(metric: Metric, worse: Any) -> int:
 
 def names_of(features: Any) -> list[str]:
     """The names of the features."""
-    if isinstance(features, pl.Expr) or (not isinstance(features, str) and any(_are_expressions(features))):
+    several = features if isinstance(features, Sequence) else [features]
+    if any(isinstance(each, pl.Expr) for each in several):
         raise ParameterError("features are names of columns: add an expression as a column first.")
     names = column_names("features", features)
     if not names:
@@ -259,7 +260,3 @@ def check_features(query: Query, names: Sequence[str]) -> None:
         if name in taken:
             raise ParameterError(f"{name!r} cannot be a feature: it is {taken[name]}.")
         type_of(name, query.schema[name])
-
-
-def _are_expressions(features: Any) -> list[bool]:
-    return [isinstance(each, pl.Expr) for each in features] if isinstance(features, Sequence) else []

@@ -145,9 +145,8 @@ class Between:
         # A group in which no slice has a value is there all the same.
         groups = values.lazy().select(self._by).unique()
         values = values.filter(pl.col(VALUE).is_not_null()).sort(plan.by, nulls_last=True).with_row_index(SLICE)
-        told = (
-            matched(groups, self._told(values.lazy()), self._by, how="left") if self._by else self._told(values.lazy())
-        )
+        told = self._told(values.lazy())
+        told = matched(groups, told, self._by, how="left") if self._by else told
         told = told.with_columns(pl.col("n_slices").fill_null(0))
         return self._named(told, self._ends(values, *of_buckets) if of_buckets else None)
 

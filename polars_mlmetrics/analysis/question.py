@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some
-from polars_mlmetrics.query.buckets import BUCKETS, Buckets, buckets_of
+from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.query.query import KEYWORDS, Keys, Query
 from polars_mlmetrics.query.source import slices_of, source_of
 from polars_mlmetrics.query.written import metrics_of, shown
@@ -142,12 +142,6 @@ def confidence_of(
     check_level(ci, cluster)
     if ci is None:
         return None, []
-    buckets = _buckets(frame, cluster, roles)
-    return Confidence.of(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
-
-
-def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
-    """The buckets that intervals are made from."""
     sample = checked_roles(roles, others=KEYWORDS).table.sample
     schema = frame.lazy().collect_schema()
     buckets = buckets_of(schema, sample, cluster, BUCKETS)
@@ -158,7 +152,7 @@ def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
             "column that says which rows depend on one another. If each row is a sample of its own, add a column: "
             ".with_row_index('sample')."
         )
-    return buckets
+    return Confidence.of(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
 
 
 def check_clusters(query: Query) -> None:

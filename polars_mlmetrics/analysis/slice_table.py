@@ -148,17 +148,15 @@ class SliceTable:
 
     def _with_names(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with the slices in words."""
-        rows = []
-        for place, parent, hidden_by in table.select(PLACE, PARENT, "hidden_by").iter_rows():
-            conditions = self._conditions(place)
-            rows.append(
-                {
-                    "slice": self._text(place),
-                    "conditions": [condition._asdict() for condition in conditions],
-                    "depth": len(conditions),
-                    "parent": self._text(parent),
-                    "hidden_by": self._text(hidden_by),
-                }
-            )
+        rows = [
+            {
+                "slice": self._text(place),
+                "conditions": [condition._asdict() for condition in self._conditions(place)],
+                "depth": len(self._conditions(place)),
+                "parent": self._text(parent),
+                "hidden_by": self._text(hidden_by),
+            }
+            for place, parent, hidden_by in table.select(PLACE, PARENT, "hidden_by").iter_rows()
+        ]
         schema = {name: COLUMNS[name] for name in ("slice", "conditions", "depth", "parent", "hidden_by")}
         return table.drop("hidden_by").hstack(pl.DataFrame(rows, schema=schema))

@@ -58,9 +58,8 @@ class Pairs(OfSource):
     def _paired(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """Rows by model, as rows by candidate: its own, and those of the baseline."""
         table = table.cache()
-        own = (
-            table.filter(~self._is_baseline).rename({self._model: PAIR}).with_columns(pl.lit(False).alias(IS_BASELINE))
-        )
+        own = table.filter(~self._is_baseline).rename({self._model: PAIR})
+        own = own.with_columns(pl.lit(False).alias(IS_BASELINE))
         of_baseline = table.filter(self._is_baseline).drop(self._model).join(self._candidates, how="cross")
         of_baseline = of_baseline.with_columns(pl.lit(True).alias(IS_BASELINE))
         return pl.concat([own, of_baseline.select(own.collect_schema().names())])

@@ -41,7 +41,7 @@ from polars_mlmetrics.formula.shared import Threshold
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.metrics import *
 from polars_mlmetrics.metrics.targets import average_score, flattened
-from polars_mlmetrics.query.groupings import cube, rollup
+from polars_mlmetrics.query.results import cube, rollup
 from polars_mlmetrics.reporting.plots import plot
 from polars_mlmetrics.reporting.report import Report, report
 from polars_mlmetrics.reporting.tables import table

@@ -23,9 +23,9 @@ from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
 from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.query.account import counts_in, first_that_holds, several_models
-from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.pairs import samples_of
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.results import stacked
 from polars_mlmetrics.query.source import slices_of
 
 ROWS = f"{INTERNAL}comparisons"

@@ -16,8 +16,8 @@ from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
-from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, check_is_metric, flat
+from polars_mlmetrics.query.results import stacked
 
 Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration"]
 WITH_INTERVALS = ("threshold", "calibration")

@@ -22,9 +22,8 @@ from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import first_that_holds, several_models
-from polars_mlmetrics.query.groupings import slice_text
 from polars_mlmetrics.query.query import Key, Keys, check_is_metric, check_names, listed
-from polars_mlmetrics.query.results import ResultColumns
+from polars_mlmetrics.query.results import ResultColumns, slice_text
 
 COLUMNS = ResultColumns.of(
     (pl.String, "metric"),
@@ -253,11 +252,7 @@ class Between:
         buckets = (pl.col(TELLS) | (moved != 0)).sum()
         error = standard_error(buckets, (moved**2).sum())
         is_known = pl.col(DIFFERENCE).is_finite().fill_null(False).all() & (buckets >= 2)
-        columns = [
-            pl.col(OF_ALL).first().abs(),
-            buckets.alias(BUCKETS),
-            pl.when(is_known).then(error).alias(ERROR),
-        ]
+        columns = [pl.col(OF_ALL).first().abs(), buckets.alias(BUCKETS), pl.when(is_known).then(error).alias(ERROR)]
         told = pairs.group_by([*self._by, SLICE, OTHER]).agg(columns)
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
         told = told.with_columns(n_pairs.cast(pl.Int64).alias(PAIRS))

@@ -64,9 +64,8 @@ def at_threshold(measure: Measure) -> Measure:
     decision = measure.parameters.get("threshold")
     if not isinstance(decision, Decision):
         return measure
-    return replace(
-        measure, parameters={**measure.parameters, "threshold": replace(decision, threshold=pl.col(THRESHOLD))}
-    )
+    at = replace(decision, threshold=pl.col(THRESHOLD))
+    return replace(measure, parameters={**measure.parameters, "threshold": at})
 
 
 def curve_of_metrics(asked: AskedCurve, by: list[str], n: int) -> pl.LazyFrame:
@@ -79,11 +78,8 @@ def curve_of_metrics(asked: AskedCurve, by: list[str], n: int) -> pl.LazyFrame:
         values = values_at(asked, tried, by, metric)
         tables.append(values.with_columns(pl.lit(place).alias(PLACE), pl.lit(metric.output_name).alias("metric")))
     order = [*by, PLACE, "threshold"]
-    return (
-        pl.concat(tables)
-        .sort(order, descending=[name == "threshold" for name in order])
-        .select(*by, *COLUMNS, *asked.ends)
-    )
+    table = pl.concat(tables).sort(order, descending=[name == "threshold" for name in order])
+    return table.select(*by, *COLUMNS, *asked.ends)
 
 
 class Tried(NamedTuple):

@@ -27,6 +27,12 @@ from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.written import is_same, metrics_of
 
+ENOUGH = 4096
+"""How many cells are proposed where a state has none."""
+
+CALIBRATION = ("calibration_error", "brier_resolution")
+"""The metrics that hold, of each bin, its rows, what they promise and what is true."""
+
 
 def rows_of(measure: Measure) -> tuple[Any, ...]:
     """What says which rows a measure reads, and how they weigh."""
@@ -78,13 +84,6 @@ def check_has_thresholds(caller: str, metric: Node, query: Query) -> None:
                 f"{caller}: {measure.output_name} needs more of the rows than sums, so it has no curve along the "
                 "threshold. Use evaluate with a few thresholds."
             )
-
-
-ENOUGH = 4096
-"""How many cells are proposed where a state has none."""
-
-CALIBRATION = ("calibration_error", "brier_resolution")
-"""The metrics that hold, of each bin, its rows, what they promise and what is true."""
 
 
 @dataclass(frozen=True)

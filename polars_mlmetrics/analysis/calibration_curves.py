@@ -26,6 +26,9 @@ DEFAULT_BINS = 15
 ALL = f"{INTERNAL}all"
 COLUMNS = ["bin", "score", "truth", "n_rows", "bin_low", "bin_high"]
 
+BIN = f"{INTERNAL}bin_of_score"
+"""The key of bins."""
+
 
 def mean_score(u: Unit) -> pl.Expr:
     """The mean probability."""
@@ -94,10 +97,6 @@ def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.La
     told = [pl.lit(float("nan")).alias(name) for name in ("score", "truth")]
     whole = pl.concat([whole, groups.filter(broken).with_columns(told)], how="diagonal")
     return whole.with_columns(n_rows=pl.when(pl.col("bin").is_null()).then(used).otherwise("n_rows"))
-
-
-BIN = f"{INTERNAL}bin_of_score"
-"""The key of bins."""
 
 
 def bins_of_score(u: Unit, *, bins: int) -> pl.Expr:

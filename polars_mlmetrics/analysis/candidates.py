@@ -25,6 +25,19 @@ MARKS, BIT = f"{INTERNAL}marks", f"{INTERNAL}bit"
 
 SHARE = f"{INTERNAL}largest_share"
 
+ROUNDS, EACH = 5, 4
+"""How often slices are searched, and how many are taken each time."""
+
+SURE = f"{INTERNAL}sure"
+"""The t of a slice, rounded: slices of the same rows are in one order, however their rows were summed."""
+
+TURN, N_TESTED = f"{INTERNAL}turn", f"{INTERNAL}n_tested"
+
+ENOUGH = 2.0
+"""So many standard errors a gap must have without the rows of the slices that are shown, to be shown itself."""
+
+PARENT = f"{INTERNAL}parent"
+
 
 def is_in(lattice: Lattice, slices: pl.DataFrame) -> pl.Expr:
     """Whether a row is in the slice of its group; at most one slice a group."""
@@ -158,19 +171,6 @@ def _number(bit: int) -> pl.Expr:
 def in_order_of(slices: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """What is known of slices, in their order."""
     return slices.select(GROUP, BIT).join(table, on=[GROUP, BIT], how="left", maintain_order="left")
-
-
-ROUNDS, EACH = 5, 4
-"""How often slices are searched, and how many are taken each time."""
-
-SURE = f"{INTERNAL}sure"
-"""The t of a slice, rounded: slices of the same rows are in one order, however their rows were summed."""
-
-TURN, N_TESTED = f"{INTERNAL}turn", f"{INTERNAL}n_tested"
-ENOUGH = 2.0
-"""So many standard errors a gap must have without the rows of the slices that are shown, to be shown itself."""
-
-PARENT = f"{INTERNAL}parent"
 
 
 class Candidates:

@@ -32,6 +32,9 @@ from polars_mlmetrics.query.query import Keys, Query, check_is_metric, check_nam
 LEAST_BUCKETS = 32
 """How many buckets a state must have: a half of fewer says little."""
 
+LEVEL = 0.95
+"""The level of the intervals."""
+
 
 @at_callers_line
 def find_slices(
@@ -180,10 +183,6 @@ def _check_values(coded: Coded, sign: int) -> None:
             f"{name} is {broken[0]} in the whole log, or in a group of by=: no slice can be compared with the rest. "
             "`check` names the rows."
         )
-
-
-LEVEL = 0.95
-"""The level of the intervals."""
 
 
 def query_of(

@@ -33,6 +33,19 @@ BASELINE = "_baseline"
 
 SUCH = "such as pl.col('f1') >= 0.8"
 
+OnUndefined = Literal["fail", "pass", "skip"]
+
+PAIRED = "n_pairs"
+"""The samples of a row of `compare`."""
+
+FLAG = "ci_flag"
+
+COUNTS = ("n_rows", "n_samples", "n_excluded", "support")
+"""Columns of values that may be whole numbers."""
+
+ROW = f"{INTERNAL}row"
+"""A key that all rows share, for tables that have no other."""
+
 
 @dataclass(frozen=True, eq=False)
 class Warn:
@@ -123,20 +136,6 @@ def _numbers(name: str, part: pl.Expr, schema: pl.Schema) -> list[pl.Expr]:
     if _type_of(name, part, schema).is_float():
         return [part]
     return [number for each in part.meta.pop() for number in _numbers(name, each, schema)]
-
-
-OnUndefined = Literal["fail", "pass", "skip"]
-
-PAIRED = "n_pairs"
-"""The samples of a row of `compare`."""
-
-FLAG = "ci_flag"
-
-COUNTS = ("n_rows", "n_samples", "n_excluded", "support")
-"""Columns of values that may be whole numbers."""
-
-ROW = f"{INTERNAL}row"
-"""A key that all rows share, for tables that have no other."""
 
 
 @at_callers_line

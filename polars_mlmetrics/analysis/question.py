@@ -29,6 +29,9 @@ Level = float | Literal["bootstrap"]
 OF_DRAWS = 0.95
 """The level of the intervals of draws."""
 
+MOST_SHOWN = 4
+"""How many metrics of a state an error names."""
+
 
 @dataclass(frozen=True)
 class Confidence:
@@ -77,10 +80,6 @@ def check_level(ci: Any, cluster: Names) -> None:
         raise ParameterError(f"ci must be a number between 0 and 1, such as 0.95, or 'bootstrap', not {ci!r}.")
     if isinstance(ci, bool) or not isinstance(ci, int | float) or not 0 < ci < 1:
         raise ParameterError(f"ci must be a number between 0 and 1, such as 0.95, not {ci!r}.")
-
-
-MOST_SHOWN = 4
-"""How many metrics of a state an error names."""
 
 
 class Question(NamedTuple):

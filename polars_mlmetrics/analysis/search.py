@@ -18,6 +18,19 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.arithmetic import ratio
 
+MOST_SUMS = 60_000_000
+"""How many sums of slices, buckets and units are held at once."""
+
+SCORES: dict[str, pl.DataType] = {
+    PLACE: pl.Int64(),
+    GROUP: pl.Int32(),
+    "n_samples": pl.Int64(),
+    **dict.fromkeys(("value", "rest", "gap", "se", "t"), pl.Float64()),
+}
+"""What is known of a slice in some rows."""
+
+WHOLE = f"{INTERNAL}whole"
+
 
 @dataclass(frozen=True)
 class Part:
@@ -194,20 +207,6 @@ def _parts(table: pl.DataFrame, units: int) -> Numbers:
     """The bucket and the unit of each row, as one number."""
     bucket = table[BUCKET].to_numpy().astype(np.intp)
     return bucket if units == 1 else bucket * units + table[UNIT].to_numpy()
-
-
-MOST_SUMS = 60_000_000
-"""How many sums of slices, buckets and units are held at once."""
-
-SCORES: dict[str, pl.DataType] = {
-    PLACE: pl.Int64(),
-    GROUP: pl.Int32(),
-    "n_samples": pl.Int64(),
-    **dict.fromkeys(("value", "rest", "gap", "se", "t"), pl.Float64()),
-}
-"""What is known of a slice in some rows."""
-
-WHOLE = f"{INTERNAL}whole"
 
 
 class Search:

@@ -63,6 +63,12 @@ ONE = pl.lit(1, dtype=pl.Int8).alias(N_ROWS)
 Asked = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
 """The passes that are asked for, the memory that they aim at, and whether they say how far they are."""
 
+FEWEST, THOUSANDTH = 60, 0.001
+"""How many samples a slice has at least, where nothing is asked for: so many, or this share of its group."""
+
+MANY, LOOKED = 100_000, 2_000_000
+"""Of a column of more numbers than MANY, in a log of more rows than LOOKED, about so many rows give the ranges."""
+
 
 class Packs:
     """Codes in few whole numbers."""
@@ -277,13 +283,6 @@ def _is_plain(asked: Partial) -> bool:
     """Whether what each row adds to a partial is known from that row alone."""
     is_of_rows = asked.grain != "sample" and not (asked.rankings or asked.looks_back or asked.windows)
     return is_of_rows and all(each.monoid == "sum" and each.moment is None for each in asked.fold.statistics.values())
-
-
-FEWEST, THOUSANDTH = 60, 0.001
-"""How many samples a slice has at least, where nothing is asked for: so many, or this share of its group."""
-
-MANY, LOOKED = 100_000, 2_000_000
-"""Of a column of more numbers than MANY, in a log of more rows than LOOKED, about so many rows give the ranges."""
 
 
 def read_log(

@@ -25,6 +25,10 @@ COLUMNS = ["threshold", "metric", "value"]
 
 PLACE = f"{INTERNAL}metric"
 
+INFINITE = float("inf")
+
+END = f"{INTERNAL}end_of_cell"
+
 
 class Weights(NamedTuple):
     """What rows weigh together: the true ones and the others, that are predicted or not, and in all."""
@@ -100,9 +104,6 @@ class Tried(NamedTuple):
         return cls(cells, points.cache())
 
 
-INFINITE = float("inf")
-
-
 def values_at(asked: AskedCurve, tried: Tried, by: list[str], metric: Node) -> pl.LazyFrame:
     """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""
     at = metric.each(at_threshold)
@@ -175,9 +176,6 @@ def value_of_points(readings: Readings, metric: Node, cells: Cells) -> OfPoints 
 _TP, _FP, _TRUE, _OTHER = (pl.col(name) for name in ("tp", "fp", "positives", "negatives"))
 OF_POINT = Weights(_TP, _FP, _TRUE - _TP, _OTHER - _FP, _TRUE, _OTHER)
 """What a point of a curve tells of the rows of its group."""
-
-
-END = f"{INTERNAL}end_of_cell"
 
 
 def cells_at_thresholds(

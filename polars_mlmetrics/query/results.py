@@ -14,6 +14,8 @@ from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Key, KeyColumn, Query
 
+PLACE = f"{INTERNAL}place"
+
 
 class ResultColumns(pl.Schema):
     """The columns of a result beside its keys, in order."""
@@ -102,9 +104,6 @@ def of_plain(name: str, samples: pl.Expr | None, min_samples: int | None) -> Res
     is_small = samples < min_samples
     reason = pl.when(is_small).then(pl.lit(f"fewer than {min_samples} samples"))
     return Result(name, pl.when(~is_small).then(value), {"n_samples": samples, "reason": reason})
-
-
-PLACE = f"{INTERNAL}place"
 
 
 @at_callers_line

@@ -16,8 +16,7 @@ from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.flips import flips
 from polars_mlmetrics.analysis.gap import gap
-from polars_mlmetrics.analysis.gate import gate
-from polars_mlmetrics.analysis.rules import warn
+from polars_mlmetrics.analysis.gate import gate, warn
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -42,7 +41,7 @@ from polars_mlmetrics.formula.shared import Threshold
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.metrics import *
 from polars_mlmetrics.metrics.targets import average_score, flattened
-from polars_mlmetrics.query.groupings import cube, rollup
+from polars_mlmetrics.query.results import cube, rollup
 from polars_mlmetrics.reporting.plots import plot
 from polars_mlmetrics.reporting.report import Report, report
 from polars_mlmetrics.reporting.tables import table

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis import evaluate as here
-from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.finish import finish
-from polars_mlmetrics.analysis.question import confidence_of
+from polars_mlmetrics.analysis.question import Level, confidence_of
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names
@@ -27,9 +26,8 @@ from polars_mlmetrics.errors import ColumnError, FileError, MetricError, Paramet
 from polars_mlmetrics.formula.targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.buckets import BUCKETS
-from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, Query, listed
-from polars_mlmetrics.query.results import names_of
+from polars_mlmetrics.query.results import names_of, stacked
 from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.states.executors import checked, on_files, on_rows
 from polars_mlmetrics.states.fold import ROWS, Fold

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
-from polars_mlmetrics.analysis.decided import check_has_thresholds
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, check_has_thresholds
+from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.analysis.rank_curves import points_of
 from polars_mlmetrics.analysis.threshold_curves import Tried, values_at
 from polars_mlmetrics.analysis.worst import check_ranked
@@ -106,10 +106,9 @@ def best_threshold(
 
 def _asked(frame: Any, metric: Metric, per: str | None, by: Keys | None, roles: Mapping[str, Any]) -> AskedCurve:
     """What is asked; of a log the label is a by column then."""
-    if per is None or is_state(frame.lazy().collect_schema()):
-        return AskedCurve.read(frame, [metric], by, None, roles)
-    label = checked_roles(roles, others=KEYWORDS).table.label
-    return AskedCurve.read(frame, [metric], [*listed(by), label], None, roles)
+    if per is not None and not is_state(frame.lazy().collect_schema()):
+        by = [*listed(by), checked_roles(roles, others=KEYWORDS).table.label]
+    return AskedCurve.of(frame, Question.read(frame, [metric], by, None, None, None, roles))
 
 
 def _keys(asked: AskedCurve, per: str | None) -> list[KeyColumn]:

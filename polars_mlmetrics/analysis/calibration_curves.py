@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
-from polars_mlmetrics.analysis.decided import of_rows_of
-from polars_mlmetrics.analysis.held_calibration import BIN, held_by_bin
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, of_rows_of
 from polars_mlmetrics.analysis.intervals import told_with_ends
-from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.asked import Readings
+from polars_mlmetrics.engine import folds
 from polars_mlmetrics.engine.folds import matched
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.sources import Rows
+from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import bin_of, edge, ratio
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.unit import Unit
+from polars_mlmetrics.metrics.probabilities import bins_of
 from polars_mlmetrics.query.query import Query
 
 DEFAULT_BINS = 15
 ALL = f"{INTERNAL}all"
 COLUMNS = ["bin", "score", "truth", "n_rows", "bin_low", "bin_high"]
-ENDS = ["low", "high"]
+
+BIN = f"{INTERNAL}bin_of_score"
+"""The key of bins."""
 
 
 def mean_score(u: Unit) -> pl.Expr:
@@ -40,11 +44,6 @@ def share_of_truths(u: Unit) -> pl.Expr:
 OF_BIN = [Measure(Declaration(of, "group", (0, 1), None), {}) for of in (mean_score, share_of_truths)]
 
 
-def names_of(*, ci: bool) -> list[str]:
-    """The columns of a calibration curve, after its keys."""
-    return [*COLUMNS, *(ENDS if ci else [])]
-
-
 def curve_of_calibration(asked: AskedCurve, by: list[str]) -> pl.LazyFrame:
     """One row for each bin of a group that has rows; one without a bin where none can be told."""
     like = asked.query.metrics[0].measures()[0]
@@ -52,7 +51,7 @@ def curve_of_calibration(asked: AskedCurve, by: list[str]) -> pl.LazyFrame:
     table = _with_groups(asked, by, _told(asked, like, bins, by))
     places = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
     bounds = [edge(place, bins).alias(name) for name, place in places.items()]
-    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *names_of(ci=asked.confidence is not None))
+    return table.with_columns(bounds).sort([*by, "bin"]).select(*by, *COLUMNS, *asked.ends)
 
 
 def _told(asked: AskedCurve, like: Measure, bins: int, by: list[str]) -> pl.LazyFrame:
@@ -79,14 +78,9 @@ def _bins(asked: AskedCurve, like: Measure) -> int:
 
 
 def _by_bin(query: Query, like: Measure, bins: int, schema: pl.Schema) -> Rows:
-    """The rows of a log, with the bin of each."""
-    return Rows(query.rows.with_columns(bin_of_row(like.table, bins).alias(BIN)), query.roles.label, schema)
-
-
-def bin_of_row(table: Table, bins: int) -> pl.Expr:
-    """The number of the bin that a probability is in, as `calibration_error` has them; 1 is in the last."""
-    number = bin_of(table.score.cast(pl.Float64), bins)
-    return number.cast(pl.Int64, strict=False)
+    """The rows of a log, with the number of the bin of each, as `calibration_error` has them; 1 is in the last."""
+    number = bin_of(like.table.score.cast(pl.Float64), bins).cast(pl.Int64, strict=False)
+    return Rows(query.rows.with_columns(number.alias(BIN)), query.roles.label, schema)
 
 
 def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.LazyFrame:
@@ -103,3 +97,41 @@ def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.La
     told = [pl.lit(float("nan")).alias(name) for name in ("score", "truth")]
     whole = pl.concat([whole, groups.filter(broken).with_columns(told)], how="diagonal")
     return whole.with_columns(n_rows=pl.when(pl.col("bin").is_null()).then(used).otherwise("n_rows"))
+
+
+def bins_of_score(u: Unit, *, bins: int) -> pl.Expr:
+    """What is told of the bins of a score."""
+    rows, *_ = u.runs(*bins_of(u, bins, logits=False), cells=bins)
+    return rows.sum()
+
+
+BINS = Declaration(bins_of_score, "group", (0, float("inf")), None)
+
+
+def held_by_bin(held: HeldBins, like: Measure, bins: int, by: list[str]) -> StateRows:
+    """A state of which the bins are groups: of the rows of a measure."""
+    recorder = held.recorder(of_rows_of(like, Measure(BINS, {"bins": bins})))
+    rows, surplus, positives = (pl.col(statistic.name) for statistic in recorder.run_rows)
+    told = {
+        "probability": surplus + positives,
+        "positives": positives,
+        "rows": rows,
+        # Where rows have weights, that there are some.
+        "n_rows": rows if like.table.weight is None else pl.lit(1),
+        # A group in which a row is broken has no curve.
+        **{f"broken_{what}": pl.lit(0) for what in ("probability", "truth", "weight")},
+    }
+    keys = [*held.with_keys(by), BIN]
+    told = {name + recorder.suffix: value for name, value in told.items()}
+    table = held.table(recorder, by).with_columns(pl.col(folds.BIN).cast(pl.Int64).alias(BIN))
+    return replace(
+        held.source,
+        held=table.select(*keys, *(value.alias(name) for name, value in told.items())),
+        by=keys,
+        cluster=None,
+        finer=[],
+        statistics={name: Statistic(name, pl.col(name), "sum") for name in told},
+        by_label=[],
+        added=[],
+        schema=pl.Schema({**held.source.schema, BIN: pl.Int64()}),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -159,30 +160,27 @@ Read = Callable[[Wanted], Iterable[Chunk]]
 """What reads the rows, as often as it is asked. Tables have the keys of their units."""
 
 
+@dataclass(eq=False)
 class Coded:
-    """A log as it is searched. `groups` has the by columns of each group, by its number."""
+    """A log as it is searched."""
 
-    def __init__(
-        self,
-        read: Read,
-        groups: pl.DataFrame,
-        features: list[Feature],
-        statistics: Mapping[Kind, list[Statistic]],
-        plan: Plan,
-        metric: Node,
-        buckets: int,
-    ) -> None:
-        self.groups = groups
-        self.features = features
-        self.plan = plan
-        self.metric = metric
-        self._read = read
-        self.totals = Totals(groups.height, buckets, [each.size for each in features], statistics)
-        for chunk in read(Wanted(samples=True, tables=True)):
+    read: Read
+    groups: pl.DataFrame
+    """The by columns of each group, by its number."""
+    features: list[Feature]
+    statistics: Mapping[Kind, list[Statistic]]
+    plan: Plan
+    metric: Node
+    buckets: int
+
+    def __post_init__(self) -> None:
+        sizes = [each.size for each in self.features]
+        self.totals = Totals(self.groups.height, self.buckets, sizes, self.statistics)
+        for chunk in self.read(Wanted(samples=True, tables=True)):
             self.totals.add(chunk)
         self.layouts = {
             kind: Layout(each, self.totals.units(kind), self.totals.tables[kind].schema)
-            for kind, each in statistics.items()
+            for kind, each in self.statistics.items()
         }
 
     @property
@@ -197,7 +195,7 @@ class Coded:
     def chunks(self, wanted: Wanted) -> Iterator[Chunk]:
         """The rows, chunk by chunk."""
         n_rows = 0
-        for chunk in self._read(wanted):
+        for chunk in self.read(wanted):
             n_rows += int(chunk.counts[N_ROWS].sum())
             yield chunk._replace(tables={kind: self._with_units(kind, table) for kind, table in chunk.tables.items()})
         rows = self.totals.rows if wanted.buckets is None else self.totals.rows[:, list(wanted.buckets)]

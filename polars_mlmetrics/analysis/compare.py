@@ -8,9 +8,9 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState, check_between
-from polars_mlmetrics.analysis.confidence import check_number
-from polars_mlmetrics.analysis.question import check_no_roles, of_log, of_state
+from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState
+from polars_mlmetrics.analysis.pairing import check_between
+from polars_mlmetrics.analysis.question import check_no_roles, check_number, of_log, of_state
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import MODEL, Roles
 from polars_mlmetrics.engine.state import Contents, is_state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -11,57 +11,26 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import benjamini_hochberg
-from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.differences import COLUMNS, UNCLEAR, Differences
-from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Kind, Pairing
+from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Kind, Pairing, candidates_of
+from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import (
-    INTERNAL,
-    ColumnError,
-    MetricError,
-    ParameterError,
-    TableError,
-    shown_values,
-    unknown,
-)
+from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
 from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.query.account import counts_in, first_that_holds, several_models
-from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.pairs import samples_of
-from polars_mlmetrics.query.query import Key, Query
+from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.results import stacked
 from polars_mlmetrics.query.source import slices_of
 
 ROWS = f"{INTERNAL}comparisons"
 
 Adjust = Literal["bh"] | None
-
-
-def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
-    """The models that can be compared with a baseline, of a column with all of them; it must be one of them."""
-    found = models.unique().collect().to_series()
-    if found.is_empty():
-        raise TableError("there is nothing to compare: the table has no rows, or none with a sample.")
-    known = pl.Series([baseline], dtype=found.dtype, strict=False)
-    if known.null_count() or not found.eq_missing(known).any():
-        shown = shown_values(found.drop_nulls().sort())
-        raise ParameterError(f"baseline={baseline!r} is no value of {name!r}, which has {shown}.")
-    candidates = found.filter(found.ne_missing(known)).sort(nulls_last=True)
-    if candidates.is_empty():
-        raise ParameterError(f"{name!r} has no other value than baseline={baseline!r}.")
-    return candidates
-
-
-def check_between(between: Key, columns: Iterable[str], of: str = "in the table") -> None:
-    """Refuse a table without the column that tells models apart where none is named."""
-    known = list(columns)
-    if isinstance(between, str) and between == MODEL and MODEL not in known:
-        lacking = unknown("column", MODEL, known, of=of)
-        raise ColumnError(f"{lacking} Pass between= with the column that tells the models apart.")
 
 
 class Alike(NamedTuple):
@@ -142,9 +111,9 @@ class Comparison(ABC):
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        keys = {key.name: self._query.schema[key.column] for key in (*self._query.by, *self._query.slice_keys)}
+        keys = self._query.types_of([*self._query.by, *self._query.slice_keys])
         labels = dict.fromkeys(["sliced_by", "slice"], pl.String())
-        types = {**keys, **labels, self._model.name: self._query.schema[self._model.column], **COLUMNS}
+        types = {**keys, **labels, **self._query.types_of([self._model]), **COLUMNS}
         names = [*self._query.key_names(), self._model.name, *COLUMNS]
         return pl.LazyFrame(schema={name: types[name] for name in names})
 

@@ -7,24 +7,21 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Confidence, Level
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import confidence_of
+from polars_mlmetrics.analysis.question import Confidence, Level, confidence_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given
 from polars_mlmetrics.data.roles import Roles, Table, checked_roles
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import fold, matched
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.errors import (
     INTERNAL,
     ColumnError,
-    NameCollisionError,
     ParameterError,
     TableError,
     at_callers_line,
@@ -34,19 +31,8 @@ from polars_mlmetrics.errors import (
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
-from polars_mlmetrics.metrics.decisions import (
-    false_negative_rate,
-    false_negatives,
-    false_positive_rate,
-    false_positives,
-    n_rows,
-    prevalence,
-    recall,
-    specificity,
-    true_negatives,
-    true_positives,
-)
-from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, columns_of, rows_of
+from polars_mlmetrics.metrics import decisions
+from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, check_names, columns_of, rows_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import Result, wide_names
 
@@ -70,10 +56,10 @@ class Cell(NamedTuple):
 
 
 CELLS = {
-    "tp": Cell(true_positives, recall, truth=True, predicted=True),
-    "fp": Cell(false_positives, false_positive_rate, truth=False, predicted=True),
-    "fn": Cell(false_negatives, false_negative_rate, truth=True, predicted=False),
-    "tn": Cell(true_negatives, specificity, truth=False, predicted=False),
+    "tp": Cell(decisions.true_positives, decisions.recall, truth=True, predicted=True),
+    "fp": Cell(decisions.false_positives, decisions.false_positive_rate, truth=False, predicted=True),
+    "fn": Cell(decisions.false_negatives, decisions.false_negative_rate, truth=True, predicted=False),
+    "tn": Cell(decisions.true_negatives, decisions.specificity, truth=False, predicted=False),
 }
 
 SEVERAL = "confusion of classes needs one true class per sample. Otherwise pass threshold=, e.g. 0.5"
@@ -176,26 +162,18 @@ def confusion(
     if inclusive and threshold is None:
         raise ParameterError("confusion: inclusive works only with a threshold. Pass threshold= too.")
     if threshold is not None:
-        _check_names([*(key.name for key in keys), *labels], ["cell", *RESULTS, *shares])
+        check_names([*(key.name for key in keys), *labels, "cell", *RESULTS, *shares])
         decided = {"threshold": threshold, "inclusive": inclusive}
-        decisions = _of_decision(frame, decided, labels, by=by, ci=ci, cluster=cluster, **roles)
-        result = _cells(decisions, [*(key.name for key in keys), *labels], shares)
+        rows_of_cells = _of_decision(frame, decided, labels, by=by, ci=ci, cluster=cluster, **roles)
+        result = _cells(rows_of_cells, [*(key.name for key in keys), *labels], shares)
     else:
-        _check_names([key.name for key in keys], [*RESULTS, *shares])
+        check_names([*(key.name for key in keys), *RESULTS, *shares])
         _check(table, rows.collect_schema(), is_hard=not labels)
         check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], rows.collect_schema())
         if labels and isinstance(frame, pl.DataFrame):
             _check_true_classes(rows, table, keys)
         result = _pairs(rows.with_columns(buckets), table, keys, confidence, is_hard=not labels)
     return as_given(frame, result)
-
-
-def _check_names(keys: Sequence[str], results: Sequence[str]) -> None:
-    for name in keys:
-        if [*results, *keys].count(name) > 1:
-            raise NameCollisionError(
-                f"two columns of the result would have the name {name!r}: use .alias(...) on one of them."
-            )
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -219,7 +197,7 @@ def _of_decision(
     if ci is not None:
         metrics += [cell.share(**decided).alias(_rate(name)) for name, cell in CELLS.items()]
     per: Literal["label"] | None = "label" if labels else None
-    table = evaluate(frame, *metrics, n_rows().alias("n"), per=per, ci=ci, **asked).lazy()  # type: ignore[type-var]
+    table = evaluate(frame, *metrics, decisions.n_rows().alias("n"), per=per, ci=ci, **asked).lazy()  # type: ignore[type-var]
     return table.filter(pl.col("n") > 0)
 
 
@@ -228,7 +206,7 @@ def _rate(cell: str) -> str:
     return f"{cell}_{SHARE}"
 
 
-def _cells(decisions: pl.LazyFrame, keys: Sequence[str], shares: Sequence[str]) -> pl.LazyFrame:
+def _cells(decided: pl.LazyFrame, keys: Sequence[str], shares: Sequence[str]) -> pl.LazyFrame:
     """The cells one under the other."""
     cell, rows = f"{INTERNAL}cell", []
     for name, (_, _, truth, predicted) in CELLS.items():
@@ -236,7 +214,7 @@ def _cells(decisions: pl.LazyFrame, keys: Sequence[str], shares: Sequence[str]) 
         rates = map(pl.col, wide_names(_rate(name), ci=True))
         said |= dict(zip(shares, rates, strict=False))
         rows.append(pl.struct(column.alias(called) for called, column in said.items()))
-    table = decisions.select(*keys, pl.concat_list(rows).alias(cell)).explode(cell).unnest(cell)
+    table = decided.select(*keys, pl.concat_list(rows).alias(cell)).explode(cell).unnest(cell)
     return table.sort([*keys, "predicted", "truth"], descending=[*(False for _ in keys), True, True])
 
 
@@ -276,7 +254,7 @@ def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confide
     rows = rows.with_columns(pl.col("predicted").eq_missing(pl.col(ASKED)).alias(SHARE))
     keys, schema = [*by, "truth", ASKED], rows.collect_schema()
     plan = Plan(Rows(rows, "label", schema), keys, Readings(schema, Table.of({})))
-    share = prevalence().on(score=SHARE, truth=SHARE, weight="n").tree
+    share = decisions.prevalence().on(score=SHARE, truth=SHARE, weight="n").tree
     intervals = Intervals(plan, confidence)
     result = intervals.with_ends(Result(SHARE, plan.value(share)), share)
     shares = intervals.table().select(*keys, *result.wide()).rename({ASKED: "predicted"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -12,8 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from polars_mlmetrics.analysis.bounds import error_of_constant, standard_error
-from polars_mlmetrics.analysis.interval import NOISE
-from polars_mlmetrics.analysis.parts import coarseness_of, core_of, range_of
+from polars_mlmetrics.analysis.interval import NOISE, coarseness_of, range_of
 from polars_mlmetrics.engine.partials import Given, Partial
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
@@ -65,33 +64,37 @@ class Grid:
     sums: list[dict[str, Numbers]]
     """One of each kind."""
 
+    def each(self, change: Callable[..., Numbers], *others: Grid) -> Grid:
+        """What becomes of each sum, and of the same sum of others."""
+        of_kinds = zip(self.sums, *(other.sums for other in others), strict=True)
+        return Grid([{name: change(*(sums[name] for sums in of_kind)) for name in of_kind[0]} for of_kind in of_kinds])
+
     def __add__(self, other: Grid) -> Grid:
-        pairs = zip(self.sums, other.sums, strict=True)
-        return Grid([{name: mine[name] + theirs[name] for name in mine} for mine, theirs in pairs])
+        return self.each(np.add, other)
 
     def __sub__(self, other: Grid) -> Grid:
-        pairs = zip(self.sums, other.sums, strict=True)
-        return Grid([{name: mine[name] - theirs[name] for name in mine} for mine, theirs in pairs])
+        return self.each(np.subtract, other)
 
     def less(self, other: Grid) -> Grid:
         """The sums less those of a part; 0 where rounding is all that is left."""
-        left = self - other
-        for sums, mine in zip(left.sums, self.sums, strict=True):
-            for name in _floats(sums):
-                sums[name][np.abs(sums[name]) <= NOISE * np.abs(mine[name])] = 0
-        return left
+        return self.each(_less, other)
 
     def of(self, cells: Numbers | slice) -> Grid:
         """The sums of some of the cells."""
-        return Grid([{name: array[cells] for name, array in sums.items()} for sums in self.sums])
+        return self.each(lambda array: array[cells])
 
     def summed(self) -> Grid:
         """The sums of all buckets together."""
-        return Grid([{name: array.sum(axis=1, keepdims=True) for name, array in sums.items()} for sums in self.sums])
+        return self.each(lambda array: array.sum(axis=1, keepdims=True))
 
     def without(self) -> Grid:
         """The sums without each bucket, and last those of all."""
-        return Grid([{name: _without(array) for name, array in sums.items()} for sums in self.sums])
+        return self.each(_without)
+
+
+def _less(whole: Numbers, part: Numbers) -> Numbers:
+    left: Numbers = whole - part
+    return np.where(np.abs(left) <= NOISE * np.abs(whole), 0, left) if left.dtype.kind == "f" else left
 
 
 def _without(array: Numbers) -> Numbers:
@@ -99,18 +102,12 @@ def _without(array: Numbers) -> Numbers:
     return np.concatenate([whole - array, whole], axis=1)
 
 
+Again = Callable[[pl.DataFrame], pl.DataFrame]
+"""What finds the contrasts of some slices in another way."""
+
 CONTRAST = ["value", "rest", "whole", "gap", "se", "bound"]
 """What is known of a slice against the rest: `whole` is of the group, a positive gap is worse, and bins may put the gap
 off by the bound."""
-
-
-class Contrast(NamedTuple):
-    """What is known of cells, in their order."""
-
-    table: pl.DataFrame
-    """The columns `CONTRAST`."""
-    is_right: Numbers
-    """Where no difference of sums has lost its digits."""
 
 
 def error_of_gap(of_replicates: pl.Expr, buckets: int, range_: tuple[float, float]) -> pl.Expr:
@@ -129,15 +126,20 @@ class Contrasts:
     def __init__(self, plan: Plan, metric: Node, units: Mapping[Kind, pl.DataFrame], sign: int) -> None:
         self._plan = plan
         self._metric = metric
-        core, _ = core_of(metric)
-        self._range = range_of(core)
-        self._coarseness = coarseness_of(core)
+        self._range, self._coarseness = range_of(metric), coarseness_of(metric)
         self._units = units
         self._sign = sign
 
-    def of(self, own: Grid, whole: Grid, groups: Numbers, buckets: Numbers) -> Contrast:
-        """The contrasts of cells, each with its group. `buckets` says how many of each group have rows."""
-        height, size = len(groups), self._rows_a_cell(own)
+    def of(
+        self, slices: pl.DataFrame, own: Grid, whole: Grid, groups: Numbers, buckets: Numbers, again: Again
+    ) -> pl.DataFrame:
+        """Slices with their `CONTRAST`, from the sums of their cells and groups.
+
+        `buckets` says how many of each group have rows. Where a difference of sums has lost its digits, the contrast is
+        found `again`: these come last.
+        """
+        height = len(groups)
+        size = 2 * max(max((a.shape[1] * a.shape[2] for a in sums.values()), default=1) for sums in own.sums)
         starts = [0, *cuts(height, whole_times(MOST, height * size)), height]
         parts = [self._of_some(own.of(slice(*ends)), whole, groups[slice(*ends)]) for ends in pairwise(starts)]
         gaps, values, rests, alone, is_right = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -152,9 +154,11 @@ class Contrasts:
         error = pl.when(pl.col("squares").is_not_null(), pl.col("n") >= 2).then(
             error_of_gap(standard_error(pl.col("n"), pl.col("squares")), moved.shape[1], self._range)
         )
-        table = pl.DataFrame(columns, nan_to_null=True)
-        table = table.with_columns(error.alias("se")).select(CONTRAST)
-        return Contrast(table, is_right)
+        found = pl.DataFrame(columns, nan_to_null=True).with_columns(error.alias("se"))
+        table, lost = slices.hstack(found.select(CONTRAST)), pl.Series(~is_right)
+        return (
+            pl.concat([table.filter(~lost), again(slices.filter(lost)).select(table.columns)]) if lost.any() else table
+        )
 
     def _bounds(self, own: Grid, whole: Grid, groups: Numbers) -> Numbers:
         """How far bins may put the gaps off: those of the cells and of the rests together."""
@@ -165,20 +169,13 @@ class Contrasts:
                 found += self._values(side, 1, self._coarseness)[:, 0]
         return found
 
-    def _rows_a_cell(self, own: Grid) -> int:
-        return 2 * max(max((a.shape[1] * a.shape[2] for a in sums.values()), default=1) for sums in own.sums)
-
     def _of_some(self, own: Grid, whole: Grid, groups: Numbers) -> tuple[Numbers, ...]:
         """The gaps without each bucket and of all, values, rests, `_alone` of both, and where they are right."""
         inside, all_of = own.without(), whole.without()
         rest = all_of.of(groups) - inside
-        is_right = ~(_has_lost(own, inside) | _has_lost_all(rest, all_of.of(groups)))
-        both = [
-            {name: np.concatenate([mine[name], other[name]]) for name in mine}
-            for mine, other in zip(inside.sums, rest.sums, strict=True)
-        ]
+        is_right = ~_has_lost(own, inside, rest, all_of.of(groups))
         times = next(iter(inside.sums[0].values())).shape[1]
-        values = self._values(Grid(both), times)
+        values = self._values(inside.each(lambda *sides: np.concatenate(sides), rest), times)
         value, other = values[: len(groups)], values[len(groups) :]
         gaps = self._sign * (other - value)
         alone = np.stack([self._alone(value, own), self._alone(other, whole.of(groups).less(own))], axis=1)
@@ -219,28 +216,19 @@ class Contrasts:
         return values
 
 
-def _has_lost(own: Grid, inside: Grid) -> Numbers:
-    """Where what is left of a cell without a bucket is a difference of rounding."""
-    lost = [np.zeros(len(next(iter(own.sums[0].values()))), dtype=bool)]
-    for mine, left in zip(own.sums, inside.sums, strict=True):
-        for name in _floats(mine):
-            whole = np.abs(left[name][:, -1:])
-            is_small = (np.abs(left[name][:, :-1]) <= LOST * whole) & (whole != 0) & (mine[name] != 0)
-            lost.append((is_small | ~np.isfinite(whole)).any(axis=(1, 2)))
-    has_lost: Numbers = np.logical_or.reduce(lost)
+def _has_lost(own: Grid, inside: Grid, rest: Grid, whole: Grid) -> Numbers:
+    """Where what is left of a cell without a bucket, or of a group without the cell, is a difference of rounding."""
+    has_lost = np.zeros(len(next(iter(own.sums[0].values()))), dtype=bool)
+    for mine, left, others, every in zip(own.sums, inside.sums, rest.sums, whole.sums, strict=True):
+        for name in (name for name, array in mine.items() if array.dtype.kind == "f"):
+            cell = left[name][:, -1:]
+            is_lost = _is_small(left[name][:, :-1], cell) & (mine[name] != 0) & (cell != 0)
+            has_lost |= (is_lost | ~np.isfinite(cell)).any(axis=(1, 2))
+            is_lost = _is_small(others[name], every[name]) & (every[name] != 0) & (others[name] != 0)
+            has_lost |= is_lost.any(axis=(1, 2))
     return has_lost
 
 
-def _has_lost_all(rest: Grid, whole: Grid) -> Numbers:
-    """Where what is left of a group without a cell is one."""
-    lost = [np.zeros(len(next(iter(rest.sums[0].values()))), dtype=bool)]
-    for left, every in zip(rest.sums, whole.sums, strict=True):
-        for name in _floats(left):
-            is_small = (np.abs(left[name]) <= LOST * np.abs(every[name])) & (every[name] != 0) & (left[name] != 0)
-            lost.append(is_small.any(axis=(1, 2)))
-    has_lost: Numbers = np.logical_or.reduce(lost)
-    return has_lost
-
-
-def _floats(sums: Mapping[str, Numbers]) -> Iterator[str]:
-    return (name for name, array in sums.items() if array.dtype.kind == "f")
+def _is_small(left: Numbers, whole: Numbers) -> Numbers:
+    is_small: Numbers = np.abs(left) <= LOST * np.abs(whole)
+    return is_small

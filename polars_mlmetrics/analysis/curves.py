@@ -8,17 +8,16 @@ from typing import Annotated, Any, Literal, Unpack, get_args
 import polars as pl
 
 from polars_mlmetrics.analysis import calibration_curves, rank_curves, threshold_curves
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
-from polars_mlmetrics.analysis.confidence import Level, check_level
-from polars_mlmetrics.analysis.decided import check_has_thresholds
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, check_has_thresholds
+from polars_mlmetrics.analysis.question import Level, Question, check_level
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, check_frame
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
-from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, check_is_metric, flat
+from polars_mlmetrics.query.results import stacked
 
 Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration"]
 WITH_INTERVALS = ("threshold", "calibration")
@@ -104,7 +103,7 @@ def curve(
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
     of_rows = [Metric(Cells(1 if kind == "calibration" else bins).points())]
-    asked = AskedCurve.read(frame, given or of_rows, by, slices, roles, bins=bins, ci=ci, cluster=cluster)
+    asked = AskedCurve.of(frame, Question.read(frame, given or of_rows, by, slices, ci, cluster, roles), bins)
     columns, of_grouping = _planned(kind, asked, points)
     asked.query.check_names(columns)
     return as_given(frame, stacked(asked.query, of_grouping, columns, in_order=True))
@@ -129,11 +128,10 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
 
 def _planned(kind: str, asked: AskedCurve, points: int) -> tuple[list[str], Callable[[list[str]], pl.LazyFrame]]:
     """The columns of a kind, and what gives them for a grouping."""
-    has_ends = asked.confidence is not None
     if kind == "threshold":
         for metric in asked.query.metrics:
             check_has_thresholds("curve", metric, asked.query)
-        return threshold_curves.names_of(ci=has_ends), lambda by: threshold_curves.curve_of_metrics(asked, by, points)
+        return [*threshold_curves.COLUMNS, *asked.ends], lambda by: threshold_curves.curve_of_metrics(asked, by, points)
     if kind == "calibration":
-        return calibration_curves.names_of(ci=has_ends), lambda by: calibration_curves.curve_of_calibration(asked, by)
+        return [*calibration_curves.COLUMNS, *asked.ends], lambda by: calibration_curves.curve_of_calibration(asked, by)
     return rank_curves.names_of(kind), lambda by: rank_curves.curve_of_kind(asked, by, kind, points)

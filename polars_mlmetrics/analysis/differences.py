@@ -8,34 +8,23 @@ from dataclasses import replace
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import p_value
-from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.interval import Limits, unless_noise
+from polars_mlmetrics.analysis.interval import Limits, core_of, planned_in, range_of, unless_noise
 from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED
-from polars_mlmetrics.analysis.parts import core_of, planned_in, range_of
+from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.query.results import ResultColumns
 
-COLUMNS = pl.Schema(
-    {
-        "metric": pl.String,
-        "value": pl.Float64,
-        "baseline_value": pl.Float64,
-        "difference": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "p": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "verdict": pl.String,
-        "n_pairs": pl.Int64,
-        "n_unpaired": pl.Int64,
-        "n_undefined": pl.Int64,
-        "n_undefined_baseline": pl.Int64,
-        "ci_flag": pl.String,
-        "mde": pl.Float64,
-    }
+COLUMNS = ResultColumns.of(
+    (pl.String, "metric"),
+    (pl.Float64, "value", "baseline_value", "difference", "low", "high", "p", "p_adjusted"),
+    (pl.String, "verdict"),
+    (pl.Int64, "n_pairs", "n_unpaired", "n_undefined", "n_undefined_baseline"),
+    (pl.String, "ci_flag"),
+    (pl.Float64, "mde"),
 )
 """What is said of each difference."""
 
@@ -56,8 +45,8 @@ class Differences(Intervals):
         super().__init__(plan, confidence)
         self._pairs = plan
 
-    def limits_of(self, core: Node) -> Limits:
-        low, high = range_of(core)
+    def limits_of(self, metric: Node) -> Limits:
+        low, high = range_of(metric)
         return Limits("t", low - high, high - low)
 
     def notes(self) -> dict[str, pl.Expr]:
@@ -110,7 +99,7 @@ class Differences(Intervals):
             "n_unpaired": pl.col(N_UNPAIRED),
             "ci_flag": pl.when(is_empty).then(pl.lit(NO_PAIRS)).otherwise(told["ci_flag"]),
         }
-        return pl.struct(_typed(told.get(name), name) for name in COLUMNS)
+        return COLUMNS.row(told)
 
     def _of_power(self, buckets: pl.Expr) -> pl.Expr:
         quantiles = replace(self._confidence, level=2 * POWER - 1).quantiles()
@@ -119,7 +108,3 @@ class Differences(Intervals):
     def _undefined(self, metric: Node, named: Callable[[str], str]) -> pl.Expr:
         columns = [self._pairs.add(part).undefined_units for part in planned_in(metric)]
         return pl.sum_horizontal(pl.col(named(column)) for column in dict.fromkeys(columns))
-
-
-def _typed(column: pl.Expr | None, name: str) -> pl.Expr:
-    return (pl.lit(None) if column is None else column).cast(COLUMNS[name], strict=False).alias(name)

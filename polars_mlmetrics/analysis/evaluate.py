@@ -7,18 +7,15 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Confidence, Level
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import check_clusters, of_log
+from polars_mlmetrics.analysis.question import Confidence, Level, Question, check_clusters, of_log
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
-from polars_mlmetrics.engine.asked import FEW_ROWS, Readings
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import FEW_ROWS, Plan, Readings
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -26,10 +23,9 @@ from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.account import Account, check_samples
-from polars_mlmetrics.query.groupings import stacked
 from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
-from polars_mlmetrics.query.results import Result, names_of, of_plain, table_of
+from polars_mlmetrics.query.results import Result, names_of, of_plain, stacked, table_of
 from polars_mlmetrics.query.source import passes_of, planned, slices_of, source_of
 
 
@@ -117,24 +113,17 @@ def evaluate(
     def table(query: Query, split: Passes | None = None) -> pl.LazyFrame:
         source = slices_of(query, source_of(query, split), [] if confidence is None else [WITHOUT])
         if per is None:
-            return settled(query, source, min_samples, confidence, tidy=tidy, signature=signature)
-        return unsettled(query, source, per, min_samples, confidence, tidy=tidy or signature)
+            return settled(Question(query, source, confidence), min_samples, tidy=tidy, signature=signature)
+        return unsettled(Question(query, source, confidence), per, min_samples, tidy=tidy or signature)
 
     if split is None:
         return answer_as_given(frame, planned(query, table))
     return as_given_later(frame, lambda: table(query, split), lambda: table(query))
 
 
-def settled(
-    query: Query,
-    source: Source,
-    min_samples: int | None,
-    confidence: Confidence | None,
-    *,
-    tidy: bool,
-    signature: bool,
-) -> pl.LazyFrame:
+def settled(question: Question, min_samples: int | None, *, tidy: bool, signature: bool) -> pl.LazyFrame:
     """One row a group and slice."""
+    query, source, confidence = question
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
     columns = names_of(query.order, tidy=tidy, ci=confidence is not None)
     if signature:
@@ -187,16 +176,9 @@ def _samples(query: Query, plan: Plan) -> pl.Expr:
     return plan.value(measure)
 
 
-def unsettled(
-    query: Query,
-    source: Source,
-    per: Grain,
-    min_samples: int | None,
-    confidence: Confidence | None,
-    *,
-    tidy: bool,
-) -> pl.LazyFrame:
+def unsettled(question: Question, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
     """One row a unit of each group and slice."""
+    query, source, confidence = question
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
     if tidy or min_samples is not None:

@@ -16,16 +16,7 @@ from polars_mlmetrics.formula.arithmetic import cuts
 from polars_mlmetrics.query.account import first_that_holds
 
 CONDITIONS = pl.List(
-    pl.Struct(
-        {
-            "feature": pl.String,
-            "type": pl.String,
-            "kind": pl.String,
-            "low": pl.String,
-            "high": pl.String,
-            "values": pl.List(pl.String),
-        }
-    )
+    pl.Struct({**dict.fromkeys(("feature", "type", "kind", "low", "high"), pl.String), "values": pl.List(pl.String)})
 )
 """The conditions of a slice, in texts."""
 
@@ -92,7 +83,7 @@ class Condition(NamedTuple):
         return any_of([pl.lit(False), *(self._reading() == self.literal(value) for value in self.values)])
 
     def _reading(self, *, in_range: bool = False) -> pl.Expr:
-        return reading(self.feature, "number" if in_range and self.type == "integer" else self.type)
+        return reading_of(pl.col(self.feature), "number" if in_range and self.type == "integer" else self.type)
 
     def literal(self, text: str, *, in_range: bool = False) -> pl.Expr:
         """A value that is written as a text."""
@@ -186,10 +177,10 @@ class Feature(NamedTuple):
         each = {c.values[0]: place for place, c in enumerate(self.conditions) if c.kind == "is"}
         edges = [c for c in self.conditions if c.kind == "range" and c.low is not None]
         kind = self.conditions[0].type
-        in_range = reading(self.name, "number" if kind == "integer" else kind)
+        in_range = reading_of(pl.col(self.name), "number" if kind == "integer" else kind)
         above = [(in_range >= edge.literal(edge.low or "", in_range=True)).cast(pl.Int64) for edge in edges]
         other = pl.sum_horizontal(above) if above else pl.lit(places.get("other", 0), dtype=pl.Int64)
-        code = self._looked_up(each, other, reading(self.name, kind)) if each else other
+        code = self._looked_up(each, other, reading_of(pl.col(self.name), kind)) if each else other
         if "nan" in places:
             code = pl.when(pl.col(self.name).is_nan()).then(places["nan"]).otherwise(code)
         if "null" in places:
@@ -210,7 +201,7 @@ def counts_of(rows: pl.LazyFrame, name: str, weight: pl.Expr | None = None) -> p
     """The values of a column, and how many rows have each; of lists each value once, and null with its kind."""
     dtype, count = rows.collect_schema()[name], (pl.len() if weight is None else weight.sum()).cast(pl.Int64)
     if not isinstance(dtype, pl.List):
-        return rows.group_by(reading(name, type_of(name, dtype)).alias(VALUE)).agg(count.alias(COUNT))
+        return rows.group_by(reading_of(pl.col(name), type_of(name, dtype)).alias(VALUE)).agg(count.alias(COUNT))
     column = pl.col(name)
     kind = pl.when(column.is_null()).then(pl.lit("null")).when(column.list.len() == 0).then(pl.lit("empty"))
     values = column.list.eval(reading_of(pl.element(), type_of(name, dtype))).list.unique().alias(VALUE)
@@ -288,13 +279,8 @@ def type_of(name: str, dtype: pl.DataType) -> str:
     )
 
 
-def reading(feature: str, kind: str) -> pl.Expr:
-    """The values of a feature, in the type in which they are compared."""
-    return reading_of(pl.col(feature), kind)
-
-
 def reading_of(column: pl.Expr, kind: str) -> pl.Expr:
-    """The values of an expression, in that type."""
+    """The values of a feature, in the type in which they are compared."""
     if kind == "text":
         return column.cast(pl.String)
     if kind == "number":

@@ -7,9 +7,8 @@ from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Level
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
-from polars_mlmetrics.analysis.question import of_state
+from polars_mlmetrics.analysis.question import Level, Question, of_state
 from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys
@@ -64,9 +63,7 @@ def finish(
     """
     if per == "sample":
         raise StateError("a state has no samples: use `evaluate` for values per sample.")
-    query, source, confidence = of_state(frame, metrics, by, slices, ci)
+    question = Question(*of_state(frame, metrics, by, slices, ci))
     if per is None:
-        table = settled(query, source, min_samples, confidence, tidy=tidy, signature=signature)
-    else:
-        table = unsettled(query, source, per, min_samples, confidence, tidy=tidy or signature)
-    return answer_as_given(frame, table)
+        return answer_as_given(frame, settled(question, min_samples, tidy=tidy, signature=signature))
+    return answer_as_given(frame, unsettled(question, per, min_samples, tidy=tidy or signature))

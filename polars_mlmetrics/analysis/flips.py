@@ -7,9 +7,9 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.comparison import candidates_of, check_between
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.interval import NOISE
+from polars_mlmetrics.analysis.pairing import candidates_of, check_between
 from polars_mlmetrics.analysis.worst import check_ranked
 from polars_mlmetrics.data.frames import AnyFrame, as_given_later
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles

@@ -7,11 +7,9 @@ from typing import Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
-from polars_mlmetrics.analysis.confidence import Confidence, check_number
-from polars_mlmetrics.analysis.interval import unless_noise
+from polars_mlmetrics.analysis.interval import coarseness_of, core_of, unless_noise
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
-from polars_mlmetrics.analysis.parts import coarseness_of, core_of
-from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.analysis.question import Confidence, Question, check_number
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
 from polars_mlmetrics.data.roles import Roles
@@ -24,36 +22,26 @@ from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import first_that_holds, several_models
-from polars_mlmetrics.query.groupings import slice_text
 from polars_mlmetrics.query.query import Key, Keys, check_is_metric, check_names, listed
+from polars_mlmetrics.query.results import ResultColumns, slice_text
 
-COLUMNS = pl.Schema(
-    {
-        "metric": pl.String,
-        "gap": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "ratio": pl.Float64,
-        "worst": pl.String,
-        "worst_value": pl.Float64,
-        "best": pl.String,
-        "best_value": pl.Float64,
-        "n_slices": pl.Int64,
-        "ci_flag": pl.String,
-    }
+COLUMNS = ResultColumns.of(
+    (pl.String, "metric"),
+    (pl.Float64, "gap", "low", "high", "ratio"),
+    (pl.String, "worst"),
+    (pl.Float64, "worst_value"),
+    (pl.String, "best"),
+    (pl.Float64, "best_value"),
+    (pl.Int64, "n_slices"),
+    (pl.String, "ci_flag"),
 )
 """What is said of each group."""
 
-(
-    VALUE, HAS, SLICE, OTHER, TEXT, DIFFERENCE, SIZE, TELLS, OF_ALL, SIZE_OF_ALL, ERROR, BUCKETS, PAIRS, QUANTILE,
-    FEWEST, IS_SURE, POOLED, BOUND,
-) = (
-    f"{INTERNAL}{name}"
-    for name in (
-        "value", "has_value", "slice", "other", "text", "difference", "size", "tells", "of_all", "size_of_all",
-        "error", "buckets", "pairs", "quantile", "fewest", "is_sure", "pooled", "bound",
-    )
-)  # fmt: skip
+VALUE, HAS, SLICE, OTHER, TEXT = (f"{INTERNAL}{name}" for name in ("value", "has_value", "slice", "other", "text"))
+DIFFERENCE, SIZE, TELLS, OF_ALL = (f"{INTERNAL}{name}" for name in ("difference", "size", "tells", "of_all"))
+SIZE_OF_ALL, ERROR, BUCKETS, PAIRS = (f"{INTERNAL}{name}" for name in ("size_of_all", "error", "buckets", "pairs"))
+QUANTILE, FEWEST, IS_SURE = (f"{INTERNAL}{name}" for name in ("quantile", "fewest", "is_sure"))
+POOLED, BOUND = f"{INTERNAL}pooled", f"{INTERNAL}bound"
 
 
 @at_callers_line
@@ -137,7 +125,7 @@ class Between:
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        return pl.LazyFrame(schema={key.name: self._query.schema[key.column] for key in self._groups} | dict(COLUMNS))
+        return pl.LazyFrame(schema={**self._query.types_of(self._groups), **COLUMNS})
 
     def table(self) -> pl.LazyFrame:
         """One row a group."""
@@ -149,15 +137,15 @@ class Between:
         bound = pl.sum_horizontal([pl.lit(0.0), *map(plan.value, coarseness_of(core))])
         columns = value.alias(VALUE), text.alias(TEXT), several.alias(POOLED), bound.alias(BOUND)
         tables = [plan.groups().select(*plan.by, *columns)]
-        if self._can_tell(plan, core):
+        has_interval = core.interval_kind not in WITHOUT_INTERVAL
+        if has_interval and self._confidence.are_whole and plan.merges(core):
             tables += self._by_bucket(plan, core)
         values, *of_buckets = pl.collect_all(tables)
         # A group in which no slice has a value is there all the same.
         groups = values.lazy().select(self._by).unique()
         values = values.filter(pl.col(VALUE).is_not_null()).sort(plan.by, nulls_last=True).with_row_index(SLICE)
-        told = (
-            matched(groups, self._told(values.lazy()), self._by, how="left") if self._by else self._told(values.lazy())
-        )
+        told = self._told(values.lazy())
+        told = matched(groups, told, self._by, how="left") if self._by else told
         told = told.with_columns(pl.col("n_slices").fill_null(0))
         return self._named(told, self._ends(values, *of_buckets) if of_buckets else None)
 
@@ -173,7 +161,7 @@ class Between:
             pl.when(pl.col("gap").is_finite()).then(pl.col(name)) for name in ("low", "high", "ci_flag")
         )
         told = told.with_columns(metric=pl.lit(self._metric.output_name)).sort(self._by, nulls_last=False)
-        return told.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
+        return told.select(*keys, *COLUMNS.cast())
 
     def _flag(self) -> pl.Expr:
         """The first thing to know of an interval, of what its pairs and its slices say."""
@@ -186,9 +174,6 @@ class Between:
             (pl.col(BOUND) > half, pl.lit("coarse_bins")),
         ]
         return first_that_holds(cases, flag)
-
-    def _can_tell(self, plan: Plan, core: Node) -> bool:
-        return core.interval_kind not in WITHOUT_INTERVAL and self._confidence.are_whole and plan.merges(core)
 
     def _by_bucket(self, plan: Plan, core: Node) -> list[pl.LazyFrame]:
         """The values without each bucket, and whether there is one of it alone."""
@@ -267,22 +252,16 @@ class Between:
         buckets = (pl.col(TELLS) | (moved != 0)).sum()
         error = standard_error(buckets, (moved**2).sum())
         is_known = pl.col(DIFFERENCE).is_finite().fill_null(False).all() & (buckets >= 2)
-        columns = [
-            pl.col(OF_ALL).first().abs(),
-            buckets.alias(BUCKETS),
-            pl.when(is_known).then(error).alias(ERROR),
-        ]
+        columns = [pl.col(OF_ALL).first().abs(), buckets.alias(BUCKETS), pl.when(is_known).then(error).alias(ERROR)]
         told = pairs.group_by([*self._by, SLICE, OTHER]).agg(columns)
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
         told = told.with_columns(n_pairs.cast(pl.Int64).alias(PAIRS))
         needed = told.select(PAIRS, BUCKETS).unique().rows()
-        quantiles = [self._quantile(*counts) for counts in needed]
+        # That of Student's t, with the level shared among the pairs.
+        level = self._confidence.level
+        quantiles = [bonferroni(level, pairs, buckets - 1) if buckets > 1 else None for pairs, buckets in needed]
         table = pl.DataFrame(needed, schema=told.select(PAIRS, BUCKETS).schema, orient="row")
         return told.join(table.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64)), on=[PAIRS, BUCKETS])
-
-    def _quantile(self, pairs: int, buckets: int) -> float | None:
-        """That of Student's t, with the level shared among the pairs."""
-        return bonferroni(self._confidence.level, pairs, buckets - 1) if buckets > 1 else None
 
     def _over_pairs(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """One row a group: between what the largest of all true differences lies."""

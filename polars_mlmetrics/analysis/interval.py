@@ -1,17 +1,87 @@
-"""One interval: from a value, its standard error and the buckets behind it to its ends."""
+"""One interval: from replicates, draws or placements to a standard error, and from that to its ends."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import inf, isfinite
 from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import normal_quantile, units_behind, units_in, wilson
-from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.parts import core_of
+from polars_mlmetrics.analysis.bounds import error_of_parts, standard_error, units_behind, units_in, wilson
+from polars_mlmetrics.analysis.question import Confidence
+from polars_mlmetrics.engine.draws import DRAW, DRAWS
+from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.engine.packing import BUCKETS_IN_KEY
+from polars_mlmetrics.engine.pairs import PairPlan
+from polars_mlmetrics.engine.placements import MOVED, POSITIVES, ROWS, VALUE
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.measure import Node
+from polars_mlmetrics.formula.declaration import Declaration
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.targets import EachTarget, OverTargets
+from polars_mlmetrics.formula.tree import Applied, Named
+
+
+def core_of(metric: Node) -> tuple[Node, list[Applied]]:
+    """The metric whose replicates are looked at, and the functions that its interval goes through, the first first."""
+    if isinstance(metric, Named):
+        return core_of(metric.metric)
+    if not isinstance(metric, Applied) or not metric.keeps_ends:
+        return metric, []
+    core, functions = core_of(metric.metric)
+    # Filling a null makes a value, and no interval.
+    return core, functions if metric.function == "fill_null" else [*functions, metric]
+
+
+def range_of(metric: Node) -> tuple[float, float]:
+    """Where the values of a metric lie, before functions are applied to them."""
+    core, _ = core_of(metric)
+    return core.measures()[0].range if isinstance(core, Measure | OverTargets) else (-inf, inf)
+
+
+def is_mean_of_labels(metric: Node) -> bool:
+    """Whether a metric is an average over labels."""
+    return isinstance(metric, Measure) and metric.grain == "label" and metric.per is None
+
+
+def is_mean_of(metric: Node, cluster: Sequence[str]) -> bool:
+    """Whether a metric is a mean over these clusters."""
+    is_of_samples = isinstance(metric, Measure) and metric.grain == "sample" and metric.per is None
+    return is_of_samples and list(metric.measures()[0].table.sample) == list(cluster)
+
+
+def planned_in(metric: Node) -> Iterator[Planned]:
+    """What a plan works out of a metric."""
+    if isinstance(metric, Planned):
+        yield metric
+    else:
+        for part in metric.of_rows.values() if isinstance(metric, EachTarget) else metric.parts:
+            yield from planned_in(part)
+
+
+def coarseness_of(metric: Node) -> list[Planned]:
+    """How far the bins of each part of a metric may put it off, at most."""
+    found = []
+    for part in planned_in(core_of(metric)[0]):
+        measures = part.measures()
+        # Of a mean over targets the bound is known where it is one of a metric, not of arithmetic.
+        if len(measures) == 1 and measures[0].declaration.coarseness and measures[0].parameters["bins"]:
+            bound = part.each(_coarseness)
+            assert isinstance(bound, Planned)
+            found.append(bound)
+    return found
+
+
+def _coarseness(measure: Measure) -> Measure:
+    formula = measure.declaration.coarseness
+    assert formula is not None
+    bound = Declaration(formula, measure.declaration.grain, (0, inf), None)
+    return replace(measure, declaration=bound, undefined=None if measure.undefined is None else 0.0)
+
 
 NOISE = 1e-12
 """A value that moves by less than this share of itself moves by rounding alone."""
@@ -28,6 +98,14 @@ class Limits(NamedTuple):
     method: str
     low: float
     high: float
+
+    @classmethod
+    def of(cls, metric: Node) -> Limits:
+        """Those of the values of a metric."""
+        low, high = range_of(metric)
+        # With `undefined=` the range may be infinite, though that of the metric itself is not.
+        is_bounded = core_of(metric)[0].interval_kind == "kg_wilson" and isfinite(low) and isfinite(high)
+        return cls("kg_wilson" if is_bounded else "t", low, high)
 
 
 class Interval(ABC):
@@ -96,7 +174,7 @@ class Interval(ABC):
         # Where nothing varies, there is what was counted to go by: at an end of the range, or next to it by rounding.
         varies = (error > 0) & share.is_between(NOISE, 1 - NOISE)
         units = pl.when(varies).then(units_behind(share, error)).otherwise(self._counted)
-        return [self._as("units", units * ratio(pl.lit(self._z), self.column("t")) ** 2)]
+        return [self._as("units", units * ratio(pl.lit(self._confidence.z), self.column("t")) ** 2)]
 
     def ends(self) -> list[pl.Expr]:
         """The ends of the interval."""
@@ -115,7 +193,7 @@ class Interval(ABC):
 
     def _wilson(self) -> tuple[pl.Expr, pl.Expr]:
         share = self._in_range(self.column("value_of_all"))
-        low, high = wilson(share, self.column("units"), self._z)
+        low, high = wilson(share, self.column("units"), self._confidence.z)
         # At an end of the range the value is the end of the interval, but for rounding.
         low, high = pl.min_horizontal(low, share), pl.max_horizontal(high, share)
         return self._limits.low + self._width * low, self._limits.low + self._width * high
@@ -133,6 +211,172 @@ class Interval(ABC):
     def _width(self) -> float:
         return self._limits.high - self._limits.low
 
+
+Replicable = Plan | PairPlan
+"""A plan whose values are looked at without each bucket."""
+
+
+class Replicated(Interval):
+    """One metric on the way from its replicates to its interval: the columns of each step."""
+
+    def __init__(
+        self, name: str, metric: Node, rows: pl.Expr | None, limits: Limits, plan: Replicable, confidence: Confidence
+    ) -> None:
+        super().__init__(name, metric, limits, confidence)
+        self._rows = rows
+        self._plan = plan
+        self._of_clusters = [*planned_in(self._core)] if is_mean_of(self._core, confidence.cluster) else []
+
     @property
-    def _z(self) -> float:
-        return normal_quantile(self._confidence.level)
+    def _se(self) -> pl.Expr:
+        is_known = self.column("is_known")
+        return pl.when(is_known).then(standard_error(self.column("buckets"), self.column("squares")))
+
+    @property
+    def _counted(self) -> pl.Expr:
+        return self.column("samples_of_all") if self._of_clusters else super()._counted
+
+    @property
+    def share(self) -> pl.Expr:
+        return pl.lit(None, dtype=pl.Float64) if self._rows is None else super().share
+
+    @property
+    def lost(self) -> pl.Expr:
+        return self.column("lost")
+
+    def values(self) -> list[pl.Expr]:
+        """The value, and how many labels stand behind it."""
+        value = self._plan.value(self._core).cast(pl.Float64)
+        labels = self._defined(part for part in planned_in(self._core) if is_mean_of_labels(part))
+        samples = self._defined(self._of_clusters)
+        size = self._plan.size(self._core)
+        columns = {"value": value, "size": size, "labels": labels, "samples": samples}
+        return [self._as(name, column) for name, column in columns.items()]
+
+    def _defined(self, measures: Iterable[Planned]) -> pl.Expr:
+        """How many units of some measures have a value."""
+        defined = [pl.col(self._plan.add(measure).defined_units) for measure in measures]
+        return pl.sum_horizontal([pl.lit(0), *defined])
+
+    def of_whole(self) -> list[pl.Expr]:
+        """The same of all buckets together, and how many samples stand behind it."""
+        names = ("value", "size", "labels", "samples")
+        return [self._as(f"{name}_of_all", self.column(name)) for name in names]
+
+    def alone(self) -> list[pl.Expr]:
+        """What a bucket has alone."""
+        rows = [] if self._rows is None else [self._as("rows", self._rows)]
+        return [self._as("has_value", self._plan.value(self._core).is_not_null()), *rows]
+
+    def difference(self) -> list[pl.Expr]:
+        """How far the value moves without a bucket."""
+        return [self._as("moved", self._moved())]
+
+    def _moved(self) -> pl.Expr:
+        return unless_noise(self.column("value") - self.column("value_of_all"), self.column("size_of_all"))
+
+    def sums(self) -> list[pl.Expr]:
+        """What all buckets of a group say together."""
+        value, moved = self.column("value"), self.column("moved")
+        tells = self.column("has_value") | (moved != 0).fill_null(False)
+        columns = {
+            "value_of_all": self.column("value_of_all").first(),
+            "samples_of_all": self.column("samples_of_all").first(),
+            "buckets": tells.sum().cast(pl.Int64),
+            "squares": (moved * moved).sum(),
+            "is_known": value.is_finite().fill_null(False).all(),
+            "lost": (value.is_null() | (self.column("labels") < self.column("labels_of_all"))).any(),
+        }
+        if self._rows is not None:
+            columns["share"] = ratio(self.column("rows").max(), self.column("rows").sum())
+        return [self._as(name, column) for name, column in columns.items()]
+
+
+class Drawn(Replicated):
+    """One metric on the way from its draws to its interval. Of replicates it is known how many buckets tell of it."""
+
+    @property
+    def method(self) -> str:
+        """How the ends are found."""
+        return "bootstrap"
+
+    def drawn(self) -> pl.Expr:
+        """The value of a draw."""
+        value = self.column("value_of_all") + self._moved()
+        is_draw = pl.col(DRAW).is_not_null() & value.is_finite()
+        return self._as("drawn", pl.when(is_draw).then(value))
+
+    def quantiles(self) -> list[pl.Expr]:
+        """What all draws of a group say together."""
+        drawn, labels, beyond = self.column("drawn"), self.column("labels"), (1 - self._confidence.level) * 0.5
+        columns = {
+            "lowest": drawn.quantile(beyond, "linear"),
+            "highest": drawn.quantile(1 - beyond, "linear"),
+            "deviation": drawn.std(),
+            "draws": drawn.count(),
+            "lost_in_draws": (drawn.count() < DRAWS) | (labels.min() < labels.max()),
+        }
+        return [self._as(name, column) for name, column in columns.items()]
+
+    @property
+    def lost(self) -> pl.Expr:
+        return self.column("lost_in_draws")
+
+    @property
+    def _se(self) -> pl.Expr:
+        is_known = self.column("draws") * 2 >= DRAWS
+        if self._core.interval_kind == "total":
+            # What was not drawn has a total of 0, and no value that says so.
+            is_known &= ~self.lost
+        return pl.when(is_known).then(self.column("deviation"))
+
+    @property
+    def is_degenerate(self) -> pl.Expr:
+        """Whether nothing varies, so that there are no ends."""
+        return self.column("se").is_not_null() & (self.column("lowest") == self.column("highest"))
+
+    def _ends(self) -> tuple[pl.Expr, pl.Expr]:
+        low, high = (pl.when(~self.is_degenerate).then(self.column(end)) for end in ("lowest", "highest"))
+        return low, high
+
+
+class Placed(Interval):
+    """One metric on the way from the placements of its rows to its interval.
+
+    Every bucket with a row that counts tells something of it. The interval stands on no more of them than there are
+    with a true row: where these are few, they decide it.
+    """
+
+    def __init__(self, name: str, metric: Node, limits: Limits, plan: Plan, confidence: Confidence) -> None:
+        super().__init__(name, metric, limits, confidence)
+        self._plan = plan
+        assert isinstance(self._core, Measure)
+        self._placed = self._core
+        plan.place(self._placed, WITHOUT)
+
+    @staticmethod
+    def can_be(metric: Node, plan: Plan, confidence: Confidence) -> bool:
+        """Whether a metric has such an interval."""
+        core, _ = core_of(metric)
+        is_able = confidence.buckets <= BUCKETS_IN_KEY and not confidence.is_bootstrap
+        return is_able and isinstance(core, Measure) and plan.can_place(core)
+
+    def table(self, keys: Sequence[str]) -> pl.LazyFrame:
+        """What all buckets of a group say together."""
+        return fold(self._plan.moved(self._placed, WITHOUT), keys, self._sums())
+
+    def _sums(self) -> list[pl.Expr]:
+        moved = pl.when(pl.col(MOVED).abs() > NOISE * pl.col(VALUE).abs()).then(pl.col(MOVED))
+        buckets, with_positives = pl.len().cast(pl.Int64), (pl.col(POSITIVES) > 0).sum().cast(pl.Int64)
+        columns = {
+            "value_of_all": pl.col(VALUE).first(),
+            "all_buckets": buckets,
+            "buckets": pl.min_horizontal(buckets, with_positives),
+            "squares": (moved * moved).sum(),
+            "share": ratio(pl.col(ROWS).max(), pl.col(ROWS).sum()),
+        }
+        return [self._as(name, column) for name, column in columns.items()]
+
+    @property
+    def _se(self) -> pl.Expr:
+        return error_of_parts(self.column("all_buckets"), self.column("squares"))

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import isfinite
 from typing import Any, TypeVar
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Confidence
-from polars_mlmetrics.analysis.interval import Interval, Limits
-from polars_mlmetrics.analysis.parts import coarseness_of, core_of, range_of
-from polars_mlmetrics.analysis.placed import Placed
-from polars_mlmetrics.analysis.replicated import Drawn, Replicable, Replicated
+from polars_mlmetrics.analysis.interval import Drawn, Interval, Limits, Placed, Replicable, Replicated, coarseness_of
+from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
@@ -115,7 +111,7 @@ class Intervals:
 
     def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:
         """Whether the bins of a metric may put it off by more than half the width of its interval."""
-        bounds = [self.bound(part) for part in coarseness_of(core_of(metric)[0])]
+        bounds = [self.bound(part) for part in coarseness_of(metric)]
         half = 0.5 * (interval.column("high") - interval.column("low"))
         return (pl.sum_horizontal(bounds) > half).fill_null(False) if bounds else pl.lit(False)
 
@@ -130,7 +126,7 @@ class Intervals:
         has_none = kind in WITHOUT_INTERVAL and not (is_drawn and kind == "total")
         if has_none or not self._confidence.are_whole:
             return None
-        name, limits = f"{INTERNAL}interval_{len(self._asked)}", self.limits_of(core_of(metric)[0])
+        name, limits = f"{INTERNAL}interval_{len(self._asked)}", self.limits_of(metric)
         if self._plan.merges(metric):
             replicated = Drawn if is_drawn else Replicated
             self._asked.append(replicated(name, metric, rows, limits, self._plan, self._confidence))
@@ -140,12 +136,9 @@ class Intervals:
             return None
         return self._asked[-1]
 
-    def limits_of(self, core: Node) -> Limits:
+    def limits_of(self, metric: Node) -> Limits:
         """The method of an interval, and what its ends may not go beyond."""
-        low, high = range_of(core)
-        # With `undefined=` the range may be infinite, though that of the metric itself is not.
-        is_bounded = core.interval_kind == "kg_wilson" and isfinite(low) and isfinite(high)
-        return Limits("kg_wilson" if is_bounded else "t", low, high)
+        return Limits.of(metric)
 
     def table(self) -> pl.LazyFrame:
         """The plan's table of groups, or of units, with the columns of the intervals of each."""

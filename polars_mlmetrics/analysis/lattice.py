@@ -103,7 +103,7 @@ class Lattice:
             if prod(sizes) * self.n_groups * parts <= DENSE:
                 block = table.block(features, sizes)
                 for each in inside:
-                    yield self._of_block(each, features, sizes, block, asked)
+                    yield self._of_block(each, features, block, asked)
             else:
                 for each in inside:
                     yield table.sparse(each, self._asked_of(each, asked))
@@ -129,12 +129,7 @@ class Lattice:
         return found
 
     def _of_block(
-        self,
-        combination: Combination,
-        features: Sequence[int],
-        sizes: Sequence[int],
-        block: Mapping[str, Numbers],
-        asked: Numbers | None,
+        self, combination: Combination, features: Sequence[int], block: Mapping[str, Numbers], asked: Numbers | None
     ) -> Cells:
         """The cells of a combination, from those of more features: added up over the others."""
         height = combination.height(self.n_groups)
@@ -142,7 +137,7 @@ class Lattice:
         if places is None:
             places = np.arange(combination.start, combination.start + height)
         # The last feature comes first in an array, and the features of a combination are in order.
-        shape = (*reversed(sizes), self.n_groups, -1)
+        shape = (*(self._sizes[feature] for feature in reversed(features)), self.n_groups, -1)
         others = tuple(i for i, feature in enumerate(reversed(features)) if feature not in combination.features)
         at = places - combination.start
         sums = {}

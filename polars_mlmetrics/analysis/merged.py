@@ -10,8 +10,7 @@ import polars as pl
 from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.coded import GROUP, Coded
 from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, UNIT, FoldedTables, Kind, error_of_gap
-from polars_mlmetrics.analysis.interval import unless_noise
-from polars_mlmetrics.analysis.parts import coarseness_of, core_of, range_of
+from polars_mlmetrics.analysis.interval import coarseness_of, range_of, unless_noise
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -33,9 +32,7 @@ class Merged:
         self._coded = coded
         self._sign = sign
         self._buckets = buckets
-        core, _ = core_of(coded.metric)
-        self._range = range_of(core)
-        self._coarseness = coarseness_of(core)
+        self._range, self._coarseness = range_of(coded.metric), coarseness_of(coded.metric)
 
     def added(self, tables: Tables, more: Tables, kept: pl.DataFrame) -> Tables:
         """Tables with more rows, which have a GROUP, a CELL and a WITHOUT; all cells but the kept ones are one."""

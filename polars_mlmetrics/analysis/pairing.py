@@ -1,18 +1,21 @@
-"""Pairing: which samples the baseline and a candidate both have. Differences are of these alone."""
+"""Pairing: the models that are compared, and the samples that a candidate and the baseline both have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.pairs import PAIR
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, TableError, shown_values, unknown
+from polars_mlmetrics.query.query import Key
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
 _LOWEST, _HIGHEST = f"{INTERNAL}lowest_code", f"{INTERNAL}highest_code"
@@ -20,6 +23,29 @@ _BASELINE = "baseline"
 
 Slicing = tuple[str, ...]
 """The columns of a grouping beyond the by columns: none for the whole."""
+
+
+def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
+    """The models that can be compared with a baseline, of a column with all of them; it must be one of them."""
+    found = models.unique().collect().to_series()
+    if found.is_empty():
+        raise TableError("there is nothing to compare: the table has no rows, or none with a sample.")
+    known = pl.Series([baseline], dtype=found.dtype, strict=False)
+    if known.null_count() or not found.eq_missing(known).any():
+        shown = shown_values(found.drop_nulls().sort())
+        raise ParameterError(f"baseline={baseline!r} is no value of {name!r}, which has {shown}.")
+    candidates = found.filter(found.ne_missing(known)).sort(nulls_last=True)
+    if candidates.is_empty():
+        raise ParameterError(f"{name!r} has no other value than baseline={baseline!r}.")
+    return candidates
+
+
+def check_between(between: Key, columns: Iterable[str], of: str = "in the table") -> None:
+    """Refuse a table without the column that tells models apart where none is named."""
+    known = list(columns)
+    if isinstance(between, str) and between == MODEL and MODEL not in known:
+        lacking = unknown("column", MODEL, known, of=of)
+        raise ColumnError(f"{lacking} Pass between= with the column that tells the models apart.")
 
 
 class Kind:
@@ -102,31 +128,27 @@ class Cells:
         return self._all.filter(self._is_odd).collect()
 
 
+@dataclass
 class Pairing:
     """The samples of a log, and which models have rows of them that count for each kind of metric."""
 
-    def __init__(
-        self,
-        rows: pl.LazyFrame,
-        kinds: Sequence[Kind],
-        by: Sequence[str],
-        sample: Sequence[str],
-        slicings: Sequence[Sequence[str]],
-        model: str,
-        baseline: Any,
-        candidates: pl.Series,
-    ) -> None:
-        self._rows = rows
-        self._counting = rows.filter(any_of([kind.counts() for kind in kinds]))
-        self._by = list(by)
-        self._keys = list(dict.fromkeys([*by, *sample]))
-        self._slicings: list[Slicing] = [tuple(slicing) for slicing in slicings]
-        self._sliced_by = list(dict.fromkeys(column for slicing in slicings for column in slicing))
-        self._model = model
-        self._baseline = pl.lit(baseline, dtype=candidates.dtype)
-        self._candidates = {str(place): candidates.slice(place, 1) for place in range(len(candidates))}
-        self._kinds = list(kinds)
-        self._sides = [(kind, side) for kind in kinds for side in self._candidates]
+    rows: pl.LazyFrame
+    kinds: Sequence[Kind]
+    by: Sequence[str]
+    sample: Sequence[str]
+    slicings: Sequence[Sequence[str]]
+    model: str
+    baseline: Any
+    candidates: pl.Series
+
+    def __post_init__(self) -> None:
+        self._counting = self.rows.filter(any_of([kind.counts() for kind in self.kinds]))
+        self._keys = list(dict.fromkeys([*self.by, *self.sample]))
+        self._slicings: list[Slicing] = [tuple(slicing) for slicing in self.slicings]
+        self._sliced_by = list(dict.fromkeys(column for slicing in self.slicings for column in slicing))
+        self._baseline = pl.lit(self.baseline, dtype=self.candidates.dtype)
+        self._candidates = {str(place): self.candidates.slice(place, 1) for place in range(len(self.candidates))}
+        self._sides = [(kind, side) for kind in self.kinds for side in self._candidates]
         self._cells: dict[Slicing, Cells | None] = {}
         self._without: list[tuple[str, list[pl.DataFrame], pl.LazyFrame]] = []
 
@@ -145,11 +167,11 @@ class Pairing:
                 alike.append(self._candidates[side])
             else:
                 found.append(self._part(side, [samples.select(self._keys)]))
-        return [*([Part(pl.concat(alike), self._rows)] if alike else []), *found]
+        return [*([Part(pl.concat(alike), self.rows)] if alike else []), *found]
 
     def counts(self, kind: Kind, slicing: Sequence[str]) -> pl.LazyFrame:
         """How many samples of each candidate and the baseline are pairs, and how many are odd, by group."""
-        keys, cells = [*self._by, *slicing], self._cells_of(slicing)
+        keys, cells = [*self.by, *slicing], self._cells_of(slicing)
         parts = [self._sums[tuple(slicing)], *([] if cells is None else [cells.counts])]
         sums = fold(pl.concat(parts).lazy(), keys, [pl.exclude(keys).sum()])
         tables = [
@@ -163,7 +185,7 @@ class Pairing:
         for of, without, known in self._without:
             if of == side and len(without) == len(odd) and all(map(pl.DataFrame.equals, without, odd)):
                 return Part(self._candidates[side], known)
-        rows = self._rows
+        rows = self.rows
         for samples in odd:
             rows = rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
         # They are read more than once.
@@ -181,7 +203,7 @@ class Pairing:
         samples = fold(self._counting, self._keys, [*self._has(), *bounds, *values])
         sums = [total for kind, side in self._sides for total in kind.sums(side)]
         told = [
-            fold(samples.filter(~_varies()) if slicing else samples, [*self._by, *slicing], sums)
+            fold(samples.filter(~_varies()) if slicing else samples, [*self.by, *slicing], sums)
             for slicing in self._slicings
         ]
         is_odd = any_of([kind.is_odd(side) for kind, side in self._sides])
@@ -199,7 +221,7 @@ class Pairing:
         """Whether the baseline and each candidate have rows of a sample that count."""
         sides = {_BASELINE: self._is(self._baseline)}
         sides |= {side: self._is(candidate[0]) for side, candidate in self._candidates.items()}
-        return [has for kind in self._kinds for side, is_side in sides.items() for has in kind.has(side, is_side)]
+        return [has for kind in self.kinds for side, is_side in sides.items() for has in kind.has(side, is_side)]
 
     def _cells_of(self, slicing: Sequence[str]) -> Cells | None:
         """The samples with several values, in the slices of a slicing; None where there are none."""
@@ -212,13 +234,13 @@ class Pairing:
 
     def _read_cells(self, varied: pl.DataFrame, slicing: Sequence[str]) -> Cells:
         rows = matched(varied.lazy(), self._counting, self._keys)
-        groups = [*self._by, *slicing]
+        groups = [*self.by, *slicing]
         keys = list(dict.fromkeys([*groups, *self._keys]))
         in_whole = [pl.col(kind.odd_in_whole(side)).first() for kind, side in self._sides]
         return Cells(fold(rows, keys, [*self._has(), *in_whole]), keys, groups, self._sides)
 
     def _is(self, model: Any) -> pl.Expr:
-        return pl.col(self._model).eq_missing(model)
+        return pl.col(self.model).eq_missing(model)
 
 
 def _varies() -> pl.Expr:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Confidence, Level, check_level
+from polars_mlmetrics.analysis.bounds import normal_quantile, t_quantile
 from polars_mlmetrics.data.frames import Frame, Names, check_frame
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BUCKET
@@ -17,14 +17,69 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents, is_state
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some
-from polars_mlmetrics.query.buckets import BUCKETS, Buckets, buckets_of
+from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.query.query import KEYWORDS, Keys, Query
 from polars_mlmetrics.query.source import slices_of, source_of
 from polars_mlmetrics.query.written import metrics_of, shown
 from polars_mlmetrics.states.state import check_sources
 
+Level = float | Literal["bootstrap"]
+"""A level of confidence; or "bootstrap", for intervals between values of buckets that are drawn with replacement."""
+
+OF_DRAWS = 0.95
+"""The level of the intervals of draws."""
+
 MOST_SHOWN = 4
 """How many metrics of a state an error names."""
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What intervals are asked for."""
+
+    level: float
+    buckets: int
+    """How many there are."""
+    cluster: Sequence[str]
+    """The columns that they are made of."""
+    are_whole: bool = True
+    """Whether each cluster is known to be in one bucket, whole."""
+    is_bootstrap: bool = False
+    """Whether the ends are those of draws."""
+
+    @classmethod
+    def of(cls, ci: Level, buckets: int, cluster: Sequence[str], *, are_whole: bool = True) -> Confidence:
+        """What is asked for, of buckets."""
+        level = OF_DRAWS if isinstance(ci, str) else ci
+        return cls(level, buckets, cluster, are_whole, is_bootstrap=isinstance(ci, str))
+
+    @property
+    def z(self) -> float:
+        """The quantile of a normal distribution."""
+        return normal_quantile(self.level)
+
+    def quantiles(self) -> pl.Series:
+        """Those of Student's t, by the number of buckets that tell something; null where that is below two."""
+        quantiles = [t_quantile(self.level, df) for df in range(1, self.buckets)]
+        return pl.Series([None, None, *quantiles], dtype=pl.Float64)
+
+
+def check_number(caller: str, ci: Any) -> None:
+    """Refuse what is no number: differences have no intervals without one, and draws would mislead about them."""
+    if ci is None or isinstance(ci, str):
+        raise ParameterError(f"{caller} takes a number between 0 and 1 as ci, such as 0.95, not {ci!r}.")
+
+
+def check_level(ci: Any, cluster: Names) -> None:
+    """Refuse what is no level of confidence."""
+    if ci is None and cluster is not None:
+        raise ParameterError("cluster= is for intervals: pass ci= too, such as ci=0.95.")
+    if ci is None or ci == "bootstrap":
+        return
+    if isinstance(ci, str):
+        raise ParameterError(f"ci must be a number between 0 and 1, such as 0.95, or 'bootstrap', not {ci!r}.")
+    if isinstance(ci, bool) or not isinstance(ci, int | float) or not 0 < ci < 1:
+        raise ParameterError(f"ci must be a number between 0 and 1, such as 0.95, not {ci!r}.")
 
 
 class Question(NamedTuple):
@@ -86,12 +141,6 @@ def confidence_of(
     check_level(ci, cluster)
     if ci is None:
         return None, []
-    buckets = _buckets(frame, cluster, roles)
-    return Confidence.of(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
-
-
-def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
-    """The buckets that intervals are made from."""
     sample = checked_roles(roles, others=KEYWORDS).table.sample
     schema = frame.lazy().collect_schema()
     buckets = buckets_of(schema, sample, cluster, BUCKETS)
@@ -102,7 +151,7 @@ def _buckets(frame: Frame, cluster: Names, roles: Mapping[str, Any]) -> Buckets:
             "column that says which rows depend on one another. If each row is a sample of its own, add a column: "
             ".with_row_index('sample')."
         )
-    return buckets
+    return Confidence.of(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
 
 
 def check_clusters(query: Query) -> None:

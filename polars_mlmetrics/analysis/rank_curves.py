@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
-from polars_mlmetrics.analysis.decided import of_rows_of
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, of_rows_of
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.thinning import (
     ALL_OTHER,
@@ -32,39 +31,21 @@ COUNTS = ["positives", "negatives", "n_rows"]
 POINT, ALL = f"{INTERNAL}point", f"{INTERNAL}all"
 
 
-def _columns_of_roc(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
-    return {"fpr": ratio(fp, negatives), "tpr": ratio(tp, positives)}
+_TP, _FP, _TRUE, _OTHER = map(pl.col, ("tp", "fp", "positives", "negatives"))
+_RECALL, _SHARE, _FPR = ratio(_TP, _TRUE), ratio(_TP + _FP, _TRUE + _OTHER), ratio(_FP, _OTHER)
 
-
-def _columns_of_pr(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
-    return {"recall": ratio(tp, positives), "precision": ratio(tp, tp + fp)}
-
-
-def _columns_of_det(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
-    return {"fpr": ratio(fp, negatives), "fnr": ratio(positives - tp, positives)}
-
-
-def _columns_of_gain(tp: pl.Expr, fp: pl.Expr, positives: pl.Expr, negatives: pl.Expr) -> dict[str, pl.Expr]:
-    share, recall = ratio(tp + fp, positives + negatives), ratio(tp, positives)
-    return {"share": share, "recall": recall, "lift": ratio(recall, share)}
-
-
-KINDS: Mapping[str, Callable[[pl.Expr, pl.Expr, pl.Expr, pl.Expr], dict[str, pl.Expr]]] = {
-    "roc": _columns_of_roc,
-    "pr": _columns_of_pr,
-    "det": _columns_of_det,
-    "gain": _columns_of_gain,
+KINDS: Mapping[str, Mapping[str, pl.Expr]] = {
+    "roc": {"fpr": _FPR, "tpr": _RECALL},
+    "pr": {"recall": _RECALL, "precision": ratio(_TP, _TP + _FP)},
+    "det": {"fpr": _FPR, "fnr": ratio(_TRUE - _TP, _TRUE)},
+    "gain": {"share": _SHARE, "recall": _RECALL, "lift": ratio(_RECALL, _SHARE)},
 }
-
-
-def columns_of(kind: str) -> dict[str, pl.Expr]:
-    """The columns of a kind, from those of the points."""
-    return KINDS[kind](*map(pl.col, ("tp", "fp", "positives", "negatives")))
+"""The columns of each kind, from those of the points."""
 
 
 def names_of(kind: str) -> list[str]:
     """The columns of a curve, after its keys."""
-    return ["threshold", *columns_of(kind), "tp", "fp", *COUNTS]
+    return ["threshold", *KINDS[kind], "tp", "fp", *COUNTS]
 
 
 def curve_of_kind(asked: AskedCurve, by: list[str], kind: str, n: int) -> pl.LazyFrame:
@@ -75,7 +56,7 @@ def curve_of_kind(asked: AskedCurve, by: list[str], kind: str, n: int) -> pl.Laz
         # Where nothing is predicted, there is no precision. A group that weighs nothing keeps its points all the same.
         weighs_nothing = pl.col("positives") + pl.col("negatives") == 0
         table = table.filter((pl.col("tp") + pl.col("fp") != 0) | weighs_nothing | pl.col("threshold").is_null())
-    return table.with_columns(**columns_of(kind)).select(*by, *names_of(kind))
+    return table.with_columns(**KINDS[kind]).select(*by, *names_of(kind))
 
 
 def points_of(asked: AskedCurve, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:
@@ -112,16 +93,13 @@ def _in_order(points: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
 
 def _ranking(query: Query, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> ThinnedRanking | None:
     """The order of the rows, where it tells the points: of plain rows with keys that have codes."""
-    if cells.bins is not None or like.table.weight is not None or _is_nested(query, by):
+    # One zero inside a list may not be the other, so such keys have no code.
+    is_nested = any(query.schema[key].is_nested() for key in by)
+    if cells.bins is not None or like.table.weight is not None or is_nested:
         return None
     area = of_rows_of(like, Measure(CATALOGUE["roc_auc"], {}))
     recorder = query.readings.of(area, in_runs=False, ranks=True)
     return ThinnedRanking(recorder.ranked[0].order, by, thinning=thinning) if recorder.ranked else None
-
-
-def _is_nested(query: Query, by: list[str]) -> bool:
-    # One zero inside a list may not be the other, so such keys have no code.
-    return any(query.schema[key].is_nested() for key in by)
 
 
 def _of_lists(groups: pl.LazyFrame, by: list[str], cells: Cells, thinning: Thinning) -> pl.LazyFrame:

@@ -7,15 +7,14 @@ from math import isfinite
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value
-from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, TURN, Candidates
+from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, SHARE, TURN, Candidates
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, Coded
-from polars_mlmetrics.analysis.confidence import Confidence
 from polars_mlmetrics.analysis.features import CONDITIONS, Condition
+from polars_mlmetrics.analysis.interval import range_of
 from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
 from polars_mlmetrics.analysis.lattice import PLACE
-from polars_mlmetrics.analysis.marked import SHARE
 from polars_mlmetrics.analysis.merged import t_of
-from polars_mlmetrics.analysis.parts import core_of, range_of
+from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched
@@ -25,33 +24,23 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.query.account import first_that_holds, several_models
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.results import ResultColumns
 
-COLUMNS = {
-    "rank": pl.Int64(),
-    "slice": pl.String(),
-    "conditions": CONDITIONS,
-    "depth": pl.Int64(),
-    "n_samples": pl.Int64(),
-    "n_rows": pl.Int64(),
-    "share": pl.Float64(),
-    "value": pl.Float64(),
-    "rest": pl.Float64(),
-    "gap": pl.Float64(),
-    "low": pl.Float64(),
-    "high": pl.Float64(),
-    "p": pl.Float64(),
-    "p_adjusted": pl.Float64(),
-    "share_of_harm": pl.Float64(),
-    "t_search": pl.Float64(),
-    "parent": pl.String(),
-    "parent_value": pl.Float64(),
-    "hidden_by": pl.String(),
-    "overlap": pl.Float64(),
-    "n_clusters": pl.Int64(),
-    "ci_flag": pl.String(),
-    "n_tested": pl.Int64(),
-    "plan": pl.String(),
-}
+COLUMNS = ResultColumns.of(
+    (pl.Int64, "rank"),
+    (pl.String, "slice"),
+    (CONDITIONS, "conditions"),
+    (pl.Int64, "depth", "n_samples", "n_rows"),
+    (pl.Float64, "share", "value", "rest", "gap", "low", "high", "p", "p_adjusted", "share_of_harm", "t_search"),
+    (pl.String, "parent"),
+    (pl.Float64, "parent_value"),
+    (pl.String, "hidden_by"),
+    (pl.Float64, "overlap"),
+    (pl.Int64, "n_clusters"),
+    (pl.String, "ci_flag"),
+    (pl.Int64, "n_tested"),
+    (pl.String, "plan"),
+)
 """What is said of each slice."""
 
 NEARLY_ALL = 0.9
@@ -62,8 +51,7 @@ WHOLE, T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("whole", "t", "df", "po
 
 def no_slices(query: Query) -> pl.DataFrame:
     """The table of none."""
-    types = {key.name: query.schema[key.column] for key in query.by}
-    return pl.DataFrame(schema={**types, **COLUMNS})
+    return pl.DataFrame(schema={**query.types_of(query.by), **COLUMNS})
 
 
 class SliceTable:
@@ -77,7 +65,7 @@ class SliceTable:
         self._coded = coded
         self._found = found
         self._confidence = confidence
-        self._low, self._high = range_of(core_of(coded.metric)[0])
+        self._low, self._high = range_of(coded.metric)
         self._best, self._worst = (self._high, self._low) if sign > 0 else (self._low, self._high)
         self._said = f"{how}; {found.said}"
 
@@ -100,7 +88,7 @@ class SliceTable:
             pl.col(N_TESTED).alias("n_tested"),
             pl.lit(self._said).alias("plan"),
         )
-        return table.select(*keys, *(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()))
+        return table.select(*keys, *COLUMNS.cast())
 
     def _pooled(self) -> pl.DataFrame:
         """Whether a group has rows of several models, which no feature tells apart."""
@@ -160,17 +148,15 @@ class SliceTable:
 
     def _with_names(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with the slices in words."""
-        rows = []
-        for place, parent, hidden_by in table.select(PLACE, PARENT, "hidden_by").iter_rows():
-            conditions = self._conditions(place)
-            rows.append(
-                {
-                    "slice": self._text(place),
-                    "conditions": [condition._asdict() for condition in conditions],
-                    "depth": len(conditions),
-                    "parent": self._text(parent),
-                    "hidden_by": self._text(hidden_by),
-                }
-            )
+        rows = [
+            {
+                "slice": self._text(place),
+                "conditions": [condition._asdict() for condition in self._conditions(place)],
+                "depth": len(self._conditions(place)),
+                "parent": self._text(parent),
+                "hidden_by": self._text(hidden_by),
+            }
+            for place, parent, hidden_by in table.select(PLACE, PARENT, "hidden_by").iter_rows()
+        ]
         schema = {name: COLUMNS[name] for name in ("slice", "conditions", "depth", "parent", "hidden_by")}
         return table.drop("hidden_by").hstack(pl.DataFrame(rows, schema=schema))

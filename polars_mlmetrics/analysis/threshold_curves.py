@@ -2,41 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve
-from polars_mlmetrics.analysis.decided import (
-    Weights,
-    at_threshold,
-    broken_in,
-    decided_in,
-    is_by_label,
-    of_rows_of,
-    rows_of,
-    told_of,
-)
-from polars_mlmetrics.analysis.held_decisions import cells_at_thresholds
+from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, decided_in, is_by_label, of_rows_of, rows_of
 from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.analysis.rank_curves import points_of
-from polars_mlmetrics.engine.asked import Readings
-from polars_mlmetrics.engine.at_thresholds import THRESHOLD, AtThresholds, RowsAtThresholds
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.at_thresholds import THRESHOLD, AtThresholds, CellsAtThresholds, RowsAtThresholds, Told
+from polars_mlmetrics.engine.folds import BIN
+from polars_mlmetrics.engine.plan import Plan, Readings
+from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.thinning import Thinning
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, StateError
+from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.shared import Decision
 
 COLUMNS = ["threshold", "metric", "value"]
-ENDS = ["low", "high"]
 
 PLACE = f"{INTERNAL}metric"
 
+INFINITE = float("inf")
 
-def names_of(*, ci: bool) -> list[str]:
-    """The columns of such a curve, after its keys."""
-    return [*COLUMNS, *(ENDS if ci else [])]
+END = f"{INTERNAL}end_of_cell"
+
+
+class Weights(NamedTuple):
+    """What rows weigh together: the true ones and the others, that are predicted or not, and in all."""
+
+    true_predicted: pl.Expr
+    other_predicted: pl.Expr
+    true_left: pl.Expr
+    other_left: pl.Expr
+    true: pl.Expr
+    other: pl.Expr
+
+
+def told_of(measure: Measure, suffix: str, rows: Weights) -> dict[str, pl.Expr]:
+    """The statistics of a measure that the weights of rows tell, by name: of a score greater than the threshold."""
+    told = {"positives": rows.true, "negatives": rows.other, "rows": rows.true + rows.other}
+    decision = measure.parameters.get("threshold")
+    if decision is not None and not decision.inclusive:
+        of_decision = {
+            "true_positives": rows.true_predicted,
+            "false_positives": rows.other_predicted,
+            "false_negatives": rows.true_left,
+            "true_negatives": rows.other_left,
+            "predicted": rows.true_predicted + rows.other_predicted,
+        }
+        told |= {f"{name}@{decision}": statistic for name, statistic in of_decision.items()}
+    return {name + suffix: statistic for name, statistic in told.items()}
+
+
+def broken_in(recorder: Recorder) -> set[str]:
+    """The counts of rows without which a formula has a value."""
+    unknown = recorder.answer.unknown
+    return recorder.broken if unknown is None else recorder.broken | {*unknown.meta.root_names()}
+
+
+def at_threshold(measure: Measure) -> Measure:
+    """A measure whose threshold is a column, where it has one."""
+    decision = measure.parameters.get("threshold")
+    if not isinstance(decision, Decision):
+        return measure
+    at = replace(decision, threshold=pl.col(THRESHOLD))
+    return replace(measure, parameters={**measure.parameters, "threshold": at})
 
 
 def curve_of_metrics(asked: AskedCurve, by: list[str], n: int) -> pl.LazyFrame:
@@ -48,9 +81,9 @@ def curve_of_metrics(asked: AskedCurve, by: list[str], n: int) -> pl.LazyFrame:
         tried = found.setdefault(of_rows, Tried.of(asked, by, metric, Thinning(n)))
         values = values_at(asked, tried, by, metric)
         tables.append(values.with_columns(pl.lit(place).alias(PLACE), pl.lit(metric.output_name).alias("metric")))
-    columns = names_of(ci=asked.confidence is not None)
     order = [*by, PLACE, "threshold"]
-    return pl.concat(tables).sort(order, descending=[name == "threshold" for name in order]).select(*by, *columns)
+    table = pl.concat(tables).sort(order, descending=[name == "threshold" for name in order])
+    return table.select(*by, *COLUMNS, *asked.ends)
 
 
 class Tried(NamedTuple):
@@ -69,9 +102,6 @@ class Tried(NamedTuple):
             # A row of -inf is predicted at no threshold, and its cell does not tell it from the others there.
             points = points.filter(pl.col("threshold").is_null() | (pl.col("threshold") > -INFINITE))
         return cls(cells, points.cache())
-
-
-INFINITE = float("inf")
 
 
 def values_at(asked: AskedCurve, tried: Tried, by: list[str], metric: Node) -> pl.LazyFrame:
@@ -146,3 +176,54 @@ def value_of_points(readings: Readings, metric: Node, cells: Cells) -> OfPoints 
 _TP, _FP, _TRUE, _OTHER = (pl.col(name) for name in ("tp", "fp", "positives", "negatives"))
 OF_POINT = Weights(_TP, _FP, _TRUE - _TP, _OTHER - _FP, _TRUE, _OTHER)
 """What a point of a curve tells of the rows of its group."""
+
+
+def cells_at_thresholds(
+    held: HeldBins, readings: Readings, metric: Node, cells: Cells, thresholds: pl.LazyFrame, by: list[str]
+) -> CellsAtThresholds:
+    """What tells a metric, whose threshold is a column, at the thresholds of each group."""
+    like = next(decided_in(metric))
+    of_cells = held.recorder(of_rows_of(like, cells.points()))
+    told: dict[str, Told] = {}
+    names: set[str] = set()
+    for measure in metric.measures():
+        recorder = readings.of(measure, in_runs=False, ranks=False)
+        own = _told_by(of_cells, measure, recorder.suffix) if rows_of(measure) == rows_of(like) else {}
+        _check_held(held, measure, recorder, own, by)
+        told |= own
+        names |= {statistic.name for statistic in recorder.statistics}
+    ends = end_of_cell(pl.col(BIN), cells).alias(END)
+    wholes = held.source.at(held.with_keys(by), names)
+    return CellsAtThresholds(
+        held.table(of_cells, by).with_columns(ends), wholes, held.source.schema, thresholds, by, END, told
+    )
+
+
+def _told_by(of_cells: Recorder, measure: Measure, suffix: str) -> dict[str, Told]:
+    """What a cell tells of a measure: in the statistics of a predicted one, and in those of another."""
+    true, other = (pl.col(statistic.name) for statistic in of_cells.run_rows)
+    nothing = pl.lit(0)
+    if_predicted = told_of(measure, suffix, Weights(true, other, nothing, nothing, true, other))
+    if_left = told_of(measure, suffix, Weights(nothing, nothing, true, other, true, other))
+    return {name: Told(if_predicted[name], if_left[name]) for name in if_predicted}
+
+
+def _check_held(held: HeldBins, measure: Measure, recorder: Recorder, told: dict[str, Told], by: list[str]) -> None:
+    """Refuse a measure that reads more of the rows than the state holds."""
+    others = {statistic.name for statistic in recorder.statistics} - told.keys() - {f"n_rows{recorder.suffix}"}
+    if "threshold" not in measure.parameters:
+        if others or measure.is_from_elsewhere:
+            held.source.check(recorder, by, held.query.roles)
+    elif measure.is_from_elsewhere or others - broken_in(recorder):
+        raise StateError(
+            f"{measure.output_name} {_more(measure, told)}, and the bins of a state do not tell that: use the log."
+        )
+
+
+def _more(measure: Measure, told: dict[str, Told]) -> str:
+    """What a measure does beyond what cells tell of it."""
+    if measure.parameters["threshold"].inclusive:
+        return "predicts a score that is equal to the threshold"
+    if not told:
+        return "is of other rows than another part of the metric"
+    return "reads more of a row than its truth and whether it is predicted"

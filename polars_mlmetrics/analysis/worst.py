@@ -6,8 +6,8 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import Level, check_level
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.question import Level, check_level
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, column_names

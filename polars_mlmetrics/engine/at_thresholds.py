@@ -194,10 +194,9 @@ def _cumulated_of(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:
     above, below = (pl.col(f"{INTERNAL}{side}:{statistic.name}") for side in ("predicted", "others"))
     if statistic.monoid == "sum":
         both = above.fill_null(0).cum_sum() + below.fill_null(0).cum_sum(reverse=True).shift(-1, fill_value=0)
-    elif statistic.monoid == "min":
-        both = pl.min_horizontal(_running(above, "min"), _running(below, "min", reverse=True).shift(-1))
     else:
-        both = pl.max_horizontal(_running(above, "max"), _running(below, "max", reverse=True).shift(-1))
+        end, extreme = statistic.monoid, pl.min_horizontal if statistic.monoid == "min" else pl.max_horizontal
+        both = extreme(_running(above, end), _running(below, end, reverse=True).shift(-1))
     return both.over(keys).alias(statistic.name)
 
 

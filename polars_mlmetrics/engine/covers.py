@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf, prod
 
 CELLS = 20_000
@@ -12,49 +13,41 @@ FEW = 3
 """How many columns of slices are folded together where nothing is known of their values."""
 
 
+@dataclass
 class Covers:
-    """The sets of keys at which rows are folded, from which every grouping can be merged.
+    """The sets of keys at which rows are folded, from which every grouping can be merged."""
 
-    `sizes` says how many values a column has, about, and `n_rows` how many rows there are; None where that is not
-    known. `always` are columns that every set has beside them.
-    """
-
-    def __init__(
-        self,
-        by: Sequence[str],
-        slicings: Sequence[Sequence[str]],
-        sizes: Mapping[str, int] | None,
-        always: Sequence[str] = (),
-        n_rows: int | None = None,
-    ) -> None:
-        self.by = list(by)
-        self._always = list(always)
-        self._slicings = slicings
-        self._sizes = sizes
-        self._n_rows = n_rows
-        self._found: dict[int, list[list[str]]] = {}
+    by: Sequence[str]
+    slicings: Sequence[Sequence[str]]
+    sizes: Mapping[str, int] | None
+    """How many values a column has, about; None where nothing is known."""
+    always: Sequence[str] = ()
+    """Columns that every set has beside them."""
+    n_rows: int | None = None
+    """How many rows there are; None where that is not known."""
+    _found: dict[int, list[list[str]]] = field(default_factory=dict)
 
     @property
     def has_slices(self) -> bool:
         """Whether there are columns of slices beside those that every set has."""
-        return any(key not in self._always for slicing in self._slicings for key in slicing)
+        return any(key not in self.always for slicing in self.slicings for key in slicing)
 
     def size_of(self, column: str) -> int:
         """How many values a column has, about; 1 where that is not known."""
-        return 1 if self._sizes is None else self._sizes.get(column, 1)
+        return 1 if self.sizes is None else self.sizes.get(column, 1)
 
     def of(self, slicing: Sequence[str], parts: int = 1) -> list[str]:
         """The keys, by columns first, from which a slicing is merged, where each group has so many parts."""
         if parts not in self._found:
             self._found[parts] = self._covering(parts)
-        needed = [key for key in slicing if key not in self._always]
+        needed = [key for key in slicing if key not in self.always]
         cover = next((cover for cover in self._found[parts] if {*needed} <= {*cover}), needed)
-        return [*self.by, *cover, *self._always]
+        return [*self.by, *cover, *self.always]
 
     def _covering(self, parts: int) -> list[list[str]]:
         """Large slicings first, each added to the set that still has few cells with it, and the fewest."""
         covers: list[list[str]] = []
-        for slicing in sorted(self._slicings, key=lambda keys: (self._cells(keys), len(keys)), reverse=True):
+        for slicing in sorted(self.slicings, key=lambda keys: (self._cells(keys), len(keys)), reverse=True):
             if any({*slicing} <= {*cover} for cover in covers):
                 continue
             both = [list(dict.fromkeys([*cover, *slicing])) for cover in covers]
@@ -67,10 +60,10 @@ class Covers:
         return covers
 
     def _is_small(self, keys: Sequence[str], parts: int) -> bool:
-        if self._sizes is None:
+        if self.sizes is None:
             return len(keys) <= FEW
         # There are no more cells than rows.
-        return min(parts * self._cells([*self.by, *keys]), self._n_rows or inf) <= CELLS
+        return min(parts * self._cells([*self.by, *keys]), self.n_rows or inf) <= CELLS
 
     def _cells(self, keys: Sequence[str]) -> int:
         return prod(map(self.size_of, keys))

@@ -7,13 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.partials import Given, Partial
-from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.plan import Plan, Readings
+from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import INTERNAL
@@ -28,7 +25,7 @@ IS_BASELINE = f"{INTERNAL}is_baseline"
 _IS_THERE = f"{INTERNAL}is_there"
 
 
-class Pairs(Source):
+class Pairs(OfSource):
     """A source by model as one by candidate, in which the rows of the baseline are beside those of each candidate.
 
     The model comes after the by columns among the keys of the source.
@@ -41,15 +38,6 @@ class Pairs(Source):
         self._is_baseline = pl.col(model).eq_missing(pl.lit(baseline, dtype=candidates.dtype))
         self._candidates = pl.LazyFrame({PAIR: candidates})
         self.schema = pl.Schema({**source.schema, PAIR: candidates.dtype, IS_BASELINE: pl.Boolean()})
-
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
-        return self.source.can_answer(recorder, self._keys(by), roles)
-
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
-        return self.source.check(recorder, self._keys(by), roles)
-
-    def check_target(self, name: str, column: str) -> None:
-        self.source.check_target(name, column)
 
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
         keys = self._keys(by)
@@ -70,9 +58,8 @@ class Pairs(Source):
     def _paired(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """Rows by model, as rows by candidate: its own, and those of the baseline."""
         table = table.cache()
-        own = (
-            table.filter(~self._is_baseline).rename({self._model: PAIR}).with_columns(pl.lit(False).alias(IS_BASELINE))
-        )
+        own = table.filter(~self._is_baseline).rename({self._model: PAIR})
+        own = own.with_columns(pl.lit(False).alias(IS_BASELINE))
         of_baseline = table.filter(self._is_baseline).drop(self._model).join(self._candidates, how="cross")
         of_baseline = of_baseline.with_columns(pl.lit(True).alias(IS_BASELINE))
         return pl.concat([own, of_baseline.select(own.collect_schema().names())])

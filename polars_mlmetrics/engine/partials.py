@@ -7,6 +7,7 @@ values are summed by group, and these sums are merged. What cannot be merged (ex
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import polars as pl
@@ -45,36 +46,27 @@ Given = tuple[pl.LazyFrame, list[str]]
 """What a source gives of a partial: a table, and the columns that tell its groups from one another."""
 
 
+@dataclass(eq=False)
 class Partial:
     """The statistics of measures of one kind of unit."""
 
-    def __init__(
-        self,
-        by: list[str],
-        grain: Grain,
-        keys: list[str],
-        run: pl.Expr | None = None,
-        *,
-        cells: int | None = None,
-        whole_samples: bool = False,
-    ) -> None:
-        self.by = by
-        self.grain = grain
-        self.whole_samples = whole_samples
-        self.run = run
-        self.cells = cells
-        """How many runs there can be; None where that is not known."""
-        self.values = Values(by, keys, None if run is None else run.meta.output_name())
-        self.fold = Fold(self.values.unit_keys if run is None else [*self.values.unit_keys, run.meta.output_name()])
+    by: list[str]
+    grain: Grain
+    keys: list[str]
+    """What tells one unit of a group from another."""
+    run: pl.Expr | None = None
+    cells: int | None = field(default=None, kw_only=True)
+    """How many runs there can be; None where that is not known."""
+    whole_samples: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        run = None if self.run is None else self.run.meta.output_name()
+        self.values = Values(self.by, self.keys, run)
+        self.fold = Fold(self.values.unit_keys if run is None else [*self.values.unit_keys, run])
         self.looks_back: dict[str, pl.Expr] = {}
         self.windows: set[Grain] = set()
         """The grains whose rows a feature of a row is worked out of."""
         self.rankings: dict[tuple[object, ...], Ranking] = {}
-
-    @property
-    def keys(self) -> list[str]:
-        """What tells one unit of a group from another."""
-        return self.values.keys
 
     @property
     def has_few_runs(self) -> bool:
@@ -94,7 +86,7 @@ class Partial:
 
     def at(self, by: list[str]) -> Partial:
         """The same statistics of other groups."""
-        partial = Partial(by, self.grain, self.keys, self.run, cells=self.cells, whole_samples=self.whole_samples)
+        partial = replace(self, by=by)
         for recorder, columns in self.values.measures:
             partial.add(recorder, columns)
         return partial

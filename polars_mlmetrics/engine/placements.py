@@ -25,8 +25,8 @@ from polars_mlmetrics.engine.packing import (
 from polars_mlmetrics.engine.ranking import KEY, LAST_OF_UNIT, NEW_TIE, TRUE, UNIT, Ranking, at_first, code_of
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio, share
+from polars_mlmetrics.formula.declaration import Placements
 from polars_mlmetrics.formula.measure import Measure
-from polars_mlmetrics.formula.placements import Placements
 from polars_mlmetrics.formula.statistic import merged
 
 _CELL, _ROWS, _PAIRS, _PRECISION, _ADDED, _TRUE_BELOW, _PRECISION_BELOW = (

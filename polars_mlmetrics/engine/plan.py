@@ -9,19 +9,174 @@ all excluded is still there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
 import polars as pl
 
-from polars_mlmetrics.engine.asked import Asked, Readings
+from polars_mlmetrics.data.door import Types, types_of
+from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.placements import moved_by_bucket
+from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.targets import OverTargets, mean_of
+
+FEW_ROWS = 20_000
+"""So many rows in memory are ranked sooner by windows than by the ranking pass, which is a longer plan and a join."""
+
+
+KEPT: dict[tuple[object, ...], Recorder] = {}
+"""What formulas of the library ask for, kept from one query to the next. Those of others may read what changes."""
+
+MOST_KEPT = 1000
+
+
+class Readings:
+    """What the formulas of measures ask for. Each is read once, for all groupings of a query.
+
+    `roles` are the query's own: what a measure is bound to beyond them shows in the names of its statistics.
+    With `few_rows` windows rank the rows of a group.
+    """
+
+    def __init__(self, schema: pl.Schema, roles: Table, *, few_rows: bool = False) -> None:
+        self.roles = roles
+        self.few_rows = few_rows
+        self._schema = schema
+        self._measures: dict[tuple[object, ...], Measure] = {}
+        self._types: dict[Table, Types] = {}
+        self._recorders: dict[tuple[object, ...], Recorder] = {}
+        self._roles_key = identity(roles.roles())
+
+    def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
+        """What the formula of a measure asks for. `ranks` says that units can be told apart by a code."""
+        # One of several equal ones: a measure keeps what it learns of its formula.
+        measure = self._measures.setdefault(measure.key_in_full, measure)
+        name = (measure.key_in_full, in_runs, ranks)
+        if name not in self._recorders:
+            self._recorders[name] = self._read(measure, in_runs=in_runs, ranks=ranks)
+        return self._recorders[name]
+
+    def _read(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
+        types = self._types_of(measure)
+        # Messages call a measure by its name.
+        key = (measure.key, measure.output_name, self._roles_key, tuple(types.items()), in_runs, ranks)
+        found = None if measure.is_from_elsewhere else KEPT.get(key)
+        if found is None:
+            found = Recorder.read(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
+            if not measure.is_from_elsewhere:
+                if len(KEPT) >= MOST_KEPT:
+                    KEPT.clear()
+                KEPT[key] = found
+        return found
+
+    def _types_of(self, measure: Measure) -> Types:
+        if measure.table not in self._types:
+            self._types[measure.table] = types_of(self._schema, measure.table)
+        return self._types[measure.table]
+
+
+class Asked(ABC):
+    """Measures that are asked of a source, grouped by key columns."""
+
+    def __init__(self, source: Source, by: Sequence[str], readings: Readings) -> None:
+        self.source = source
+        self.by = list(by)
+        self.readings = readings
+        self.roles = readings.roles
+        self.schema = source.schema
+        self._settled: dict[tuple[object, ...], tuple[Planned, Columns]] = {}
+        self._partials: dict[tuple[object, ...], Partial] = {}
+        self._several: dict[str, Counts] = {}
+
+    @abstractmethod
+    def _add_measure(self, measure: Measure, columns: Columns) -> None:
+        """Ask for the value of a measure."""
+
+    @abstractmethod
+    def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
+        """Ask for the metric of each target, and for the mean of the targets."""
+
+    @abstractmethod
+    def can_answer(self, measure: Measure) -> bool:
+        """Whether a measure can be added at little cost."""
+
+    def value(self, metric: Node, read: Callable[[Planned, Columns], pl.Expr] | None = None) -> pl.Expr:
+        """The value of a metric, from the columns of the plan; null where one of its parts is not known.
+
+        `read` takes the value of a part from its columns, where it is more than one of them.
+        """
+        added: list[Columns] = []
+
+        def value(part: Planned) -> pl.Expr:
+            added.append(self.add(part))
+            return pl.col(added[-1].value) if read is None else read(part, added[-1])
+
+        combined = metric.combined(value)
+        return self.where_whole(combined, added)
+
+    def where_whole(self, value: pl.Expr, parts: Iterable[Columns]) -> pl.Expr:
+        """A value in the groups of a state in which all samples that its parts look into are whole."""
+        reasons = self.reasons_of(parts)
+        if not reasons:
+            return value
+        return pl.when(pl.all_horizontal(pl.col(reason).is_null() for reason in reasons)).then(value)
+
+    def add(self, planned: Planned) -> Columns:
+        """The columns that will hold the value of a measure, or of a mean over targets. Equal ones share them."""
+        # However its columns are said.
+        key = planned.key_in_full
+        if key not in self._settled:
+            self._take(planned, Columns.numbered(len(self._settled)))
+        _, columns = self._settled[key]
+        return columns
+
+    def _take(self, planned: Planned, columns: Columns) -> None:
+        self._settled[planned.key_in_full] = planned, columns
+        if isinstance(planned, OverTargets):
+            self._add_targets(planned, columns)
+        elif isinstance(planned, Measure):
+            self._add_measure(planned, columns)
+
+    def reasons_of(self, planned: Iterable[Columns]) -> list[str]:
+        """The columns that say why one of these values is not known in a group of a state."""
+        return [columns.several for columns in planned if columns.several in self._several]
+
+    def _recorder(self, measure: Measure, *, in_runs: bool = False) -> Recorder:
+        """What the formula of a measure asks for."""
+        in_windows = self.readings.few_rows and measure.grain == "group"
+        ranks = not in_runs and not in_windows and self._has_codes(measure)
+        return self.readings.of(measure, in_runs=in_runs, ranks=ranks)
+
+    def _has_codes(self, measure: Measure) -> bool:
+        """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""
+        keys = [*self.by, *measure.table.keys(measure.grain)]
+        return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
+
+    def _add_to_partial(self, recorder: Recorder, columns: Columns) -> None:
+        """Have the partial of its kind of unit hold what a formula asks for."""
+        partial = self._partial_of(recorder)
+        # A formula over runs reads its other statistics as sums over them, so it is read again as one.
+        partial.add(recorder if partial.run is None else self._recorder(recorder.measure, in_runs=True), columns)
+
+    def _partial_of(self, recorder: Recorder) -> Partial:
+        """The partial that holds what a formula asks for."""
+        measure = recorder.measure
+        keys = measure.table.keys(measure.grain)
+        whole = recorder.merges_by == "samples"
+        name = (measure.grain, recorder.run_name, whole, *keys)
+        if name not in self._partials:
+            by = self.source.group_keys(measure, self.by)
+            self._partials[name] = Partial(
+                by, measure.grain, keys, recorder.run_key, cells=recorder.cells, whole_samples=whole
+            )
+        return self._partials[name]
 
 
 class Plan(Asked):

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import about_common_shifts, fold, matched, merge
 from polars_mlmetrics.engine.partials import Given, Partial
-from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic, folded, merged
@@ -28,7 +26,7 @@ LOST = 1e-4
 """A difference that is smaller than this share of the whole is not taken, but added up anew."""
 
 
-class Replicates(Source):
+class Replicates(OfSource):
     """A source without each bucket of a group, and whole.
 
     In the source the key WITHOUT is the bucket of a row. `by` are the columns of the groups, whose buckets are
@@ -40,15 +38,6 @@ class Replicates(Source):
         self.by = list(by)
         self.key = key
         self.schema = source.schema
-
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
-        return self.source.can_answer(recorder, by, roles)
-
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
-        return self.source.check(recorder, by, roles)
-
-    def check_target(self, name: str, column: str) -> None:
-        self.source.check_target(name, column)
 
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
         given = zip(asked, self.source.partials(asked, by), strict=True)

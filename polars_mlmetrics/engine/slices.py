@@ -9,6 +9,7 @@ sample is looked up: all are worked out in the slices, from the rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import polars as pl
@@ -208,6 +209,7 @@ def _name_of(partial: Partial) -> tuple[object, ...]:
     return (partial.grain, *partial.keys, values.run, *measures)
 
 
+@dataclass
 class PlacedSamples:
     """The samples of some rows, each with the slices in which it lies.
 
@@ -215,27 +217,19 @@ class PlacedSamples:
     for those that are `varied`: of these most samples have several values.
     """
 
-    def __init__(
-        self,
-        rows: pl.LazyFrame,
-        label: str,
-        by: Sequence[str],
-        sample: Sequence[str],
-        columns: Sequence[str],
-        known: Sequence[pl.Expr],
-        varied: Sequence[str],
-    ) -> None:
-        self.columns = list(columns)
-        self._varied = set(varied)
-        self._placed = [column for column in columns if column not in varied]
-        self._rows = rows
-        self._all_rows = rows.cache()
-        self._label = label
-        self._by = list(by)
-        self._sample = list(sample)
-        self._keys = list(dict.fromkeys([*by, *sample]))
-        self._known = list(known)
-        schema = rows.collect_schema()
+    rows: pl.LazyFrame
+    label: str
+    by: list[str]
+    sample: Sequence[str]
+    columns: list[str]
+    known: list[pl.Expr]
+    varied: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self._placed = [column for column in self.columns if column not in self.varied]
+        self._all_rows = self.rows.cache()
+        self._keys = list(dict.fromkeys([*self.by, *self.sample]))
+        schema = self.rows.collect_schema()
         self._texts = [column for column in self._placed if schema[column] == pl.String]
         if self._placed:
             self._places, self._split_rows = self._looked_up()
@@ -247,7 +241,7 @@ class PlacedSamples:
         several = places.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self._keys)
         # Where there are none the cross join does not begin to read the rows; an inner join would read them all.
         some = several.select(pl.col(self._keys[0]).alias(_SOME)).head(1)
-        split_rows = self._rows.join(some, how="cross").drop(_SOME)
+        split_rows = self.rows.join(some, how="cross").drop(_SOME)
         # Held as numbers too, beside the texts, which are then left out where nothing else reads them.
         numbers = (pl.col(column).cast(pl.Categorical).alias(_number(column)) for column in self._texts)
         split_rows = matched(split_rows.with_columns(numbers), several, self._keys).cache()
@@ -266,11 +260,11 @@ class PlacedSamples:
 
     def sums(self, partial: Partial, slicings: Sequence[Slicing]) -> Iterator[pl.LazyFrame]:
         """The sums over samples in the groups of each slicing; two rows of a group may have a part of them each."""
-        base = partial.at(self._by)
-        units = self._in_places(base.values.of_units(base.units(self._rows)))
+        base = partial.at(self.by)
+        units = self._in_places(base.values.of_units(base.units(self.rows)))
 
         def of_rows(rows: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
-            held = HeldRows(rows, self._label, rows.collect_schema())
+            held = HeldRows(rows, self.label, rows.collect_schema())
             [(sums, _)] = held.partials([partial.at(keys)], keys)
             return sums
 
@@ -283,7 +277,7 @@ class PlacedSamples:
             at_keys = [each.at(keys) for each in partials]
             return units_of(at_keys, [each.units(rows) for each in at_keys])
 
-        units = self._in_places(of_rows(self._rows, self._by))
+        units = self._in_places(of_rows(self.rows, self.by))
         return self._in_each(slicings, of_rows, lambda keys, whole: whole, units)
 
     def _in_each(
@@ -295,7 +289,7 @@ class PlacedSamples:
     ) -> Iterator[pl.LazyFrame]:
         """A table of each slicing: of the samples that lie in one slice of it, and of the rows of the others."""
         for slicing in slicings:
-            keys, split = [*self._by, *slicing], self._split_in(slicing)
+            keys, split = [*self.by, *slicing], self._split_in(slicing)
             again = None if split is None else of_rows(split, keys)
             if again is not None and self._cuts_most(slicing):
                 yield again
@@ -305,7 +299,7 @@ class PlacedSamples:
 
     def _in_places(self, units: pl.LazyFrame) -> pl.LazyFrame:
         """Samples with the slices in which they lie."""
-        units = units.with_columns(self._known)
+        units = units.with_columns(self.known)
         return (matched(units, self._places, self._keys) if self._placed else units).cache()
 
     def _flags(self, slicing: Slicing) -> list[pl.Expr]:
@@ -321,7 +315,7 @@ class PlacedSamples:
 
     def _cuts_most(self, slicing: Slicing) -> bool:
         """Whether most samples lie in several slices, so that none is looked up."""
-        return not self._varied.isdisjoint(slicing)
+        return any(column in self.varied for column in slicing)
 
     def _split_in(self, slicing: Slicing) -> pl.LazyFrame | None:
         """The rows of samples that lie in several slices, or of all; None where none can."""
@@ -335,20 +329,20 @@ class PlacedSamples:
 
     def n_split(self, slicing: Slicing) -> pl.LazyFrame:
         """How many samples of each group of a slicing lie in other slices too; no row for a group without such."""
-        keys, is_known = [*self._by, *slicing], [pl.col(column).is_not_null() for column in self._sample]
+        keys, is_known = [*self.by, *slicing], [pl.col(column).is_not_null() for column in self.sample]
         rows = self._split_in(slicing)
         assert rows is not None  # it is asked where a slicing may cut through a sample
-        parts = rows.filter(is_known).select(list(dict.fromkeys([*keys, *self._sample]))).unique()
+        parts = rows.filter(is_known).select(list(dict.fromkeys([*keys, *self.sample]))).unique()
         if self._cuts_most(slicing):
             parts = parts.cache()
             several = fold(parts, self._keys, [pl.len().alias(_SOME)]).filter(pl.col(_SOME) > 1)
             parts = matched(parts, several, self._keys)
-        return fold(parts, keys, [pl.len().cast(pl.Int64).alias(_n_split(self._sample))])
+        return fold(parts, keys, [pl.len().cast(pl.Int64).alias(_n_split(self.sample))])
 
     def _placed_rows(self) -> pl.LazyFrame:
         """One row a sample: a value of each column of slices, and the bounds of a code of them all."""
         code, columns = pl.col(_CODE), self._placed
-        rows = self._rows.select(*self._keys, *columns, code_of(columns).alias(_CODE))
+        rows = self.rows.select(*self._keys, *columns, code_of(columns).alias(_CODE))
         # Of rows that lie together and are in one place, the first is enough.
         rows = rows.filter(pl.any_horizontal(changes(pl.col(key)) for key in [*self._keys, _CODE]))
         # There is a value for every sample: texts are held, matched and grouped by as numbers.

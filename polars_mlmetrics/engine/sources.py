@@ -68,6 +68,25 @@ class Source(ABC):
         return None
 
 
+class OfSource(Source):
+    """What is made of another source, and answers what that does."""
+
+    source: Source
+
+    def _keys(self, by: Sequence[str]) -> Sequence[str]:
+        """The keys of the source for those of a plan."""
+        return by
+
+    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+        return self.source.can_answer(recorder, self._keys(by), roles)
+
+    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+        return self.source.check(recorder, self._keys(by), roles)
+
+    def check_target(self, name: str, column: str) -> None:
+        self.source.check_target(name, column)
+
+
 MANY_ROWS = 300_000
 """Of fewer rows, a table of samples takes less time than the longer plan of samples with small ids."""
 

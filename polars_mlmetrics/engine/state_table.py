@@ -15,11 +15,11 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.engine.asked import Asked, Readings
 from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
 from polars_mlmetrics.engine.packing import modulo, splitmix
 from polars_mlmetrics.engine.partials import Partial
+from polars_mlmetrics.engine.plan import Asked, Readings
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.recorder import Recorder
 from polars_mlmetrics.engine.sources import Rows, named

@@ -12,12 +12,11 @@ import polars as pl
 from polars_mlmetrics.data.roles import ROLE_NAMES, Grain
 from polars_mlmetrics.errors import ELSEWHERE, NameCollisionError, ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.averages import Best
-from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Interval
+from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Influence, Interval
 from polars_mlmetrics.formula.description import described
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import as_number, check_parameters, thresholds_in
-from polars_mlmetrics.formula.placements import Influence
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.unit import Unit
 

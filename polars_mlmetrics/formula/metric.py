@@ -14,12 +14,23 @@ from polars_mlmetrics.data.expressions import check_no_pattern, is_row_wise
 from polars_mlmetrics.data.roles import ROLE_NAMES, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.averages import Best
-from polars_mlmetrics.formula.comparison import Comparison
 from polars_mlmetrics.formula.inline import inline
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.parameters import as_number
 from polars_mlmetrics.formula.signature import signature_of
 from polars_mlmetrics.formula.tree import Applied, Derived, Named, without_name
+
+
+class Comparison(pl.Expr):
+    """What `==` and `!=` of a metric give: an expression, and as a truth value whether it is the same metric."""
+
+    def __init__(self, expression: pl.Expr, truth: bool) -> None:
+        self._pyexpr = expression._pyexpr
+        self._truth = truth
+
+    def __bool__(self) -> bool:  # type: ignore[override]
+        return self._truth
+
 
 P = ParamSpec("P")
 

@@ -9,9 +9,9 @@ import polars as pl
 from polars_mlmetrics.formula.arithmetic import exceeds, ratio, ratio_of_counts, reaches, share
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.curve import Bins, Curve, Grid, curve_of
+from polars_mlmetrics.formula.declaration import Influence, Placements
 from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Averaged, PositiveShare, Share
-from polars_mlmetrics.formula.placements import Influence, Placements
 from polars_mlmetrics.formula.unit import Unit
 
 

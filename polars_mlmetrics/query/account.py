@@ -11,8 +11,8 @@ import polars as pl
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL, Table
-from polars_mlmetrics.engine.asked import Asked
 from polars_mlmetrics.engine.pairs import PairPlan
+from polars_mlmetrics.engine.plan import Asked
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node, Planned

@@ -15,7 +15,7 @@ from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_r
 from polars_mlmetrics.data.frames import Frame, check_frame, unflagged
 from polars_mlmetrics.data.returned import check_type
 from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
-from polars_mlmetrics.engine.asked import Readings
+from polars_mlmetrics.engine.plan import Readings
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node, on_shown
@@ -139,6 +139,10 @@ class Query:
         """The names of the result's columns that say which row is which."""
         labels = [] if self.slices is None else ["sliced_by", "slice"]
         return [*(key.name for key in self.by), *labels, *(key.name for key in self.slice_keys)]
+
+    def types_of(self, keys: Iterable[KeyColumn]) -> dict[str, pl.DataType]:
+        """The types of keys, by their names in the result."""
+        return {key.name: self.schema[key.column] for key in keys}
 
     def check_names(self, results: Sequence[str]) -> None:
         """Refuse a result in which two columns would have one name."""

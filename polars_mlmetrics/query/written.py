@@ -142,7 +142,7 @@ def _written_measure(measure: Measure, usual: Mapping[str, Any]) -> Written:
     shown = measure.declaration.shown(given)
     data: Written = {"metric": measure.declaration.name}
     data["parameters"] = {name: _value(value) for name, value in sorted(shown.items())}
-    own = {role: column for role, column in measure.roles.items() if not _is_same(column, usual.get(role))}
+    own = {role: column for role, column in measure.roles.items() if not is_same(column, usual.get(role))}
     if own:
         data["roles"] = {role: _value(column) for role, column in sorted(own.items())}
     if measure.predicates:
@@ -150,7 +150,8 @@ def _written_measure(measure: Measure, usual: Mapping[str, Any]) -> Written:
     return data
 
 
-def _is_same(column: Any, other: Any) -> bool:
+def is_same(column: Any, other: Any) -> bool:
+    """Whether the column of a role is another one."""
     return other is not None and bool(identity(column) == identity(other))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.analysis.asked_curve import of_rows_of
 from polars_mlmetrics.analysis.compare import comparison_of
-from polars_mlmetrics.analysis.decided import of_rows_of
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish

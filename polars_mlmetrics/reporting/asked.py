@@ -9,8 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.analysis.confidence import check_number
-from polars_mlmetrics.analysis.question import check_no_roles
+from polars_mlmetrics.analysis.question import check_no_roles, check_number
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import Frame, Names, check_frame, column_names

@@ -9,8 +9,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.asked import Readings
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.sources import Rows
 from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.formula.curve import Cells

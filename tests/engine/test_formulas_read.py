@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine import asked
+from polars_mlmetrics.engine import plan
 from polars_mlmetrics.formula.declare import kept
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
@@ -40,7 +40,7 @@ Readings = Counter[tuple[str, str, Any]]
 def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
     """How often each formula was read, by what tells one measure from another."""
     kept.cache_clear()
-    asked.KEPT.clear()
+    plan.KEPT.clear()
     found: Readings = Counter()
     read = Measure._value_and_weight
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine import draws
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.draws import DRAW, Draws
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Rows
 from tests.intervals.buckets import BUCKET_OF, BUCKETS, DIGITS, METRICS, Values, times

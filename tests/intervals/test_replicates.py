@@ -8,9 +8,8 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.asked import Readings
 from polars_mlmetrics.engine.folds import BUCKET
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import Rows, Source
 from polars_mlmetrics.engine.state import Contents

@@ -10,8 +10,7 @@ import sklearn.metrics as sk
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.asked import Readings
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, Readings
 from polars_mlmetrics.engine.sources import Rows
 from tests.laws.cases import CASES, NO_AVERAGE, thinned
 from tests.support.frames import worlds

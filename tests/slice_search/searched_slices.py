@@ -5,12 +5,11 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis.asked_slices import query_of
+from polars_mlmetrics.analysis.find_slices import query_of
 from polars_mlmetrics.analysis.lattice import PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.search import Search
+from polars_mlmetrics.analysis.search import Part, Search
 from polars_mlmetrics.analysis.searched import least_of, read_log
-from polars_mlmetrics.analysis.summed import Part
 
 
 def searched(

@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis import coded_rows
+from polars_mlmetrics.analysis import searched
 
 FEATURES = ["country", "device", "age"]
 
@@ -65,7 +65,7 @@ def test_passes_change_nothing(metric: mlm.Metric, asked: dict[str, Any]) -> Non
 
 def test_few_codes_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rows are folded to few, they are read once, in passes too."""
-    monkeypatch.setattr(coded_rows, "SHRINKS", 1)
+    monkeypatch.setattr(searched, "SHRINKS", 1)
     rows = log(3000)
     whole, in_parts = (mlm.find_slices(rows, mlm.f1(), "device", passes=passes, progress=False) for passes in (None, 2))
     assert whole["plan"][0].startswith("rows folded by all features at once; ")
@@ -79,8 +79,8 @@ def test_a_large_log_is_read_in_parts(
     rows = log()
     whole = mlm.find_slices(rows, mlm.f1(), FEATURES)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(coded_rows, "AT_ONCE", 2000)
-    monkeypatch.setattr(coded_rows, "PART", 1000)
+    monkeypatch.setattr(searched, "AT_ONCE", 2000)
+    monkeypatch.setattr(searched, "PART", 1000)
     rows.write_parquet(tmp_path / "log.parquet")
     for frame in (rows, pl.scan_parquet(tmp_path / "log.parquet")):
         in_parts = mlm.find_slices(frame, mlm.f1(), FEATURES)

@@ -6,8 +6,6 @@ rows too: nothing is the small difference of large numbers.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any
 
 import polars as pl
 
@@ -27,36 +25,16 @@ _STIRLING = pl.Series(
 """What Stirling's formula leaves of `ln number!`; 0 of 0."""
 
 
-def _each_once(function: Callable[..., pl.Expr]) -> Callable[..., pl.Expr]:
-    """A function of numbers that works out each of them once, however often it reads it.
-
-    Polars sees a number that is written twice as two: it would work out both, or spend longer to find them equal.
-    """
-
-    @wraps(function)
-    def of_fields(*numbers: pl.Expr, **options: Any) -> pl.Expr:
-        names = [f"number {index}" for index in range(len(numbers))]
-        together = pl.struct(number.alias(name) for number, name in zip(numbers, names, strict=True))
-        value = function(*map(pl.field, names), **options)
-        return together.struct.with_fields(value.alias("value")).struct.field("value")
-
-    return of_fields
-
-
-@_each_once
-def mean_at_first(
-    above: pl.Expr, tied: pl.Expr, marked: pl.Expr, *, worth: Callable[[pl.Expr], pl.Expr], places: int
-) -> pl.Expr:
+def mean_at_first(value: Callable[[int], pl.Expr], tied: pl.Expr, marked: pl.Expr, *, places: int) -> pl.Expr:
     """The mean of what the place of the first marked row of a tie is worth; places beyond some are worth nothing."""
     mean = pl.lit(0.0)
     for place in range(places, 0, -1):
         # The share of marked rows among those that are left. Where none is left it is not read.
         chance = quotient(marked, tied - (place - 1)).clip(0.0, 1.0)
-        mean = chance * worth(above + place) + (1.0 - chance) * mean
+        mean = chance * value(place) + (1.0 - chance) * mean
     return mean
 
 
-@_each_once
 def any_marked(tied: pl.Expr, marked: pl.Expr, first: pl.Expr) -> pl.Expr:
     """The chance that one of the first rows of a tie is marked: `1 - C(tied - marked, first) / C(tied, first)`."""
     # 1 - e^log, right for small logarithms too.
@@ -65,7 +43,6 @@ def any_marked(tied: pl.Expr, marked: pl.Expr, first: pl.Expr) -> pl.Expr:
     return pl.when(simple).then(quotient(first, tied)).otherwise(-2.0 * half.sinh() * half.exp())
 
 
-@_each_once
 def first_marked_at(place: pl.Expr, tied: pl.Expr, marked: pl.Expr) -> pl.Expr:
     """The chance that the first marked row of a tie is at a place: `C(tied - place, marked - 1) / C(tied, marked)`."""
     left = tied - place + 1
@@ -101,7 +78,6 @@ def _stirling_rest(number: pl.Expr) -> pl.Expr:
     return pl.when(number < len(_STIRLING)).then(_looked_up(_STIRLING, number)).otherwise(series)
 
 
-@_each_once
 def sum_of_inverses(above: pl.Expr, upto: pl.Expr, *, at_most: int | None = None) -> pl.Expr:
     """`1/(above + 1) + … + 1/upto`; `upto` is at most so much, where that is known."""
     in_table = _looked_up(_HARMONIC, upto) - _looked_up(_HARMONIC, above)

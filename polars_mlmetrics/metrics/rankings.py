@@ -146,7 +146,7 @@ def hit_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """
     if k <= FEW:
         above, tied, marked = _best_true_tie(u)
-        chance = mean_at_first(above, tied, marked, worth=lambda place: (place <= k).cast(pl.Float64), places=k)
+        chance = mean_at_first(lambda place: (above + place <= k).cast(pl.Float64), tied, marked, places=k)
     else:
         tied = u.rank - u.above
         within = any_marked(tied, u.true_rank - u.true_above, pl.min_horizontal((k - u.above).clip(0), tied))
@@ -195,7 +195,7 @@ def reciprocal_rank(u: Unit, *, k: Count | None = None, **options: Unpack[Option
         return ratio(1.0, place) if k is None else pl.when(place <= k).then(ratio(1.0, place)).otherwise(0.0)
 
     places = FEW if k is None else min(k, FEW)
-    expected = mean_at_first(above, tied, marked, worth=worth, places=places)
+    expected = mean_at_first(lambda place: worth(above + place), tied, marked, places=places)
     if places != k:
         # In a longer tie each row stands for its place: the first true label may be there.
         trues, place = u.trues_in_long_tie, u.place_by_score

@@ -290,6 +290,10 @@ def thinned(average: str, keep: int = 3, turn: int = 0) -> list[Case]:
     return [case for place, case in enumerate(of_average(average)) if case.is_plain or (place + turn) % keep == 0]
 
 
+SLOW_INLINE = {"reciprocal_rank"}
+"""As an expression it takes a second of CPU, whatever the table."""
+
+
 def plain_cases(average: str) -> list[Case]:
     return [case for case in of_average(average) if case.is_plain]
 

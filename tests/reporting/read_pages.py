@@ -6,20 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from polars_mlmetrics.reporting import page as page_module
-
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\x1b\x00\x02\ufffe\u202e|`'
 
 
 def undrawn_charts(charts: Sequence[object], static: bool) -> list[str]:
     """What stands in the place of charts, where these are not what a test is about."""
     return ["<svg></svg>"] * len(charts)
-
-
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages without charts."""
-    monkeypatch.setattr(page_module, "drawn", undrawn_charts)
 
 
 without_charts = pytest.mark.usefixtures("undrawn")

@@ -10,10 +10,8 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.data.sound_log import LOG
-from tests.reporting.read_pages import undrawn, without_charts
+from tests.reporting.read_pages import without_charts
 from tests.reporting.report_log import made
-
-__all__ = ["undrawn"]
 
 
 @without_charts

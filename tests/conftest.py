@@ -24,7 +24,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` is looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test of many cases that says `one_in(n)`, all but every n-th are proofs; `--every` takes them out."""
+    """Proofs are the tests in `proofs/`, and all but every n-th case of a test that says `one_in(n)`.
+
+    `--every` takes out all but the first of every so many cases.
+    """
     places: Counter[str] = Counter()
     left_out = []
     for item in items:

@@ -9,7 +9,6 @@ import pytest
 import polars_mlmetrics as mlm
 
 pytestmark = [
-    pytest.mark.proof,  # it is installed for the proofs alone
     pytest.mark.filterwarnings("ignore:the string cache:DeprecationWarning"),  # of its own code
 ]
 weighted = pytest.mark.parametrize("weight", [None, "weight"])

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.metrics as sk
 
 from tests.laws.oracle import expected
 from tests.support.readings import long, same
@@ -20,6 +21,17 @@ SEVERAL = [
     for weighted in (False, True)
 ]
 
+
+OF_NUMBERS = {
+    "mse": sk.mean_squared_error,
+    "mae": sk.mean_absolute_error,
+    "rmse": sk.root_mean_squared_error,
+    "mape": sk.mean_absolute_percentage_error,
+    "r2": sk.r2_score,
+    "explained_variance": sk.explained_variance_score,
+    "median_absolute_error": sk.median_absolute_error,
+}
+"""The metrics of numbers as scikit-learn has them."""
 
 Matrix = np.ndarray[Any, Any]
 

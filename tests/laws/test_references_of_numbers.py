@@ -9,7 +9,7 @@ import pytest
 import sklearn.metrics as sk
 from scipy import stats
 
-from tests.laws.agreement import SEVERAL, Matrix, Table, agree
+from tests.laws.agreement import OF_NUMBERS, SEVERAL, Matrix, Table, agree
 from tests.laws.oracle import expected
 from tests.support.readings import long
 
@@ -17,17 +17,6 @@ from tests.support.readings import long
 @pytest.fixture(params=SEVERAL, ids=str)
 def table(request: pytest.FixtureRequest) -> Table:
     return Table(*request.param)
-
-
-OF_NUMBERS = {
-    "mse": sk.mean_squared_error,
-    "mae": sk.mean_absolute_error,
-    "rmse": sk.root_mean_squared_error,
-    "mape": sk.mean_absolute_percentage_error,
-    "r2": sk.r2_score,
-    "explained_variance": sk.explained_variance_score,
-    "median_absolute_error": sk.median_absolute_error,
-}
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])

@@ -9,6 +9,7 @@ import sklearn.metrics as sk
 from scipy import stats
 
 import polars_mlmetrics as mlm
+from tests.laws.agreement import OF_NUMBERS
 from tests.support.readings import both, long, same
 
 AGREE = 1e-12  # both sides sum a few dozen float64 numbers
@@ -304,17 +305,6 @@ def test_best_label_among_all_of_some_labels(table: Table, name: str, average: s
         of_label = dict(mlm.evaluate(table.frame, metric, per="label", **weight).rows())
         for label, one in zip(ours["labels"], theirs(classes, said, average=None, **given), strict=True):
             agree(of_label[label], one)
-
-
-OF_NUMBERS = {
-    "mse": sk.mean_squared_error,
-    "rmse": sk.root_mean_squared_error,
-    "mae": sk.mean_absolute_error,
-    "mape": sk.mean_absolute_percentage_error,
-    "r2": sk.r2_score,
-    "explained_variance": sk.explained_variance_score,
-    "median_absolute_error": sk.median_absolute_error,
-}
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])

@@ -12,23 +12,15 @@ from tests.laws.averages.law_tables import (
     Setting,
     Table,
     compare,
-    marked,
     of_settings,
     only_weighted,
     reference,
     report,
-    table_of,
     types_of,
 )
 from tests.laws.cases import AVERAGES, CASES, NO_AVERAGE, Case, plain_cases
 from tests.support.frames import BROKEN, KEYS, NULL_ROWS, PLAIN, groups, world, worlds
 from tests.support.readings import same
-
-
-@pytest.fixture(scope="module", params=marked(SETTINGS), ids=str)
-def table(request: pytest.FixtureRequest) -> Table:
-    return table_of(request.param)
-
 
 # --- three-way: expression == evaluate == reference -----------------------------------------------------------------
 

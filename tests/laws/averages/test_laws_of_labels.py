@@ -14,22 +14,14 @@ from tests.laws.averages.law_tables import (
     Key,
     Setting,
     Table,
-    marked,
     of_settings,
     report,
-    table_of,
 )
 from tests.laws.cases import NAMED_WEIGHTS, Case, plain_cases, thinned
 from tests.laws.oracle import Value
 from tests.support import frames
 from tests.support.frames import BROKEN, KEYS, LABELS, groups, world, worlds
 from tests.support.readings import same
-
-
-@pytest.fixture(scope="module", params=marked(SETTINGS), ids=str)
-def table(request: pytest.FixtureRequest) -> Table:
-    return table_of(request.param)
-
 
 RENAMED = {label: f"{chr(ord('z') - place)} №{place}" for place, label in enumerate([*LABELS, "yy", "zz"])}
 

@@ -9,24 +9,15 @@ import polars_mlmetrics as mlm
 from tests.laws.averages.law_tables import (
     BY_NAME,
     EVALUATED,
-    SETTINGS,
     UNWEIGHTED,
     Table,
-    marked,
     of_settings,
     report,
-    table_of,
     types_of,
 )
 from tests.laws.cases import UNDEFINED, Case
 from tests.support.frames import KEYS, SCHEMA, worlds
 from tests.support.readings import same
-
-
-@pytest.fixture(scope="module", params=marked(SETTINGS), ids=str)
-def table(request: pytest.FixtureRequest) -> Table:
-    return table_of(request.param)
-
 
 # --- values ---------------------------------------------------------------------------------------------------------
 

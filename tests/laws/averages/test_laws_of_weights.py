@@ -1,28 +1,18 @@
 """What weights do to every metric and average: they are repetitions, they scale, and 0 is no sample."""
 
-import pytest
-
 from tests.laws.averages.law_tables import (
-    SETTINGS,
     UNWEIGHTED,
     WEIGHTED,
     Table,
     compare,
-    marked,
     of_settings,
     only_weighted,
     reference,
     report,
-    table_of,
 )
 from tests.laws.cases import Case
 from tests.support.frames import PLAIN, SCALE, world
 from tests.support.readings import same
-
-
-@pytest.fixture(scope="module", params=marked(SETTINGS), ids=str)
-def table(request: pytest.FixtureRequest) -> Table:
-    return table_of(request.param)
 
 
 @only_weighted

@@ -10,7 +10,7 @@ from functools import wraps
 from os import PathLike
 from typing import Any, Self, TypeVar, cast
 
-Verb = TypeVar("Verb", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 INTERNAL = "__mlm_"
 """The prefix of columns that plans add."""
@@ -33,9 +33,18 @@ class MetricError(ValueError):
 
     remedy = ""
     """The end of the message where files differ: what to type in Python. A command says another one there."""
+    parameter: str | None = None
+    """The parameter of the call that the error is about, where it is about one."""
+    roles: Sequence[str] = ()
+    """The roles that there are, where it is about one that is none."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_without_long(_without_secrets(message)))
+
+    def about(self, parameter: str, roles: Sequence[str] = ()) -> Self:
+        """The error, which is about this parameter of the call; where that should be a role, with those there are."""
+        self.parameter, self.roles = parameter, roles
+        return self
 
     def with_remedy(self, remedy: str) -> Self:
         """An error whose message goes on with this."""
@@ -68,7 +77,7 @@ class NameCollisionError(MetricError):
     """Two different things would have one name."""
 
 
-def at_callers_line(function: Verb) -> Verb:
+def at_callers_line(function: Function) -> Function:
     """A function whose errors are raised where it is called: the lines of the library say nothing to who called it."""
 
     @wraps(function)
@@ -77,14 +86,15 @@ def at_callers_line(function: Verb) -> Verb:
         try:
             return function(*args, **kwargs)
         except MetricError as error:
-            raise error.with_traceback(None) from None if hides_values() else error.__cause__
+            cause = None if hides_values() else error.__cause__
+            raise _with_own_parameters(error, function, kwargs).with_traceback(None) from cause
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             # No line of the function ran: Python could not call it.
             raise ParameterError(_not_callable(function, args, kwargs) or str(error)) from None
 
-    return cast(Verb, call)
+    return cast(Function, call)
 
 
 def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
@@ -109,6 +119,16 @@ def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Map
         if each.default is each.empty and each.name in {*placed[len(args) :], *named} - kwargs.keys()
     ]
     return f"{name} needs {_by_name(lacking)}. help({name}) says what it is." if lacking else None
+
+
+def _with_own_parameters(error: MetricError, function: Callable[..., Any], given: Mapping[str, Any]) -> MetricError:
+    """An error; where it is about a keyword that is no role, its words know what else the function takes."""
+    if not error.roles or error.parameter not in given:
+        return error
+    parameters = inspect.signature(function).parameters.values()
+    own = [each.name for each in parameters if each.kind != each.VAR_KEYWORD and each.name != "self"]
+    words = unknown("role", error.parameter, error.roles, of="one of the roles", others=own)
+    return type(error)(f"{words} help({function.__name__}) lists what it takes." if own else words)
 
 
 def _by_name(names: Iterable[str]) -> str:

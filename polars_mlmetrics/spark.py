@@ -15,7 +15,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis import evaluate as here
 from polars_mlmetrics.analysis.finish import finish
-from polars_mlmetrics.analysis.question import Level, confidence_of
+from polars_mlmetrics.analysis.question import Level, Question
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names
@@ -103,8 +103,7 @@ def evaluate(
     """
     source = _source_of(log)
     empty = pl.LazyFrame(schema=source.schema)
-    query = Query.read(empty, metrics, by, slices, roles)
-    confidence_of(empty, ci, cluster, roles)
+    query = Question.read(here.EVALUATE, empty, metrics, by, slices, ci=ci, cluster=cluster, roles=roles).query
     columns = names_of(query.order, tidy=tidy, ci=ci is not None)
     query.check_names(columns)
     options: dict[str, Any] = {"min_samples": min_samples, "tidy": tidy, "ci": ci}

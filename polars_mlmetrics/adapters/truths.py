@@ -18,8 +18,6 @@ from polars_mlmetrics.errors import ColumnError, NameCollisionError, ParameterEr
 Known = str | pl.Expr | Frame
 """Which truths have arrived: a condition on the returned rows, or a table of samples."""
 
-KEYWORDS = ("by", "of_sample", "known", "asked", "n_labels")
-
 
 @overload
 def with_truths(
@@ -156,7 +154,7 @@ def with_truths(
     └────────┴───────┴───────┴───────┴──────────────┘
     """
     check_n_labels(n_labels)
-    columns = Columns(by, of_sample, checked_roles(roles, others=KEYWORDS))
+    columns = Columns(by, of_sample, checked_roles(roles))
     tables: dict[str, Frame] = {"returned": returned, "truths": truths}
     condition = None
     if asked is not None:

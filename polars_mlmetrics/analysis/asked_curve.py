@@ -10,7 +10,6 @@ import polars as pl
 
 from polars_mlmetrics.analysis.question import Confidence, Question
 from polars_mlmetrics.data.expressions import same_expression
-from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Bound
 from polars_mlmetrics.engine.folds import BIN
 from polars_mlmetrics.engine.recorder import Recorder
@@ -180,13 +179,12 @@ class AskedCurve(NamedTuple):
     """How many are asked for."""
 
     @classmethod
-    def of(cls, frame: Frame, question: Question, bins: Bins = None) -> AskedCurve:
+    def of(cls, question: Question, bins: Bins = None) -> AskedCurve:
         """The curve that is asked for."""
-        query, source, confidence = question
-        if not isinstance(source, StateRows):
-            return cls(query, source, confidence, None, bins)
-        contents = Contents.of(frame.lazy().collect_schema())
-        return cls(query, source, confidence, HeldBins(query, source, contents), bins)
+        query, held = question.query, None
+        if question.state is not None and question.contents is not None:
+            held = HeldBins(query, question.state, question.contents)
+        return cls(query, question.source, question.confidence, held, bins)
 
     @property
     def ends(self) -> list[str]:

@@ -11,12 +11,11 @@ from polars_mlmetrics.analysis.asked_curve import AskedCurve, check_has_threshol
 from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.analysis.rank_curves import points_of
 from polars_mlmetrics.analysis.threshold_curves import Tried, values_at
-from polars_mlmetrics.analysis.worst import check_ranked
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
-from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
+from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.engine.state import Contents, is_state
+from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.engine.thinning import Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
@@ -26,7 +25,10 @@ from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
-from polars_mlmetrics.query.query import KEYWORDS, KeyColumn, Keys, check_names, listed, rows_of
+from polars_mlmetrics.query.query import KeyColumn, Keys, check_names, listed
+from polars_mlmetrics.query.verb import Verb
+
+BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, needs_best=True)
 
 COLUMNS = ["threshold", "value", "n_rows"]
 ALL_POINTS = 2**53
@@ -89,10 +91,8 @@ def best_threshold(
     >>> log.select(mlm.f1(threshold=best.select("label", "threshold"))).item()
     1.0
     """
-    check_frame(frame)
     if per is not None and not (isinstance(per, str) and per == "label"):
         raise ParameterError(f"best_threshold: per is 'label' or None, not {per!r}.")
-    check_ranked("best_threshold", metric)
     asked = _asked(_chosen(frame, where), metric, per, by, roles)
     keys = _keys(asked, per)
     check_names([key.name for key in keys] + COLUMNS)
@@ -106,9 +106,9 @@ def best_threshold(
 
 def _asked(frame: Any, metric: Metric, per: str | None, by: Keys | None, roles: Mapping[str, Any]) -> AskedCurve:
     """What is asked; of a log the label is a by column then."""
-    if per is not None and not is_state(frame.lazy().collect_schema()):
-        by = [*listed(by), checked_roles(roles, others=KEYWORDS).table.label]
-    return AskedCurve.of(frame, Question.read(frame, [metric], by, None, None, None, roles))
+    if per is not None and not BEST_THRESHOLD.is_of_state(frame):
+        by = [*listed(by), checked_roles(roles).table.label]
+    return AskedCurve.of(Question.read(BEST_THRESHOLD, frame, [metric], by, roles=roles))
 
 
 def _keys(asked: AskedCurve, per: str | None) -> list[KeyColumn]:
@@ -124,11 +124,11 @@ def _chosen(frame: Any, where: Any) -> Any:
     if not isinstance(where, pl.Expr) or not is_row_wise(where):
         raise ParameterError(f"best_threshold: where takes a condition that is computed row by row, not {where}.")
     schema = frame.lazy().collect_schema()
-    if is_state(schema):
+    if BEST_THRESHOLD.is_of_state(frame):
         by = {name: schema[name] for name in Contents.of(schema).by}
         check_columns(where.meta.root_names(), by, of="a by column of the state")
         return frame.filter(where)
-    check_columns(where.meta.root_names(), rows_of(frame).collect_schema())
+    check_columns(where.meta.root_names(), schema)
     return frame.filter(where)
 
 

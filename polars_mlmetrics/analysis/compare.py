@@ -10,12 +10,15 @@ import polars as pl
 
 from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState
 from polars_mlmetrics.analysis.pairing import check_between
-from polars_mlmetrics.analysis.question import check_no_roles, check_number, of_log, of_state
-from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later, check_frame
+from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later
 from polars_mlmetrics.data.roles import MODEL, Roles
-from polars_mlmetrics.engine.state import Contents, is_state
+from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.query.query import Key, Keys, listed
+from polars_mlmetrics.query.verb import Verb
+
+COMPARE = Verb("compare", takes_states=True, needs_interval=True)
 
 
 @at_callers_line
@@ -108,25 +111,21 @@ def comparison_of(
     cluster: Names = None,
 ) -> Comparison:
     """Understand what is asked of a log or of a state."""
-    check_frame(frame)
     _check_options(margin, adjust)
-    check_number("compare", ci)
     groups: list[Key] = listed(by)
     if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
         raise NameCollisionError(
             f"two columns of the result would have the name {between!r}, by which compare tells the models apart: "
             "leave it out of by=."
         )
-    keys = [*groups, between]
-    schema = frame.lazy().collect_schema()
-    if is_state(schema):
-        check_between(between, Contents.of(schema).by, of="a by column of the state")
-        check_no_roles(cluster, roles)
-        query, source, confidence = of_state(frame, metrics, keys, slices, ci)
-        return OfState(source, query, confidence, baseline, margin, adjust)
-    check_between(between, schema)
-    query, confidence = of_log(frame, metrics, keys, slices, ci, cluster, roles)
-    return OfLog(query, confidence, baseline, margin, adjust)
+    if COMPARE.is_of_state(frame):
+        check_between(between, Contents.of(frame.lazy().collect_schema()).by, of="a by column of the state")
+    else:
+        check_between(between, frame.lazy().collect_schema())
+    asked = Question.read(COMPARE, frame, metrics, [*groups, between], slices, ci=ci, cluster=cluster, roles=roles)
+    if asked.state is not None:
+        return OfState(asked.state, asked.query, asked.confidence, baseline, margin, adjust)
+    return OfLog(asked.query, asked.confidence, baseline, margin, adjust)
 
 
 def _check_options(margin: Any, adjust: Any) -> None:

@@ -57,8 +57,6 @@ class Comparison(ABC):
         self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None, adjust: Adjust
     ) -> None:
         assert confidence is not None
-        if query.plain:
-            raise MetricError(f"{query.plain_names[0]!r} is a plain expression: compare takes metrics.")
         self._asked = query
         *by, self._model = query.by
         self._query = replace(query, by=by)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Unpack
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import Confidence, Level, confidence_of
+from polars_mlmetrics.analysis.question import Confidence, Level, Question, confidence_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
-from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given
 from polars_mlmetrics.data.roles import Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan, Readings
@@ -32,9 +32,12 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
 from polars_mlmetrics.metrics import decisions
-from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, check_names, columns_of, rows_of
+from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, check_names, columns_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import Result, wide_names
+from polars_mlmetrics.query.verb import Verb
+
+CONFUSION = Verb("confusion")
 
 RESULTS = ["truth", "predicted", "n"]
 SHARE = "share"
@@ -150,11 +153,12 @@ def confusion(
     │ tn   ┆ false ┆ false     ┆ 1.0 │
     └──────┴───────┴───────────┴─────┘
     """
-    table: Table = checked_roles(roles, others=("by", "threshold", "inclusive", "ci", "cluster")).table
-    reader: KeyReader = KeyReader(rows_of(frame))
+    table: Table = checked_roles(roles).table
+    reader: KeyReader = KeyReader(CONFUSION.rows(frame))
     keys: list[KeyColumn] = reader.read(by)
     rows = reader.rows()
-    confidence, buckets = confidence_of(rows, ci, cluster, roles)
+    CONFUSION.check_level(ci, cluster)
+    confidence, buckets = confidence_of(CONFUSION, rows, ci, cluster, roles)
     shares: list[str] = [] if confidence is None else SHARES
     if "label" in roles:
         check_columns([table.label], rows.collect_schema(), what="label column")
@@ -163,9 +167,10 @@ def confusion(
         raise ParameterError("confusion: inclusive works only with a threshold. Pass threshold= too.")
     if threshold is not None:
         check_names([*(key.name for key in keys), *labels, "cell", *RESULTS, *shares])
-        decided = {"threshold": threshold, "inclusive": inclusive}
-        rows_of_cells = _of_decision(frame, decided, labels, by=by, ci=ci, cluster=cluster, **roles)
-        result = _cells(rows_of_cells, [*(key.name for key in keys), *labels], shares)
+        metrics = _of_decision(threshold, inclusive, has_shares=confidence is not None)
+        question = Question.read(CONFUSION, frame, metrics, by, ci=ci, cluster=cluster, roles=roles)
+        decided = question.planned(lambda of: unsettled(of, "label") if labels else settled(of))
+        result = _cells(decided.filter(pl.col("n") > 0), [*(key.name for key in keys), *labels], shares)
     else:
         check_names([*(key.name for key in keys), *RESULTS, *shares])
         _check(table, rows.collect_schema(), is_hard=not labels)
@@ -179,26 +184,17 @@ def confusion(
 # --- decisions --------------------------------------------------------------------------------------------------------
 
 
-def _of_decision(
-    frame: Frame,
-    decided: Mapping[str, Any],
-    labels: Sequence[str],
-    *,
-    ci: Level | None,
-    **asked: Any,
-) -> pl.LazyFrame:
-    """One row a group, or a label of it, with the four cells as columns; with their shares where these are asked."""
-    if isinstance(decided["threshold"], str):
+def _of_decision(threshold: Threshold, inclusive: bool, *, has_shares: bool) -> list[Metric]:
+    """The metrics of the four cells, with their shares where these are asked for, and how many rows there are."""
+    if isinstance(threshold, str):
         raise ParameterError(
-            "without a threshold, confusion already takes the best class of a sample: leave out "
-            f"{decided['threshold']!r}."
+            f"without a threshold, confusion already takes the best class of a sample: leave out {threshold!r}."
         )
+    decided: dict[str, Any] = {"threshold": threshold, "inclusive": inclusive}
     metrics = [cell.rows(**decided).alias(name) for name, cell in CELLS.items()]
-    if ci is not None:
+    if has_shares:
         metrics += [cell.share(**decided).alias(_rate(name)) for name, cell in CELLS.items()]
-    per: Literal["label"] | None = "label" if labels else None
-    table = evaluate(frame, *metrics, decisions.n_rows().alias("n"), per=per, ci=ci, **asked).lazy()  # type: ignore[type-var]
-    return table.filter(pl.col("n") > 0)
+    return [*metrics, decisions.n_rows().alias("n")]
 
 
 def _rate(cell: str) -> str:

@@ -9,15 +9,18 @@ import polars as pl
 
 from polars_mlmetrics.analysis import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.analysis.asked_curve import AskedCurve, check_has_thresholds
-from polars_mlmetrics.analysis.question import Level, Question, check_level
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, check_frame
+from polars_mlmetrics.analysis.question import Level, Question
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
-from polars_mlmetrics.query.query import Keys, check_is_metric, flat
+from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.query.results import stacked
+from polars_mlmetrics.query.verb import Verb
+
+CURVE = Verb("curve", takes_states=True)
 
 Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration"]
 WITH_INTERVALS = ("threshold", "calibration")
@@ -95,15 +98,14 @@ def curve(
     │ -inf      ┆ 1.0 ┆ 1.0 │
     └───────────┴─────┴─────┘
     """
-    check_frame(frame)
-    given: list[Metric] = list(flat(metrics))
+    given: list[Metric] = CURVE.read_metrics(metrics)
     _check(kind, given, ci)
-    check_level(ci, cluster)
     check_parameter("curve", "points", points, Points)
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
     of_rows = [Metric(Cells(1 if kind == "calibration" else bins).points())]
-    asked = AskedCurve.of(frame, Question.read(frame, given or of_rows, by, slices, ci, cluster, roles), bins)
+    question = Question.read(CURVE, frame, given or of_rows, by, slices, ci=ci, cluster=cluster, roles=roles)
+    asked = AskedCurve.of(question, bins)
     columns, of_grouping = _planned(kind, asked, points)
     asked.query.check_names(columns)
     return as_given(frame, stacked(asked.query, of_grouping, columns, in_order=True))
@@ -122,8 +124,6 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
         raise ParameterError(f"a curve of kind {kind!r} takes no metrics: {metrics[0]!r} is for kind='threshold'.")
     if kind == "threshold" and not metrics:
         raise ParameterError("a curve of kind 'threshold' needs metrics: curve(log, 'threshold', mlm.f1()).")
-    for metric in metrics:
-        check_is_metric("curve", metric)
 
 
 def _planned(kind: str, asked: AskedCurve, points: int) -> tuple[list[str], Callable[[list[str]], pl.LazyFrame]]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import Confidence, Level, Question, check_clusters, of_log
+from polars_mlmetrics.analysis.question import Confidence, Level, Question
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
 from polars_mlmetrics.engine.folds import fold, joined
-from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import FEW_ROWS, Plan, Readings
-from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -26,7 +25,10 @@ from polars_mlmetrics.query.account import Account, check_samples
 from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import Result, names_of, of_plain, stacked, table_of
-from polars_mlmetrics.query.source import passes_of, planned, slices_of, source_of
+from polars_mlmetrics.query.source import passes_of
+from polars_mlmetrics.query.verb import Verb
+
+EVALUATE = Verb("evaluate", takes_expressions=True)
 
 
 @at_callers_line
@@ -104,26 +106,25 @@ def evaluate(
     │ b     ┆ 0.0      ┆ 1.262864 │
     └───────┴──────────┴──────────┘
     """
-    query, confidence = of_log(frame, metrics, by, slices, ci, cluster, roles)
-    check_reached(query.plain, query.bound)
-    if isinstance(frame, pl.DataFrame) and cluster is not None:
-        check_clusters(query)
-    split = passes_of(query, passes, memory, progress=progress)
+    question = Question.read(EVALUATE, frame, metrics, by, slices, ci=ci, cluster=cluster, roles=roles)
+    check_reached(question.query.plain, question.query.bound)
+    split = passes_of(question.query, passes, memory, progress=progress)
 
-    def table(query: Query, split: Passes | None = None) -> pl.LazyFrame:
-        source = slices_of(query, source_of(query, split), [] if confidence is None else [WITHOUT])
+    def table(question: Question) -> pl.LazyFrame:
         if per is None:
-            return settled(Question(query, source, confidence), min_samples, tidy=tidy, signature=signature)
-        return unsettled(Question(query, source, confidence), per, min_samples, tidy=tidy or signature)
+            return settled(question, min_samples, tidy=tidy, signature=signature)
+        return unsettled(question, per, min_samples, tidy=tidy or signature)
 
     if split is None:
-        return answer_as_given(frame, planned(query, table))
-    return as_given_later(frame, lambda: table(query, split), lambda: table(query))
+        return answer_as_given(frame, question.planned(table))
+    return as_given_later(frame, lambda: table(replace(question, passes=split)), lambda: table(question))
 
 
-def settled(question: Question, min_samples: int | None, *, tidy: bool, signature: bool) -> pl.LazyFrame:
+def settled(
+    question: Question, min_samples: int | None = None, *, tidy: bool = False, signature: bool = False
+) -> pl.LazyFrame:
     """One row a group and slice."""
-    query, source, confidence = question
+    query, source, confidence = question.query, question.source, question.confidence
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
     columns = names_of(query.order, tidy=tidy, ci=confidence is not None)
     if signature:
@@ -176,9 +177,9 @@ def _samples(query: Query, plan: Plan) -> pl.Expr:
     return plan.value(measure)
 
 
-def unsettled(question: Question, per: Grain, min_samples: int | None, *, tidy: bool) -> pl.LazyFrame:
+def unsettled(question: Question, per: Grain, min_samples: int | None = None, *, tidy: bool = False) -> pl.LazyFrame:
     """One row a unit of each group and slice."""
-    query, source, confidence = question
+    query, source, confidence = question.query, question.source, question.confidence
     if per not in ("label", "sample"):
         raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
     if tidy or min_samples is not None:

@@ -11,23 +11,25 @@ from polars_mlmetrics.analysis.candidates import Candidates
 from polars_mlmetrics.analysis.coded import Coded
 from polars_mlmetrics.analysis.features import type_of
 from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.question import Confidence, check_clusters, check_no_roles, of_log, of_state
+from polars_mlmetrics.analysis.question import Confidence, Question, check_clusters
 from polars_mlmetrics.analysis.searched import least_of, read_log, read_state, without_small
 from polars_mlmetrics.analysis.slice_table import COLUMNS, SliceTable, no_slices
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.differing import to_hold
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.frames import Frame, Names, check_frame, column_names
+from polars_mlmetrics.data.frames import Frame, Names, column_names
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Rows, Source
-from polars_mlmetrics.engine.state import is_state
 from polars_mlmetrics.engine.state_rows import StateRows
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.query.query import Keys, Query, check_is_metric, check_names
+from polars_mlmetrics.query.query import Keys, Query, check_names
+from polars_mlmetrics.query.verb import Verb
+
+FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True)
 
 LEAST_BUCKETS = 32
 """How many buckets a state must have: a half of fewer says little."""
@@ -128,20 +130,19 @@ def find_slices(
     │ country=FR, age >= 65 ┆ 200       ┆ 0.89 ┆ 0.88 │
     └───────────────────────┴───────────┴──────┴──────┘
     """
-    check_frame(frame)
+    is_of_state = FIND_SLICES.is_of_state(frame)
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)
     check_parameter("find_slices", "min_samples", min_samples, Count | None)
-    check_is_metric("find_slices", metric)
+    FIND_SLICES.read_metrics([metric])
     sign = sign_of(metric, worse)
     names = names_of(features)
     source: Source
-    if is_state(frame.lazy().collect_schema()):
-        check_no_roles(cluster, roles)
+    if is_of_state:
         for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
             if given_for_a_log is not None:
                 raise ParameterError(f"{name}= is for a log: a state is small.")
-        query, state, confidence = _state_of(frame, metric, by, names)
+        query, state, confidence = _state_of(frame, metric, by, cluster, roles, names)
         source = state
         check_names([*(key.name for key in query.by), *COLUMNS])
         coded, how = read_state(query, state, names, top, bins, confidence.buckets)
@@ -161,15 +162,17 @@ def find_slices(
 
 
 def _state_of(
-    frame: Frame, metric: Metric, by: Keys | None, names: Sequence[str]
+    frame: Frame, metric: Metric, by: Keys | None, cluster: Names, roles: Mapping[str, Any], names: Sequence[str]
 ) -> tuple[Query, StateRows, Confidence]:
     """The query of a state, and the intervals that are wanted; what cannot be searched is refused."""
-    query, source, confidence = of_state(frame, [metric], by, names, LEVEL)
+    question = Question.read(FIND_SLICES, frame, [metric], by, names, ci=LEVEL, cluster=cluster, roles=roles)
+    query, state, confidence = question.query, question.state, question.confidence
+    assert state is not None
     assert confidence is not None
     if confidence.buckets < LEAST_BUCKETS:
         raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")
     check_query(query)
-    return query, source, confidence
+    return query, state, confidence
 
 
 def _check_values(coded: Coded, sign: int) -> None:
@@ -204,10 +207,11 @@ def query_of(
             "is a sample, add .with_row_index('sample')."
         )
     rows = frame if not reads_now or is_at_hand(frame.lazy()) else to_hold(frame.lazy()).collect()
-    query, confidence = of_log(rows, [metric], by, None, LEVEL, cluster, roles)
+    question = Question.read(FIND_SLICES, rows, [metric], by, ci=LEVEL, cluster=cluster, roles=roles)
+    query, confidence = question.query, question.confidence
     assert confidence is not None
     check_query(query)
-    if cluster is not None:
+    if cluster is not None and isinstance(rows, pl.LazyFrame):
         check_clusters(query)
     return query, confidence
 

@@ -8,10 +8,13 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
-from polars_mlmetrics.analysis.question import Level, Question, of_state
+from polars_mlmetrics.analysis.question import Level, Question
 from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.query.verb import Verb
+
+FINISH = Verb("finish", takes_logs=False, takes_states=True, takes_expressions=True)
 
 
 @at_callers_line
@@ -63,7 +66,7 @@ def finish(
     """
     if per == "sample":
         raise StateError("a state has no samples: use `evaluate` for values per sample.")
-    question = Question(*of_state(frame, metrics, by, slices, ci))
+    question = Question.read(FINISH, frame, metrics, by, slices, ci=ci, roles={})
     if per is None:
         return answer_as_given(frame, settled(question, min_samples, tidy=tidy, signature=signature))
     return answer_as_given(frame, unsettled(question, per, min_samples, tidy=tidy or signature))

@@ -7,16 +7,19 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.evaluate import unsettled
 from polars_mlmetrics.analysis.interval import NOISE
 from polars_mlmetrics.analysis.pairing import candidates_of, check_between
-from polars_mlmetrics.analysis.worst import check_ranked
+from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.data.frames import AnyFrame, as_given_later
-from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
+from polars_mlmetrics.data.roles import MODEL, Roles
 from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import KEYWORDS, Key, Keys, check_names, listed, rows_of
+from polars_mlmetrics.query.query import Key, Keys, check_names, listed
+from polars_mlmetrics.query.verb import Verb
+
+FLIPS = Verb("flips", takes_several=False, needs_best=True)
 
 COLUMNS = ("value", "baseline_value", "change", "n_better", "n_worse", "n_broken")
 """What is said of each sample, and of all samples of its group."""
@@ -59,15 +62,14 @@ def flips(
     │ new   ┆ 3      ┆ 1.0   ┆ 0.0            ┆ better ┆ 1        ┆ 1       ┆ 0        │
     └───────┴────────┴───────┴────────────────┴────────┴──────────┴─────────┴──────────┘
     """
-    bound = checked_roles(roles, others=KEYWORDS)
-    rows = rows_of(frame)
+    rows = FLIPS.rows(frame)
     check_between(between, rows.collect_schema())
-    check_ranked("flips", metric)
+    question = Question.read(FLIPS, frame, [metric], [*listed(by), between], slices, roles=roles)
     check_parameter("flips", "k", k, Count)
-    values = evaluate(rows, metric, by=[*listed(by), between], slices=slices, per="sample", **roles)
+    values = question.planned(lambda question: unsettled(question, "sample"))
     *keys, name = values.collect_schema().names()
     model = between if isinstance(between, str) else between.meta.output_name()
-    units = metric.tree.on_the_rest(bound).measures()[0].table.keys("sample")
+    units = question.query.measures[0].table.keys("sample")
     check_names([*keys, *COLUMNS])
     is_baseline = pl.col(model).eq_missing(pl.lit(baseline))
     told = pl.col(name).cast(pl.Float64)

@@ -9,9 +9,9 @@ import polars as pl
 from polars_mlmetrics.analysis.bounds import bonferroni, standard_error
 from polars_mlmetrics.analysis.interval import coarseness_of, core_of, unless_noise
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
-from polars_mlmetrics.analysis.question import Confidence, Question, check_number
+from polars_mlmetrics.analysis.question import Confidence, Question
 from polars_mlmetrics.data.expressions import any_of
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, check_frame
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
@@ -22,8 +22,11 @@ from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.account import first_that_holds, several_models
-from polars_mlmetrics.query.query import Key, Keys, check_is_metric, check_names, listed
+from polars_mlmetrics.query.query import Key, Keys, check_names, listed
 from polars_mlmetrics.query.results import ResultColumns, slice_text
+from polars_mlmetrics.query.verb import Verb
+
+GAP = Verb("gap", takes_states=True, takes_several=False, needs_interval=True)
 
 COLUMNS = ResultColumns.of(
     (pl.String, "metric"),
@@ -98,12 +101,9 @@ def gap(
     │ 0.5 ┆ 0.38 ┆ 0.62 ┆ country=FR ┆ country=DE │
     └─────┴──────┴──────┴────────────┴────────────┘
     """
-    check_frame(frame)
-    check_is_metric("gap", metric)
-    check_number("gap", ci)
     groups: list[Key] = listed(by)
-    keys = [*groups, *listed(over)]
-    between = Between(Question.read(frame, [metric], keys, None, ci, cluster, roles), len(groups))
+    question = Question.read(GAP, frame, [metric], [*groups, *listed(over)], ci=ci, cluster=cluster, roles=roles)
+    between = Between(question, len(groups))
     return as_given_later(frame, between.table, between.empty)
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal
 
 import polars as pl
 
 from polars_mlmetrics.analysis.bounds import normal_quantile, t_quantile
-from polars_mlmetrics.data.frames import Frame, Names, check_frame
+from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BUCKET
+from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
-from polars_mlmetrics.engine.state import Contents, is_state
+from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.engine.state_rows import StateRows
-from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some
+from polars_mlmetrics.errors import ColumnError, StateError, TableError, some
 from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
-from polars_mlmetrics.query.query import KEYWORDS, Keys, Query
-from polars_mlmetrics.query.source import slices_of, source_of
+from polars_mlmetrics.query.query import Keys, Query
+from polars_mlmetrics.query.source import planned, slices_of, source_of
+from polars_mlmetrics.query.verb import Verb, check_no_roles
 from polars_mlmetrics.query.written import metrics_of, shown
 from polars_mlmetrics.states.state import check_sources
 
@@ -64,91 +67,103 @@ class Confidence:
         return pl.Series([None, None, *quantiles], dtype=pl.Float64)
 
 
-def check_number(caller: str, ci: Any) -> None:
-    """Refuse what is no number: differences have no intervals without one, and draws would mislead about them."""
-    if ci is None or isinstance(ci, str):
-        raise ParameterError(f"{caller} takes a number between 0 and 1 as ci, such as 0.95, not {ci!r}.")
-
-
-def check_level(ci: Any, cluster: Names) -> None:
-    """Refuse what is no level of confidence."""
-    if ci is None and cluster is not None:
-        raise ParameterError("cluster= is for intervals: pass ci= too, such as ci=0.95.")
-    if ci is None or ci == "bootstrap":
-        return
-    if isinstance(ci, str):
-        raise ParameterError(f"ci must be a number between 0 and 1, such as 0.95, or 'bootstrap', not {ci!r}.")
-    if isinstance(ci, bool) or not isinstance(ci, int | float) or not 0 < ci < 1:
-        raise ParameterError(f"ci must be a number between 0 and 1, such as 0.95, not {ci!r}.")
-
-
-class Question(NamedTuple):
-    """A query, the source that it is answered from, and the intervals that are wanted."""
+@dataclass(frozen=True)
+class Question:
+    """A query of a log or of a state, and the intervals that are wanted."""
 
     query: Query
-    source: Source
     confidence: Confidence | None
+    state: StateRows | None = None
+    """The rows of a state; None of a log."""
+    contents: Contents | None = None
+    """What a state says that it holds."""
+    passes: Passes | None = None
+    """Those in which a log is read; None where it is read at once."""
 
     @classmethod
     def read(
         cls,
+        verb: Verb,
+        frame: Frame,
+        metrics: Sequence[Any],
+        by: Keys | None = None,
+        slices: Sequence[Keys] | None = None,
+        *,
+        ci: Level | None = None,
+        cluster: Names = None,
+        roles: Mapping[str, Any],
+    ) -> Question:
+        """Understand what a verb is asked, or say what is wrong with it."""
+        is_of_state, given = verb.is_of_state(frame), verb.read_metrics(metrics)
+        verb.check_level(ci, cluster)
+        if is_of_state:
+            check_no_roles(cluster, roles)
+            return cls._of_state(verb, frame, given or metrics, by, slices, ci)
+        confidence, added = confidence_of(verb, frame, ci, cluster, roles)
+        question = cls(Query.read(verb, frame, given, by, slices, roles, added=added), confidence)
+        if cluster is not None and isinstance(frame, pl.DataFrame):
+            check_clusters(question.query)
+        return question
+
+    @classmethod
+    def _of_state(
+        cls,
+        verb: Verb,
         frame: Frame,
         metrics: Sequence[Any],
         by: Keys | None,
         slices: Sequence[Keys] | None,
         ci: Level | None,
-        cluster: Names,
-        roles: Mapping[str, Any],
     ) -> Question:
-        """Understand what is asked of a log or of a state."""
-        check_frame(frame)
-        if is_state(frame.lazy().collect_schema()):
-            check_no_roles(cluster, roles)
-            return cls(*of_state(frame, metrics, by, slices, ci))
-        query, confidence = of_log(frame, metrics, by, slices, ci, cluster, roles)
-        more = [] if confidence is None else [WITHOUT]
-        return cls(query, slices_of(query, source_of(query, None), more), confidence)
+        """What a verb is asked of a state. No metrics are those that it was made for."""
+        schema = frame.lazy().collect_schema()
+        contents = Contents.of(schema)
+        check_sources(frame)
+        by_columns = {name: schema[name] for name in contents.by}
+        # Of labels the very type is known.
+        labels = {} if contents.label is None else {contents.label: schema["label"]}
+        log = pl.Schema({**by_columns, **contents.log(), **labels})
+        held = contents.held(frame.lazy())
+        wanted = metrics or metrics_of(contents.metrics)
+        query = Query.read(verb, held.held, wanted, by, slices, contents.roles, log=log, keys=contents.by)
+        if query.plain:
+            raise StateError(
+                f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."
+            )
+        rows = replace(held, schema=query.schema, added=query.added, made_for=lambda: _made_for(contents))
+        if ci is None:
+            return cls(query, None, rows, contents)
+        return cls(query, _confidence(ci, contents), _by_bucket(rows), contents)
 
+    @cached_property
+    def source(self) -> Source:
+        """What it is answered from: of a log, its rows for all groupings, and by bucket where intervals are wanted."""
+        if self.state is not None:
+            return self.state
+        return slices_of(self.query, source_of(self.query, self.passes), [] if self.confidence is None else [WITHOUT])
 
-def check_no_roles(cluster: Names, roles: Mapping[str, Any]) -> None:
-    """Refuse what a state has decided."""
-    given = [*roles, *(["cluster"] if cluster is not None else [])]
-    if given:
-        raise ParameterError(f"{given[0]}= cannot be given for a state: it has what it was made with.")
-
-
-def of_log(
-    frame: Frame,
-    metrics: Sequence[Any],
-    by: Keys | None,
-    slices: Sequence[Keys] | None,
-    ci: Level | None,
-    cluster: Names,
-    roles: Mapping[str, Any],
-) -> tuple[Query, Confidence | None]:
-    """The query of a log; where intervals are wanted, its rows say in which bucket they are."""
-    check_frame(frame)
-    if is_state(frame.collect_schema()):
-        raise StateError("this is a state, which has no rows of a log: finish works out metrics from it.")
-    confidence, added = confidence_of(frame, ci, cluster, roles)
-    return Query.read(frame, metrics, by, slices, roles, added=added), confidence
+    def planned(self, plan: Callable[[Question], pl.LazyFrame]) -> pl.LazyFrame:
+        """What is planned of it; of a log that is read once, without holding its rows."""
+        if self.state is not None:
+            return plan(self)
+        return planned(self.query, lambda query: plan(replace(self, query=query)))
 
 
 def confidence_of(
-    frame: Frame, ci: Level | None, cluster: Names, roles: Mapping[str, Any]
+    verb: Verb, frame: Frame, ci: Level | None, cluster: Names, roles: Mapping[str, Any]
 ) -> tuple[Confidence | None, list[pl.Expr]]:
     """What intervals are asked for of a log, and the columns that its rows need for them: the bucket of each."""
-    check_level(ci, cluster)
     if ci is None:
         return None, []
-    sample = checked_roles(roles, others=KEYWORDS).table.sample
+    sample = checked_roles(roles).table.sample
     schema = frame.lazy().collect_schema()
     buckets = buckets_of(schema, sample, cluster, BUCKETS)
     if buckets is None:
         lacking = next(column for column in sample if column not in schema)
+        needed = f"{verb.name} needs samples" if verb.needs_interval else "intervals need samples"
         raise ColumnError(
-            f"intervals need samples, and there is no sample column {lacking!r}: pass sample=, or cluster= for the "
-            "column that says which rows depend on one another. If each row is a sample of its own, add a column: "
+            f"{needed}, and there is no sample column {lacking!r}: pass sample=, or cluster= for the column that says "
+            "which rows depend on one another. If each row is a sample of its own, add a column: "
             ".with_row_index('sample')."
         )
     return Confidence.of(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
@@ -168,29 +183,6 @@ def check_clusters(query: Query) -> None:
             )
 
 
-def of_state(
-    frame: Frame, metrics: Sequence[Any], by: Keys | None, slices: Sequence[Keys] | None, ci: Level | None
-) -> tuple[Query, StateRows, Confidence | None]:
-    """The query of a state, and its rows; where intervals are wanted, by bucket."""
-    check_frame(frame)
-    schema = frame.lazy().collect_schema()
-    contents = Contents.of(schema)
-    check_sources(frame)
-    by_columns = {name: schema[name] for name in contents.by}
-    # Of labels the very type is known.
-    labels = {} if contents.label is None else {contents.label: schema["label"]}
-    log = pl.Schema({**by_columns, **contents.log(), **labels})
-    held = contents.held(frame.lazy())
-    asked = metrics or metrics_of(contents.metrics)
-    query = Query.read(held.held, asked, by, slices, contents.roles, log=log, keys=contents.by)
-    if query.plain:
-        raise StateError(
-            f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."
-        )
-    source = replace(held, schema=query.schema, added=query.added, made_for=lambda: _made_for(contents))
-    return (query, source, None) if ci is None else (query, _by_bucket(source), _confidence(ci, contents))
-
-
 def _made_for(contents: Contents) -> str:
     """The first metrics that a state was made for, and its roles."""
     metrics = some(map(shown, contents.metrics.values()), MOST_SHOWN)
@@ -206,7 +198,6 @@ def _by_bucket(source: StateRows) -> StateRows:
 
 def _confidence(ci: Level, contents: Contents) -> Confidence:
     """What intervals can be made from the buckets of a state."""
-    check_level(ci, None)
     if contents.buckets is None:
         raise StateError("this state has no buckets, so it has no intervals: make it with buckets=64 and its samples.")
     # Two versions of Polars put a cluster that has rows in two states into two buckets.

@@ -2,20 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.question import Level, check_level
+from polars_mlmetrics.analysis.evaluate import unsettled
+from polars_mlmetrics.analysis.question import Level, Question
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, column_names
-from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
+from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import KEYWORDS, Keys, Query, check_is_metric, check_names, rows_of
+from polars_mlmetrics.query.query import Keys, Query, check_names
+from polars_mlmetrics.query.verb import Verb
+
+WORST = Verb("worst", takes_several=False, needs_best=True)
 
 COUNTS = ("n_undefined", "n_broken")
 """The other columns: how many units have no place in the order."""
@@ -65,20 +68,18 @@ def worst(
     │ 2      ┆ 1.262864 ┆ 0           ┆ 0        │
     └────────┴──────────┴─────────────┴──────────┘
     """
-    check_level(ci, cluster)
-    bound = checked_roles(roles, others=KEYWORDS)
-    rows = rows_of(frame)
+    question = Question.read(WORST, frame, [metric], by, slices, ci=ci, cluster=cluster, roles=roles)
+    query: Query = question.query
     kept: list[str] = column_names("keep", keep)
-    check_columns(kept, rows.collect_schema(), what="column to keep")
-    check_ranked("worst", metric)
+    check_columns(kept, query.frame.collect_schema(), what="column to keep")
     check_parameter("worst", "k", k, Count)
-    per: Literal["label", "sample"] = "label" if metric.tree.measures()[0].grain == "label" else "sample"
+    measures = query.measures
+    per: Literal["label", "sample"] = "label" if measures[0].grain == "label" else "sample"
     if ci is not None and per == "sample":
         raise ParameterError(
             "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval."
         )
-    values = evaluate(rows, metric, by=by, slices=slices, per=per, ci=ci, cluster=cluster, **roles)
-    measures = metric.tree.on_the_rest(bound).measures()
+    values = question.planned(lambda question: unsettled(question, per))
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
     if len(named) == len(measures):
@@ -97,17 +98,9 @@ def worst(
         table = table.with_columns(pl.when(pl.col(ends[0]).is_not_null()).then(pl.lit(SELECTED)).alias(FLAG))
     table = table.select(shown)
     if kept:
-        query: Query = Query.read(rows, [metric], by, None, roles)
         on = [*(key.name for key in query.by), *units]
         table = table.join(_kept(query, units, kept), on=on, how="left", nulls_equal=True, maintain_order="left")
     return answer_as_given(frame, table)
-
-
-def check_ranked(caller: str, metric: Any) -> None:
-    """Refuse what is no metric, or a metric whose values are not good at either end."""
-    check_is_metric(caller, metric)
-    if metric.best is None:
-        raise MetricError(f"{metric.output_name} has no worst values: neither high nor low values are always bad.")
 
 
 def _counted(values: pl.LazyFrame, groups: Sequence[str], name: str) -> pl.LazyFrame:

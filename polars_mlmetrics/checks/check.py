@@ -17,11 +17,12 @@ from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, hides_values, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, columns_of, not_a_metric, rows_of
+from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, columns_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.source import passes_over
+from polars_mlmetrics.query.verb import Verb
 
-KEYWORDS = ("by", "slices", "metrics", "ignore", "skipped", "thorough", "strict", "passes", "memory", "progress")
+CHECK = Verb("check")
 
 MEMORY = "1 GB"
 """The default of `memory`."""
@@ -112,8 +113,7 @@ def check(
     >>> print(*worst["examples"], worst["fix"])
     sample=1 log = mlm.dedupe(log, keep='last', sample='sample')
     """
-    given = rows_of(frame)
-    bound = checked_roles(roles, others=KEYWORDS)
+    given, bound = CHECK.rows(frame), checked_roles(roles)
     reader = KeyReader(given)
     keys = reader.read(by)
     of_slices = [] if slices is None else [key for each in checked_slices(slices) for key in reader.read(each)]
@@ -121,7 +121,7 @@ def check(
     _check_ignored(ignore)
     schema = rows.collect_schema()
     check_keys("check", columns_of([*keys, *of_slices], reader.added), schema)
-    log = LogTable(schema, keys, bound, _metrics(metrics))
+    log = LogTable(schema, keys, bound, CHECK.read_metrics([metrics]))
     limit = MEMORY if memory is None and passes == "auto" else memory
     split = passes_over(
         given, lambda part: part.with_columns(reader.added), log.sample, passes, limit, progress=progress
@@ -177,14 +177,6 @@ def _line(row: dict[str, Any]) -> str:
     share = f"{row['share']:.3g}" if row["share"] < 0.001 else f"{row['share']:.1%}"
     found = f"{row['problem']} in {row['count']:,} of the {row['of']} ({share})"
     return f"{row['severity']}: {found}{such}.\n  {row['meaning']}\n  {fix}"
-
-
-def _metrics(given: Metric | Sequence[Metric]) -> list[Metric]:
-    metrics = [given] if isinstance(given, Metric) else list(given)
-    for metric in metrics:
-        if not isinstance(metric, Metric):
-            raise not_a_metric(metric)
-    return metrics
 
 
 def _check_ignored(ignore: Sequence[str]) -> None:

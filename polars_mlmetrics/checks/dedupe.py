@@ -12,7 +12,10 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, Table, check_free, checked_roles
 from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, at_callers_line, shown_row, unknown
-from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, rows_of
+from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys
+from polars_mlmetrics.query.verb import Verb
+
+DEDUPE = Verb("dedupe")
 
 Keep = Literal["first", "last", "error"]
 
@@ -63,8 +66,7 @@ def dedupe(
     │ 2      ┆ cat   ┆ 0.3   ┆ 10      │
     └────────┴───────┴───────┴─────────┘
     """
-    given = rows_of(frame)
-    bound = checked_roles(roles, others=("keep", "by", "order"))
+    given, bound = DEDUPE.rows(frame), checked_roles(roles)
     if keep not in get_args(Keep):
         raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
     if keep == "error" and order is not None:

@@ -17,7 +17,10 @@ from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.errors import INTERNAL, at_callers_line, in_words
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.query import KeyReader, Keys, rows_of
+from polars_mlmetrics.query.query import KeyReader, Keys
+from polars_mlmetrics.query.verb import Verb
+
+PROFILE = Verb("profile")
 
 TENTHS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Where the scores between 0 and 1 are cut."""
@@ -74,8 +77,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     │ samples of group ┆ model=b    ┆ 1.0   ┆ 0.5      │
     └──────────────────┴────────────┴───────┴──────────┘
     """
-    given = rows_of(frame)
-    bound = checked_roles(roles, others=("by",))
+    given, bound = PROFILE.rows(frame), checked_roles(roles)
     reader = KeyReader(given)
     keys = reader.read(by)
     rows = reader.rows()

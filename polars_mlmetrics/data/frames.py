@@ -19,15 +19,10 @@ ROWS_IN_MEMORY = 100_000
 """Up to so many rows of a DataFrame are answered by the in-memory engine."""
 
 
-def check_frame(frame: Any, what: str = "metrics need") -> None:
-    """Refuse what is no Polars frame."""
-    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise ParameterError(f"{what} a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
-
-
 def schema_of(frame: Any, caller: str) -> pl.Schema:
     """The columns of a frame; what is no Polars frame is refused."""
-    check_frame(frame, f"{caller} takes")
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        raise ParameterError(f"{caller} takes a DataFrame or a LazyFrame, not a {shown_type(frame)}.")
     schema: pl.Schema = frame.collect_schema()
     return schema
 

@@ -93,7 +93,7 @@ def listed_type(
     >>> mlm.evaluate(log, mlm.recall_at(1), by="country").rows()
     [('DE', 1.0), ('FR', 0.0)]
     """
-    table = checked_roles(roles, others=("by", "of_sample", "of_label", "n_labels")).table
+    table = checked_roles(roles).table
     read = [name for column in (table.score, table.truth) for name in column.meta.root_names()]
     every_row = [*table.sample, *column_names("by", by), *column_names("of_sample", of_sample), *read]
     with_label = [table.label, *column_names("of_label", of_label)]

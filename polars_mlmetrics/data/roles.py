@@ -46,19 +46,14 @@ class Bound(dict[str, Any]):
         return Bound, (dict(self),)
 
 
-def checked_roles(given: Mapping[str, Any], *, others: Sequence[str] = ()) -> Bound:
-    """The roles as given, without those that are None; an unknown or ill-typed one is an error.
-
-    `others` are the other keywords of the function: a misspelt role may be one of them.
-    """
+def checked_roles(given: Mapping[str, Any]) -> Bound:
+    """The roles as given, without those that are None; an unknown or ill-typed one is an error."""
     roles = Bound()
     for role, column in given.items():
         if role in ("passes", "memory"):
             raise ParameterError(f"this function takes no {role}=. {WITH_PASSES}")
-        if role in others:  # a keyword of the functions that share `others`, and not of this one
-            raise ParameterError(f"this function takes no {role}=. help() lists what it takes.")
         if role not in ROLE_NAMES:
-            raise ParameterError(unknown("role", role, ROLE_NAMES, of="one of the roles", others=others))
+            raise ParameterError(unknown("role", role, ROLE_NAMES, of="one of the roles")).about(role, ROLE_NAMES)
         if column is not None:
             roles[role] = _checked_column(role, column)
     return roles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,18 +12,14 @@ import polars as pl
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns, check_key_columns
 from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
-from polars_mlmetrics.data.frames import Frame, check_frame, unflagged
-from polars_mlmetrics.data.returned import check_type
+from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Readings
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
-from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
 from polars_mlmetrics.query.requirements import check_measure, check_probabilities, check_targets, check_thresholds
-
-KEYWORDS = ("by", "slices", "per", "min_samples", "tidy", "signature", "ci", "cluster", "passes", "memory", "progress")
-"""What verbs take beside the roles."""
+from polars_mlmetrics.query.verb import Verb, flat, not_a_metric
 
 Key = str | pl.Expr
 Keys = Key | Sequence[Key]
@@ -58,6 +54,7 @@ class Query:
     @classmethod
     def read(
         cls,
+        verb: Verb,
         frame: Frame,
         given: Iterable[Any],
         by: Keys | None,
@@ -72,8 +69,8 @@ class Query:
 
         `added` are columns that the rows lack. A frame that is a state speaks of a `log`, and has but these `keys`.
         """
-        rows = rows_of(frame) if log is None else frame.lazy()
-        bound = checked_roles(roles, others=KEYWORDS)
+        rows = verb.rows(frame) if log is None else frame.lazy()
+        bound = checked_roles(roles)
         metrics, plain, order = _sorted_out(given, bound)
         reader = KeyReader(rows, added, keys)
         by_columns = reader.read(by)
@@ -267,13 +264,6 @@ def columns_of(keys: Iterable[KeyColumn], added: Sequence[pl.Expr]) -> list[str]
     return [name for key in keys for name in worked_out.get(key.column, [key.column])]
 
 
-def rows_of(frame: Any) -> pl.LazyFrame:
-    """The rows of a frame, without what its columns are flagged as; what cannot be read as a log is refused."""
-    check_frame(frame)
-    check_type(frame)
-    return unflagged(frame)
-
-
 def _check_key(names: Sequence[str]) -> None:
     check_free(names)
     check_no_pattern(names, what="key")
@@ -325,36 +315,8 @@ def check_reached(plain: Sequence[pl.Expr], roles: Mapping[str, Any]) -> None:
                 )
 
 
-def flat(given: Iterable[Any]) -> Iterable[Any]:
-    """What was given one by one or in lists, one by one."""
-    for item in given:
-        if isinstance(item, list | tuple | Iterator):
-            yield from flat(item)
-        else:
-            yield item
-
-
 def _aggregating(expression: pl.Expr) -> pl.Expr:
     if not expression.meta.is_scalar():
         name = expression.meta.output_name()
         raise MetricError(f"{name!r} must return one value per group, e.g. .mean().")
     return expression
-
-
-def check_is_metric(caller: str, metric: Any) -> None:
-    """Refuse what is no metric."""
-    if not isinstance(metric, Metric):
-        plain = ParameterError(f"{caller} takes a metric, but {metric} is a plain expression.")
-        raise plain if isinstance(metric, pl.Expr) else not_a_metric(metric)
-
-
-def not_a_metric(given: Any) -> ParameterError:
-    """What to say where a metric was expected."""
-    if isinstance(given, list | tuple):
-        return ParameterError(f"a single metric is expected, and {given!r} is a {type(given).__name__}.")
-    if callable(given) and getattr(given, "__name__", None) in CATALOGUE:
-        return ParameterError(f"{given.__name__} is a function that returns a metric. Call it: {given.__name__}().")
-    if isinstance(given, str) and given in CATALOGUE:
-        return ParameterError(f"{given!r} is a str, not a metric. Did you mean {given}()?")
-    shown = f"the function {given.__name__}" if hasattr(given, "__name__") else repr(given)
-    return ParameterError(f"{shown} is not a metric or an expression.")

@@ -9,25 +9,25 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.analysis.question import check_no_roles, check_number
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.frames import Frame, Names, check_frame, column_names
+from polars_mlmetrics.data.frames import Frame, Names, column_names
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import text_of_key
-from polars_mlmetrics.engine.state import Contents, is_state
+from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.signature import signature_of
-from polars_mlmetrics.query.query import Key, Keys, check_is_metric, checked_slices, listed
+from polars_mlmetrics.query.query import Key, Keys, checked_slices, listed
+from polars_mlmetrics.query.verb import Verb, check_no_roles
 
 MODEL = f"{INTERNAL}model"
 WHOLE = ""
 ALL = "all rows"
 """What the one model is called where no column tells models apart."""
 
-KEYWORDS = ("metrics", "between", "baseline", "by", "slices", "features", "ci", "cluster", "title", "static")
+REPORT = Verb("report", takes_states=True, needs_interval=True)
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class Asked:
         roles: Mapping[str, Any],
     ) -> Asked:
         """Understand what was given, or say what is wrong with it."""
-        check_frame(frame)
-        check_number("report", ci)
+        is_of_state = REPORT.is_of_state(frame)
+        REPORT.check_level(ci, cluster)
         schema = frame.lazy().collect_schema()
-        contents = Contents.of(schema) if is_state(schema) else None
+        contents = Contents.of(schema) if is_of_state else None
         if contents is not None:
             check_no_roles(cluster, roles)
         known = schema if contents is None else pl.Schema({name: schema[name] for name in contents.by})
@@ -85,7 +85,7 @@ class Asked:
         asked = cls(
             frame=frame.lazy(),
             contents=contents,
-            metrics=_checked_metrics(metrics),
+            metrics=REPORT.read_metrics([] if metrics is None else [metrics]),
             between=between,
             baseline=baseline,
             slices=[*rest, *keys],
@@ -93,7 +93,7 @@ class Asked:
             features=column_names("features", features),
             ci=None if contents is not None and contents.buckets is None else ci,
             cluster=column_names("cluster", cluster) or None,
-            roles=checked_roles(roles, others=KEYWORDS),
+            roles=checked_roles(roles),
         )
         if isinstance(baseline, pl.Expr | list | dict):
             raise ParameterError(f"baseline is one value of the column of the models, not {baseline!r}.")
@@ -193,13 +193,6 @@ def name_of(key: Key) -> str:
 
 def _columns_of(key: Key) -> list[str]:
     return [key] if isinstance(key, str) else key.meta.root_names()
-
-
-def _checked_metrics(metrics: Any) -> list[Metric]:
-    given: list[Metric] = [] if metrics is None else [metrics] if isinstance(metrics, Metric) else list(metrics)
-    for metric in given:
-        check_is_metric("report", metric)
-    return given
 
 
 def dtype_of(frame: Frame, key: Key) -> pl.DataType:

@@ -15,7 +15,7 @@ import polars as pl
 from polars_mlmetrics.adapters.tables import is_delta
 from polars_mlmetrics.data.files import Source, check_kind, files_anywhere, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
-from polars_mlmetrics.data.frames import Frame, check_frame
+from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.stores import Address, Place, Provider, Store, TakenError, is_of_store
 from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, text_in
 from polars_mlmetrics.errors import FileError, StateError, at_callers_line
@@ -115,15 +115,14 @@ def write_state(
     cloud.check_used(path)
     if not is_of_store(path):
         place = place_of(path, instead=REMOTE_WRITE)
-        check_frame(frame)
+        schema_of(frame, "write_state")
         refuse_delta(place.parent, cloud)
         check_writable(place, overwrite=overwrite)
         data = bytes_of_state(frame)
         write_whole(place, lambda draft: draft.write_bytes(data), overwrite=overwrite)
         return
     address = Address.of(str(path))
-    check_frame(frame)
-    Contents.of(frame.lazy().collect_schema())
+    Contents.of(schema_of(frame, "write_state"))
     refuse_delta(address.as_posix().rpartition("/")[0], cloud)
     if not overwrite and cloud.seen(address) is not None:  # before anything is computed
         raise TakenError(f"{address} already exists: pass overwrite=True to replace it.")

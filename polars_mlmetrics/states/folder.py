@@ -91,8 +91,7 @@ def update_states(
     >>> mlm.update_states("*.parquet", "states", mlm.accuracy())["status"].to_list()
     ['unchanged']
     """
-    others = ("by", "buckets", "cluster", "between", "prepare", "gone", "progress")
-    checked_roles(roles, others=(*others, "storage_options", "credential_provider"))
+    checked_roles(roles)
     _check_options(prepare, gone)
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(source, folder)

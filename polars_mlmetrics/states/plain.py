@@ -10,7 +10,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.scan import ArrowStream, scan
-from polars_mlmetrics.data.frames import AnyFrame, as_given, check_frame
+from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
 from polars_mlmetrics.engine.state import SAYS_NOTHING, Contents, fits, said_in
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
@@ -87,9 +87,7 @@ def plain(state: AnyFrame) -> AnyFrame:
     >>> mlm.as_state(table).mlm.finish(mlm.accuracy()).item()
     0.6666666666666666
     """
-    check_frame(state)
-    rows = state.lazy()
-    schema = rows.collect_schema()
+    rows, schema = state.lazy(), schema_of(state, "plain")
     contents = Contents.of(schema)
     names = contents.names()[1:]
     if NANS in names:

@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
-from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, answer_as_given, as_given_later, check_frame
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, answer_as_given, as_given_later, schema_of
 from polars_mlmetrics.data.returned import Listed
 from polars_mlmetrics.data.roles import Bound, Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
@@ -24,10 +24,10 @@ from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.query.pairs import rows_of_pairs, samples_of_all
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.source import passes_of, planned, source_of
+from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.query.written import written
 
-OPTIONS = ("by", "buckets", "cluster", "between", "passes", "memory", "progress")
-"""What `state` takes beside the roles."""
+STATE = Verb("state", takes_expressions=True)
 
 
 @at_callers_line
@@ -87,7 +87,7 @@ def state(
     │ 0.5    ┆ 4      │
     └────────┴────────┘
     """
-    check_frame(frame)
+    STATE.is_of_state(frame)
     sources = fingerprints_of(frame.lazy())
     made = StateOf.read(frame, metrics, by, buckets, cluster, between, roles, sources)
     split = passes_of(made.query, passes, memory, progress=progress)
@@ -118,12 +118,12 @@ class StateOf:
         sources: Sequence[str],
     ) -> StateOf:
         """Understand what was asked for, or say what is wrong with it."""
-        bound, added = _as_columns(checked_roles(roles, others=OPTIONS))
+        bound, added = _as_columns(checked_roles(roles))
         scheme = buckets_of(frame.lazy().collect_schema(), bound.table.sample, cluster, buckets)
         if scheme is not None:
             # A key of one byte is matched faster than a wide one.
             added.append(scheme.bucket.cast(pl.UInt8 if buckets <= 256 else pl.Int64).alias(BUCKET))
-        query = Query.read(frame, metrics, by, None, bound, added=added)
+        query = Query.read(STATE, frame, metrics, by, None, bound, added=added)
         if query.plain:
             raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state can hold metrics only.")
         check_once((source, name_in(source)) for source in sources)
@@ -252,8 +252,7 @@ def compact(frame: AnyFrame) -> AnyFrame:
     >>> mlm.compact(pl.concat([small, small])).height
     1
     """
-    check_frame(frame)
-    contents = Contents.of(frame.lazy().collect_schema())
+    contents = Contents.of(schema_of(frame, "compact"))
     check_sources(frame)
     rows, is_source = frame.lazy(), pl.col(SOURCE).is_not_null()
     merged = compacted(rows.filter(~is_source), contents.keys(), contents.merged())

@@ -300,7 +300,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "'modle' is not in the table": lambda: compared(between="modle"),
     "two columns of the result would have the name 'model'": lambda: compared(by="model"),
     "'model' is already in by=": lambda: compared(slices=["model"]),
-    "'len' is a plain expression: compare takes metrics.": lambda: compared(pl.len()),
+    "compare takes a metric, but len() is a plain expression.": lambda: compared(pl.len()),
     "there is nothing to compare: the table has no rows, or none with a sample.": lambda: mlm.compare(
         log().with_columns(sample=pl.lit(None, pl.Int64)), mlm.f1(), baseline="old"
     ),
@@ -311,7 +311,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "one has score=side: call it once for each": lambda: compared(mlm.f1(), mlm.mse().on(score="side")),
     "this function takes no passes=. evaluate, state, check and find_slices take it.": lambda: compared(passes="auto"),
     "this function takes no memory=. evaluate,": lambda: mlm.report(log(), memory="1 GB"),  # type: ignore[call-arg]
-    "this function takes no per=. help() lists what it takes.": lambda: compared(per="label"),
+    "role 'per' is not one of the roles (sample, label, score, truth, weight). help(compare) lists what it takes.": (
+        lambda: compared(per="label")
+    ),
     "score= cannot be given for a state": lambda: mlm.compare(STATE, baseline="old", score="p"),
     "between= 'modle' is not a by column of the state": lambda: mlm.state(log(), mlm.f1(), by="model", between="modle"),
     "'model' is not a by column of the state": lambda: mlm.compare(mlm.state(log(), mlm.f1()), baseline="old"),

@@ -229,7 +229,10 @@ def test_a_lazy_frame_stays_lazy(engine: str) -> None:
         ({"by": "truth"}, "two columns of the result would have the name 'truth': use .alias(...) on one of them."),
         (
             {"scor": "p"},
-            "role 'scor' is not one of the roles (sample, label, score, truth, weight). Did you mean 'score'?",
+            (
+                "role 'scor' is not one of the roles (sample, label, score, truth, weight). Did you mean 'score'? "
+                "help(confusion) lists what it takes."
+            ),
         ),
         (
             {"score": "label"},

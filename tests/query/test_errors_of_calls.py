@@ -24,6 +24,7 @@ STATE = mlm.state(LOG, mlm.f1(), by="model")
 ANY: Any = mlm
 """The library as type checkers do not see it."""
 
+ROLES = "sample, label, score, truth, weight"
 CALLS: dict[str, Callable[[], object]] = {
     "compare needs baseline=. help(compare) says what it is.": lambda: ANY.compare(LOG, mlm.f1()),
     "flips needs baseline=.": lambda: ANY.flips(LOG, mlm.f1()),
@@ -40,8 +41,12 @@ CALLS: dict[str, Callable[[], object]] = {
     "report takes at most 2 values without a name (frame, metrics), and 3 are given. Pass several metrics as a list": (
         lambda: ANY.report(LOG, mlm.f1(), mlm.recall())
     ),
-    "this function takes no per=. help() lists what it takes.": lambda: ANY.worst(LOG, mlm.f1(), per="label"),
-    "this function takes no tidy=.": lambda: ANY.flips(LOG, mlm.f1(), baseline="a", tidy=True),
+    f"role 'per' is not one of the roles ({ROLES}). help(worst) lists what it takes.": (
+        lambda: ANY.worst(LOG, mlm.f1(), per="label")
+    ),
+    f"role 'tidy' is not one of the roles ({ROLES}). help(flips) lists what it takes.": (
+        lambda: ANY.flips(LOG, mlm.f1(), baseline="a", tidy=True)
+    ),
     "best_threshold: per is 'label' or None, not recall().": lambda: ANY.best_threshold(LOG, mlm.f1(), mlm.recall()),
 }
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -182,13 +183,13 @@ def test_a_wrong_parameter_of_a_method() -> None:
 def test_a_misspelt_keyword_of_evaluate_finds_its_match() -> None:
     for given, meant in {"slces": "slices", "min_sample": "min_samples", "scor": "score"}.items():
         message = raised(mlm.ParameterError, mlm.evaluate, pl.DataFrame({"score": [0.5]}), mlm.f1(), **{given: 3})
-        assert message.endswith(f"Did you mean '{meant}'?")
+        assert message.endswith(f"Did you mean '{meant}'? help(evaluate) lists what it takes.")
 
 
 @pytest.mark.parametrize("verb", [mlm.evaluate, mlm.worst])
 def test_a_frame_that_is_none(verb: Callable[..., object]) -> None:
     message = raised(mlm.ParameterError, verb, {"score": [0.5]}, mlm.f1())
-    assert message == "metrics need a DataFrame or a LazyFrame, not a dict."
+    assert message == f"{verb.__name__} takes a DataFrame or a LazyFrame, not a dict."
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------
@@ -207,7 +208,7 @@ def test_a_metric_of_a_name_that_is_taken() -> None:
 
 TWO = pl.DataFrame({"model": ["a", "b"] * 4, "sample": range(8), "score": [0.1, 0.9] * 4, "truth": [0, 1] * 4})
 CALLS: dict[str, Callable[[], object]] = {
-    "metrics need a DataFrame or a LazyFrame, not a str: mlm.scan reads a file.": lambda: mlm.evaluate(
+    "evaluate takes a DataFrame or a LazyFrame, not a str: mlm.scan reads a file.": lambda: mlm.evaluate(
         "log.csv",  # type: ignore[type-var]
         mlm.f1(),
     ),
@@ -226,9 +227,19 @@ CALLS: dict[str, Callable[[], object]] = {
     "by=...)).": lambda: mlm.plot(mlm.check(TWO)),
     "two columns of the result would have the name 'model', by which compare tells the models apart: leave it out of "
     "by=.": lambda: mlm.compare(TWO, mlm.f1(), baseline="a", by="model"),
-    "this is a state, which has no rows of a log: finish works out metrics from it.": lambda: mlm.evaluate(
-        mlm.state(TWO, mlm.f1()), mlm.f1()
-    ),
+    **{
+        f"{verb.__name__} takes a log, and this is a state, which has no rows of one: finish works out metrics from "
+        "it.": partial(verb, mlm.state(TWO, mlm.f1()), *given)
+        for verb, given in {
+            mlm.evaluate: [mlm.f1()],
+            mlm.worst: [mlm.f1()],
+            mlm.confusion: [],
+            mlm.state: [mlm.f1()],
+            mlm.check: [],
+            mlm.profile: [],
+            mlm.dedupe: [],
+        }.items()
+    },
 }
 
 

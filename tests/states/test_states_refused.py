@@ -35,6 +35,7 @@ TWO_LABELS = "a state has one label column, but these metrics use class, label."
 NO_TARGET = "average_score: a state needs the column of the targets as a key. Add 'model' to by=."
 
 ROLES = "sample, label, score, truth, weight"
+HELP = "help(state) lists what it takes."
 
 COLUMNS = "sample, class, label, score, truth, model, n_rows"
 
@@ -79,12 +80,12 @@ NOT_FOLDED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         f"a key must be computed row by row, and {pl.col('score').rank()} is not. Add it as a column first.",
     ),
     (mlm.ColumnError, [F1], {"weight": "w"}, f"weight column 'w' is not in the table ({COLUMNS})."),
-    (mlm.ParameterError, [F1], {"slices": ["model"]}, f"role 'slices' is not one of the roles ({ROLES})."),
+    (mlm.ParameterError, [F1], {"slices": ["model"]}, f"role 'slices' is not one of the roles ({ROLES}). {HELP}"),
     (
         mlm.ParameterError,
         [F1],
         {"bucket": 5},
-        f"role 'bucket' is not one of the roles ({ROLES}). Did you mean 'buckets'?",
+        f"role 'bucket' is not one of the roles ({ROLES}). Did you mean 'buckets'? {HELP}",
     ),
     *(
         (mlm.ParameterError, [F1], {"buckets": it}, f"buckets is a number of 0 or more, not {it!r}.")
@@ -255,5 +256,5 @@ def test_what_is_no_state(frame: pl.DataFrame, message: str) -> None:
 
 @pytest.mark.parametrize(("verb", "metrics"), [(mlm.compact, []), (mlm.finish, [F1]), (mlm.state, [F1])])
 def test_what_is_no_frame(verb: Callable[..., object], metrics: list[Any]) -> None:
-    message = "metrics need a DataFrame or a LazyFrame, not a dict."
+    message = f"{verb.__name__} takes a DataFrame or a LazyFrame, not a dict."
     assert said(mlm.ParameterError, verb, {"score": [0.5]}, *metrics) == message

@@ -24,6 +24,7 @@ from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.results import ENDS
 from polars_mlmetrics.query.written import is_same, metrics_of
 
 ENOUGH = 4096
@@ -189,7 +190,7 @@ class AskedCurve(NamedTuple):
     @property
     def ends(self) -> list[str]:
         """The columns of intervals, where these are asked for."""
-        return [] if self.confidence is None else ["low", "high"]
+        return [] if self.confidence is None else ENDS.names()
 
     def cells(self, like: Measure, by: Sequence[str] = (), *, by_label: bool = False) -> Cells:
         """The scores of the rows of a measure in groups of these keys: of a state those that it holds."""

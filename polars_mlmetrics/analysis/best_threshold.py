@@ -26,11 +26,12 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
 from polars_mlmetrics.query.query import KeyColumn, Keys, check_names, listed
+from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 
 BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, needs_best=True)
 
-COLUMNS = ["threshold", "value", "n_rows"]
+COLUMNS = ResultColumns.of((pl.Float64, "threshold", "value"), (pl.Int64, "n_rows"))
 ALL_POINTS = 2**53
 ALL = f"{INTERNAL}all"
 
@@ -94,14 +95,14 @@ def best_threshold(
     if per is not None and not (isinstance(per, str) and per == "label"):
         raise ParameterError(f"best_threshold: per is 'label' or None, not {per!r}.")
     asked = _asked(_chosen(frame, where), metric, per, by, roles)
-    keys = _keys(asked, per)
-    check_names([key.name for key in keys] + COLUMNS)
+    keys: list[KeyColumn] = _keys(asked, per)
+    check_names([*(key.name for key in keys), *COLUMNS])
     groups = [key.column for key in keys]
     table = _best_of(asked, groups, asked.query.metrics[0])
     named = [pl.col(key.column).alias(key.name) for key in keys]
     if per:
         table = table.filter(pl.col(groups[-1]).is_not_null())
-    return as_given(frame, table.sort(groups).select(*named, *COLUMNS) if groups else table.select(COLUMNS))
+    return as_given(frame, (table.sort(groups) if groups else table).select(*named, *COLUMNS))
 
 
 def _asked(frame: Any, metric: Metric, per: str | None, by: Keys | None, roles: Mapping[str, Any]) -> AskedCurve:

@@ -21,10 +21,13 @@ from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.metrics.probabilities import bins_of
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.results import ResultColumns
 
 DEFAULT_BINS = 15
 ALL = f"{INTERNAL}all"
-COLUMNS = ["bin", "score", "truth", "n_rows", "bin_low", "bin_high"]
+COLUMNS = ResultColumns.of(
+    (pl.Int64, "bin"), (pl.Float64, "score", "truth"), (pl.Int64, "n_rows"), (pl.Float64, "bin_low", "bin_high")
+)
 
 BIN = f"{INTERNAL}bin_of_score"
 """The key of bins."""

@@ -109,11 +109,10 @@ class Comparison(ABC):
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        keys = self._query.types_of([*self._query.by, *self._query.slice_keys])
-        labels = dict.fromkeys(["sliced_by", "slice"], pl.String())
-        types = {**keys, **labels, **self._query.types_of([self._model]), **COLUMNS}
-        names = [*self._query.key_names(), self._model.name, *COLUMNS]
-        return pl.LazyFrame(schema={name: types[name] for name in names})
+        query = self._query
+        labels = {name: pl.String() for name in query.key_names()}
+        types = labels | query.types_of([*query.by, *query.slice_keys]) | query.types_of([self._model])
+        return COLUMNS.empty(types)
 
     @cached_property
     def _candidates(self) -> pl.Series:

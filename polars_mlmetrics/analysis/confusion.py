@@ -34,12 +34,13 @@ from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
 from polars_mlmetrics.metrics import decisions
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, check_names, columns_of
 from polars_mlmetrics.query.requirements import check_keys
-from polars_mlmetrics.query.results import Result, wide_names
+from polars_mlmetrics.query.results import Result, ResultColumns, wide_names
 from polars_mlmetrics.query.verb import Verb
 
 CONFUSION = Verb("confusion")
 
 RESULTS = ["truth", "predicted", "n"]
+OF_CELLS = ResultColumns.of((pl.String, "cell"), (pl.Boolean, "truth", "predicted"), (pl.Float64, "n"))
 SHARE = "share"
 SHARES = wide_names(SHARE, ci=True)
 """The columns of a share of the true class."""
@@ -166,7 +167,7 @@ def confusion(
     if inclusive and threshold is None:
         raise ParameterError("confusion: inclusive works only with a threshold. Pass threshold= too.")
     if threshold is not None:
-        check_names([*(key.name for key in keys), *labels, "cell", *RESULTS, *shares])
+        check_names([*(key.name for key in keys), *labels, *OF_CELLS, *shares])
         metrics = _of_decision(threshold, inclusive, has_shares=confidence is not None)
         question = Question.read(CONFUSION, frame, metrics, by, ci=ci, cluster=cluster, roles=roles)
         decided = question.planned(lambda of: unsettled(of, "label") if labels else settled(of))

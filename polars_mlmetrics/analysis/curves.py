@@ -134,4 +134,4 @@ def _planned(kind: str, asked: AskedCurve, points: int) -> tuple[list[str], Call
         return [*threshold_curves.COLUMNS, *asked.ends], lambda by: threshold_curves.curve_of_metrics(asked, by, points)
     if kind == "calibration":
         return [*calibration_curves.COLUMNS, *asked.ends], lambda by: calibration_curves.curve_of_calibration(asked, by)
-    return rank_curves.names_of(kind), lambda by: rank_curves.curve_of_kind(asked, by, kind, points)
+    return rank_curves.columns_of(kind).names(), lambda by: rank_curves.curve_of_kind(asked, by, kind, points)

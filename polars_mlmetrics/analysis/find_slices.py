@@ -13,7 +13,7 @@ from polars_mlmetrics.analysis.features import type_of
 from polars_mlmetrics.analysis.merged import Merged
 from polars_mlmetrics.analysis.question import Confidence, Question, check_clusters
 from polars_mlmetrics.analysis.searched import least_of, read_log, read_state, without_small
-from polars_mlmetrics.analysis.slice_table import COLUMNS, SliceTable, no_slices
+from polars_mlmetrics.analysis.slice_table import COLUMNS, SliceTable
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.differing import to_hold
 from polars_mlmetrics.data.door import check_columns
@@ -103,11 +103,11 @@ def find_slices(
     (Benjamini and Hochberg), and `share_of_harm`: how much of what the group lacks to the best value would be gone if
     the slice were like the rest, (rest - whole) / (best - whole), by weight where rows have one. `t_search` is how many
     standard errors the search saw. `parent` is the slice with one condition less in which the search saw the surest
-    gap, with its value. A slice that only repeats another has that in `hidden_by`, and does not count for `k`;
-    `overlap` is the share of its rows that lie in slices shown above it. `ci_flag` is as in a tidy table, or "leak?"
-    where a slice has more than 90 % of the harm, or the worst value there is. `n_tested` is the number of slices that
-    were searched, and `plan` says how. A slice whose gap is less than two standard errors in the samples of the search
-    is left out.
+    gap, with its value (`parent_value`). A slice that only repeats another has that in `hidden_by`, and does not count
+    for `k`; `overlap` is the share of its rows that lie in slices shown above it. `n_clusters` is the number of its
+    clusters among these samples. `ci_flag` is as in a tidy table, or "leak?" where a slice has more than 90 % of the
+    harm, or the worst value there is. `n_tested` is the number of slices that were searched, and `plan` says how. A
+    slice whose gap is less than two standard errors in the samples of the search is left out.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def find_slices(
     least = least_of(coded, min_samples)
     places = without_small(coded, float(least.min()) if least.size else 0.0)
     if not places:
-        return no_slices(query)
+        return COLUMNS.empty(query.types_of(query.by)).collect()
     found = Candidates(coded, places, depth, sign, least)
     return SliceTable(query, source, coded, found, confidence, sign, how).of(k)
 

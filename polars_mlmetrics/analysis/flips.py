@@ -17,11 +17,14 @@ from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
+from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 
 FLIPS = Verb("flips", takes_several=False, needs_best=True)
 
-COLUMNS = ("value", "baseline_value", "change", "n_better", "n_worse", "n_broken")
+COLUMNS = ResultColumns.of(
+    (pl.Float64, "value", "baseline_value"), (pl.String, "change"), (pl.Int64, "n_better", "n_worse", "n_broken")
+)
 """What is said of each sample, and of all samples of its group."""
 
 SIZE = f"{INTERNAL}size"

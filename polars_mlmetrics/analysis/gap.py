@@ -80,10 +80,11 @@ def gap(
 
     Returns
     -------
-    One row a group: the difference (`gap`) with `low` and `high`; the lowest value divided by the highest (`ratio`);
-    the `worst` and the `best` slice with their values (of a metric without a direction, the lowest and the highest);
-    how many slices have a value; and `ci_flag`, as in a tidy table: "few_buckets" if one slice has few. Where a slice
-    is NaN, so is the gap, and the slice is the `worst`. An undefined slice, which is null, has no value.
+    One row a group: the `metric`; the difference (`gap`) with `low` and `high`; the lowest value divided by the highest
+    (`ratio`); the `worst` and the `best` slice with their values, `worst_value` and `best_value` (of a metric without a
+    direction, the lowest and the highest); how many slices have a value (`n_slices`); and `ci_flag`, as in a tidy
+    table: "few_buckets" if one slice has few. Where a slice is NaN, so is the gap, and the slice is the `worst`. An
+    undefined slice, which is null, has no value.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class Between:
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        return pl.LazyFrame(schema={**self._query.types_of(self._groups), **COLUMNS})
+        return COLUMNS.empty(self._query.types_of(self._groups))
 
     def table(self) -> pl.LazyFrame:
         """One row a group."""

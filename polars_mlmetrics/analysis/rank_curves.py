@@ -24,6 +24,7 @@ from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.results import ResultColumns
 
 ABOVE = ["threshold", "tp", "fp"]
 COUNTS = ["positives", "negatives", "n_rows"]
@@ -43,9 +44,10 @@ KINDS: Mapping[str, Mapping[str, pl.Expr]] = {
 """The columns of each kind, from those of the points."""
 
 
-def names_of(kind: str) -> list[str]:
+def columns_of(kind: str) -> ResultColumns:
     """The columns of a curve, after its keys."""
-    return ["threshold", *KINDS[kind], "tp", "fp", *COUNTS]
+    of_kind = ("threshold", *KINDS[kind], "tp", "fp", "positives", "negatives")
+    return ResultColumns.of((pl.Float64, *of_kind), (pl.Int64, "n_rows"))
 
 
 def curve_of_kind(asked: AskedCurve, by: list[str], kind: str, n: int) -> pl.LazyFrame:
@@ -56,7 +58,7 @@ def curve_of_kind(asked: AskedCurve, by: list[str], kind: str, n: int) -> pl.Laz
         # Where nothing is predicted, there is no precision. A group that weighs nothing keeps its points all the same.
         weighs_nothing = pl.col("positives") + pl.col("negatives") == 0
         table = table.filter((pl.col("tp") + pl.col("fp") != 0) | weighs_nothing | pl.col("threshold").is_null())
-    return table.with_columns(**KINDS[kind]).select(*by, *names_of(kind))
+    return table.with_columns(**KINDS[kind]).select(*by, *columns_of(kind))
 
 
 def points_of(asked: AskedCurve, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:

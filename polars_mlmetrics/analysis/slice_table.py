@@ -49,11 +49,6 @@ NEARLY_ALL = 0.9
 WHOLE, T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("whole", "t", "df", "pooled"))
 
 
-def no_slices(query: Query) -> pl.DataFrame:
-    """The table of none."""
-    return pl.DataFrame(schema={**query.types_of(query.by), **COLUMNS})
-
-
 class SliceTable:
     """The slices that were found, as a table."""
 
@@ -74,7 +69,7 @@ class SliceTable:
         candidates = self._found.table()
         keys = [pl.col(key.column).alias(key.name) for key in self._query.by]
         if not candidates.height:
-            return no_slices(self._query)
+            return COLUMNS.empty(self._query.types_of(self._query.by)).collect()
         samples = pl.lit(pl.Series(self._coded.totals.samples)).gather(pl.col(GROUP))
         candidates = candidates.join(self._pooled(), on=GROUP)
         table = self._with_tests(candidates.with_columns(samples.alias(WHOLE)).with_columns(self._harm()))

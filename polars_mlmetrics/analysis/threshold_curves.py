@@ -20,8 +20,9 @@ from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.shared import Decision
+from polars_mlmetrics.query.results import ResultColumns
 
-COLUMNS = ["threshold", "metric", "value"]
+COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
 
 PLACE = f"{INTERNAL}metric"
 

@@ -16,11 +16,12 @@ from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Keys, Query, check_names
+from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 
 WORST = Verb("worst", takes_several=False, needs_best=True)
 
-COUNTS = ("n_undefined", "n_broken")
+COUNTS = ResultColumns.of((pl.Int64, "n_undefined", "n_broken"))
 """The other columns: how many units have no place in the order."""
 
 FLAG, SELECTED = "ci_flag", "selected"

@@ -19,6 +19,7 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, columns_of
 from polars_mlmetrics.query.requirements import check_keys
+from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.source import passes_over
 from polars_mlmetrics.query.verb import Verb
 
@@ -30,16 +31,15 @@ MEMORY = "1 GB"
 BYTES_A_ROW = 60
 """Bytes per row while samples are checked: numbers to sort, and the key of the sample."""
 
-SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "severity": pl.Enum(get_args(Severity)),
-    "problem": pl.String,
-    "count": pl.Int64,
-    "share": pl.Float64,
-    "of": pl.String,
-    "examples": pl.List(pl.String),
-    "meaning": pl.String,
-    "fix": pl.String,
-}
+COLUMNS = ResultColumns.of(
+    (pl.Enum(get_args(Severity)), "severity"),
+    (pl.String, "problem"),
+    (pl.Int64, "count"),
+    (pl.Float64, "share"),
+    (pl.String, "of"),
+    (pl.List(pl.String), "examples"),
+    (pl.String, "meaning", "fix"),
+)
 """The table that `check` gives."""
 
 
@@ -160,7 +160,7 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning", "fail",
     """
     if is_of_gate(found):
         return raise_for_status(found, severity)
-    if not isinstance(found, pl.DataFrame) or found.schema != pl.Schema(SCHEMA):
+    if not isinstance(found, pl.DataFrame) or found.schema != COLUMNS:
         raise ParameterError("raise_for takes the table that `check` returns, or the one that `gate` returns.")
     if severity not in ("error", "warning"):
         raise ParameterError(f"severity is 'error' or 'warning', not {severity!r}.")
@@ -210,5 +210,5 @@ def _table(
         {"severity": "skipped", "problem": problem.name, "of": problem.of, "meaning": meaning[0].upper() + meaning[1:]}
         for problem, meaning in unsaid
     ]
-    table = pl.DataFrame(rows, schema=SCHEMA)
+    table = pl.DataFrame(rows, schema=COLUMNS)
     return table.with_columns(share=ratio(pl.col("count"), pl.col("share"))).sort("severity", maintain_order=True)

@@ -18,6 +18,7 @@ from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.errors import INTERNAL, at_callers_line, in_words
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.query.query import KeyReader, Keys
+from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 
 PROFILE = Verb("profile")
@@ -27,7 +28,7 @@ TENTHS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 ROWS, SAMPLES = (f"{INTERNAL}{count}" for count in ("rows", "samples"))
 
-SCHEMA: dict[str, type[pl.DataType]] = {"what": pl.String, "where": pl.String, "value": pl.Float64, "share": pl.Float64}
+COLUMNS = ResultColumns.of((pl.String, "what", "where"), (pl.Float64, "value", "share"))
 """The table that `profile` gives."""
 
 Line = tuple[str, str, float | None, float | None]
@@ -85,7 +86,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     check_alike(schema.names(), schema)
     log = LogTable(schema, keys, bound)
     columns = [name for name in schema.names() if not name.startswith(INTERNAL)]
-    lines = pl.DataFrame(list(_lines(log, rows, columns)), schema=SCHEMA, orient="row")
+    lines = pl.DataFrame(list(_lines(log, rows, columns)), schema=COLUMNS, orient="row")
     return lines.with_columns(share=ratio(pl.col("value"), pl.col("share")))
 
 

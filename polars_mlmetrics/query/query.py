@@ -141,7 +141,7 @@ class Query:
         """The types of keys, by their names in the result."""
         return {key.name: self.schema[key.column] for key in keys}
 
-    def check_names(self, results: Sequence[str]) -> None:
+    def check_names(self, results: Iterable[str]) -> None:
         """Refuse a result in which two columns would have one name."""
         check_names([*self.key_names(), *results])
 

@@ -25,6 +25,10 @@ class ResultColumns(pl.Schema):
         """Those of these types and names: a type, then the names of the columns that have it."""
         return cls({name: dtype for dtype, *names in columns for name in names})
 
+    def empty(self, keys: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+        """A result without rows, after these keys."""
+        return pl.LazyFrame(schema={**keys, **self})
+
     def cast(self) -> list[pl.Expr]:
         """The columns of a table, in these types."""
         return [pl.col(name).cast(dtype) for name, dtype in self.items()]
@@ -45,6 +49,9 @@ TIDY = ResultColumns.of(
     (pl.String, "reason"),
 )
 """All that a tidy table says of a metric in a group: always every column, null where there is nothing to say."""
+
+ENDS = ResultColumns.of((pl.Float64, "low", "high"))
+"""The ends of an interval, where each row is of one value."""
 
 ROWS = f"{INTERNAL}tidy"
 

@@ -18,6 +18,7 @@ from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.state import Contents, check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.states.alike import check_alike
 from polars_mlmetrics.states.files import StateFile, bytes_of_state
 from polars_mlmetrics.states.places import Folder, Log, Prepare, check_current, folder_of, is_gone, logs_of
@@ -26,6 +27,9 @@ from polars_mlmetrics.states.state import StateOf
 REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
 
 Gone = Literal["keep", "drop", "raise"]
+
+COLUMNS = ResultColumns.of((pl.String, "path", "state"), (pl.Int64, "rows"), (pl.String, "status"))
+"""The table that `update_states` gives."""
 
 
 @at_callers_line
@@ -234,5 +238,4 @@ def _report(
         if path not in there:
             source = file.metadata["source"] or {"path": None, "rows": None}
             rows.append((source["path"], str(path), source["rows"], of_lost if path in lost else "not asked for"))
-    schema = {"path": pl.String, "state": pl.String, "rows": pl.Int64, "status": pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")

@@ -1,0 +1,63 @@
+"""The columns of a result beside its keys are those that its verb declares: names, types and order, also of no rows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis import calibration_curves, confusion, differences, rank_curves, threshold_curves, worst
+from polars_mlmetrics.analysis.best_threshold import COLUMNS as BEST
+from polars_mlmetrics.analysis.flips import COLUMNS as FLIPPED
+from polars_mlmetrics.analysis.gap import COLUMNS as GAPS
+from polars_mlmetrics.analysis.slice_table import COLUMNS as SLICES
+from polars_mlmetrics.checks.check import COLUMNS as PROBLEMS
+from polars_mlmetrics.checks.profile import COLUMNS as SIZES
+from polars_mlmetrics.query.results import ENDS, TIDY
+
+PLACE = pl.int_range(400)
+LOG = pl.select(
+    model=pl.when(PLACE % 2 == 0).then(pl.lit("old")).otherwise(pl.lit("new")),
+    sample=PLACE // 2,
+    side=PLACE // 2 % 3,
+    score=PLACE * 37 % 101 / 101,
+    truth=PLACE // 2 % 2,
+)
+
+F1, LOSS = mlm.f1(), mlm.log_loss()
+CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
+    "a tidy table": (lambda log: mlm.evaluate(log, F1, by="model", tidy=True, ci=0.9), TIDY),
+    "compare": (lambda log: mlm.compare(log, F1, baseline="old"), differences.COLUMNS),
+    "gap": (lambda log: mlm.gap(log, F1, over="side"), GAPS),
+    "flips": (lambda log: mlm.flips(log, LOSS, baseline="old"), FLIPPED),
+    "worst": (lambda log: mlm.worst(log, LOSS, k=3, by="model"), worst.COUNTS),
+    "best_threshold": (lambda log: mlm.best_threshold(log, F1, by="model"), BEST),
+    "confusion": (lambda log: mlm.confusion(log, threshold=0.5, by="model"), confusion.OF_CELLS),
+    "find_slices": (lambda log: mlm.find_slices(log, LOSS, ["side"], by="model", min_samples=10), SLICES),
+    "check": (lambda log: mlm.check(log, by="model"), PROBLEMS),
+    "profile": (lambda log: mlm.profile(log, by="model"), SIZES),
+    "curve('threshold')": (
+        lambda log: mlm.curve(log, "threshold", F1, by="model", ci=0.9),
+        pl.Schema({**threshold_curves.COLUMNS, **ENDS}),
+    ),
+    "curve('calibration')": (
+        lambda log: mlm.curve(log, "calibration", by="model", ci=0.9),
+        pl.Schema({**calibration_curves.COLUMNS, **ENDS}),
+    ),
+    **{
+        f"curve({kind!r})": (lambda log, kind=kind: mlm.curve(log, kind, by="model"), rank_curves.columns_of(kind))
+        for kind in rank_curves.KINDS
+    },
+}
+NEEDS_ROWS = {"compare", "flips", "find_slices"}
+"""Of no rows they have no baseline and no slices, and say so."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_result_has_the_columns_that_its_verb_declares(name: str) -> None:
+    call, columns = CALLS[name]
+    for log in (LOG, LOG.lazy()) if name in NEEDS_ROWS else (LOG, LOG.lazy(), LOG.clear(), LOG.lazy().head(0)):
+        table = call(log).lazy().collect()
+        assert pl.Schema(list(table.schema.items())[-len(columns) :]) == columns
+        assert table.schema == call(log).lazy().collect_schema()

@@ -1,0 +1,44 @@
+"""What the pages say of the columns of a result is what its verb declares."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis import calibration_curves, differences, gap, rank_curves, slice_table, threshold_curves
+from polars_mlmetrics.query.results import ENDS, TIDY
+
+PAGES = Path(__file__).parents[2] / "docs"
+
+
+def rows_below(page: str, header: str) -> list[list[str]]:
+    """The names in code of the cells of a table on a page, row by row."""
+    below = (PAGES / page).read_text().partition(header)[2].splitlines()[2:]
+    rows = below[: next(place for place, line in enumerate(below) if not line.startswith("|"))]
+    return [re.findall('`"?(\\w+)"?`', line) for line in rows]
+
+
+def test_the_table_of_tidy_columns() -> None:
+    rows = rows_below("table.md", "has all of these columns after the keys:\n\n| column | what it says |")
+    assert {name for row in rows for name in row if name in TIDY} == set(TIDY)
+
+
+def test_the_table_of_curves() -> None:
+    rows = {kind: names for kind, *names in rows_below("curves.md", "| kind | its columns | beside them |")}
+    same = rows["roc"][3:]
+    for kind in rank_curves.KINDS:
+        names = rows[kind] if kind == "roc" else [*rows[kind], *same]
+        assert names == rank_curves.columns_of(kind).names()
+    assert set(rows["threshold"]) == {*threshold_curves.COLUMNS, *ENDS}
+    assert set(rows["calibration"]) == {*calibration_curves.COLUMNS, *ENDS}
+
+
+@pytest.mark.parametrize(
+    ("verb", "columns"),
+    [(mlm.compare, differences.COLUMNS), (mlm.gap, gap.COLUMNS), (mlm.find_slices, slice_table.COLUMNS)],
+    ids=["compare", "gap", "find_slices"],
+)
+def test_a_docstring_names_every_column(verb: object, columns: dict[str, object]) -> None:
+    returns = str(verb.__doc__).partition("Returns\n")[2].partition("Examples\n")[0]
+    assert set(columns) - set(re.findall(r"`(\w+)`", returns)) == set()

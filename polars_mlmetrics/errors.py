@@ -222,7 +222,7 @@ ELSEWHERE = {
     "group_by": "by", "groupby": "by", "y_true": "truth", "y_pred": "score", "y_score": "score", "y_prob": "score",
     "weights": "weight", "sample_weight": "weight",
 }  # fmt: skip
-"""What other libraries call a parameter of this one."""
+"""Names of other libraries for parameters of this one."""
 
 
 def unknown(what: str, given: object, known: Iterable[object], *, of: str, others: Iterable[str] = ()) -> str:

@@ -44,7 +44,7 @@ except ImportError as error:
     raise ImportError(f"{error}: pip install 'polars-mlmetrics[spark]'") from error
 
 CELLS = "place string, number int, problem string, state binary"
-"""What comes back: of which partition, of which fold, what went wrong there, and the state."""
+"""The columns that come back: the partition, the fold, the problem there, and the state."""
 
 REMOTE = "Read it with Spark: mlm.spark.evaluate(spark.read.parquet(url), ...)."
 

@@ -169,11 +169,11 @@ class Subject:
 
     @cached_property
     def values(self) -> dict[str, Value]:
-        """What it is of each table."""
+        """Its value of each table."""
         return self.after(lambda rows: rows)
 
     def after(self, change: Change) -> dict[str, Value]:
-        """What it is of each table after a change. A table of which no row is left has no value."""
+        """Its value of each table after a change. A table of which no row is left has no value."""
         return dict(evaluate(self.rows(change), self.metric, by=TABLE).iter_rows())
 
     def rows(self, change: Change = lambda rows: rows) -> pl.DataFrame:
@@ -182,7 +182,7 @@ class Subject:
         return pl.concat(changed, how="vertical_relaxed")
 
     def differences(self, law: str, got: dict[str, Value], expected: dict[str, Value] | None = None) -> Iterator[str]:
-        """What is not as expected: by default as without any change."""
+        """The differences from the expected values: by default those without any change."""
         expected = self.values if expected is None else expected
         for name in got.keys() & expected.keys():
             if not _same(got[name], expected[name]):

@@ -1,4 +1,4 @@
-"""What every other shape of predictions needs on its way to the long table: its sample, its kept columns, one type."""
+"""Steps from every other shape of predictions to the long table: its sample, its kept columns, one type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OtherColumns:
         used: Sequence[str],
         made: Sequence[str] = MADE,
     ) -> None:
-        """What `sample` and `keep` name, where `made` are the other columns of the result and `used` their sources."""
+        """The columns of `sample` and `keep`; `made` are the other columns of the result and `used` their sources."""
         schema, self.rows = frame.collect_schema(), unflagged(frame)
         sources = _sources(sample)
         check_columns(list(sources.values()), schema, what="sample column")

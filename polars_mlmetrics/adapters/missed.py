@@ -45,7 +45,7 @@ class Columns:
         self.of_row = [*self.by, *self.key]
         """The key of a row."""
         self.known = [*self.of_list, *self.of_sample]
-        """What is known of each list."""
+        """The columns that describe each list."""
 
 
 def _check_names(named: Mapping[str, Sequence[str]]) -> None:

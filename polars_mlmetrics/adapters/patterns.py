@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from polars_mlmetrics.errors import ColumnError, ParameterError, unknown
 
 FIELDS = ("label", "model")
-"""What a pattern may ask for."""
+"""The fields of a pattern."""
 NAMED = 5
 """How many columns an error names."""
 

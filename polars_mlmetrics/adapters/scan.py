@@ -26,7 +26,7 @@ INSTEAD = "Use Polars to read it: pl.scan_parquet(url).mlm.evaluate(...). Every 
 OF_FILES = "format=, hive=, schema=, missing=, version=, storage_options= and credential_provider="
 PATH = f"{INTERNAL}path"
 NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What a folder is called where the key is null."""
+"""The name of a folder where the key is null."""
 
 Partition = dict[str, str | None]
 """The keys and values that the folders of a file say."""
@@ -175,7 +175,7 @@ def _scan_files(
 
 
 def _columns(schema: pl.Schema, kind: Format) -> object:
-    """What must be equal in files for one scan to read them: Polars reads csv by position, and the others by name."""
+    """The columns that must be equal for one scan to read the files: Polars reads csv by position, others by name."""
     return list(schema.items()) if kind == "csv" else dict(schema)
 
 
@@ -230,7 +230,7 @@ def _check_misses(paths: Sequence[Place], options: dict[str, Any]) -> None:
 
 
 def _partitions(files: Sequence[AnyFound], hive: bool | None) -> list[Partition]:
-    """What the folders of each file say, where that is to be columns."""
+    """The keys in the folders of each file, where these become columns."""
     if hive is False:
         return [{} for _ in files]
     partitions = [_partition(file) for file in files]

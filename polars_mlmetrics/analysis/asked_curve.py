@@ -35,7 +35,7 @@ CALIBRATION = ("calibration_error", "brier_resolution")
 
 
 def rows_of(measure: Measure) -> tuple[Any, ...]:
-    """What says which rows a measure reads, and how they weigh."""
+    """A key for the rows that a measure reads, and for their weights."""
     return (measure.table, measure.labels, identity(measure.predicates))
 
 
@@ -99,7 +99,7 @@ class HeldBins:
         return [*by, WITHOUT] if WITHOUT in self.source.schema else [*by]
 
     def recorder(self, measure: Measure) -> Recorder:
-        """What the formula of a measure asks for."""
+        """The read formula of a measure."""
         return self.query.readings.of(measure, in_runs=False, ranks=False)
 
     def cells(self, like: Measure, bins: Bins, grid: Grid | None = None, *, by_label: bool = False) -> Cells:

@@ -106,7 +106,7 @@ def best_threshold(
 
 
 def _asked(frame: Any, metric: Metric, per: str | None, by: Keys | None, roles: Mapping[str, Any]) -> AskedCurve:
-    """What is asked; of a log the label is a by column then."""
+    """Read the question; with per="label" the label of a log becomes a by column."""
     if per is not None and not BEST_THRESHOLD.is_of_state(frame):
         by = [*listed(by), checked_roles(roles).table.label]
     return AskedCurve.of(Question.read(BEST_THRESHOLD, frame, [metric], by, roles=roles))
@@ -186,7 +186,7 @@ def _operating(asked: AskedCurve, by: list[str], metric: Node) -> Candidates | N
 
 
 def _worth(measure: Measure) -> pl.Expr:
-    """What a point is worth: 0 where nothing is predicted, and null where it will not do."""
+    """The value at a point: 0 where nothing is predicted, and null where the condition does not hold."""
     upto, totals = [pl.col(name) for name in ("tp", "fp")], [pl.col(name) for name in ("positives", "negatives")]
     curve = Curve(pl.col("threshold"), *upto, *upto, *totals)
     bound = [value for name, value in measure.parameters.items() if name not in ("bins", "grid", "average")]

@@ -103,7 +103,7 @@ def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.La
 
 
 def bins_of_score(u: Unit, *, bins: int) -> pl.Expr:
-    """What is told of the bins of a score."""
+    """The sums in the bins of a score."""
     rows, *_ = u.runs(*bins_of(u, bins, logits=False), cells=bins)
     return rows.sum()
 

@@ -59,7 +59,7 @@ def is_in(lattice: Lattice, slices: pl.DataFrame) -> pl.Expr:
 
 
 def hint_of(lattice: Lattice, slices: pl.DataFrame) -> pl.Expr | None:
-    """What holds of the columns of a log where a row is in the slice of its group; None where that is much to ask."""
+    """A condition on the columns of a log that holds for the rows of the slices; None where it would be long."""
     if lattice.n_groups > 1 or not slices.height:
         return None
     _, codes = lattice.codes_of(slices[PLACE][0])
@@ -119,7 +119,7 @@ class Marked:
     def contrasts(
         self, contrasts: Contrasts, merged: Merged, slices: pl.DataFrame, aside: pl.Expr | None = None
     ) -> pl.DataFrame:
-        """What slices, by GROUP and BIT, are without the rows set aside."""
+        """Measure slices, by GROUP and BIT, without the rows set aside."""
         rows = self._whole if aside is None else self._whole.filter(~aside)
         if not self._lattice.coded.is_of_sums:
             return self._merged(merged, rows, slices)
@@ -169,7 +169,7 @@ def _number(bit: int) -> pl.Expr:
 
 
 def in_order_of(slices: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """What is known of slices, in their order."""
+    """The table of slices, in their order."""
     return slices.select(GROUP, BIT).join(table, on=[GROUP, BIT], how="left", maintain_order="left")
 
 
@@ -235,7 +235,7 @@ class Candidates:
         return max(parents, key=lambda parent: self._known.get(parent, float("-inf")))
 
     def _confirmed(self, taken: pl.DataFrame) -> pl.DataFrame:
-        """What the other samples say of the candidates and their parents, and how large these are."""
+        """Measure the candidates and their parents on the other samples, and count these."""
         bits = sorted(taken[BIT].unique())
         parents = taken.filter(pl.col(PARENT).is_not_null()).select(GROUP, pl.col(PARENT).alias(PLACE)).unique()
         parents = parents.sort(GROUP, PLACE).with_columns(

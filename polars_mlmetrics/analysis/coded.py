@@ -30,17 +30,17 @@ def code_column(place: int) -> str:
 
 
 class Wanted(NamedTuple):
-    """What is read of the rows: of which buckets (None: all), and where what holds of their codes."""
+    """A part of the rows: of which buckets (None: all), and with which codes."""
 
     samples: bool = False
     """How many samples there are, beside the rows."""
     tables: bool = False
-    """What the metric needs."""
+    """The tables that the metric needs."""
     clusters: bool = False
     buckets: Sequence[int] | None = None
     where: pl.Expr | None = None
     hint: pl.Expr | None = None
-    """What holds of the columns of the log where `where` holds of the codes: other rows need not be read."""
+    """A condition on columns of the log that holds wherever `where` holds of the codes: no other row is needed."""
 
     @property
     def condition(self) -> pl.Expr:
@@ -55,7 +55,7 @@ class Chunk(NamedTuple):
     counts: pl.DataFrame
     """How many rows and samples have the same codes; with SAMPLE where a sample has several."""
     tables: dict[Kind, pl.DataFrame]
-    """What is known of them for each partial of the plan: statistics, with the UNIT that they are of. With N_ROWS where
+    """Their table for each partial of the plan: statistics, with the UNIT that they are of. With N_ROWS where
     there is a row for each row of the log."""
     clusters: pl.DataFrame | None = None
     """The clusters with the same codes, where these are no samples."""
@@ -113,7 +113,7 @@ class Layout(NamedTuple):
 
 
 class Totals:
-    """What all rows tell, added up chunk by chunk."""
+    """The sums of all rows, added up chunk by chunk."""
 
     def __init__(
         self, groups: int, buckets: int, sizes: Sequence[int], statistics: Mapping[Kind, list[Statistic]]
@@ -125,7 +125,7 @@ class Totals:
         self.by_code = [np.zeros(size, dtype=np.int64) for size in sizes]
         """The rows of each code of each feature."""
         self.tables: dict[Kind, pl.DataFrame] = {}
-        """What is known of whole groups, with the keys of their units."""
+        """The tables of whole groups, with the keys of their units."""
         self.samples_vary = False
         """Whether a sample has several codes of a feature."""
         self._statistics = statistics
@@ -157,7 +157,7 @@ class Totals:
 
 
 Read = Callable[[Wanted], Iterable[Chunk]]
-"""What reads the rows, as often as it is asked. Tables have the keys of their units."""
+"""A function that reads the rows, as often as it is called. Tables have the keys of their units."""
 
 
 @dataclass(eq=False)
@@ -189,7 +189,7 @@ class Coded:
         return all(layout.is_of_sums for layout in self.layouts.values())
 
     def contrasts(self, sign: int) -> Contrasts:
-        """What tells cells from the rest of their groups."""
+        """The keys that tell cells from the rest of their groups."""
         return Contrasts(self.plan, self.metric, {kind: layout.units for kind, layout in self.layouts.items()}, sign)
 
     def chunks(self, wanted: Wanted) -> Iterator[Chunk]:

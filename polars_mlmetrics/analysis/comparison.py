@@ -85,7 +85,7 @@ class Comparison(ABC):
 
     @abstractmethod
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: Part) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-        """What adds to a table of groups how many samples are pairs and how many are not; null where that is unknown.
+        """A function that adds to a table of groups how many samples are pairs and how many are not; null if unknown.
 
         What it needs of the plan is asked for at once.
         """
@@ -154,7 +154,7 @@ class Comparison(ABC):
         return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in kinds]
 
     def _several_models(self, plan: PairPlan, metric: Node) -> list[Measure]:
-        """What is 1 where a side has rows of several models: the sides may be days, and models no group."""
+        """Measures that are 1 where a side has rows of several models: the sides may be days, and models no group."""
         return [] if self._model.column == MODEL else several_models(metric, plan)
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:

@@ -30,7 +30,7 @@ MOST = 4_000_000
 
 
 class Kind(NamedTuple):
-    """What tells one partial of a plan from the others."""
+    """A key that tells one partial of a plan from the others."""
 
     grain: str
     run: str | None
@@ -65,7 +65,7 @@ class Grid:
     """One of each kind."""
 
     def each(self, change: Callable[..., Numbers], *others: Grid) -> Grid:
-        """What becomes of each sum, and of the same sum of others."""
+        """The columns of each sum, and of the same sum of the rest."""
         of_kinds = zip(self.sums, *(other.sums for other in others), strict=True)
         return Grid([{name: change(*(sums[name] for sums in of_kind)) for name in of_kind[0]} for of_kind in of_kinds])
 
@@ -103,10 +103,10 @@ def _without(array: Numbers) -> Numbers:
 
 
 Again = Callable[[pl.DataFrame], pl.DataFrame]
-"""What finds the contrasts of some slices in another way."""
+"""A function that works out the contrasts of some slices in another way."""
 
 CONTRAST = ["value", "rest", "whole", "gap", "se", "bound"]
-"""What is known of a slice against the rest: `whole` is of the group, a positive gap is worse, and bins may put the gap
+"""The columns of a slice against the rest: `whole` is of the group, a positive gap is worse, and bins may put the gap
 off by the bound."""
 
 

@@ -26,7 +26,7 @@ COLUMNS = ResultColumns.of(
     (pl.String, "ci_flag"),
     (pl.Float64, "mde"),
 )
-"""What is said of each difference."""
+"""The columns of each difference."""
 
 NO_PAIRS = "no_pairs"
 """The flag of a group in which no sample is a pair."""
@@ -57,7 +57,7 @@ class Differences(Intervals):
         return pl.sum_horizontal(self._pairs.values(coarseness))
 
     def row(self, metric: Node, n_rows: pl.Expr | None, n_clusters: pl.Expr, several: Sequence[Measure]) -> pl.Expr:
-        """What is said of one metric, as a struct. `n_rows` and `n_clusters` count what it uses.
+        """The row of one metric, as a struct. `n_rows` and `n_clusters` count the rows and clusters that it uses.
 
         `several` are 1 where a side uses rows of several models.
         """

@@ -163,7 +163,7 @@ def settled(
 
 
 def _signatures(query: Query, confidence: Confidence | None) -> pl.Expr:
-    """What decides the number of a row, in a line; null for a plain expression."""
+    """The signature of a row: a line with all that decides its number; null for a plain expression."""
     cluster = () if confidence is None else confidence.cluster
     lines = {metric.output_name: signature_of(metric, cluster) for metric in query.metrics}
     return pl.col("metric").replace_strict(list(lines), list(lines.values()), default=None, return_dtype=pl.String)

@@ -31,13 +31,13 @@ DAYS, TIMES = ("1y", "1mo", "1w"), ("1y", "1mo", "1w", "1d", "1h", "1m", "1s")
 
 
 class Condition(NamedTuple):
-    """What a slice asks of one column. Values are texts: `type` says how they are read."""
+    """A condition of a slice on one column. Values are texts: `type` says how they are read."""
 
     feature: str
     type: str
     """text, boolean, integer, number, date, time (without a zone) or utc (a time in any zone, as that of UTC)."""
     kind: str
-    """What holds of the value: is (the one value), range (low <= it < high, but for the values), other (than the
+    """The relation to the value: is (the one value), range (low <= it < high, but for the values), other (than the
     values), null, nan; of a list has (the one value among others) or empty."""
     low: str | None = None
     high: str | None = None

@@ -25,7 +25,7 @@ FLIPS = Verb("flips", takes_several=False, needs_best=True)
 COLUMNS = ResultColumns.of(
     (pl.Float64, "value", "baseline_value"), (pl.String, "change"), (pl.Int64, "n_better", "n_worse", "n_broken")
 )
-"""What is said of each sample, and of all samples of its group."""
+"""The columns of each sample, and of all samples of its group."""
 
 SIZE = f"{INTERNAL}size"
 """How far a value has changed."""

@@ -38,7 +38,7 @@ COLUMNS = ResultColumns.of(
     (pl.Int64, "n_slices"),
     (pl.String, "ci_flag"),
 )
-"""What is said of each group."""
+"""The columns of each group."""
 
 VALUE, HAS, SLICE, OTHER, TEXT = (f"{INTERNAL}{name}" for name in ("value", "has_value", "slice", "other", "text"))
 DIFFERENCE, SIZE, TELLS, OF_ALL = (f"{INTERNAL}{name}" for name in ("difference", "size", "tells", "of_all"))
@@ -184,7 +184,7 @@ class Between:
         return [without.select(*cell, value.alias(VALUE)), alone.select(*cell, value.is_not_null().alias(HAS))]
 
     def _told(self, values: pl.LazyFrame) -> pl.LazyFrame:
-        """What is said of each group, but for the interval."""
+        """The columns of each group, but for the interval."""
         text, nan = pl.col(TEXT), pl.lit(float("nan"))
         value = pl.col(VALUE).fill_nan(None)
         # Of equal values the first slice is named.

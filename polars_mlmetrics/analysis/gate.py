@@ -29,7 +29,7 @@ from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.account import first_that_holds
 
 BASELINE = "_baseline"
-"""What follows the name of a column of the baseline."""
+"""The ending of the name of a column of the baseline."""
 
 SUCH = "such as pl.col('f1') >= 0.8"
 
@@ -269,7 +269,7 @@ NOTHING = pl.lit(None, dtype=pl.String)
 
 
 class Case(NamedTuple):
-    """What may become of a rule in a row."""
+    """A possible outcome of a rule in a row."""
 
     holds: pl.Expr
     status: Status
@@ -279,7 +279,7 @@ class Case(NamedTuple):
 def _cases(
     rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnUndefined, too_few: Sequence[Case]
 ) -> list[Case]:
-    """What may become of a rule: the first that holds does."""
+    """The possible outcomes of a rule: the first that holds is taken."""
     values = _values([name for name in rule.columns if name not in keys] or rule.columns, schema)
     nulls = _listed([(pl.col(name).is_null(), f"{name} is null") for name in rule.columns])
     undefined = pl.format("undefined: {}", _or(nulls, "the rule is null"))

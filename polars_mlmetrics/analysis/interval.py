@@ -55,7 +55,7 @@ def is_mean_of(metric: Node, cluster: Sequence[str]) -> bool:
 
 
 def planned_in(metric: Node) -> Iterator[Planned]:
-    """What a plan works out of a metric."""
+    """The expressions of a metric in a plan."""
     if isinstance(metric, Planned):
         yield metric
     else:
@@ -264,7 +264,7 @@ class Replicated(Interval):
         return [self._as(f"{name}_of_all", self.column(name)) for name in names]
 
     def alone(self) -> list[pl.Expr]:
-        """What a bucket has alone."""
+        """The expressions of a single bucket."""
         rows = [] if self._rows is None else [self._as("rows", self._rows)]
         return [self._as("has_value", self._plan.value(self._core).is_not_null()), *rows]
 
@@ -276,7 +276,7 @@ class Replicated(Interval):
         return unless_noise(self.column("value") - self.column("value_of_all"), self.column("size_of_all"))
 
     def sums(self) -> list[pl.Expr]:
-        """What all buckets of a group say together."""
+        """The estimate from all buckets of a group."""
         value, moved = self.column("value"), self.column("moved")
         tells = self.column("has_value") | (moved != 0).fill_null(False)
         columns = {
@@ -307,7 +307,7 @@ class Drawn(Replicated):
         return self._as("drawn", pl.when(is_draw).then(value))
 
     def quantiles(self) -> list[pl.Expr]:
-        """What all draws of a group say together."""
+        """The estimate from all draws of a group."""
         drawn, labels, beyond = self.column("drawn"), self.column("labels"), (1 - self._confidence.level) * 0.5
         columns = {
             "lowest": drawn.quantile(beyond, "linear"),
@@ -362,7 +362,7 @@ class Placed(Interval):
         return is_able and isinstance(core, Measure) and plan.can_place(core)
 
     def table(self, keys: Sequence[str]) -> pl.LazyFrame:
-        """What all buckets of a group say together."""
+        """The estimate from all buckets of a group."""
         return fold(self._plan.moved(self._placed, WITHOUT), keys, self._sums())
 
     def _sums(self) -> list[pl.Expr]:

@@ -31,7 +31,7 @@ DOMINANT, MANY_BUCKETS = 0.2, 32
 
 
 FLAGS = {"total": "totals", "extreme": "extremes"}
-"""What the metrics without an interval are."""
+"""The kinds of metrics without an interval, in words."""
 
 
 class Intervals:
@@ -48,11 +48,11 @@ class Intervals:
         self._asked: list[Interval] = []
 
     def with_ends(self, result: Result, metric: Node) -> Result:
-        """What there is to say of a metric, with the ends of its interval."""
+        """The result of a metric, with the ends of its interval."""
         return self._with_ends(result, self.of(metric))
 
     def of_account(self, account: Account, *, tidy: bool) -> Result:
-        """What there is to say of a metric, with what a wide or a tidy table tells of its interval."""
+        """The result of a metric, with the columns for its interval in a wide or a tidy table."""
         if not tidy:
             return self.with_ends(account.result(), account.metric)
         interval = self.of(account.metric, account.n_rows)
@@ -156,7 +156,7 @@ class Intervals:
         return list(dict.fromkeys([*self._plan.by, *self._unit_keys]))
 
     def _tables(self) -> Iterator[pl.LazyFrame]:
-        """What buckets say together, of each group (or unit)."""
+        """The jackknife over the buckets of each group (or unit)."""
         replicated = [each for each in self._asked if isinstance(each, Replicated)]
         if replicated:
             yield self._of_replicates(replicated)
@@ -176,7 +176,7 @@ class Intervals:
         return matched(table, self._of_draws(drawn, whole), keys, how="left") if drawn else table
 
     def _of_draws(self, asked: Sequence[Drawn], whole: pl.LazyFrame) -> pl.LazyFrame:
-        """What the draws say together."""
+        """The bootstrap over all draws."""
         draws = self._again(Draws(self._plan.source, self._plan.by, self._confidence.buckets), DRAW)
         values = draws.select(*self._keys, DRAW, *_columns(asked, Drawn.values))
         values = matched(values, whole, self._keys).with_columns(each.drawn() for each in asked)

@@ -43,7 +43,7 @@ class Combination(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """What rows add up to in some cells of a combination: an array of cells x parts for each sum."""
+    """Sums of rows in some cells of a combination: an array of cells x parts for each sum."""
 
     places: Numbers
     sums: dict[str, Numbers]
@@ -93,7 +93,7 @@ class Lattice:
     def cells(
         self, rows: pl.DataFrame, values: Sequence[str], part: Numbers | None, parts: int, asked: Numbers | None = None
     ) -> Iterator[Cells]:
-        """What values add up to in the cells of each combination, and in the parts (so many) of each cell.
+        """Sums of values in the cells of each combination, and in the parts (so many) of each cell.
 
         `asked` are the places that are needed, in order; None stands for all.
         """

@@ -19,7 +19,7 @@ VALUE, REST, OF_ALL, SIZE, NAMED = (f"{INTERNAL}{name}" for name in ("value", "r
 VALUE_ALONE, REST_ALONE = f"{INTERNAL}value_alone", f"{INTERNAL}rest_alone"
 
 Tables = Mapping[Kind, pl.DataFrame]
-"""What is known of the units of slices, for each partial of the plan."""
+"""Tables of the units of slices, one for each partial of the plan."""
 
 OTHERS = -1
 """The cell of the rows that are in no slice that is looked at."""

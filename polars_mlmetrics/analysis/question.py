@@ -1,4 +1,4 @@
-"""What a verb is asked, of a log or of a state: the query, and the intervals that are wanted."""
+"""Questions of verbs about a log or a state: the query, and the wanted intervals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_SHOWN = 4
 
 @dataclass(frozen=True)
 class Confidence:
-    """What intervals are asked for."""
+    """The intervals that are wanted."""
 
     level: float
     buckets: int
@@ -52,7 +52,7 @@ class Confidence:
 
     @classmethod
     def of(cls, ci: Level, buckets: int, cluster: Sequence[str], *, are_whole: bool = True) -> Confidence:
-        """What is asked for, of buckets."""
+        """The wanted intervals, from buckets."""
         level = OF_DRAWS if isinstance(ci, str) else ci
         return cls(level, buckets, cluster, are_whole, is_bootstrap=isinstance(ci, str))
 
@@ -76,7 +76,7 @@ class Question:
     state: StateRows | None = None
     """The rows of a state; None of a log."""
     contents: Contents | None = None
-    """What a state says that it holds."""
+    """The contents of a state."""
     passes: Passes | None = None
     """Those in which a log is read; None where it is read at once."""
 
@@ -115,7 +115,7 @@ class Question:
         slices: Sequence[Keys] | None,
         ci: Level | None,
     ) -> Question:
-        """What a verb is asked of a state. No metrics are those that it was made for."""
+        """Read a question about a state. No metrics are those that it was made for."""
         schema = frame.lazy().collect_schema()
         contents = Contents.of(schema)
         check_sources(frame)
@@ -137,13 +137,13 @@ class Question:
 
     @cached_property
     def source(self) -> Source:
-        """What it is answered from: of a log, its rows for all groupings, and by bucket where intervals are wanted."""
+        """The source that answers it: of a log, its rows for all groupings, by bucket too where it wants intervals."""
         if self.state is not None:
             return self.state
         return slices_of(self.query, source_of(self.query, self.passes), [] if self.confidence is None else [WITHOUT])
 
     def planned(self, plan: Callable[[Question], pl.LazyFrame]) -> pl.LazyFrame:
-        """What is planned of it; of a log that is read once, without holding its rows."""
+        """Plan the answer; of a log that is read once, without a cache of its rows."""
         if self.state is not None:
             return plan(self)
         return planned(self.query, lambda query: plan(replace(self, query=query)))
@@ -152,7 +152,7 @@ class Question:
 def confidence_of(
     verb: Verb, frame: Frame, ci: Level | None, cluster: Names, roles: Mapping[str, Any]
 ) -> tuple[Confidence | None, list[pl.Expr]]:
-    """What intervals are asked for of a log, and the columns that its rows need for them: the bucket of each."""
+    """The wanted intervals of a log, and the column that its rows need for them: the bucket of each."""
     if ci is None:
         return None, []
     sample = checked_roles(roles).table.sample
@@ -197,7 +197,7 @@ def _by_bucket(source: StateRows) -> StateRows:
 
 
 def _confidence(ci: Level, contents: Contents) -> Confidence:
-    """What intervals can be made from the buckets of a state."""
+    """The intervals that the buckets of a state can give."""
     if contents.buckets is None:
         raise StateError("this state has no buckets, so it has no intervals: make it with buckets=64 and its samples.")
     # Two versions of Polars put a cluster that has rows in two states into two buckets.

@@ -62,7 +62,7 @@ def curve_of_kind(asked: AskedCurve, by: list[str], kind: str, n: int) -> pl.Laz
 
 
 def points_of(asked: AskedCurve, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:
-    """What lies above each threshold that is kept, best first, with the counts of the group: of a measure's own rows.
+    """The rows above each kept threshold, best first, with the counts of the group: of a measure's own rows.
 
     A group without a curve has one row without a threshold: null where it has no rows, NaN where one is broken.
     """

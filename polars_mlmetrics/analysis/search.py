@@ -27,7 +27,7 @@ SCORES: dict[str, pl.DataType] = {
     "n_samples": pl.Int64(),
     **dict.fromkeys(("value", "rest", "gap", "se", "t"), pl.Float64()),
 }
-"""What is known of a slice in some rows."""
+"""The columns that the search has of a slice."""
 
 WHOLE = f"{INTERNAL}whole"
 
@@ -125,7 +125,7 @@ class Sizes:
 
 
 class Summed:
-    """What rows add up to by bucket, in the cells of given slices and in whole groups."""
+    """Sums of rows by bucket, in the cells of given slices and in whole groups."""
 
     def __init__(self, lattice: Lattice, places: Numbers) -> None:
         self._lattice = lattice
@@ -170,7 +170,7 @@ class Summed:
         return found
 
     def without(self, other: Summed) -> Summed:
-        """What is left without some of the rows."""
+        """The sums without some of the rows."""
         found = Summed(self._lattice, self._places)
         found.rows, found.own = self.rows - other.rows, self.own - other.own
         found.rows_of_groups, found.whole = self.rows_of_groups - other.rows_of_groups, self.whole - other.whole
@@ -297,7 +297,7 @@ class Search:
         return said.select(*SCORES).cast(pl.Schema(SCORES)).sort(PLACE)
 
     def _of_merged(self, slices: pl.DataFrame) -> pl.DataFrame:
-        """What slices are, from the other parts put together."""
+        """Measure slices on all other parts together."""
         starts = pl.Series([each.start for each in self._lattice.combinations])
         number = starts.search_sorted(slices[PLACE], side="right") - 1
         asked = {

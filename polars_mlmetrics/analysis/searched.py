@@ -1,4 +1,4 @@
-"""What is searched for slices: a log or a state, read into codes; a log once, or part by part as often as needed."""
+"""Encoding of a log or a state for the search of slices: a log once, or part by part as often as needed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.source import passes_of
 
 BYTES = 200
-"""What a row takes, about, while its part of the log is searched."""
+"""Bytes that a row takes, about, while its part of the log is searched."""
 
 AT_ONCE = 1_000_000
 """A log of more rows is read in parts, where nothing else is asked for."""
@@ -55,7 +55,7 @@ SHRINKS = 10
 """Rows are folded by all codes at once where there are so many rows for each combination of these, or more."""
 
 ROOM = 2**62
-"""What a packed number of codes stays below."""
+"""The limit of a packed number of codes."""
 
 ONE = pl.lit(1, dtype=pl.Int8).alias(N_ROWS)
 """How many rows a row is."""
@@ -212,7 +212,7 @@ class CodedRows:
         return rows if wanted.where is None else rows.filter(wanted.where)
 
     def _folded(self, rows: pl.LazyFrame, asked: Partial) -> pl.LazyFrame:
-        """What rows tell of a partial, at their codes."""
+        """The table of a partial, at the codes of the rows."""
         by = [key for key in asked.by if key not in self._keys]
         source = Rows(rows.with_columns(self._packs.packed()), self._query.roles.label, self._plan.schema)
         # A group stays a group, whatever stands for its keys.

@@ -41,7 +41,7 @@ COLUMNS = ResultColumns.of(
     (pl.Int64, "n_tested"),
     (pl.String, "plan"),
 )
-"""What is said of each slice."""
+"""The columns of each slice."""
 
 NEARLY_ALL = 0.9
 """A slice with more of the harm than this looks like a feature that knows the truth."""
@@ -120,7 +120,7 @@ class SliceTable:
         return table.with_columns(adjusted, self._flag().alias("ci_flag"))
 
     def _flag(self) -> pl.Expr:
-        """What an interval is not to be trusted for."""
+        """The flag of an interval: why not to trust it."""
         buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
         flags = {
             "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == self._worst)),

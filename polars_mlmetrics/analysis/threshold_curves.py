@@ -32,7 +32,7 @@ END = f"{INTERNAL}end_of_cell"
 
 
 class Weights(NamedTuple):
-    """What rows weigh together: the true ones and the others, that are predicted or not, and in all."""
+    """Total weights of rows: true ones and others, predicted or not, and in all."""
 
     true_predicted: pl.Expr
     other_predicted: pl.Expr
@@ -124,7 +124,7 @@ def values_at(asked: AskedCurve, tried: Tried, by: list[str], metric: Node) -> p
 
 
 def _at_thresholds(asked: AskedCurve, tried: Tried, by: list[str], metric: Node, readings: Readings) -> AtThresholds:
-    """What tells a metric, whose threshold is a column, at the thresholds of each group."""
+    """The source for a metric whose threshold is a column, at the thresholds of each group."""
     query, first = asked.query, next(decided_in(metric))
     known = tried.points.filter(pl.col("threshold").is_not_null())
     thresholds = known.select(*by, pl.col("threshold").alias(THRESHOLD))
@@ -176,13 +176,13 @@ def value_of_points(readings: Readings, metric: Node, cells: Cells) -> OfPoints 
 
 _TP, _FP, _TRUE, _OTHER = (pl.col(name) for name in ("tp", "fp", "positives", "negatives"))
 OF_POINT = Weights(_TP, _FP, _TRUE - _TP, _OTHER - _FP, _TRUE, _OTHER)
-"""What a point of a curve tells of the rows of its group."""
+"""The weights of rows at a point of a curve."""
 
 
 def cells_at_thresholds(
     held: HeldBins, readings: Readings, metric: Node, cells: Cells, thresholds: pl.LazyFrame, by: list[str]
 ) -> CellsAtThresholds:
-    """What tells a metric, whose threshold is a column, at the thresholds of each group."""
+    """The source for a metric whose threshold is a column, at the thresholds of each group."""
     like = next(decided_in(metric))
     of_cells = held.recorder(of_rows_of(like, cells.points()))
     told: dict[str, Told] = {}
@@ -201,7 +201,7 @@ def cells_at_thresholds(
 
 
 def _told_by(of_cells: Recorder, measure: Measure, suffix: str) -> dict[str, Told]:
-    """What a cell tells of a measure: in the statistics of a predicted one, and in those of another."""
+    """The terms of a cell for a measure: in the statistics of a predicted cell, and in those of another."""
     true, other = (pl.col(statistic.name) for statistic in of_cells.run_rows)
     nothing = pl.lit(0)
     if_predicted = told_of(measure, suffix, Weights(true, other, nothing, nothing, true, other))
@@ -222,7 +222,7 @@ def _check_held(held: HeldBins, measure: Measure, recorder: Recorder, told: dict
 
 
 def _more(measure: Measure, told: dict[str, Told]) -> str:
-    """What a measure does beyond what cells tell of it."""
+    """The feature of a measure that cells cannot answer, in words."""
     if measure.parameters["threshold"].inclusive:
         return "predicts a score that is equal to the threshold"
     if not told:

@@ -25,7 +25,7 @@ COUNTS = ResultColumns.of((pl.Int64, "n_undefined", "n_broken"))
 """The other columns: how many units have no place in the order."""
 
 FLAG, SELECTED = "ci_flag", "selected"
-"""What is to be known of the intervals of units that were chosen by their values."""
+"""The flag of the intervals of units that were chosen by their values."""
 
 
 @at_callers_line

@@ -23,7 +23,7 @@ Severity = Literal["error", "warning", "info", "ignored", "skipped"]
 know ("info"); named in `ignore` ("ignored"); not looked for ("skipped")."""
 
 Of = Literal["rows", "groups", "labels", "samples"]
-"""What a problem is counted in."""
+"""The units in which a problem is counted."""
 
 SCORES, LIGHTEST, HEAVIEST = (f"{INTERNAL}{fold}" for fold in ("scores", "lightest", "heaviest"))
 """Of a sample: the sum of its scores, and its smallest and largest weight."""

@@ -32,7 +32,7 @@ COLUMNS = ResultColumns.of((pl.String, "what", "where"), (pl.Float64, "value", "
 """The table that `profile` gives."""
 
 Line = tuple[str, str, float | None, float | None]
-"""What is counted, where, how much it is, and its share."""
+"""A count: of which rows or samples, where, how many, and the share."""
 
 
 @at_callers_line

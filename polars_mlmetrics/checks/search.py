@@ -39,7 +39,7 @@ class Found:
     seen: list[object] = field(default_factory=list)
     """Values of the role that it is about, where its line needs them."""
     reading: str = ""
-    """What reads its texts as numbers, where its line does."""
+    """The code that reads its texts as numbers, where its line needs that."""
 
     def add(self, count: int, total: int, examples: Sequence[str]) -> None:
         """Add what was found in other rows."""
@@ -49,7 +49,7 @@ class Found:
 
 
 class Search:
-    """What is found in a table: by problem, and by the column that the problem is about, if it is about one."""
+    """The problems found in a table: by problem, and by the column that the problem is about, if it is about one."""
 
     def __init__(self, log: LogTable) -> None:
         self._log = log
@@ -75,7 +75,7 @@ class Search:
         }
 
     def skipped(self) -> list[Problem]:
-        """What was not looked for: the table lacks what it is about, or no metric that is wanted reads it."""
+        """The problems that were not looked for: the table lacks their columns, or no wanted metric reads them."""
         return [problem for problem in PROBLEMS.values() if problem not in self._looked_for]
 
     def _conditions(self, of: Of) -> dict[Problem, pl.Expr]:
@@ -220,7 +220,7 @@ class Search:
                 self._found.setdefault((SLICES_DIFFER, name), Found()).add(count, total, self._texts(places))
 
     def _of_sample(self) -> list[pl.Expr]:
-        """What is to be known of a sample."""
+        """The facts of a sample that the problems need."""
         folds = {name: rows.sum() for name, rows in self._log.classes().items()}
         if self._log.is_number("score"):
             folds[SCORES] = pl.col(SCORE).sum()
@@ -273,7 +273,7 @@ class Search:
         return spread
 
     def _spread_problem(self, key: str) -> Problem:
-        """What it is: each label in one value; or whole samples in all values, in some, or in one as a rule."""
+        """How labels or samples lie in its values: a label in one; or samples in all, in some, or in one as a rule."""
         several = self._spread[key]
         if key not in self._shared:
             return problems.key_varies_in_sample

@@ -61,7 +61,7 @@ class SlicesOfModels:
         return [each for each in found if each.columns]
 
     def differing(self, rows: pl.LazyFrame, most: int) -> Iterator[Differing]:
-        """What is found in rows that hold whole samples, with so many places at most."""
+        """Search rows that hold whole samples; show so many places at most."""
         # Rows without a score or a truth are in no pair.
         known = rows.filter(pl.col(SCORE).is_not_null(), pl.col(TRUTH).is_not_null())
         of_models = fold(known, [*self._keys, self._model.column], [self._values(each) for each in self.columns])

@@ -18,7 +18,7 @@ FIRST, LAST = "rule", ("status", "reason")
 """The columns of a gate's table before and after the keys."""
 
 FAILURES: dict[str, list[Status]] = {"fail": ["fail", "missing"], "warn": ["fail", "missing", "warn"]}
-"""What counts as bad by the severity that is asked for."""
+"""The statuses that count as bad, by severity."""
 
 AS_OF_CHECK = {"error": "fail", "warning": "warn"}
 """The severities of `check`, as those of a gate."""

@@ -1,4 +1,4 @@
-"""What the schema of a table says before its rows are read, and the roles as columns."""
+"""A table before its rows are read: its schema, and the roles as columns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LogTable:
     def __init__(
         self, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any], metrics: Sequence[Metric] = ()
     ) -> None:
-        """What the schema tells. A score, a truth, or a column that is named and missing is an error."""
+        """Problems that the schema shows. A missing score, truth or named column is an error."""
         names = [key.name for key in by]
         for name in names:
             if names.count(name) > 1:
@@ -70,7 +70,7 @@ class LogTable:
         self.label = table.label if table.label in schema else None
         self.has_text_labels = schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum)
         self.listed = Listed.of(schema)
-        """What the column `listed` says, where there is one."""
+        """The content of the column `listed`, where there is one."""
         self._roots = {name for column in table.values().values() for name in column.meta.root_names()}
         free = schema.keys() - {*table.sample, table.label, *self.by} - self._roots
         self.model = [MODEL] if MODEL in free and not schema[MODEL].is_nested() else []

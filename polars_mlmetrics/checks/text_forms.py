@@ -55,7 +55,7 @@ class WrittenNumber(NamedTuple):
         return all_of([ends, has_points if self.has_commas else pl.lit(True), self.read(text).is_not_null().all()])
 
     def line(self, *, has_blanks: bool) -> str:
-        """What comes after the column in a line that reads them; an empty text is null."""
+        """The code after the column in a line that reads them; an empty text becomes null."""
         strip = ".str.strip_chars(' %')" if self.is_percent else ".str.strip_chars()"
         blanks = ".replace('', None)" if has_blanks else ""
         commas = ".str.replace(',', '.', literal=True)" if self.has_commas else ""
@@ -66,7 +66,7 @@ WAYS = [WrittenNumber(is_percent, has_commas) for is_percent in (False, True) fo
 
 
 def reading_of(rows: pl.LazyFrame, column: pl.Expr) -> str:
-    """What reads all texts of a column as numbers, in a line after the column; empty if nothing reads them all."""
+    """The code that reads all texts of a column as numbers, after the column in a line; empty if no code does."""
     text = column.cast(pl.String)
     fits = [way.is_in(text).alias(str(place)) for place, way in enumerate(WAYS)]
     found = rows.select((text.str.strip_chars() == "").any().alias("blanks"), *fits).collect().row(0, named=True)

@@ -27,7 +27,7 @@ class Node:
     """A part of a call."""
 
     def run(self) -> Any:
-        """What it gives."""
+        """The frame that it gives."""
         raise NotImplementedError
 
     def text(self) -> str:
@@ -108,7 +108,7 @@ class Function(Node):
 
     body: Callable[[Node], Node]
     name: str
-    """What the frame is called."""
+    """The name of the frame."""
     example: Callable[[], Any]
     """Gives a frame that it may be given: how it is written depends on the types of its columns."""
 

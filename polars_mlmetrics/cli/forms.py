@@ -103,7 +103,7 @@ class Form(NamedTuple):
         return self._fitted(shown).text(self.width, colour=self.colour) + footer
 
     def _of_rules(self, shown: Shown) -> str:
-        """What a gate says; where it is too wide, below each rule."""
+        """The lines of a gate; where they are too wide, below each rule."""
         short = TextTable(shown.table, self.digits, shown.gap)
         if short.fits(self.width) or "rule" not in shown.table.columns:
             return short.text(self.width, colour=self.colour)
@@ -181,7 +181,7 @@ def problem_lines(found: pl.DataFrame, width: int, *, is_quick: bool, colour: bo
 
 
 def _not_seen(found: pl.DataFrame, width: int, *, is_quick: bool) -> list[str]:
-    """What no problem could be found in."""
+    """The parts in which no problem could be found."""
     counts = dict(found.filter(pl.col("severity") == SIZES).select("problem", "count").iter_rows())
     if counts.get("rows") == 0:
         return ["The log has no rows.\n"]

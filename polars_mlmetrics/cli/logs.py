@@ -143,7 +143,7 @@ def _made_alike(settings: Settings) -> Node:
 
 
 def _touched(settings: Settings, schema: pl.Schema) -> list[FileError]:
-    """What is wrong with the columns that are renamed and cast, where files differ in them."""
+    """The error for columns that are renamed and cast, where files differ in them."""
     names, types = _steps(settings)
     touched = dict.fromkeys([*names.values(), *types, *names])
     found = [reason(schema[name]) for name in touched if name in schema]
@@ -280,7 +280,7 @@ def _read(text: str, dtype: pl.DataType) -> Any:
 
 
 def opened(settings: Settings, *paths: str) -> dict[str, Any]:
-    """What opens paths of object stores, as the library takes it: as Python it reads the file, and shows no secret."""
+    """The options of object stores, as the library takes them: as Python they read the file, and show no secret."""
     if "storage_options" not in settings.file or not is_there(paths):
         return {}
     text = Call(Named("pathlib.Path", Path), [settings.get("config")]).method("read_text", encoding="utf-8")

@@ -55,7 +55,7 @@ BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
 """The rows that make a command end with exit code 1, by --fail-on."""
 
 ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
-"""What a command says where files differ, and the library says what to type in Python."""
+"""The remedy where files differ: the library names the one in Python."""
 
 OPTIONS = {
     **{name: f"--{name}" for name in ("sample", "label", "score", "truth", "weight", "by", "slices", "ci", "cluster")},
@@ -63,7 +63,7 @@ OPTIONS = {
     "format": "--log-format",
     "baseline": "--against FILE, or write a [[gate]] with side = 'difference',",
 }
-"""What is typed for what a message of the library says to pass."""
+"""The option for a parameter that a message of the library names."""
 
 MOST_THREADS = 10_000
 
@@ -112,7 +112,7 @@ def _check_threads() -> None:
 
 
 def _made(settings: Settings) -> tuple[bytes, int]:
-    """What a command writes to the standard output, and its exit code."""
+    """The output of a command, and its exit code."""
     command = settings.get("command")
     if command == "version":
         return f"mlm {VERSION}\n".encode(), DONE
@@ -168,7 +168,7 @@ def _metrics_table() -> pl.DataFrame:
 
 
 def _explained(name: str, width: int) -> str:
-    """What a metric is: its parameters, its formula, its range."""
+    """The description of a metric: its parameters, its formula, its range."""
     declaration = known(name)
     given = [f"{key}={parameter.default!r}" if parameter.default is not inspect.Parameter.empty else key
              for key, parameter in declaration.__signature__.parameters.items()]  # fmt: skip
@@ -265,7 +265,7 @@ def notes_of(call: Node, table: pl.DataFrame, settings: Settings) -> list[str]:
 
 
 def _pooled(call: Node, settings: Settings) -> str:
-    """What to type where rows of several models are pooled; empty where they are not, or nothing tells models apart."""
+    """The hint where rows of several models are pooled; empty where they are not, or nothing tells models apart."""
     if settings.get("command") not in OF_MODELS or MODEL in _keys(settings):
         return ""
     frame = result_of(_innermost(call).given[0]).lazy()

@@ -1,4 +1,4 @@
-"""What a command is asked: its options, and those of a TOML file where an option is not given."""
+"""Settings of a command: its options, and those of a TOML file where an option is not given."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEYS = (
     "features", "depth", "k", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
     "privacy",
 )  # fmt: skip
-"""What a file may hold."""
+"""The tables that a file may have."""
 
 CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 """A column, a sign and a value, as in country=DE."""

@@ -1,4 +1,4 @@
-"""What of a table people are shown: the columns that tell something, and as many rows as a terminal shows at once."""
+"""Tables as a terminal shows them: the columns with values in them, and as many rows as fit at once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(cls, table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
-        """What is shown of the table of a command; a part of many rows if it is to be cut."""
+        """The shown part of the table of a command; some of many rows if it is to be cut."""
         return SHOWN.get(settings.get("command"), _of_values)(table, settings, is_cut)
 
 
@@ -70,7 +70,7 @@ def _cut(shown: Shown, of: str = "") -> Shown:
 
 
 def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
-    """What a gate says; of many rows those that it did not let pass."""
+    """The table of a gate; of many rows those that did not pass."""
     table = _named(table, settings).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
     if not is_cut or table.height <= MOST:
         return Shown(table)
@@ -144,7 +144,7 @@ SHOWN: dict[str, Callable[[pl.DataFrame, Settings, bool], Shown]] = {
     "gate": _of_rules,
     "metrics": lambda table, settings, is_cut: Shown(table),
 }
-"""What is shown of the tables of these commands; those of all others hold values."""
+"""The shown columns of these commands; the tables of all others hold values."""
 
 
 def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:

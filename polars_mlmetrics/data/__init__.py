@@ -1,1 +1,1 @@
-"""What the rows are: roles, the door through which a metric reads them, and the files that hold them."""
+"""Rows: roles, the door through which a metric reads them, and the files that hold them."""

@@ -1,4 +1,4 @@
-"""What a LazyFrame reads: whether that is cheap, and each file of a scan separately."""
+"""The source of a LazyFrame: whether reading it is cheap, and each file of a scan by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked of an expression and of its name; how it is written, and how conditions become one."""
+"""Expressions and their names: checks, texts, and several conditions made one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_no_pattern(names: Iterable[str], *, what: str = "column") -> None:
 
 
 def several_columns(expression: pl.Expr) -> MetricError:
-    """What to say of an expression that stands for several columns: it does not say which it reads."""
+    """The error for an expression that stands for several columns: it does not say which it reads."""
     return MetricError(f"{_several_in(expression)} stands for several columns: name the one that is read.")
 
 

@@ -28,7 +28,7 @@ NO_FILES = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
-"""What has a name as files have, and is none."""
+"""Names that look like a file and are none."""
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,7 @@ SIGNS = {
     "metadata/": ("an Iceberg", "Read it with pl.scan_iceberg(...)."),
     ".hoodie/": ("a Hudi", BY_ARROW),
 }
-"""What is in the folder of a table of another engine in a store, and how it is read."""
+"""Folders of tables of other engines in a store, and how to read such a table."""
 
 
 def _refuse_tables(folders: Iterable[Path]) -> None:

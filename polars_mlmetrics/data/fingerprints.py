@@ -17,12 +17,12 @@ END = 2**20
 
 
 def digest_in(fingerprint: str) -> str:
-    """What tells a file from others."""
+    """The fingerprint of a file."""
     return fingerprint.partition(" ")[0]
 
 
 def name_in(fingerprint: str) -> str:
-    """What the file was called."""
+    """The name of the file."""
     return fingerprint.partition(" ")[2]
 
 

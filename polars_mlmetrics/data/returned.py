@@ -23,7 +23,7 @@ EVERY_ROW, WITH_LABEL = "every row", "rows with a label"
 
 @dataclass(frozen=True)
 class Listed:
-    """What the type of a column `listed` says: it holds the words, and one more category that names columns.
+    """The type of a column `listed`: it has the words, and one more category that names columns.
 
     A type stays through filters, joins, parquet and IPC, and is known before a row is read.
     """
@@ -43,7 +43,7 @@ class Listed:
 
     @classmethod
     def of(cls, schema: Mapping[str, pl.DataType]) -> Listed | None:
-        """What the schema of a log says; None where it says nothing of lists."""
+        """Read it from the schema of a log; None where the log has no such column."""
         dtype = schema.get(LISTED)
         if not isinstance(dtype, pl.Enum):
             return None

@@ -133,7 +133,7 @@ class Table:
         return {"group": [], "label": [self.label], "sample": list(self.sample)}[grain]
 
     def read_by(self, grains: Iterable[Grain]) -> list[pl.Expr]:
-        """What is read of a row that is part of units of these grains: score, truth and weight, and their keys."""
+        """Expressions read of a row in units of these grains: score, truth and weight, and the keys of the units."""
         return [*self.values().values(), *(pl.col(key) for grain in grains for key in self.keys(grain))]
 
     def differences(self, other: Table) -> list[str]:

@@ -38,7 +38,7 @@ SOON = 60
 """Seconds before credentials expire at which new ones are asked for."""
 
 Provider = Callable[[], tuple[Mapping[str, str | None], int | None]]
-"""What gives credentials, as Polars has it: the credentials, and when they expire."""
+"""A credential provider, as in Polars: it gives credentials, and when they expire."""
 
 
 def is_of_store(given: Any) -> bool:
@@ -106,7 +106,7 @@ AnyPlace = TypeVar("AnyPlace", Path, Address)
 
 
 class Seen(NamedTuple):
-    """What a store says of a file without its bytes."""
+    """The facts that a store gives of a file without its bytes."""
 
     size: int
     version: str
@@ -149,7 +149,7 @@ class Store:
             )
 
     def for_polars(self) -> dict[str, Any]:
-        """What a scan of Polars takes."""
+        """The options for a scan of Polars."""
         provider = {} if self.provider is None else {"credential_provider": self.provider}
         return {"storage_options": None if self.options is None else dict(self.options), **provider}
 
@@ -179,7 +179,7 @@ class Store:
             _obstore().delete(self._client(address.bucket), address.key)
 
     def seen(self, address: Address) -> Seen | None:
-        """What there is to see of a file; None where there is no such file."""
+        """Look at a file; None where there is no such file."""
         with suppress(MissingError), self.answers(address):
             return Seen.of(_obstore().head(self._client(address.bucket), address.key))
         return None
@@ -216,7 +216,7 @@ class Store:
             raise FileError(f"{address} cannot be reached: {self.told(error)}.") from None
 
     def told(self, error: BaseException) -> str:
-        """What an error of a store or of Polars says, without what may be a secret."""
+        """The words of an error of a store or of Polars, without possible secrets."""
         answer = answer_in(error)
         return words_of(error, map(str, (self.options or {}).values())) if answer is None else answer
 
@@ -243,7 +243,7 @@ class Store:
 
 
 def _failure(bucket: str, arguments: Mapping[str, Any]) -> str | None:
-    """What a client of these options fails with; None where there can be one. Its words may show an option."""
+    """The error of a client with these options; None where there can be one. Its words may show an option."""
     try:
         _obstore().store.from_url(bucket, **arguments)
     except FileError:
@@ -274,7 +274,7 @@ def _arguments(bucket: str, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def answer_in(error: BaseException) -> str | None:
-    """What a store answered, if an error of it or of Polars is about that."""
+    """The answer of a store in an error of it or of Polars, if there is one."""
     text = str(error)
     status = re.search(r"status code: (\d{3}(?: [A-Z][A-Za-z]+)+)", text)
     if status is not None:

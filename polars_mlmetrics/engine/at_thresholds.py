@@ -38,7 +38,7 @@ class Sides(NamedTuple):
 
 
 class AtThresholds(Source):
-    """What has scores, at each of the thresholds of its group.
+    """Rows with scores, repeated at each of the thresholds of their group.
 
     `by` are the columns of the groups, and `thresholds` a table of them and THRESHOLD. The place of a row is that of
     the highest threshold at which it is predicted. If there is none, it has no place: it comes after all of them.
@@ -51,10 +51,10 @@ class AtThresholds(Source):
 
     @abstractmethod
     def _sides(self, partial: Partial) -> Sides:
-        """What a partial, of which the place is a key, tells of both sides."""
+        """The statistics of both sides of a place, from a partial that has the place among its keys."""
 
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        return [(self._at_each(partial, by), by) for partial in asked]
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+        return [(self._at_each(partial, by), by) for partial in partials]
 
     def _at_each(self, partial: Partial, by: list[str]) -> pl.LazyFrame:
         """The statistics of each unit at each threshold of its group."""
@@ -137,7 +137,7 @@ class RowsAtThresholds(AtThresholds):
 
 
 class Told(NamedTuple):
-    """What a cell adds to a statistic: where its rows are predicted, and where they are not."""
+    """The term that a cell adds to a statistic: where its rows are predicted, and where they are not."""
 
     predicted: pl.Expr
     others: pl.Expr

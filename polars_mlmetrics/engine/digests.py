@@ -23,7 +23,7 @@ from polars_mlmetrics.formula.unit import Unit
 OF_ONE_NAME = {
     "sum", "count", "tally", "min", "max", "deviation", "variation", "absolute_variation", "breaks_on", "needs_known",
 }  # fmt: skip
-"""What a formula asks of a unit with a name and a row expression."""
+"""The functions of a unit that take a name and a row expression."""
 
 
 def digests_of(measure: Measure, roles: Table) -> dict[str, str]:

@@ -42,9 +42,9 @@ class Draws(Replicates):
         self._buckets = buckets
         self._times = times_of(buckets)
 
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
         by_bucket = [WITHOUT if key == DRAW else key for key in by]
-        partials = [each.at(by_bucket) for each in asked]
+        partials = [each.at(by_bucket) for each in partials]
         given = zip(partials, self.source.partials(partials, by_bucket), strict=True)
         return [(self._drawn(partial, table), by) for partial, (table, _) in given]
 

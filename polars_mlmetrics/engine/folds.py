@@ -27,7 +27,7 @@ _PAIR = f"{INTERNAL}pair"
 
 
 class Fold:
-    """What is folded at some keys: statistics, and the columns that these read beside the table's own."""
+    """Statistics to fold at some keys, and the columns that they read beside the table's own."""
 
     def __init__(self, keys: list[str]) -> None:
         self.keys = keys

@@ -49,7 +49,7 @@ def _free_of_machine() -> int:
 
 
 def _free_of_groups() -> Iterator[int]:
-    """What the control groups of this process leave to it, and those above them."""
+    """The memory that the control groups of this process, and those above them, leave to it."""
     try:
         lines = OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:

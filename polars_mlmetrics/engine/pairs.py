@@ -39,9 +39,9 @@ class Pairs(OfSource):
         self._candidates = pl.LazyFrame({PAIR: candidates})
         self.schema = pl.Schema({**source.schema, PAIR: candidates.dtype, IS_BASELINE: pl.Boolean()})
 
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
         keys = self._keys(by)
-        given = self.source.partials([partial.at(keys) for partial in asked], keys)
+        given = self.source.partials([partial.at(keys) for partial in partials], keys)
         return [(self._paired(table), by) for table, _ in given]
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
@@ -140,7 +140,7 @@ class PairPlan:
         return ours - theirs
 
     def size(self, metric: Node) -> pl.Expr:
-        """What the rounding of a difference is measured by."""
+        """The size against which the rounding of a difference is measured."""
         ours, theirs = (value.cast(pl.Float64).abs() for value in self.values(metric))
         return ours + theirs
 

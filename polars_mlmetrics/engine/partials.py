@@ -28,7 +28,7 @@ FEW = 200
 
 
 class Mergeable(Protocol):
-    """What can be told of parts of the rows, each of whole samples, and put together."""
+    """A table of statistics that can be folded for parts of the rows, each of whole samples, and merged."""
 
     by: list[str]
     whole_samples: bool
@@ -43,7 +43,7 @@ class Mergeable(Protocol):
 
 
 Given = tuple[pl.LazyFrame, list[str]]
-"""What a source gives of a partial: a table, and the columns that tell its groups from one another."""
+"""The answer of a source for a partial: a table, and the columns that tell its groups from one another."""
 
 
 @dataclass(eq=False)
@@ -53,7 +53,7 @@ class Partial:
     by: list[str]
     grain: Grain
     keys: list[str]
-    """What tells one unit of a group from another."""
+    """The columns that tell one unit of a group from another."""
     run: pl.Expr | None = None
     cells: int | None = field(default=None, kw_only=True)
     """How many runs there can be; None where that is not known."""
@@ -93,7 +93,7 @@ class Partial:
 
     @property
     def unit_keys(self) -> list[str]:
-        """What tells one unit from another."""
+        """The columns that tell one unit from another."""
         return self.values.unit_keys
 
     def add(self, recorder: Recorder, columns: Columns) -> None:
@@ -138,17 +138,17 @@ class Partial:
 
     @property
     def bytes_a_row(self) -> int:
-        """What a row takes, about, while it is ranked, or looked at in windows, or folded."""
+        """Bytes that a row takes, about, while it is ranked, or read in windows, or folded."""
         return 25 + 70 * len(self.rankings) + (75 if self.fold.features else 0)
 
     def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """What the rows give: sums over samples, or else the statistics of each unit."""
+        """Fold rows: sums over samples, or else the statistics of each unit."""
         if self.grain == "sample":
             return self.values.sums(self.values.of_units(self.units(rows)), self.by)
         return self.units(rows)
 
     def merged(self, parts: pl.LazyFrame) -> pl.LazyFrame:
-        """What parts of the rows gave, as one."""
+        """Merge the tables of several parts of the rows."""
         return fold(parts, self.by, [pl.exclude(self.by).sum()]) if self.grain == "sample" else self.fold.merged(parts)
 
     def units(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -168,13 +168,13 @@ class Partial:
 
     @property
     def first_fold(self) -> Fold:
-        """What a first look at the rows folds."""
+        """The statistics that a first reading of the rows folds."""
         first = Fold(self.fold.keys)
         first.take(self._looks()[0], self.fold.features.values())
         return first
 
     def of_first(self, folded: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """What the rows give, from a first look at them that was shared with others."""
+        """Fold rows after a first reading of them that other partials share."""
         units = self.first_fold.merged(folded)
         return self.ranked(self._looked_again(units, rows) if self.looks_back else units, rows)
 
@@ -244,5 +244,5 @@ class Partial:
 
 
 def _name_of(order: Order) -> tuple[object, ...]:
-    """What tells an order from others."""
+    """A key that tells an order of rows from others."""
     return tuple(identity((order.rows, order.number, order.truth, order.name, list(order.held))))

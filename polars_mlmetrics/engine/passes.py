@@ -38,7 +38,7 @@ class Passes:
     sample: Sequence[str]
     count: int | Literal["auto", "files"]
     files: FileByFile | None
-    """What gives the parts, where they are files."""
+    """The reader of the parts, where they are files."""
     memory: int
     progress: bool
     _known: dict[int, list[pl.Expr]] = field(default_factory=dict)

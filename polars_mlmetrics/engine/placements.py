@@ -100,7 +100,7 @@ class RankingByBucket(Ranking):
         return rows.with_columns(_at_or_below(pl.col(name)) for name in sums)
 
     def _placements(self) -> Iterator[pl.Expr]:
-        """What the sums of placements are of. Pairs of a true row and another are counted twice, tied ones once."""
+        """The unit of sums of placements. Pairs of a true row and another are counted twice, tied ones once."""
         rank, above, true_rank, true_above = map(self.stands, ("rank", "above", "true_rank", "true_above"))
         true, trues = pl.col(TRUE), true_rank + true_above
         yield pl.when(true).then(rank + above - trues).otherwise(trues).alias(_PAIRS)

@@ -33,13 +33,13 @@ FEW_ROWS = 20_000
 
 
 KEPT: dict[tuple[object, ...], Recorder] = {}
-"""What formulas of the library ask for, kept from one query to the next. Those of others may read what changes."""
+"""Read formulas of the library, kept from one query to the next. Formulas of users may read values that change."""
 
 MOST_KEPT = 1000
 
 
 class Readings:
-    """What the formulas of measures ask for. Each is read once, for all groupings of a query.
+    """The read formulas of measures. Each is read once, for all groupings of a query.
 
     `roles` are the query's own: what a measure is bound to beyond them shows in the names of its statistics.
     With `few_rows` windows rank the rows of a group.
@@ -55,7 +55,7 @@ class Readings:
         self._roles_key = identity(roles.roles())
 
     def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
-        """What the formula of a measure asks for. `ranks` says that units can be told apart by a code."""
+        """The read formula of a measure. `ranks` says that units can be told apart by a code."""
         # One of several equal ones: a measure keeps what it learns of its formula.
         measure = self._measures.setdefault(measure.key_in_full, measure)
         name = (measure.key_in_full, in_runs, ranks)
@@ -149,7 +149,7 @@ class Asked(ABC):
         return [columns.several for columns in planned if columns.several in self._several]
 
     def _recorder(self, measure: Measure, *, in_runs: bool = False) -> Recorder:
-        """What the formula of a measure asks for."""
+        """The read formula of a measure."""
         in_windows = self.readings.few_rows and measure.grain == "group"
         ranks = not in_runs and not in_windows and self._has_codes(measure)
         return self.readings.of(measure, in_runs=in_runs, ranks=ranks)
@@ -199,7 +199,7 @@ class Plan(Asked):
         return all(self._recorder(measure).merges_by is not None for measure in metric.measures())
 
     def size(self, metric: Node) -> pl.Expr:
-        """What the rounding of a value is measured by."""
+        """The size against which the rounding of a value is measured."""
         return self.value(metric).cast(pl.Float64).abs()
 
     def can_place(self, measure: Measure) -> bool:

@@ -36,8 +36,9 @@ from polars_mlmetrics.formula.statistic import Share, Statistic, merged
 
 AMONG_TRUE = ("true_place", "true_above", "true_rank")
 STANDINGS = ("place", "above", "rank", "rank_and_above", *AMONG_TRUE, "trues_in_long_tie")
-"""What the pass gives for a row: its place, and how many rows are above its tie, and down to the end of it, and both
-added up; the same among the true rows alone; how many true rows a long tie has, if it is the best with a true one."""
+"""The numbers that the pass gives for a row: its place, and how many rows are above its tie, and down to the end of it,
+and both added up; the same among the true rows alone; how many true rows a long tie has, if it is the best with a true
+one."""
 
 SAME_CODE = "hash collision of two samples: retry with passes=100"
 
@@ -154,7 +155,7 @@ class Ranking:
         return units.with_columns(last[place].alias(name) for name, place in self.counts.items()).drop(_UPTO)
 
     def columns(self) -> list[pl.Expr]:
-        """What the statistics fold."""
+        """The expressions that the statistics fold."""
         # As columns first: what several statistics read is then computed once; inside an aggregation it would not be.
         return [statistic.bare.alias(statistic.name) for statistic in self.statistics.values()]
 
@@ -251,7 +252,7 @@ class Ranking:
             yield value.cast(dtype).alias(column)
 
     def _with_shared_sums(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """What ties share and no table has, summed from the first row of all up to each, and up to before its tie."""
+        """Running sums of the values that ties share and no table holds: up to each row, and up to before its tie."""
         summed = {name: share for name, share in self.shares.items() if not _is_in_table(share)}
         place, _ = counts_of(pl.col(_UPTO) - pl.col(_BEFORE_UNIT))
         worth = {name: share.worth(place) for name, share in summed.items()}
@@ -283,7 +284,7 @@ def _is_in_table(share: Share) -> bool:
 
 
 def _sum_upto(place: pl.Expr, share: Share) -> pl.Expr:
-    """What the places up to one are worth together, as a whole number."""
+    """The total worth of the places up to one, as a whole number."""
     places, worth = pl.int_range(1, (share.k or 0) + 1), share.of_place
     sums = pl.select(pl.concat([pl.lit(0), as_fixed_point(worth(places)).cum_sum()])).to_series()
     return pl.lit(sums).gather(place.clip(upper_bound=share.k))

@@ -1,4 +1,4 @@
-"""What a formula asks for, written down: the statistics of its units, and what their rows read beside the columns."""
+"""Reading a formula: the statistics that it asks of its units, and the ranks that its rows read beside columns."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Recorder:
 
     @classmethod
     def read(cls, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> Recorder:
-        """What the formula of a measure asks for: of the ranking pass only where that can tell all it asks of it."""
+        """Read a formula. Use the ranking pass only if it answers every rank that the formula needs."""
         recorder = cls(measure, roles, types, in_runs=in_runs, ranks=ranks)
         if recorder.run_key is not None and recorder.looks_back:
             raise MetricError(
@@ -148,12 +148,12 @@ class Recorder:
 
     @cached_property
     def title(self) -> str:
-        """What tells its sums over samples from those of other measures."""
+        """A key that tells its sums over samples from those of other measures."""
         return self.measure.call + self.suffix
 
     @cached_property
     def merges_by(self) -> Literal["rows", "samples"] | None:
-        """What parts of the rows may be if what they tell of it is put together: any rows, or whole samples."""
+        """How rows may be split so that sums still merge: anywhere, between samples only, or not at all (None)."""
         if not self.windows <= {"sample"}:
             return None
         if self.measure.grain == "sample":

@@ -39,8 +39,8 @@ class Replicates(OfSource):
         self.key = key
         self.schema = source.schema
 
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        given = zip(asked, self.source.partials(asked, by), strict=True)
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+        given = zip(partials, self.source.partials(partials, by), strict=True)
         return [(self._replicated(partial, table), by) for partial, (table, _) in given]
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
@@ -83,12 +83,12 @@ def _lost(schema: pl.Schema, statistics: Sequence[Statistic]) -> Iterator[pl.Exp
 
 
 def _put_together(
-    asked: pl.LazyFrame, by_bucket: pl.LazyFrame, cell: Sequence[str], statistics: Sequence[Statistic]
+    partial: pl.LazyFrame, by_bucket: pl.LazyFrame, cell: Sequence[str], statistics: Sequence[Statistic]
 ) -> pl.LazyFrame:
     """The other buckets of each, merged. The bucket is the last column of a cell."""
     *keys, left_out = cell
-    others = matched(asked, by_bucket.rename({left_out: _IS_OWN}), keys).filter(pl.col(left_out) != pl.col(_IS_OWN))
-    left = asked.join(merge(others, cell, statistics), on=cell, how="left", nulls_equal=True)
+    others = matched(partial, by_bucket.rename({left_out: _IS_OWN}), keys).filter(pl.col(left_out) != pl.col(_IS_OWN))
+    left = partial.join(merge(others, cell, statistics), on=cell, how="left", nulls_equal=True)
     return left.with_columns(pl.col(s.name).fill_null(0) for s in statistics if s.monoid == "sum")
 
 
@@ -106,7 +106,7 @@ def unit_keys_of(partial: Partial, left_out: str) -> list[str]:
 
 
 def statistics_of(partial: Partial, table: pl.LazyFrame) -> list[Statistic]:
-    """What a partial is made of: of samples, sums."""
+    """The partial by bucket: of samples, sums."""
     if partial.grain != "sample":
         return list(partial.fold.statistics.values())
     names = [name for name in table.collect_schema() if name not in partial.by]
@@ -114,7 +114,7 @@ def statistics_of(partial: Partial, table: pl.LazyFrame) -> list[Statistic]:
 
 
 def _of_the_rest(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:
-    """What is needed of a bucket's own row: a sum itself, or the lowest (highest) of the other buckets."""
+    """The value to take away a bucket: a sum itself, or the lowest (highest) of the other buckets."""
     value = pl.col(statistic.name)
     if statistic.monoid == "sum" or statistic.moment is not None:
         return value

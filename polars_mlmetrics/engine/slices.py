@@ -26,7 +26,7 @@ from polars_mlmetrics.formula.measure import Measure
 _CODE, _LOWEST, _HIGHEST, _SOME = (f"{INTERNAL}{name}_of_slices" for name in ("code", "lowest", "highest", "some"))
 
 BYTES = 30
-"""What a row takes, about, for each column of slices while samples are placed."""
+"""Bytes that a row takes, about, for each column of slices while samples are assigned to slices."""
 
 Slicing = tuple[str, ...]
 """The columns of a grouping beyond the by columns: none for the whole."""
@@ -80,69 +80,69 @@ class Slices(Rows):
             table = table.with_columns(count.alias(_n_split(sample)))
         return table
 
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        if all(each.merges_over_keys for each in asked):
-            return units_of(asked, [table for table, _ in self.partials(asked, by)])
+    def units(self, partials: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        if all(each.merges_over_keys for each in partials):
+            return units_of(partials, [table for table, _ in self.partials(partials, by)])
         slicing = self._slicing_of(by)
-        if slicing is None or not all(map(_is_placed, asked)):
-            return self.source.units(asked, by)
-        return self._units_of_samples(asked, slicing)
+        if slicing is None or not all(map(_is_placed, partials)):
+            return self.source.units(partials, by)
+        return self._units_of_samples(partials, slicing)
 
-    def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[Given]:
         given: dict[int, Given] = {}
-        partials = [each for each in asked if isinstance(each, Partial)]
+        partials = [each for each in partials if isinstance(each, Partial)]
         for kind in self._folded_together(partials):
             given |= {id(each): (table, by) for each, table in zip(kind, self._of_cells(kind, by), strict=True)}
         slicing = self._slicing_of(by)
         if slicing is not None:
             samples = self._of_samples([each for each in partials if _is_placed(each)], slicing)
             given |= {id(each): (sums, by) for each, sums in samples}
-        rest = [each for each in asked if id(each) not in given]
+        rest = [each for each in partials if id(each) not in given]
         given |= {id(each): found for each, found in zip(rest, self.source.partials(rest, by), strict=True)}
-        return [given[id(each)] for each in asked]
+        return [given[id(each)] for each in partials]
 
     def _slicing_of(self, by: list[str]) -> Slicing | None:
         """The slicing of which these are all keys; None where there are others, as of targets."""
         return next((slicing for slicing in self._slicings if [*self._by, *slicing] == by), None)
 
-    def _folded_together(self, asked: Sequence[Partial]) -> list[list[Partial]]:
+    def _folded_together(self, partials: Sequence[Partial]) -> list[list[Partial]]:
         """The partials that merge over keys. Beside slices bins are folded by themselves: their cells are many."""
-        able = [each for each in asked if each.merges_over_keys]
+        able = [each for each in partials if each.merges_over_keys]
         apart = [each for each in able if each.run is not None and self._covers.has_slices]
         together = [each for each in able if each not in apart]
         return [kind for kind in (together, *([each] for each in apart)) if kind]
 
-    def _of_cells(self, asked: Sequence[Partial], by: list[str]) -> list[pl.LazyFrame]:
+    def _of_cells(self, partials: Sequence[Partial], by: list[str]) -> list[pl.LazyFrame]:
         """Partials at the keys of one grouping, from their statistics at a covering set of keys."""
-        finer = dict.fromkeys(key for each in asked for key in each.keys if key not in by)
-        parts = prod([*map(self._covers.size_of, finer), *(each.cells or 1 for each in asked)])
+        finer = dict.fromkeys(key for each in partials for key in each.keys if key not in by)
+        parts = prod([*map(self._covers.size_of, finer), *(each.cells or 1 for each in partials)])
         cover = self._covers.of([key for key in by if key in self._columns], parts)
         keys = list(dict.fromkeys([*cover, *by]))
-        name = tuple(map(_name_of, asked)), *keys
+        name = tuple(map(_name_of, partials)), *keys
         if name not in self._held:
-            found = self.source.partials([each.at(keys) for each in asked], keys)
+            found = self.source.partials([each.at(keys) for each in partials], keys)
             self._held[name] = [table.cache() for table, _ in found]
         held = self._held[name]
-        return held if keys == by else [each.merged(table) for each, table in zip(asked, held, strict=True)]
+        return held if keys == by else [each.merged(table) for each, table in zip(partials, held, strict=True)]
 
-    def _of_samples(self, asked: Sequence[Partial], slicing: Slicing) -> Iterator[tuple[Partial, pl.LazyFrame]]:
+    def _of_samples(self, partials: Sequence[Partial], slicing: Slicing) -> Iterator[tuple[Partial, pl.LazyFrame]]:
         """The sums over samples of each partial, in the groups of a slicing."""
-        for sample in _samples_of(asked):
-            yield from self._of_one_sample(sample, [each for each in asked if tuple(each.keys) == sample], slicing)
+        for sample in _samples_of(partials):
+            yield from self._of_one_sample(sample, [each for each in partials if tuple(each.keys) == sample], slicing)
 
     def _of_one_sample(
-        self, sample: tuple[str, ...], asked: Sequence[Partial], slicing: Slicing
+        self, sample: tuple[str, ...], partials: Sequence[Partial], slicing: Slicing
     ) -> Iterator[tuple[Partial, pl.LazyFrame]]:
         """The same of samples of these columns."""
-        name = tuple(map(_name_of, asked))
+        name = tuple(map(_name_of, partials))
         if name not in self._held:
-            bytes_a_row, splitting = self._bytes_of(asked), self._splitting(self._columns_of(sample))
-            tables = self.source.gathered(bytes_a_row, sample, lambda rows: self._sums_of(sample, asked, rows))
+            bytes_a_row, splitting = self._bytes_of(partials), self._splitting(self._columns_of(sample))
+            tables = self.source.gathered(bytes_a_row, sample, lambda rows: self._sums_of(sample, partials, rows))
             self._held[name] = tables
-            counts = zip(splitting, tables[len(asked) * len(self._slicings) :], strict=True)
+            counts = zip(splitting, tables[len(partials) * len(self._slicings) :], strict=True)
             self._split[sample] = {slicing: self._summed(count, slicing) for slicing, count in counts}
         place = self._slicings.index(slicing)
-        for turn, each in enumerate(asked):
+        for turn, each in enumerate(partials):
             yield each, self._summed(self._held[name][turn * len(self._slicings) + place], slicing)
 
     def _summed(self, parts: pl.LazyFrame, slicing: Slicing) -> pl.LazyFrame:
@@ -150,26 +150,26 @@ class Slices(Rows):
         keys = [*self._by, *slicing]
         return fold(parts, keys, [pl.exclude(keys).sum()])
 
-    def _sums_of(self, sample: Sequence[str], asked: Sequence[Partial], rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+    def _sums_of(self, sample: Sequence[str], partials: Sequence[Partial], rows: pl.LazyFrame) -> list[pl.LazyFrame]:
         """In the groups of each slicing: the sums over samples of each partial, and how many samples are split."""
         placed = self._placed(rows, sample)
-        sums = [each for partial in asked for each in placed.sums(partial, self._slicings)]
+        sums = [each for partial in partials for each in placed.sums(partial, self._slicings)]
         return [*sums, *(placed.n_split(slicing) for slicing in self._splitting(placed.columns))]
 
-    def _units_of_samples(self, asked: Sequence[Partial], slicing: Slicing) -> pl.LazyFrame:
+    def _units_of_samples(self, partials: Sequence[Partial], slicing: Slicing) -> pl.LazyFrame:
         """One row a sample of each group of a slicing, with the values of all partials."""
-        name = "units", *map(_name_of, asked)
+        name = "units", *map(_name_of, partials)
         if name not in self._held:
-            [sample] = _samples_of(asked)
+            [sample] = _samples_of(partials)
 
             def units_of_all(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
-                return list(self._placed(rows, sample).units(asked, self._slicings))
+                return list(self._placed(rows, sample).units(partials, self._slicings))
 
-            self._held[name] = self.source.gathered(self._bytes_of(asked), sample, units_of_all)
+            self._held[name] = self.source.gathered(self._bytes_of(partials), sample, units_of_all)
         return self._held[name][self._slicings.index(slicing)]
 
-    def _bytes_of(self, asked: Sequence[Partial]) -> int:
-        return bytes_of(asked) + BYTES * len(self._columns)
+    def _bytes_of(self, partials: Sequence[Partial]) -> int:
+        return bytes_of(partials) + BYTES * len(self._columns)
 
     def _placed(self, rows: pl.LazyFrame, sample: Sequence[str]) -> PlacedSamples:
         columns = self._columns_of(sample)
@@ -193,8 +193,8 @@ def _is_placed(partial: Partial) -> bool:
     return partial.grain == "sample" and partial.windows <= {"sample"}
 
 
-def _samples_of(asked: Sequence[Partial]) -> list[tuple[str, ...]]:
-    return list(dict.fromkeys(tuple(each.keys) for each in asked))
+def _samples_of(partials: Sequence[Partial]) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(tuple(each.keys) for each in partials))
 
 
 def _n_split(sample: Sequence[str]) -> str:
@@ -203,7 +203,7 @@ def _n_split(sample: Sequence[str]) -> str:
 
 
 def _name_of(partial: Partial) -> tuple[object, ...]:
-    """What tells a partial from others, whatever its groups."""
+    """A key that tells a partial from others, whatever its groups."""
     values = partial.values
     measures = ((recorder.measure.key, columns.value) for recorder, columns in values.measures)
     return (partial.grain, *partial.keys, values.run, *measures)

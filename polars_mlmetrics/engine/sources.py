@@ -27,14 +27,14 @@ TablesOf = Callable[[pl.LazyFrame], list[pl.LazyFrame]]
 
 
 class Source(ABC):
-    """What a plan is answered from. One that says no more of itself answers whatever it is asked."""
+    """A source that answers a plan: rows, a state, parts. Unless it says otherwise, it answers every partial."""
 
     schema: pl.Schema
     """The columns that a metric can read, and the keys."""
 
     @abstractmethod
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        """What it gives of each partial, all parts put together."""
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+        """The table of each partial, all parts merged."""
 
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         """The columns that tell the groups of a measure from one another while its units are folded."""
@@ -51,9 +51,9 @@ class Source(ABC):
     def check_target(self, name: str, column: str) -> None:  # noqa: B027  (most tell all targets apart)
         """Refuse targets that it does not tell apart."""
 
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+    def units(self, partials: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
         """One row a unit, with the values of all partials."""
-        return units_of(asked, [table for table, _ in self.partials(asked, by)])
+        return units_of(partials, [table for table, _ in self.partials(partials, by)])
 
     def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
         """Tables of groups side by side; those that are `coded` have one number for the by columns."""
@@ -69,7 +69,7 @@ class Source(ABC):
 
 
 class OfSource(Source):
-    """What is made of another source, and answers what that does."""
+    """A source that wraps another one, and answers the same partials."""
 
     source: Source
 
@@ -116,18 +116,18 @@ class Rows(Source):
         is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self._has_plain_keys(by)
         return [CODE] if is_coded else by
 
-    def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
-        shared = self._sharing(asked, by)
+    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[Given]:
+        shared = self._sharing(partials, by)
         if len(shared) < 2:
-            return [self._partial(each, by) for each in asked]
+            return [self._partial(each, by) for each in partials]
         finest = together([each.first_fold for each in shared])
         # What they share is worked out once, and read by each.
         rows, folded = finest.with_features(self.rows), finest.of_rows(self.rows).cache()
         given = {id(each): (each.of_first(folded, rows), by) for each in shared}
-        return [given.get(id(each)) or self._partial(each, by) for each in asked]
+        return [given.get(id(each)) or self._partial(each, by) for each in partials]
 
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        return units_of(asked, [each.units(self.rows) for each in asked])
+    def units(self, partials: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        return units_of(partials, [each.units(self.rows) for each in partials])
 
     def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
         if not coded:
@@ -135,30 +135,30 @@ class Rows(Source):
         names = joined(tables, by) if tables else self.rows.select(by).unique()
         return named(names, coded, by)
 
-    def of_rows(self, asked: Mergeable, rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
-        """What some of the rows give of a partial."""
-        if not isinstance(asked, Partial) or asked.by == by:
-            return asked.of_rows(rows)
+    def of_rows(self, partial: Mergeable, rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
+        """The table of a partial for some of the rows."""
+        if not isinstance(partial, Partial) or partial.by == by:
+            return partial.of_rows(rows)
         # What follows from a sample, as its bucket does, is worked out for each sample and not for each row.
-        told = following(by, asked.keys, self.added)
-        units = asked.units(rows.with_columns(_code([key for key in by if key not in told], by).alias(CODE)))
+        told = following(by, partial.keys, self.added)
+        units = partial.units(rows.with_columns(_code([key for key in by if key not in told], by).alias(CODE)))
         if told:
             units = units.with_columns(self.added[key] for key in told)
             units = units.with_columns(pl.col(CODE) + _code(told, by))
-        return asked.values.sums(asked.values.of_units(units), asked.by)
+        return partial.values.sums(partial.values.of_units(units), partial.by)
 
     def gathered(self, bytes_a_row: int, sample: Sequence[str], tables_of: TablesOf) -> list[pl.LazyFrame]:
         """Tables of the rows, for which a row takes so much: one under the other, if these are read in parts."""
         return tables_of(self.rows)
 
-    def _partial(self, asked: Mergeable, by: list[str]) -> Given:
-        if isinstance(asked, Partial) and self._has_small_ids(asked, by):
-            return self._sums_of_small_ids(asked, by), by
-        return self.of_rows(asked, self.rows, by), asked.by
+    def _partial(self, partial: Mergeable, by: list[str]) -> Given:
+        if isinstance(partial, Partial) and self._has_small_ids(partial, by):
+            return self._sums_of_small_ids(partial, by), by
+        return self.of_rows(partial, self.rows, by), partial.by
 
-    def _sharing(self, asked: Sequence[Mergeable], by: list[str]) -> list[Partial]:
+    def _sharing(self, partials: Sequence[Mergeable], by: list[str]) -> list[Partial]:
         """A group, its labels and its few runs (bins): all can be merged from one fold of the rows."""
-        able = [each for each in asked if isinstance(each, Partial) and each.keys in ([], [self.label])]
+        able = [each for each in partials if isinstance(each, Partial) and each.keys in ([], [self.label])]
         able = [each for each in able if each.windows <= {"sample"}]
         # With buckets one fold at all keys would be long.
         run = None if BUCKET in by else next((each.run for each in able if each.has_few_runs), None)
@@ -171,22 +171,22 @@ class Rows(Source):
 
     # -- samples with small ids --------------------------------------------------------------------------------
 
-    def _has_small_ids(self, asked: Partial, by: list[str]) -> bool:
+    def _has_small_ids(self, partial: Partial, by: list[str]) -> bool:
         """Whether samples may be ranked without being looked up. Some of the rows are read once more then."""
-        if asked.grain != "sample" or asked.counting is None or (self.n_rows or MANY_ROWS) < MANY_ROWS:
+        if partial.grain != "sample" or partial.counting is None or (self.n_rows or MANY_ROWS) < MANY_ROWS:
             return False
-        types = [self.schema[key] for key in asked.keys]
+        types = [self.schema[key] for key in partial.keys]
         return len(types) == 1 and types[0] in IDS and self._has_plain_keys(by) and self._are_at_hand()
 
     def _are_at_hand(self) -> bool:
         return is_at_hand(self.rows)
 
-    def _sums_of_small_ids(self, asked: Partial, by: list[str]) -> pl.LazyFrame:
+    def _sums_of_small_ids(self, partial: Partial, by: list[str]) -> pl.LazyFrame:
         """Sums over samples with small ids, and over the others."""
-        split = split_by_id(self.rows, self.rows.select(by).unique() if by else None, *asked.keys)
-        small = split.numbers.join(asked.sums_by_code(self.rows, split.code), on=NUMBER, how="left").drop(NUMBER)
-        others = self.of_rows(asked, split.others, by)
-        if asked.by != by:
+        split = split_by_id(self.rows, self.rows.select(by).unique() if by else None, *partial.keys)
+        small = split.numbers.join(partial.sums_by_code(self.rows, split.code), on=NUMBER, how="left").drop(NUMBER)
+        others = self.of_rows(partial, split.others, by)
+        if partial.by != by:
             others = named(split.groups, [others], by)
         small = small.with_columns(pl.exclude(by).fill_null(0))
         both = pl.concat([small, others.select(small.collect_schema().names())])
@@ -207,24 +207,24 @@ class RowsInPasses(Rows):
         super().__init__(passes.rows, label, schema, added)
         self._passes = passes
 
-    def partials(self, asked: Sequence[Mergeable], by: list[str]) -> list[Given]:
-        apart, at_once = ([each for each in asked if self._is_apart(each) is whole] for whole in (True, False))
+    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[Given]:
+        apart, at_once = ([each for each in partials if self._is_apart(each) is whole] for whole in (True, False))
         merged = zip(apart, self._merged(apart, by), strict=True)
         given = {id(each): (table, each.by) for each, table in merged}
         given |= {id(each): found for each, found in zip(at_once, super().partials(at_once, by), strict=True)}
-        return [given[id(each)] for each in asked]
+        return [given[id(each)] for each in partials]
 
-    def _merged(self, asked: Sequence[Mergeable], by: list[str]) -> list[pl.LazyFrame]:
-        """What the parts of the rows give, put together."""
-        if not asked:
+    def _merged(self, partials: Sequence[Mergeable], by: list[str]) -> list[pl.LazyFrame]:
+        """The merged tables of the parts of the rows."""
+        if not partials:
             return []
-        tables = self._of_parts(bytes_of(asked), lambda rows: [self.of_rows(each, rows, by) for each in asked])
-        return [each.merged(table) for each, table in zip(asked, tables, strict=True)]
+        tables = self._of_parts(bytes_of(partials), lambda rows: [self.of_rows(each, rows, by) for each in partials])
+        return [each.merged(table) for each, table in zip(partials, tables, strict=True)]
 
-    def _is_apart(self, asked: Mergeable) -> bool:
-        if isinstance(asked, Partial) and asked.grain == "sample":
-            return asked.whole_samples and self._holds_whole(asked.keys)
-        return asked.whole_samples
+    def _is_apart(self, partial: Mergeable) -> bool:
+        if isinstance(partial, Partial) and partial.grain == "sample":
+            return partial.whole_samples and self._holds_whole(partial.keys)
+        return partial.whole_samples
 
     def _holds_whole(self, sample: Sequence[str]) -> bool:
         """Whether a part has all rows of such a sample. A cluster of samples may lie in several parts."""
@@ -242,29 +242,29 @@ class RowsInPasses(Rows):
             found = [pl.collect_all(tables_of(rows if is_at_hand(self.rows) else rows.cache())) for rows in parts]
         return [pl.concat(tables).lazy() for tables in zip(*found, strict=True)]
 
-    def units(self, asked: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        if asked[0].grain != "sample":
-            return units_of(asked, [table for table, _ in self.partials(asked, by)])
-        if not all(map(self._is_apart, asked)):
-            return super().units(asked, by)
-        [units] = self._of_parts(bytes_of(asked), lambda rows: [units_of(asked, [each.units(rows) for each in asked])])
+    def units(self, partials: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
+        if partials[0].grain != "sample":
+            return units_of(partials, [table for table, _ in self.partials(partials, by)])
+        if not all(map(self._is_apart, partials)):
+            return super().units(partials, by)
+        [units] = self._of_parts(bytes_of(partials), lambda rows: [units_of(partials, [each.units(rows) for each in partials])])
         return units
 
-    def _has_small_ids(self, asked: Partial, by: list[str]) -> bool:
+    def _has_small_ids(self, partial: Partial, by: list[str]) -> bool:
         # A pass, of few samples, was not made faster by it.
         return False
 
 
-def bytes_of(asked: Sequence[Mergeable]) -> int:
-    """What a row takes, about, while all that is asked is worked out."""
-    return sum(each.bytes_a_row for each in asked)
+def bytes_of(partials: Sequence[Mergeable]) -> int:
+    """Bytes that a row takes, about, while all partials are folded."""
+    return sum(each.bytes_a_row for each in partials)
 
 
-def units_of(asked: Sequence[Partial], statistics: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+def units_of(partials: Sequence[Partial], statistics: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     """One row a unit: the values of all partials, side by side, of units that have one."""
-    values = [each.values.of_units(table) for each, table in zip(asked, statistics, strict=True)]
-    present = (columns.present for each in asked for _, columns in each.values.measures)
-    return joined(values, asked[0].unit_keys).filter(pl.any_horizontal(present))
+    values = [each.values.of_units(table) for each, table in zip(partials, statistics, strict=True)]
+    present = (columns.present for each in partials for _, columns in each.values.measures)
+    return joined(values, partials[0].unit_keys).filter(pl.any_horizontal(present))
 
 
 def named(names: pl.LazyFrame, coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:

@@ -22,7 +22,7 @@ _LOWEST, _HIGHEST, _CODE = (f"{INTERNAL}{name}_code" for name in ("lowest", "hig
 
 
 Counts = Mapping[str, tuple[str, ...]]
-"""What is counted, by its name: a column, and where there is one the other column of which it is one value."""
+"""The columns to count, by name: a column, and the other column of which it is one value, if there is one."""
 
 
 def counts_of(
@@ -73,7 +73,7 @@ class SeveralValues:
         return fold(places, self.by, [pl.col(list(self.counts)).sum().cast(pl.Int64)])
 
     def merged(self, parts: pl.LazyFrame) -> pl.LazyFrame:
-        """What parts of the rows gave, as one."""
+        """Merge the counts of several parts of the rows."""
         return fold(parts, self.by, [pl.col(list(self.counts)).sum()])
 
     def table(self, counts: pl.LazyFrame, groups: pl.LazyFrame) -> pl.LazyFrame:

@@ -40,7 +40,7 @@ SAYS_NOTHING = "this is not a state: its column 'state' does not describe what i
 
 
 def parsed(text: Any) -> Any:
-    """What a JSON text says; a ValueError where it is none, or says one thing twice."""
+    """Parse a JSON text; a ValueError where it is none, or has one key twice."""
     try:
         return json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_number)
     except (TypeError, RecursionError) as error:
@@ -99,7 +99,7 @@ SHAPE = {
 
 @dataclass(frozen=True)
 class Contents:
-    """What a state holds, according to its first column."""
+    """The contents of a state, as its first column says."""
 
     by: list[str]
     expressions: dict[str, str]
@@ -137,7 +137,7 @@ class Contents:
 
     @classmethod
     def of(cls, schema: Mapping[str, pl.DataType]) -> Contents:
-        """What a state of this schema holds; an error where it is none."""
+        """Read the contents of a state from its schema; an error where it is no state."""
         contents = cls.read(text_in(schema))
         missing = [name for name in contents.names() if name not in schema]
         if missing:
@@ -241,7 +241,7 @@ class Contents:
 
 
 def said_in(text: str) -> dict[str, Any]:
-    """What a state says of itself, of whatever format."""
+    """Parse the text of a state, of whatever format."""
     try:
         said = parsed(text)
     except ValueError:

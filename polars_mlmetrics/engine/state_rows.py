@@ -40,7 +40,7 @@ class StateRows(Source):
     between: str | None
     """The by column of the models, where all samples are pairs."""
     declared: Mapping[str, str]
-    """What statistics of metrics from elsewhere mean, by name."""
+    """The meaning of statistics of metrics from elsewhere, by name."""
     schema: pl.Schema = field(default_factory=pl.Schema)
     """The columns of the log that is spoken of, and the keys of the query."""
     added: Sequence[pl.Expr] = field(default_factory=list)
@@ -48,16 +48,16 @@ class StateRows(Source):
     made_for: Callable[[], str] = str
     """Tells the metrics and roles that it was made for, in an error."""
 
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
-        recorders = [recorder for partial in asked for recorder, _ in partial.values.measures]
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+        recorders = [recorder for partial in partials for recorder, _ in partial.values.measures]
         of_keys = {
             each.name: replace(each, counted=pl.when(recorder.answer.rows > 0).then(each.bare))
             for recorder in recorders
             for each in recorder.statistics
             if self._is_of_keys(each)
         }
-        merged = self.at(by, {name for partial in asked for name in _needed(partial)}, [*of_keys.values()])
-        return [(partial.merged(_as_parts(partial, merged, by)), by) for partial in asked]
+        merged = self.at(by, {name for partial in partials for name in _needed(partial)}, [*of_keys.values()])
+        return [(partial.merged(_as_parts(partial, merged, by)), by) for partial in partials]
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         # Samples are counted by group, whatever labels they have.
@@ -111,13 +111,13 @@ class StateRows(Source):
         return self._counts(recorder, roles)
 
     def _counts(self, recorder: Recorder, roles: Table) -> Counts:
-        """What must be counted so that the samples into which a measure looks are whole in every group."""
+        """The counts that tell whether the samples a measure looks into are whole in every group."""
         if recorder.merges_by != "samples":
             return {}
         return counts_of(self._names(), recorder.measure.table.sample, roles.sample, self.cluster or ())
 
     def lacks(self, recorder: Recorder, by: Sequence[str], roles: Table) -> list[str]:
-        """What a measure needs by these keys and is not held, or as something else, in words."""
+        """Statistics that a measure needs by these keys and the state lacks, or has as something else, in words."""
         measure, own = recorder.measure, digests_of(recorder.measure, roles)
         needs_label = measure.grain == "label" or recorder.runs_by_label
         by_label = self.label in (*by, *(measure.table.keys("label") if needs_label else []))
@@ -153,7 +153,7 @@ def _needed(partial: Partial) -> list[str]:
 
 
 def _as_parts(partial: Partial, merged: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
-    """What a state holds of a partial, under the names that the partial has for it."""
+    """The part of a state that answers a partial, under the names that the partial has for it."""
     if partial.grain == "sample":
         return merged.select(*by, *(pl.col(name).alias(own) for name, own in partial.values.held_sums().items()))
     if partial.run is None:

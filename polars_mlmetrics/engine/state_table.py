@@ -62,7 +62,7 @@ class StateTable(Asked):
         self._of_several: dict[tuple[str, ...], SeveralValues] = {}
         self._labels: set[str] = set()
         self.declared: dict[str, str] = {}
-        """What statistics mean that metrics from elsewhere ask for."""
+        """The meaning of statistics that metrics from elsewhere ask for."""
 
     def can_answer(self, measure: Measure) -> bool:
         """Whether it takes no fold of its own: samples are many, and are folded only where a metric asks for them."""

@@ -98,7 +98,7 @@ def _unsettled(recorder: Recorder, columns: Columns, keys: Sequence[str]) -> lis
 
 
 def _told_of_units(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
-    """What settling needs to know of each unit, by column."""
+    """The expressions of each unit that settling needs, by column."""
     value, weight, _, unknown = recorder.answer
     told = {columns.value: value, columns.weight: weight, columns.unknown: unknown}
     return {name: expression for name, expression in told.items() if expression is not None}
@@ -122,7 +122,7 @@ def sums_of(recorder: Recorder) -> list[Statistic]:
 
 
 def _sums(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
-    """What is summed over the units of a group, by the name that the settlement has for it."""
+    """The sums over the units of a group, by the name that the settlement has for each."""
     settlement, value = recorder.measure.settlement, pl.col(columns.value)
     weight = None if recorder.answer.weight is None else pl.col(columns.weight)
     unknown = None if recorder.answer.unknown is None else pl.col(columns.unknown)

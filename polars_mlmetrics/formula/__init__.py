@@ -1,1 +1,1 @@
-"""What a metric is: a formula over a unit of rows, its declaration, and the expression that a user holds."""
+"""Metrics: a formula over a unit of rows, its declaration, and the expression that a user holds."""

@@ -29,7 +29,7 @@ def grain_of(average: Average) -> Grain:
 
 
 COUNTS = ("units", "defined")
-"""What settling needs that is a number of units."""
+"""The numbers of units that settling needs."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Settlement:
     def sums(
         self, value: pl.Expr, weight: pl.Expr | None, units: pl.Expr, unknown: pl.Expr | None
     ) -> dict[str, pl.Expr]:
-        """What settling needs to know of all units together. Of units in several parts these are summed once more."""
+        """Sums over all units that settling needs. Of units in several parts these sums are added up once more."""
         sums = {"units": units, "defined": value.count().cast(pl.Int64)}
         if unknown is not None:
             of_average = unknown if weight is None else pl.when(weight.is_not_null()).then(unknown)

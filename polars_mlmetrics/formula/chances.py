@@ -22,7 +22,7 @@ _HARMONIC = pl.Series([math.fsum(number**-1 for number in range(1, upto + 1)) fo
 _STIRLING = pl.Series(
     [0.0, *(math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(math.tau) for n in range(1, 17))]
 )
-"""What Stirling's formula leaves of `ln number!`; 0 of 0."""
+"""The error of Stirling's formula for `ln number!`; 0 for 0."""
 
 
 def mean_at_first(value: Callable[[int], pl.Expr], tied: pl.Expr, marked: pl.Expr, *, places: int) -> pl.Expr:
@@ -69,7 +69,7 @@ def _times_log_of_rest(number: pl.Expr, part: pl.Expr) -> pl.Expr:
 
 
 def _root(number: pl.Expr) -> pl.Expr:
-    """What stands under the root of Stirling's formula, by 2π: of 0, whose factorial is 1, what makes the root 1."""
+    """The number under the root of Stirling's formula, divided by 2π. For 0, whose factorial is 1, the root is 1."""
     return pl.when(number > 0).then(number).otherwise(1 / math.tau)
 
 
@@ -91,7 +91,7 @@ def sum_of_inverses(above: pl.Expr, upto: pl.Expr, *, at_most: int | None = None
 
 
 def _harmonic_rest(number: pl.Expr) -> pl.Expr:
-    """What `ln(number + 1/2)` and Euler's constant leave of `1/1 + … + 1/number`, of large numbers."""
+    """The error of `ln(number + 1/2)` plus Euler's constant for `1/1 + … + 1/number`, for large numbers."""
     inverse = quotient(pl.lit(1.0), number + 0.5)
     return inverse * _series(inverse, (1 / 24, -7 / 960, 31 / 8064, -127 / 30720))
 

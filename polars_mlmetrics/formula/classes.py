@@ -15,7 +15,7 @@ from polars_mlmetrics.formula.unit import Unit
 
 
 class Matrix(NamedTuple):
-    """What is known of a matrix of classes. All of it is weighted; of products the weights are in parts of a whole."""
+    """Sums of a matrix of classes. All are weighted; in products the weights are shares of their total."""
 
     covariance: pl.Expr
     """How many samples are right beyond chance, times how many there are."""

@@ -21,7 +21,7 @@ def rows_used(u: Unit) -> pl.Expr:
 
 
 def weight_used(u: Unit) -> pl.Expr:
-    """What the included rows weigh."""
+    """The total weight of the included rows."""
     return u.rows()
 
 

@@ -21,7 +21,7 @@ LINEAR_PARTS, FARTHEST_POWER, PART_OF_POWER = 2.0**16, 40.0, 1 / 80
 
 
 class Curve(NamedTuple):
-    """What lies at or above each score, best first; rows of one score (or of one cell of a grid) are one step.
+    """Sums of the rows at or above each score, best first; rows of one score (or of one cell of a grid) are one step.
 
     Where rows have weights, all is in parts of their sum.
     """

@@ -1,4 +1,4 @@
-"""What is known of a metric: the facts that averages, documents and laws read. CATALOGUE holds them all."""
+"""Declarations of metrics: the facts that averages, documents and laws read. CATALOGUE holds them all."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Influence:
 PACKAGE = __name__.partition(".")[0]
 
 Interval = Literal["kg_wilson", "t", "biased", "total", "extreme"]
-"""What kind of interval a metric has. "kg_wilson" keeps within a finite range; "t" is symmetric. "biased" is "t" of a
-metric that is not right on average. "total" (a sum over rows) and "extreme" (one row decides) have none."""
+"""The kinds of intervals. "kg_wilson" keeps within a finite range; "t" is symmetric. "biased" is "t" of a metric
+that is not right on average. "total" (a sum over rows) and "extreme" (one row decides) have none."""
 
 
 class Catalogue(dict[str, "Declaration"]):
@@ -67,21 +67,21 @@ CATALOGUE: Catalogue = Catalogue()
 
 @dataclass(frozen=True, eq=False)
 class Declaration:
-    """What is known of a metric: its formula, and the facts that averages, docs and laws read."""
+    """A metric as it was declared: its formula, and the facts that averages, docs and laws read."""
 
     formula: Callable[..., pl.Expr]
     grain: Grain | None
     range: tuple[float, float]
     best: Best | None
     undefined_when: str | None = None
-    """What makes a unit with rows undefined, in words; None where nothing does but that none has a weight above 0."""
+    """When a unit with rows is undefined, in words; None if that needs all weights to be 0."""
     counts: bool = False
     needs_negatives: bool = True
     """Whether its value is wrong without the negatives that were not returned."""
     is_curve: bool = False
     """Whether its value is the points of a curve, and not a number."""
     interval: Interval | None = None
-    """What kind of interval it has, where its range does not say."""
+    """The kind of its interval, where its range does not say."""
     influence: Influence | None = None
     """How far each bucket of rows moves its value, where how its rows stand says so."""
     coarseness: Callable[..., pl.Expr] | None = None
@@ -98,7 +98,7 @@ class Declaration:
 
     @property
     def says(self) -> str:
-        """What its author says of it."""
+        """The docstring of its author."""
         return inspect.cleandoc(self.formula.__doc__ or "")
 
     @property
@@ -119,7 +119,7 @@ class Declaration:
 
     @property
     def interval_kind(self) -> Interval:
-        """What kind of interval it has."""
+        """The kind of its interval."""
         if self.interval is not None:
             return self.interval
         if self.counts:
@@ -159,7 +159,7 @@ class Declaration:
 
     @cached_property
     def annotations(self) -> dict[str, Any]:
-        """What its parameters may be."""
+        """The annotations of its parameters."""
         return {"inclusive": bool, "undefined": float | None, **get_type_hints(self.formula, include_extras=True)}
 
     def shown(self, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is said of a metric: the docstring that `help` shows, written from its declaration."""
+"""Descriptions of metrics: the docstring that `help` shows, written from the declaration."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,7 +11,7 @@ from polars_mlmetrics.formula.parameters import admitted, check_parameter
 
 WIDTH = 100
 PROPOSED = [2, 0.25, 1.5]
-"""What a required parameter is in an example: the first of these that it admits."""
+"""Values for required parameters in an example: the first one that the parameter admits."""
 
 BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
 GRAIN_SAYS = {
@@ -47,7 +47,7 @@ def described(declaration: Declaration) -> str:
 
 
 def unit_says(declaration: Declaration) -> str:
-    """What the unit of a metric is: a count has none, and without `average=` it is the group."""
+    """The unit of a metric: a count has none, and without `average=` it is the group."""
     if declaration.counts:
         return "none: a count"
     takes_average = "average" in declaration.__signature__.parameters

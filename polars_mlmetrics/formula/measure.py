@@ -1,4 +1,4 @@
-"""What a metric is made of: a tree, whose leaves are measures. A measure is one declared metric with its parameters."""
+"""The tree that a metric is made of. Its leaves are measures: one declared metric with its parameters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Node(ABC):
 
     @property
     def parts(self) -> tuple[Node, ...]:
-        """What it is made of, left to right."""
+        """The measures that it is made of, left to right."""
         return ()
 
     def with_parts(self, parts: Sequence[Node]) -> Node:
@@ -53,12 +53,12 @@ class Node(ABC):
     @property
     @abstractmethod
     def interval_kind(self) -> Interval:
-        """What kind of interval it has."""
+        """The kind of its interval."""
 
     @property
     @abstractmethod
     def key(self) -> tuple[Any, ...]:
-        """What makes two metrics the same one."""
+        """A key that is equal for two metrics that are the same one."""
 
     @abstractmethod
     def __repr__(self) -> str: ...
@@ -99,7 +99,7 @@ class Planned(Node):
 
 
 class Answer(NamedTuple):
-    """What a formula answers of one unit."""
+    """The expressions that a formula gives for one unit."""
 
     value: pl.Expr
     weight: pl.Expr | None
@@ -122,7 +122,7 @@ class Measure(Planned):
     per: Grain | None = None
     """The grain it stops at, where it is not settled."""
     called: str | None = None
-    """What messages call it, where it has a name of its own. It is no other measure for that."""
+    """Its name in messages, where it has a name of its own. Two measures may be equal and differ in it."""
 
     @cached_property
     def output_name(self) -> str:
@@ -225,7 +225,7 @@ class Measure(Planned):
         return unit, Answer(value, weight, rows, unknown)
 
     def _value_and_weight(self, unit: Unit) -> tuple[pl.Expr, pl.Expr | None]:
-        """What the formula makes of one unit, whatever its rows, and the weight of the unit in the average."""
+        """The value of the formula for one unit, whatever its rows, and the weight of the unit in the average."""
         value = self.declaration.formula(unit, **self.parameters)
         return value, None if self.grain == "group" or self.per else self.settlement.weight(unit)
 
@@ -271,7 +271,7 @@ class Measure(Planned):
         return f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in shown)})"
 
     def suffix(self, roles: Table) -> str:
-        """What tells its statistics from those that are named alike, of other columns or fewer rows."""
+        """The suffix that tells its statistics from those of the same name over other columns or fewer rows."""
         words = self.table.differences(roles)
         reads = self.probe.reads - {"group"}
         if reads:

@@ -22,7 +22,7 @@ from polars_mlmetrics.formula.tree import Applied, Derived, Named, without_name
 
 
 class Comparison(pl.Expr):
-    """What `==` and `!=` of a metric give: an expression, and as a truth value whether it is the same metric."""
+    """The result of `==` and `!=` of a metric: an expression, and as a truth value whether it is the same metric."""
 
     def __init__(self, expression: pl.Expr, truth: bool) -> None:
         self._pyexpr = expression._pyexpr
@@ -90,7 +90,7 @@ class Metric(pl.Expr):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes two metrics the same one."""
+        """A key that is equal for two metrics that are the same one."""
         return self.tree.key
 
     @property

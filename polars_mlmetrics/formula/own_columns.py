@@ -29,7 +29,7 @@ class OwnColumns(NamedTuple):
 
 
 def own_columns(unit: Unit) -> OwnColumns:
-    """What a formula reads on a unit, without the roles of its table."""
+    """The columns that a formula reads on a unit, without the roles of its table."""
     if not unit.columns_read:
         return OwnColumns()
     given = _seen_to(unit)
@@ -45,7 +45,7 @@ def own_columns(unit: Unit) -> OwnColumns:
 
 
 def _seen_to(unit: Unit) -> list[pl.Expr]:
-    """What must be known anyway: roles, and the keys that are read as such."""
+    """The columns that must be known anyway: roles, and the keys that are read as such."""
     return unit.door.table.read_by((unit.grain, *sorted(unit.reads)))
 
 

@@ -50,19 +50,19 @@ TO_MERGE = "to merge"
 
 
 class Options(TypedDict, total=False):
-    """What every metric takes."""
+    """Parameters of every metric."""
 
     undefined: float | None
 
 
 class Averaged(Options, total=False):
-    """What a metric with averages takes besides."""
+    """Further parameters of a metric with averages."""
 
     labels: Sequence[Any] | None
 
 
 class Decided(Averaged, total=False):
-    """What a metric with a threshold takes besides."""
+    """Further parameters of a metric with a threshold."""
 
     inclusive: bool
 
@@ -129,7 +129,7 @@ def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> Non
 
 
 def admitted(annotation: Any) -> str:
-    """What an annotation admits, in words."""
+    """The values that an annotation admits, in words."""
     return " or ".join(map(_described, _members(annotation)))
 
 

@@ -1,4 +1,4 @@
-"""What a formula reads of a row: its score and its truth, as that which they are to it."""
+"""Readers of a row for formulas: the score and the truth, as a decision, a probability, a number or a class."""
 
 from functools import cached_property
 

@@ -67,7 +67,7 @@ OfRow = str | pl.Expr | Mapping[Any, float]
 """A number for each row: a column, a row-wise expression, or {label: number}."""
 
 Threshold = float | Mapping[Any, float] | pl.DataFrame | pl.Expr | Literal["argmax"] | Decision
-"""What is said of a threshold; a table of labels and thresholds is taken as a mapping."""
+"""Read a threshold; a table of labels and thresholds becomes a mapping."""
 
 
 def in_type_of(score: pl.Expr, bound: pl.Expr) -> pl.Expr:
@@ -77,7 +77,7 @@ def in_type_of(score: pl.Expr, bound: pl.Expr) -> pl.Expr:
 
 
 class SharedStatistics(ABC):
-    """What any formula may ask for by name. Mixed into `Unit`, which says how a statistic is folded."""
+    """The statistics that any formula may ask for by name. Mixed into `Unit`, which says how a statistic is folded."""
 
     door: Door
 

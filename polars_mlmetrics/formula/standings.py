@@ -127,7 +127,7 @@ class Standings(ABC):
         return self._within(name, self._ranked("sample", key, "ordinal", descending=False), "sample")
 
     def mean_of_tie(self, name: str, of_place: OfPlace, *, k: int | None = None) -> pl.Expr:
-        """What the places that the row's tie holds in its sample are worth, shared by its rows alike.
+        """The worth of the places that the row's tie holds in its sample, shared equally by the rows of the tie.
 
         A place should be worth something of the order of 1, as a discount is: what a tie shares is right to 3e-14.
         With a k, places after the k first are worth nothing.

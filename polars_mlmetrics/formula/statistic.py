@@ -1,4 +1,4 @@
-"""What a formula is read into: statistics, as expressions or as the columns of a plan."""
+"""Statistics: the sums and extremes that a formula is read into, as expressions or as columns of a plan."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ OfPlace = Callable[[pl.Expr], pl.Expr]
 
 @dataclass(frozen=True)
 class Share:
-    """What the rows of a tie share alike: the values of the places that they hold together."""
+    """Values of the places that the rows of a tie hold together; each row gets the same share."""
 
     of_place: OfPlace
     k: int | None = None
     """The last place that is worth something; None where all are."""
 
     def worth(self, place: pl.Expr) -> pl.Expr:
-        """What a place is worth."""
+        """The worth of a place."""
         value = self.of_place(place)
         return value if self.k is None else pl.when(place <= self.k).then(value).otherwise(0.0)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What is needed to move a sum of deviations (or of products of two) to another shift.
+    """The columns that move a sum of deviations (or of products of two) to another shift.
 
     A part of the rows has sums of deviations from its own shift: its mean, rounded. From another shift they are the
     same plus what the distance of the two shifts adds.
@@ -83,7 +83,7 @@ class Statistic:
     is_count: bool = False
     """Whether it counts rows, and so is never below 0."""
     moment: Moment | None = None
-    """What it needs to be merged, if it is a sum of deviations from a shift, or a shift."""
+    """The columns that a merge needs, if it is a sum of deviations from a shift, or a shift."""
 
     @classmethod
     def count(cls, name: str, mask: pl.Expr, rows: pl.Expr) -> Statistic:
@@ -92,7 +92,7 @@ class Statistic:
 
     @property
     def bare(self) -> pl.Expr:
-        """What is folded of rows that all count."""
+        """The expression to fold where all rows count."""
         return self.row if self.counted is None else self.counted
 
     def fold(self) -> pl.Expr:
@@ -169,7 +169,7 @@ class Reading(Protocol):
 
     @abstractmethod
     def shares(self, name: str, share: Share, value: pl.Expr, grain: Grain) -> pl.Expr:
-        """What the rows of a tie share equally; `value` is the share, computed in the unit."""
+        """A value that the rows of a tie share equally; `value` is the share, computed in the unit."""
 
     @abstractmethod
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:

@@ -76,7 +76,7 @@ class OverTargets(Planned):
         return self.metric.combined(values) if is_of_units else values(self)
 
     def terms(self, values: Values, target: pl.Expr) -> dict[str, pl.Expr]:
-        """What each target adds to the mean."""
+        """The term that each target adds to the mean."""
         weights = {} if self.weights is None else self.weights
         weight = Settlement(weights).weight_of(target) if weights else pl.when(target.is_not_null()).then(1.0)
         return terms_of(self.metric, values, weight, least=min(weights.values(), default=1.0))
@@ -178,7 +178,7 @@ class EachTarget(Node):
 
 
 def terms_of(metric: Node, values: Values, weight: pl.Expr, *, least: float) -> dict[str, pl.Expr]:
-    """What a target adds to the mean of targets; its weight is null where it has no part in it.
+    """The term that a target adds to the mean of targets; its weight is null where it has no part in the mean.
 
     `least` is the lowest weight there is. The value is written no more often than it takes: as an expression it would
     be computed each time.

@@ -1,4 +1,4 @@
-"""What is made of metrics: one under another name, arithmetic of several, a function of a value."""
+"""Metrics made of metrics: one under another name, arithmetic of several, a function of a value."""
 
 from __future__ import annotations
 

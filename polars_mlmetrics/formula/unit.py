@@ -1,4 +1,4 @@
-"""What a formula is written for: one unit of rows. It knows nothing of averages, nor of how it is run."""
+"""The unit of rows that a formula is written for. A unit knows nothing of averages, nor of how it is run."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class Unknown(NamedTuple):
 
     rows: pl.Expr
     lack: str
-    """What they are without, in words."""
+    """The kind of rows that they leave out, in words."""
 
 
 class Unit(Row, Standings, SharedStatistics):

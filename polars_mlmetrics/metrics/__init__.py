@@ -1,4 +1,4 @@
-"""What is measured: one short declaration each. Whatever is declared in these modules is public."""
+"""The metrics: one short declaration each. Whatever is declared in these modules is public."""
 
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.metrics.decisions import *

@@ -141,7 +141,7 @@ def _f(u: Unit, beta: float, threshold: Threshold) -> pl.Expr:
 
 @metric(range=(0, 1), best="max", undefined_when="no positive and no predicted label", needs_negatives=False)
 def jaccard(u: Unit, *, threshold: Threshold = 0.5, average: Average = "micro", **options: Unpack[Decided]) -> pl.Expr:
-    """What is both predicted and true, as a share of what is either: TP / (TP + FP + FN)."""
+    """Share of the rows that are predicted or true which are both: TP / (TP + FP + FN)."""
     wrong = u.false_positives(threshold) + u.false_negatives(threshold)
     return ratio(u.true_positives(threshold), u.true_positives(threshold) + wrong)
 

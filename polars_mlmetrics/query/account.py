@@ -35,7 +35,7 @@ class Cause(NamedTuple):
 
 
 class Account:
-    """What a plan must work out for one metric, and the columns in which it is reported."""
+    """Add one metric to a plan and name the columns that report it: value, counts, reason."""
 
     def __init__(self, metric: Node, plan: Asked, min_samples: int | None = None, *, tidy: bool = False) -> None:
         self.metric = metric
@@ -269,7 +269,7 @@ def can_count_samples(counts: RowCounts, plan: Asked) -> bool:
 
 
 def _by_target(metric: Node, target: str = "") -> Iterator[tuple[str, Planned]]:
-    """What a plan works out of a metric, each with the target whose rows alone it reads."""
+    """The measures that a plan works out for a metric, each with the target whose rows alone it reads."""
     if isinstance(metric, Planned):
         yield target, metric
     elif isinstance(metric, EachTarget):

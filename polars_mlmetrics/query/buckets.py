@@ -21,7 +21,7 @@ class Buckets(NamedTuple):
 
     bucket: pl.Expr
     said: dict[str, Any]
-    """What a state says of them."""
+    """The text that a state holds about its buckets."""
 
 
 def buckets_of(schema: pl.Schema, sample: Sequence[str], cluster: Names, count: int) -> Buckets | None:

@@ -43,7 +43,7 @@ FUNCTIONS = ("Boolean", "StringExpr", "TemporalExpr")
 STEPS = {"BinaryExpr": ("left", "right"), "Cast": ("expr",), "Ternary": ("predicate", "truthy", "falsy")}
 """The steps that are made of others, with the names of these."""
 WORDS = {"BinaryExpr": {"op": str}, "Cast": {"options": str}, "Ternary": {}}
-"""What else these steps say, but for the type of a cast."""
+"""Further fields of these steps, but for the type of a cast."""
 
 
 def is_plain(steps: Any) -> bool:

@@ -95,7 +95,7 @@ class Query:
 
     @cached_property
     def readings(self) -> Readings:
-        """What the formulas of its metrics ask for: each is read once, however often the query is planned."""
+        """The read formulas of its metrics: each is read once, however often the query is planned."""
         return Readings(self.schema, self.roles)
 
     @cached_property

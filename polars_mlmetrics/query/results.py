@@ -65,7 +65,7 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What there is to say of one metric in a group."""
+    """The value of one metric in a group, with its counts, its interval and its reason."""
 
     name: str
     value: pl.Expr

@@ -1,4 +1,4 @@
-"""What a query is answered from: its rows, at once or in passes, for one grouping or for all."""
+"""The source that answers a query: its rows, at once or in passes, for one grouping or for all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def passes_of(
 
 
 def planned(query: Query, plan: Callable[[Query], pl.LazyFrame]) -> pl.LazyFrame:
-    """What is planned of a query. Rows that it reads once only are not held.
+    """Plan a query. Rows that it reads only once are not cached.
 
     Where Polars holds rows, it works a filter of them out row by row: no file and no part of a file is left out for it.
     """
@@ -64,34 +64,30 @@ def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
     if not slicings[1:] and not finer:
         return source
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
-    if not is_at_hand(query.frame):
-        return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added, {})
-    look = Look.at(query)
-    covers = Covers(by, slicings, look.sizes, more, look.n_rows)
+    # Of a LazyFrame nothing but the schema is read before it is collected.
+    look = Look(None, {}) if query.n_rows is None else Look.at(query, query.n_rows)
+    covers = Covers(by, slicings, look.sizes, more, query.n_rows)
     return Slices(source, by, [*slicings, *finer], covers, query.added, look.varied)
 
 
 class Look(NamedTuple):
-    """What some of the rows tell of a log that is at hand: how fast the answer is found, and nothing else."""
+    """Sizes seen in some rows of a log in memory. They decide how fast the answer comes, and nothing else."""
 
-    n_rows: int
-    """How many rows the log has."""
-    sizes: dict[str, int]
-    """How many values keys and labels have."""
+    sizes: dict[str, int] | None
+    """How many values keys and labels have; None where nothing is known of them."""
     varied: dict[tuple[str, ...], list[str]]
     """The columns of slices of which most samples have several values, by the columns of the sample."""
 
     @classmethod
-    def at(cls, query: Query) -> Look:
-        """What is seen of the log of a query."""
+    def at(cls, query: Query, n_rows: int) -> Look:
+        """Look at some rows of the log of a query, which has so many rows."""
         by, slices = ([key.column for key in keys] for keys in (query.by, query.slice_keys))
         names = {measure.table.sample for measure in query.measures if slices and measure.grain == "sample"}
         samples = {sample: list(dict.fromkeys([*by, *sample])) for sample in names}
         sized = _plain(query, [*by, *slices, *(measure.table.label for measure in query.measures)])
         looked_at = _plain(query, [*sized, *(column for keys in samples.values() for column in keys)])
-        n_rows: int = query.frame.select(pl.len()).collect().item()
         if not sized:
-            return cls(n_rows, {}, {})
+            return cls({}, {})
         some = [query.frame.slice(start, LOOK) for start in (0, *cuts(n_rows, PLACES))]
         rows = query.with_keys(pl.concat(some)).select(looked_at).collect()
         sizes = dict(zip(sized, rows.select(pl.col(sized).n_unique()).row(0), strict=True))
@@ -100,7 +96,7 @@ class Look(NamedTuple):
             for sample, keys in samples.items()
             if set(keys) <= set(looked_at)
         }
-        return cls(n_rows, sizes, varied)
+        return cls(sizes, varied)
 
 
 def _plain(query: Query, columns: Sequence[str]) -> list[str]:

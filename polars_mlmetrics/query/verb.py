@@ -18,7 +18,7 @@ from polars_mlmetrics.formula.metric import Metric
 
 @dataclass(frozen=True)
 class Verb:
-    """What a verb takes, and what it needs of that."""
+    """The declaration of a verb: the frames and metrics that it takes, and what it needs of them."""
 
     name: str
     takes_logs: bool = True
@@ -84,7 +84,7 @@ def check_no_roles(cluster: Names, roles: Mapping[str, Any]) -> None:
 
 
 def flat(given: Iterable[Any]) -> Iterable[Any]:
-    """What was given one by one or in lists, one by one."""
+    """Flatten items that were given one by one or in lists."""
     for item in given:
         if isinstance(item, list | tuple | Iterator):
             yield from flat(item)
@@ -93,7 +93,7 @@ def flat(given: Iterable[Any]) -> Iterable[Any]:
 
 
 def not_a_metric(given: Any) -> ParameterError:
-    """What to say where a metric was expected."""
+    """The error for a value that stands where a metric was expected."""
     if isinstance(given, list | tuple):
         return ParameterError(f"a single metric is expected, and {given!r} is a {type(given).__name__}.")
     if callable(given) and getattr(given, "__name__", None) in CATALOGUE:

@@ -36,7 +36,7 @@ UNREADABLE = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
 )  # fmt: skip
-"""What data raise that are of no metric."""
+"""Errors that data raise which are no metric."""
 
 SCALARS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "float": (float, repr, float),

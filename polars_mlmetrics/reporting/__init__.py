@@ -1,1 +1,1 @@
-"""What people look at: plots, tables for notebooks, and the report."""
+"""Reporting: plots, tables for notebooks, and the report."""

@@ -39,7 +39,7 @@ WEIGHT_OF_ROWS = "weight of the rows"
 
 @dataclass(frozen=True)
 class Answers:
-    """What the verbs answered."""
+    """The answers of the verbs."""
 
     asked: Asked
     problems: pl.DataFrame | None
@@ -51,7 +51,7 @@ class Answers:
     """The models whose slices are looked at: all but the baseline."""
     differences: pl.DataFrame | None
     weights: pl.DataFrame | None
-    """What the rows of the headline weigh, by model and slice; None where each counts as one."""
+    """The weights of the rows of the headline, by model and slice; None where each counts as one."""
     labels: pl.DataFrame | None
     """Wide: values by model and label, and by one slicing."""
     sliced_labels: str
@@ -189,7 +189,7 @@ def _labels(asked: Asked, sliced: str) -> pl.DataFrame | None:
 
 
 def _metrics_of_labels(asked: Asked) -> list[Metric]:
-    """What is said of each label: the headline where it has a value there; of a log also f1, its parts and support."""
+    """The metrics of each label: the headline where it has a value there; of a log also f1, its parts and support."""
     of_label = [metric for metric in asked.metrics if _has_labels(metric)]
     if asked.contents is not None:
         told = [metric for metric in of_label if all(m.grain == "label" for m in metric.tree.measures())]
@@ -263,7 +263,7 @@ CLASSES = ("looks_multiclass", "classes_as_labels")
 
 
 def problems_of(asked: Asked, frame: pl.LazyFrame) -> pl.DataFrame | None:
-    """What `check` finds; None of a state, which has no rows."""
+    """The table of `check`; None for a state, which has no rows."""
     if asked.contents is not None:
         return None
     by = listed(asked.between) or None

@@ -1,4 +1,4 @@
-"""What a report is asked: read and checked before any work."""
+"""The question of a report: read and checked before any work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from polars_mlmetrics.query.verb import Verb, check_no_roles
 MODEL = f"{INTERNAL}model"
 WHOLE = ""
 ALL = "all rows"
-"""What the one model is called where no column tells models apart."""
+"""The name of the one model where no column tells models apart."""
 
 REPORT = Verb("report", takes_states=True, needs_interval=True)
 
@@ -36,7 +36,7 @@ class Asked:
 
     frame: pl.LazyFrame
     contents: Contents | None
-    """What the frame holds, where it is a state."""
+    """The contents of the frame, where it is a state."""
     metrics: list[Metric]
     """The first is the headline; none where they are still to be chosen."""
     between: Key | None

@@ -24,7 +24,7 @@ from polars_mlmetrics.reporting.points import (
 )
 
 Rows = Sequence[Mapping[str, Any]]
-"""What a chart is made of: numbers, and texts that are safe to show."""
+"""The data of a chart: numbers, and texts that are safe to show."""
 
 UNIT = (0.0, 1.0)
 WIDTH, PANEL = 560, 230
@@ -91,7 +91,7 @@ class Charts:
         return channels
 
     def _described(self) -> dict[str, Any]:
-        """What is said of a mark: the page shows it at the mark, a notebook as a tooltip."""
+        """The words about a mark: the page shows them at the mark, a notebook as a tooltip."""
         alt = self._alt
         if self._look.for_page:
             return {"description": alt.Description("text:N")}

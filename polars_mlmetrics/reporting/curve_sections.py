@@ -163,7 +163,7 @@ def threshold_in_use(told: Told) -> float | None:
 
 
 def curve_lead(told: Told) -> str:
-    """What another threshold would give."""
+    """The values at other thresholds."""
     used = threshold_in_use(told)
     if "threshold" not in told.answers.curves or used is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a report knows once all is judged: verdicts, or the reason where there is none, and the cards that say it."""
+"""Findings of a report: verdicts, or the reason where there is none, and the cards that show them."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Told:
-    """What the report knows once all is judged."""
+    """All findings of a report."""
 
     answers: Answers
     models: pl.DataFrame
@@ -214,7 +214,7 @@ class Told:
         return visible(self.answers.asked.headline.output_name)
 
     def of(self, model: str, metric: str | None = None) -> dict[str, Any]:
-        """What is known of a model in a metric: the headline, if none is named."""
+        """The values of a model in a metric: the headline, if none is named."""
         name = self.answers.asked.headline.output_name if metric is None else metric
         return self.models.filter(pl.col(MODEL) == model, pl.col("metric") == name).row(0, named=True)
 

@@ -1,4 +1,4 @@
-"""What is drawn of a frame: rows of numbers and of texts that are safe to show, under fixed names."""
+"""Points of charts: rows of numbers and of texts that are safe to show, under fixed names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TITLES = {
 }
 
 RATES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
-"""What the axes of a det curve name; they are those of a normal distribution."""
+"""The ticks of the axes of a det curve; they are those of a normal distribution."""
 
 
 def with_series(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

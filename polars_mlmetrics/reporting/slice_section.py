@@ -96,7 +96,7 @@ def _lead(told: Told, kinds: list[str]) -> str:
 
 
 def _kinds(told: Told) -> list[str]:
-    """What the slices are by, as it was asked."""
+    """The columns of the slices, as they were asked for."""
     there = set(told.slices["sliced_by"].to_list())
     asked = [", ".join(map(name_of, keys)) for keys in told.answers.asked.slices]
     return [kind for kind in dict.fromkeys(asked) if kind in there]

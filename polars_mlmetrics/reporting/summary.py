@@ -220,7 +220,7 @@ IN_WORDS = {
     "truth_contradicted": "{count} rows of one sample and label have different truths: one of them is wrong",
     "score_nan": "{count} scores are NaN: every metric that reads them is NaN",
 }
-"""What some problems mean for this page; of others `check` says it."""
+"""The meaning of some problems for this page; for others `check` has the words."""
 
 LEAVE_OUT = ("score_null", "truth_null", "weight_null")
 
@@ -311,7 +311,7 @@ def _in_words(row: dict[str, Any]) -> Sentence:
 
 
 def title_of(told: Told, given: str | None) -> str:
-    """What the page is called."""
+    """The title of the page."""
     if given is not None:
         return visible(given)
     if told.baseline is not None:
@@ -322,7 +322,7 @@ def title_of(told: Told, given: str | None) -> str:
 
 
 def sizes_of(told: Told, dates: Sequence[str]) -> list[str]:
-    """What there is: samples, labels, rows, models, dates."""
+    """The sizes: samples, labels, rows, models, dates."""
     problems, whole = told.answers.problems, told.of(told.candidate)
     found: dict[str, int | None] = {"samples": whole["n_samples"], "labels": None, "rows": None}
     if problems is not None:

@@ -13,7 +13,7 @@ from polars_mlmetrics.data.visible import visible
 
 MINUS = "\u2212"
 NONE = "–"
-"""What stands for a number that is not there; the reason stands beside it."""
+"""The sign for a missing number; the reason stands beside it."""
 
 
 def number(value: float | None) -> str:

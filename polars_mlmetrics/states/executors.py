@@ -1,4 +1,4 @@
-"""What runs in an executor of Spark: code that needs Polars and pyarrow there, and not this package.
+"""Code that runs in an executor of Spark: it needs Polars and pyarrow there, and not this package.
 
 All of it is inside of functions, so that it is pickled as code.
 """
@@ -18,7 +18,7 @@ Run = Callable[[Iterator[Any]], Iterator[tuple[int, bytes]]]
 
 
 def checked(run: Run, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What Spark calls with the batches of a partition. It and what it calls are pickled as code."""
+    """The function that Spark calls with the batches of a partition. It is pickled as code, as those it calls are."""
 
     def of_partition(batches: Iterator[Any]) -> Iterator[Any]:
         import os

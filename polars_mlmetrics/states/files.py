@@ -51,7 +51,7 @@ SHAPE = {
         {"path": str, "size": int, "version": str, "rows": int},
     ),
 }
-"""What the metadata say."""
+"""The metadata that are read."""
 
 
 class StateFile:

@@ -66,7 +66,7 @@ class Fold:
 
 
 def runner(plans: list[tuple[bytes, str]]) -> Callable[[str], list[bytes]]:
-    """What runs plans on the rows in a folder, one after the other.
+    """A program that runs plans on the rows in a folder, one after the other.
 
     It is of this function alone, so that it is pickled as code: where it runs this package may be missing.
     """

@@ -1,4 +1,4 @@
-"""What `update_states` reads and keeps, on this machine or in an object store: the files of a log, and their states."""
+"""Files of a log and their states, for `update_states`: on this machine or in an object store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LogHere:
         except (PolarsError, OSError) as error:
             raise FileError(f"{self.path} cannot be read as parquet: {words_of(error)}") from None
         self.source: dict[str, Any] = {"path": str(self.path), **seen, "rows": rows}
-        """What a state says of the file that it was made of."""
+        """The note in a state about the file that it was made of."""
         self.rows = _prepared(prepare, scan)
         """The file, as it is folded."""
 

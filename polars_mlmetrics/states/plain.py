@@ -17,7 +17,7 @@ from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources
 
 TYPES = "types"
-"""What the text of a plain state says beside that of a state: the types that its columns had."""
+"""The key in the text of a plain state for the types that its columns had."""
 
 NANS = "state_nans"
 """How many NaN a row has: some formats make them null, and a broken value would count as unknown."""
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
     written: Callable[[pl.Expr, Any], pl.Expr]
     said: Callable[[Any], list[Any]] = lambda dtype: []
-    """What tells the type from others of its kind."""
+    """The parameters of the type."""
     of: Callable[..., pl.DataType] | None = None
 
 
@@ -149,7 +149,7 @@ def as_state(frame: pl.LazyFrame | pl.DataFrame | ArrowStream) -> pl.LazyFrame |
 
 
 def _texts(rows: pl.DataFrame) -> list[str]:
-    """What rows of states say of themselves: more than one text where they are of several."""
+    """The texts in rows of states: more than one where the rows are of several states."""
     dtype = rows.schema.get("state")
     if dtype is None or not (dtype == pl.String or isinstance(dtype, pl.Enum | pl.Categorical)):
         raise StateError("this is not a state: it lacks the column 'state', as `state` or `plain` makes it.")

@@ -163,7 +163,7 @@ class StateOf:
         return {key.column: key.name for key in self.query.by} | ({BUCKET: "bucket"} if self.buckets else {})
 
     def _contents(self, plan: StateTable) -> Contents:
-        """What the state holds."""
+        """The contents of the state."""
         query = self.query
         log = Listed.of(query.schema)
         return Contents(

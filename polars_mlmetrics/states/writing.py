@@ -20,7 +20,7 @@ DRAFT = ".draft"
 QUIET = 60
 """Seconds after which a draft may be of a writer that was killed: locks of some network folders are of one machine."""
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
-"""What file systems say that have no hard links; the last is how Windows does."""
+"""Errors of file systems without hard links; the last one is that of Windows."""
 
 
 def check_writable(path: Path, *, overwrite: bool) -> None:
@@ -69,7 +69,7 @@ def writable(path: Path) -> Iterator[None]:
 
 
 def drafts_of(path: Path) -> Iterator[Path]:
-    """What is left of writers of this file that were killed. That no one is at work, the caller must know."""
+    """Drafts left by killed writers of this file. The caller must know that no writer is at work."""
     return path.parent.glob(f"{beginning_of(path)}*{DRAFT}")
 
 

@@ -72,7 +72,7 @@ def state(
         samples, the rows of a DataFrame are moved so that it is so; files are refused.
     """
     source = _source_of(log)
-    [found] = source.states([Asked(metrics, by, buckets, cluster, roles)], whole=whole_samples)
+    [found] = source.states([SparkJob(metrics, by, buckets, cluster, roles)], whole=whole_samples)
     return found
 
 
@@ -109,7 +109,7 @@ def evaluate(
     options: dict[str, Any] = {"min_samples": min_samples, "tidy": tidy, "ci": ci}
     lone = _does_not_merge(query)
     if lone is None:
-        asked = Asked(metrics, by, 0 if ci is None else BUCKETS, cluster, roles)
+        asked = SparkJob(metrics, by, 0 if ci is None else BUCKETS, cluster, roles)
         table_of = _of_states(source, query, asked, slices, options, whole=whole_samples)
         return stacked(query, table_of, columns, in_order=True).collect()
 
@@ -132,7 +132,7 @@ def _does_not_merge(query: Query) -> str | None:
 def _of_states(
     source: _Rows | _Files,
     query: Query,
-    asked: Asked,
+    asked: SparkJob,
     slices: Sequence[Keys] | None,
     options: Mapping[str, Any],
     *,
@@ -168,7 +168,7 @@ def _targets(query: Query) -> list[str]:
     return list(dict.fromkeys(mean.column for mean in named))
 
 
-class Asked(NamedTuple):
+class SparkJob(NamedTuple):
     """A state that is asked for."""
 
     metrics: Sequence[Any]
@@ -206,7 +206,7 @@ class _Rows:
         known = pl.DataFrame(readable.empty_table()).schema
         self.schema = pl.Schema({name: known.get(name, pl.Object()) for name in self._types})
 
-    def states(self, asked: Sequence[Asked], *, whole: bool) -> list[pl.DataFrame]:
+    def states(self, asked: Sequence[SparkJob], *, whole: bool) -> list[pl.DataFrame]:
         folds = [each.fold(self.schema) for each in asked]
         rows, read = self._rows(folds, whole=whole)
         cells = self._run(rows, read, [(fold.plan, fold.place) for fold in folds])
@@ -289,7 +289,7 @@ class _Files:
             "spark.read.parquet(...)."
         )
 
-    def states(self, asked: Sequence[Asked], *, whole: bool) -> list[pl.DataFrame]:
+    def states(self, asked: Sequence[SparkJob], *, whole: bool) -> list[pl.DataFrame]:
         session = SparkSession.active()
         folds = [each.fold(self.schema) for each in asked]
         split = whole_in([fold.whole for fold in folds if fold.whole])

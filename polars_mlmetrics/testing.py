@@ -158,14 +158,14 @@ class Subject:
         return f"{self.measure!r}{' with weights' if self.weighted else ''}"
 
     @property
-    def asked(self) -> Measure:
+    def with_weight(self) -> Measure:
         """The measure with its weight."""
         return self.measure.bind({**self.measure.roles, "weight": "weight"}) if self.weighted else self.measure
 
     @property
     def metric(self) -> Metric:
         """The metric, as it is asked for."""
-        return Metric(self.asked).alias("value")
+        return Metric(self.with_weight).alias("value")
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -224,7 +224,7 @@ def _order_does_not_matter(subject: Subject) -> Iterator[str]:
 def _unknown_rows_change_nothing(subject: Subject) -> Iterator[str]:
     if subject.measure.declaration.counts:
         return
-    own = [(f"column {name!r}", name) for name in subject.asked.own_columns.to_be_known]
+    own = [(f"column {name!r}", name) for name in subject.with_weight.own_columns.to_be_known]
     for role, column in (*_columns_read(subject), *own):
         yield from subject.differences(f"with rows whose {role} is null", subject.after(_with_nulls(column)))
 
@@ -232,7 +232,7 @@ def _unknown_rows_change_nothing(subject: Subject) -> Iterator[str]:
 def _broken_rows_are_heard(subject: Subject) -> Iterator[str]:
     if subject.measure.declaration.counts:
         return
-    own = [(f"column {name!r}", name) for name in subject.asked.own_columns.to_be_numbers]
+    own = [(f"column {name!r}", name) for name in subject.with_weight.own_columns.to_be_numbers]
     for role, column in (*_columns_read(subject), *own):
         if subject.rows().schema[column].is_numeric():
             broken = subject.after(_with_a(math.nan, column))
@@ -243,7 +243,7 @@ def _of_whole_rows_it_is_no_nan(subject: Subject) -> Iterator[str]:
     for name, value in subject.values.items():
         if name not in MAY_BE_BROKEN and _is_nan(value):
             yield f"the table {name!r} gives NaN, and no row is broken. {DIVIDE}"
-    for column in subject.asked.own_columns.names:
+    for column in subject.with_weight.own_columns.names:
         if not subject.rows().schema[column].is_numeric():
             continue
         for how, change in {"a 0": _with_a(0, column), "nothing but 0": _with_zeros(column)}.items():
@@ -275,7 +275,7 @@ def _with_a(value: float, column: str) -> Change:
 
 def _columns_read(subject: Subject) -> Iterator[tuple[str, str]]:
     """The roles that the formula reads, each with its column."""
-    table, read = subject.asked.table, subject.asked.probe.columns_read
+    table, read = subject.with_weight.table, subject.with_weight.probe.columns_read
     for role in ("score", "truth", "weight"):
         expression: pl.Expr | None = getattr(table, role)
         if expression is not None and expression.meta.is_column():
@@ -285,7 +285,7 @@ def _columns_read(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _a_weight_is_a_number_of_copies(subject: Subject) -> Iterator[str]:
-    sample = subject.asked.table.sample[0]
+    sample = subject.with_weight.table.sample[0]
     if not subject.weighted or subject.measure.declaration.counts or sample not in subject.rows().columns:
         return
     numbers = pl.int_ranges(pl.col("weight").cast(pl.Int64)).alias("copy")
@@ -311,7 +311,7 @@ def _values_are_in_range(subject: Subject) -> Iterator[str]:
 
 
 def _undefined_is_filled(subject: Subject) -> Iterator[str]:
-    if subject.asked.probe.unknown:
+    if subject.with_weight.probe.unknown:
         return  # what cannot be known is null, whatever `undefined=` says
     filled = replace(subject, measure=replace(subject.measure, undefined=FILLED)).values
     for name, value in subject.values.items():
@@ -359,7 +359,7 @@ def _of_reference(subject: Subject, reference: Reference) -> Iterator[str]:
     per = subject.measure.declaration.grain
     for name, rows in subject.tables.items():
         if per in ("label", "sample"):
-            keys = subject.asked.table.keys(per)
+            keys = subject.with_weight.table.keys(per)
             of_units = evaluate(rows, subject.metric, per=per).rows_by_key(keys, unique=True)
             units: dict[tuple[Any, ...], tuple[Value, pl.DataFrame]]
             units = {key: (of_units[key[0] if len(key) == 1 else key][0], unit) for key, unit in rows.group_by(keys)}

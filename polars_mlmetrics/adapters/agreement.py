@@ -33,7 +33,7 @@ def schema_of(path: Place, kind: Format, wanted: pl.Schema | None, store: Store 
     try:
         found = scanned([path.as_posix()], kind, **options).collect_schema()
     except (OSError, ValueError, PolarsError, PanicException) as error:
-        why = words_of(error) if store is None else store.told(error)
+        why = words_of(error) if store is None else store.words_for(error)
         raise FileError(f"{path} cannot be read as {kind}: {why}") from None
     return pl.Schema({**found, **overrides(found, kind, wanted).get("schema_overrides", {})})
 

@@ -85,7 +85,7 @@ def _readable(what: str, store: Store, errors: tuple[type[Exception], ...]) -> I
     try:
         yield
     except errors as error:
-        raise FileError(f"the {what}: {store.told(error)}") from None
+        raise FileError(f"the {what}: {store.words_for(error)}") from None
 
 
 def _check_version(version: Any, what: str) -> None:

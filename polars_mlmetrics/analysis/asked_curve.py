@@ -12,11 +12,11 @@ from polars_mlmetrics.analysis.question import Confidence, Question
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.roles import Bound
 from polars_mlmetrics.engine.folds import BIN
-from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents
-from polars_mlmetrics.engine.state_rows import StateRows
+from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.curve import Bins, Cells, Grid
 from polars_mlmetrics.formula.declaration import CATALOGUE
@@ -91,14 +91,14 @@ class HeldBins:
     """A state that is asked for a curve."""
 
     query: Query
-    source: StateRows
+    source: StateSource
     contents: Contents
 
     def with_keys(self, by: Sequence[str]) -> list[str]:
         """The keys of a grouping, and that of the buckets where it is asked for."""
         return [*by, WITHOUT] if WITHOUT in self.source.schema else [*by]
 
-    def recorder(self, measure: Measure) -> Recorder:
+    def recorder(self, measure: Measure) -> FormulaReader:
         """The read formula of a measure."""
         return self.query.readings.of(measure, in_runs=False, ranks=False)
 
@@ -132,7 +132,7 @@ class HeldBins:
         needed = [self._shown(name, {"bins": count}, like) for name in names]
         return _refuse(f"no calibration curve with {count} bins", needed)
 
-    def table(self, recorder: Recorder, by: Sequence[str]) -> pl.LazyFrame:
+    def table(self, recorder: FormulaReader, by: Sequence[str]) -> pl.LazyFrame:
         """One row for each bin of a formula in each group (and label, and bucket) that has it."""
         names = [statistic.name for statistic in recorder.run_rows]
         held = self.source.at(self.with_keys(by), names)

@@ -10,9 +10,9 @@ from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, of_rows_
 from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.engine import folds
 from polars_mlmetrics.engine.folds import matched
-from polars_mlmetrics.engine.plan import Plan, Readings
-from polars_mlmetrics.engine.sources import Rows
-from polars_mlmetrics.engine.state_rows import StateRows
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
+from polars_mlmetrics.engine.sources import LogSource
+from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import bin_of, edge, ratio
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
@@ -61,7 +61,7 @@ def _told(asked: AskedCurve, like: Measure, bins: int, by: list[str]) -> pl.Lazy
     """The bins that have rows."""
     schema = pl.Schema({**asked.source.schema, BIN: pl.Int64()})
     source = _by_bin(asked.query, like, bins, schema) if asked.held is None else held_by_bin(asked.held, like, bins, by)
-    plan = Plan(source, [*by, BIN], Readings(schema, asked.query.roles))
+    plan = Plan(source, [*by, BIN], ReadFormulas(schema, asked.query.roles))
     score, truth, used = (of_rows_of(like, measure) for measure in (*OF_BIN, Measure(CATALOGUE["n_rows"], {})))
     columns = {"bin": pl.col(BIN), "score": plan.value(score), "n_rows": plan.value(used)}
     table, shares = told_with_ends(plan, "truth", truth, asked.confidence)
@@ -80,10 +80,10 @@ def _bins(asked: AskedCurve, like: Measure) -> int:
     return DEFAULT_BINS if asked.bins is None else asked.bins
 
 
-def _by_bin(query: Query, like: Measure, bins: int, schema: pl.Schema) -> Rows:
+def _by_bin(query: Query, like: Measure, bins: int, schema: pl.Schema) -> LogSource:
     """The rows of a log, with the number of the bin of each, as `calibration_error` has them; 1 is in the last."""
     number = bin_of(like.table.score.cast(pl.Float64), bins).cast(pl.Int64, strict=False)
-    return Rows(query.rows.with_columns(number.alias(BIN)), query.roles.label, schema)
+    return LogSource(query.rows.with_columns(number.alias(BIN)), query.roles.label, schema)
 
 
 def _with_groups(asked: AskedCurve, by: list[str], cells: pl.LazyFrame) -> pl.LazyFrame:
@@ -111,7 +111,7 @@ def bins_of_score(u: Unit, *, bins: int) -> pl.Expr:
 BINS = Declaration(bins_of_score, "group", (0, float("inf")), None)
 
 
-def held_by_bin(held: HeldBins, like: Measure, bins: int, by: list[str]) -> StateRows:
+def held_by_bin(held: HeldBins, like: Measure, bins: int, by: list[str]) -> StateSource:
     """A state of which the bins are groups: of the rows of a measure."""
     recorder = held.recorder(of_rows_of(like, Measure(BINS, {"bins": bins})))
     rows, surplus, positives = (pl.col(statistic.name) for statistic in recorder.run_rows)
@@ -129,7 +129,7 @@ def held_by_bin(held: HeldBins, like: Measure, bins: int, by: list[str]) -> Stat
     table = held.table(recorder, by).with_columns(pl.col(folds.BIN).cast(pl.Int64).alias(BIN))
     return replace(
         held.source,
-        held=table.select(*keys, *(value.alias(name) for name, value in told.items())),
+        table=table.select(*keys, *(value.alias(name) for name, value in told.items())),
         by=keys,
         cluster=None,
         finer=[],

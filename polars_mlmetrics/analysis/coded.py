@@ -234,7 +234,7 @@ def statistics_of(asked: Partial) -> list[Statistic]:
     """The statistics in the table of a partial: of samples, the sums of their values."""
     if asked.grain != "sample":
         return list(asked.fold.statistics.values())
-    return [Statistic(name, pl.col(name), "sum") for name in asked.values.held_sums().values()]
+    return [Statistic(name, pl.col(name), "sum") for name in asked.values.stored_sums().values()]
 
 
 def with_sums(table: pl.DataFrame, statistics: Sequence[Statistic]) -> pl.DataFrame:

@@ -17,8 +17,8 @@ from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Rows, Source
-from polars_mlmetrics.engine.state_rows import StateRows
+from polars_mlmetrics.engine.sources import LogSource, Source
+from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
 from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node
@@ -248,7 +248,7 @@ class OfLog(Comparison):
 
     def _source_of(self, rows: pl.LazyFrame) -> Source:
         if id(rows) not in self._sources:
-            of_rows = Rows(rows, self._query.roles.label, self._query.schema)
+            of_rows = LogSource(rows, self._query.roles.label, self._query.schema)
             self._sources[id(rows)] = slices_of(self._asked, of_rows, [WITHOUT])
         return self._sources[id(rows)]
 
@@ -284,12 +284,12 @@ class OfState(Comparison):
 
     _where_samples_are_named = "when the state is made, "
 
-    def __init__(self, source: StateRows, *asked: Any) -> None:
+    def __init__(self, source: StateSource, *asked: Any) -> None:
         super().__init__(*asked)
         self._source = source
 
     def _models(self) -> pl.LazyFrame:
-        return self._source.held.with_columns(self._source.added).select(self._model.column)
+        return self._source.table.with_columns(self._source.added).select(self._model.column)
 
     def _parts(self, slicing: Sequence[str]) -> list[Part]:
         return [Part(self._candidates, self._source, self._alike)]

@@ -16,9 +16,9 @@ from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given
 from polars_mlmetrics.data.roles import Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import fold, matched
-from polars_mlmetrics.engine.plan import Plan, Readings
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Rows
+from polars_mlmetrics.engine.sources import LogSource
 from polars_mlmetrics.errors import (
     INTERNAL,
     ColumnError,
@@ -250,7 +250,7 @@ def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confide
     rows = matched(asked, by_bucket, [*by, "truth"])
     rows = rows.with_columns(pl.col("predicted").eq_missing(pl.col(ASKED)).alias(SHARE))
     keys, schema = [*by, "truth", ASKED], rows.collect_schema()
-    plan = Plan(Rows(rows, "label", schema), keys, Readings(schema, Table.of({})))
+    plan = Plan(LogSource(rows, "label", schema), keys, ReadFormulas(schema, Table.of({})))
     share = decisions.prevalence().on(score=SHARE, truth=SHARE, weight="n").tree
     intervals = Intervals(plan, confidence)
     result = intervals.with_ends(Result(SHARE, plan.value(share)), share)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polars_mlmetrics.analysis.bounds import error_of_constant, standard_error
 from polars_mlmetrics.analysis.interval import NOISE, coarseness_of, range_of
-from polars_mlmetrics.engine.partials import Given, Partial
+from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
 from polars_mlmetrics.engine.sources import Source
@@ -53,7 +53,7 @@ class FoldedTables(Source):
         self.by = list(by)
         self.schema = pl.Schema({**schema, **{key: pl.Int64() for key in by}})
 
-    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, asked: Sequence[Partial], by: list[str]) -> list[PartialTable]:
         return [(self.tables[Kind.of(each, self.by)], by) for each in asked]
 
 

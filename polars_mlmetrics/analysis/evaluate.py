@@ -14,7 +14,7 @@ from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
 from polars_mlmetrics.engine.folds import fold, joined
-from polars_mlmetrics.engine.plan import FEW_ROWS, Plan, Readings
+from polars_mlmetrics.engine.plan import FEW_ROWS, Plan, ReadFormulas
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -139,7 +139,7 @@ def settled(
 
     # How the rows of buckets stand, which intervals ask for, only the ranking pass tells.
     few_rows = confidence is None and query.n_rows is not None and query.n_rows <= FEW_ROWS
-    readings = Readings(query.schema, query.roles, few_rows=True) if few_rows else query.readings
+    readings = ReadFormulas(query.schema, query.roles, few_rows=True) if few_rows else query.readings
 
     def signed(table: pl.LazyFrame) -> pl.LazyFrame:
         return table.with_columns(_signatures(query, confidence).alias("signature")) if signature else table

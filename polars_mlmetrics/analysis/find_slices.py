@@ -20,8 +20,8 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import Frame, Names, column_names
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.sources import Rows, Source
-from polars_mlmetrics.engine.state_rows import StateRows
+from polars_mlmetrics.engine.sources import LogSource, Source
+from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
@@ -150,7 +150,7 @@ def find_slices(
         query, confidence = query_of(frame, metric, by, cluster, roles, reads_now=not passes)
         check_features(query, names)
         check_names([*(key.name for key in query.by), *COLUMNS])
-        source = Rows(query.rows, query.roles.label, query.schema)
+        source = LogSource(query.rows, query.roles.label, query.schema)
         coded, how = read_log(query, names, top, bins, cluster, confidence.buckets, (passes, memory, progress))
     _check_values(coded, sign)
     least = least_of(coded, min_samples)
@@ -163,7 +163,7 @@ def find_slices(
 
 def _state_of(
     frame: Frame, metric: Metric, by: Keys | None, cluster: Names, roles: Mapping[str, Any], names: Sequence[str]
-) -> tuple[Query, StateRows, Confidence]:
+) -> tuple[Query, StateSource, Confidence]:
     """The query of a state, and the intervals that are wanted; what cannot be searched is refused."""
     question = Question.read(FIND_SLICES, frame, [metric], by, names, ci=LEVEL, cluster=cluster, roles=roles)
     query, state, confidence = question.query, question.state, question.confidence
@@ -219,7 +219,7 @@ def query_of(
 def check_query(query: Query) -> None:
     """Refuse a metric without intervals."""
     (core,) = query.metrics
-    plan = Plan(Rows(query.rows, query.roles.label, query.schema), [], query.readings)
+    plan = Plan(LogSource(query.rows, query.roles.label, query.schema), [], query.readings)
     if core.interval_kind in WITHOUT_INTERVAL or not plan.merges(core):
         raise MetricError(
             f"{core.output_name} has no intervals, so its slices cannot be told from noise: choose another metric, or "

@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state import Contents
-from polars_mlmetrics.engine.state_rows import StateRows
+from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import ColumnError, StateError, TableError, some
 from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.query.query import Keys, Query
@@ -73,7 +73,7 @@ class Question:
 
     query: Query
     confidence: Confidence | None
-    state: StateRows | None = None
+    state: StateSource | None = None
     """The rows of a state; None of a log."""
     contents: Contents | None = None
     """The contents of a state."""
@@ -123,14 +123,14 @@ class Question:
         # Of labels the very type is known.
         labels = {} if contents.label is None else {contents.label: schema["label"]}
         log = pl.Schema({**by_columns, **contents.log(), **labels})
-        held = contents.held(frame.lazy())
+        stored = contents.rows_of(frame.lazy())
         wanted = metrics or metrics_of(contents.metrics)
-        query = Query.read(verb, held.held, wanted, by, slices, contents.roles, log=log, keys=contents.by)
+        query = Query.read(verb, stored.table, wanted, by, slices, contents.roles, log=log, keys=contents.by)
         if query.plain:
             raise StateError(
                 f"{query.plain_names[0]!r} is a plain expression: a state has no rows. Use `evaluate` on the log."
             )
-        rows = replace(held, schema=query.schema, added=query.added, made_for=lambda: _made_for(contents))
+        rows = replace(stored, schema=query.schema, added=query.added, made_for=lambda: _made_for(contents))
         if ci is None:
             return cls(query, None, rows, contents)
         return cls(query, _confidence(ci, contents), _by_bucket(rows), contents)
@@ -166,7 +166,7 @@ def confidence_of(
             "which rows depend on one another. If each row is a sample of its own, add a column: "
             ".with_row_index('sample')."
         )
-    return Confidence.of(ci, BUCKETS, buckets.said["cluster"]), [buckets.bucket.alias(WITHOUT)]
+    return Confidence.of(ci, BUCKETS, buckets.description["cluster"]), [buckets.bucket.alias(WITHOUT)]
 
 
 def check_clusters(query: Query) -> None:
@@ -190,7 +190,7 @@ def _made_for(contents: Contents) -> str:
     return f"{metrics}, with {', '.join(f'{role}={column}' for role, column in roles.items())}"
 
 
-def _by_bucket(source: StateRows) -> StateRows:
+def _by_bucket(source: StateSource) -> StateSource:
     """A state whose buckets can be a key."""
     schema = pl.Schema({**source.schema, WITHOUT: pl.Int64()})
     return replace(source, schema=schema, added=[*source.added, pl.col(BUCKET).alias(WITHOUT)])

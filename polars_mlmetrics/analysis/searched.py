@@ -34,8 +34,8 @@ from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Rows
-from polars_mlmetrics.engine.state_rows import StateRows
+from polars_mlmetrics.engine.sources import LogSource
+from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, StateError, warn_at_callers_line
 from polars_mlmetrics.formula.arithmetic import whole_times
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
@@ -128,7 +128,7 @@ class CodedRows:
         # Of no source yet: what it is answered from comes later, chunk by chunk.
         self._plan = Plan(FoldedTables({}, self._keys, schema), self._keys, query.readings)
         self._plan.value(query.metrics[0])
-        self._asked = {Kind.of(each, self._keys): each for each in self._plan.asked}
+        self._asked = {Kind.of(each, self._keys): each for each in self._plan.all_partials}
         self._statistics = {kind: statistics_of(each) for kind, each in self._asked.items()}
         self._has_several = False
         """Whether a sample was seen with several rows, or a row without a sample."""
@@ -214,7 +214,7 @@ class CodedRows:
     def _folded(self, rows: pl.LazyFrame, asked: Partial) -> pl.LazyFrame:
         """The table of a partial, at the codes of the rows."""
         by = [key for key in asked.by if key not in self._keys]
-        source = Rows(rows.with_columns(self._packs.packed()), self._query.roles.label, self._plan.schema)
+        source = LogSource(rows.with_columns(self._packs.packed()), self._query.roles.label, self._plan.schema)
         # A group stays a group, whatever stands for its keys.
         [(table, _)] = source.partials([asked.at([*self._keys, *by])], [*self._keys, *by])
         return table
@@ -296,7 +296,7 @@ def read_log(
 
 
 def read_state(
-    query: Query, source: StateRows, names: Sequence[str], top: int, bins: int, buckets: int
+    query: Query, source: StateSource, names: Sequence[str], top: int, bins: int, buckets: int
 ) -> tuple[Coded, str]:
     """A state, read into codes, and how it is read."""
     by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
@@ -305,7 +305,7 @@ def read_state(
     counts = _counts_of_state(query, source, by, keys).rename(columns)
     plan = Plan(source, keys, query.readings)
     plan.value(metric)
-    asked = {Kind.of(each, keys): each for each in plan.asked}
+    asked = {Kind.of(each, keys): each for each in plan.all_partials}
     tables = pl.collect_all([table for table, _ in source.partials(list(asked.values()), keys)])
     counted = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
     features, groups = _features(counts.schema, counted, top, bins), numbered(counts, by)
@@ -320,7 +320,7 @@ def read_state(
     return Coded(again([chunk]), groups, features, statistics, plan, metric, buckets), "a state"
 
 
-def _counts_of_state(query: Query, source: StateRows, by: list[str], keys: list[str]) -> pl.DataFrame:
+def _counts_of_state(query: Query, source: StateSource, by: list[str], keys: list[str]) -> pl.DataFrame:
     """How many rows and samples a state has at its keys. Samples must be whole in every group, so in every slice."""
     (metric,) = query.metrics
     samples, rows = (each.tree.on_the_rest(query.bound) for each in (n_samples(), n_rows()))

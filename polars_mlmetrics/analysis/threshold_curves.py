@@ -10,10 +10,16 @@ import polars as pl
 from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, decided_in, is_by_label, of_rows_of, rows_of
 from polars_mlmetrics.analysis.intervals import told_with_ends
 from polars_mlmetrics.analysis.rank_curves import points_of
-from polars_mlmetrics.engine.at_thresholds import THRESHOLD, AtThresholds, CellsAtThresholds, RowsAtThresholds, Told
+from polars_mlmetrics.engine.at_thresholds import (
+    THRESHOLD,
+    AtThresholds,
+    CellsAtThresholds,
+    CellTerms,
+    RowsAtThresholds,
+)
 from polars_mlmetrics.engine.folds import BIN
-from polars_mlmetrics.engine.plan import Plan, Readings
-from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
+from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.thinning import Thinning
 from polars_mlmetrics.errors import INTERNAL, StateError
 from polars_mlmetrics.formula.cells import end_of_cell
@@ -58,7 +64,7 @@ def told_of(measure: Measure, suffix: str, rows: Weights) -> dict[str, pl.Expr]:
     return {name + suffix: statistic for name, statistic in told.items()}
 
 
-def broken_in(recorder: Recorder) -> set[str]:
+def broken_in(recorder: FormulaReader) -> set[str]:
     """The counts of rows without which a formula has a value."""
     unknown = recorder.answer.unknown
     return recorder.broken if unknown is None else recorder.broken | {*unknown.meta.root_names()}
@@ -108,7 +114,7 @@ class Tried(NamedTuple):
 def values_at(asked: AskedCurve, tried: Tried, by: list[str], metric: Node) -> pl.LazyFrame:
     """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""
     at = metric.each(at_threshold)
-    readings = Readings(pl.Schema({**asked.query.schema, THRESHOLD: pl.Float64()}), asked.query.roles)
+    readings = ReadFormulas(pl.Schema({**asked.query.schema, THRESHOLD: pl.Float64()}), asked.query.roles)
     of_points = None if asked.confidence is not None else value_of_points(readings, at, tried.cells)
     if of_points is not None:
         return _from_points(tried.points, by, of_points)
@@ -123,7 +129,9 @@ def values_at(asked: AskedCurve, tried: Tried, by: list[str], metric: Node) -> p
     return found.with_columns(pl.coalesce(pl.col("value").cast(pl.Float64), broken)).drop("tp")
 
 
-def _at_thresholds(asked: AskedCurve, tried: Tried, by: list[str], metric: Node, readings: Readings) -> AtThresholds:
+def _at_thresholds(
+    asked: AskedCurve, tried: Tried, by: list[str], metric: Node, readings: ReadFormulas
+) -> AtThresholds:
     """The source for a metric whose threshold is a column, at the thresholds of each group."""
     query, first = asked.query, next(decided_in(metric))
     known = tried.points.filter(pl.col("threshold").is_not_null())
@@ -151,7 +159,7 @@ class OfPoints(NamedTuple):
     value: pl.Expr
 
 
-def value_of_points(readings: Readings, metric: Node, cells: Cells) -> OfPoints | None:
+def value_of_points(readings: ReadFormulas, metric: Node, cells: Cells) -> OfPoints | None:
     """The value of a metric from what a point counts; None where it needs more, or of other rows."""
 
     def recorder_of(measure: Any) -> Any:
@@ -180,12 +188,12 @@ OF_POINT = Weights(_TP, _FP, _TRUE - _TP, _OTHER - _FP, _TRUE, _OTHER)
 
 
 def cells_at_thresholds(
-    held: HeldBins, readings: Readings, metric: Node, cells: Cells, thresholds: pl.LazyFrame, by: list[str]
+    held: HeldBins, readings: ReadFormulas, metric: Node, cells: Cells, thresholds: pl.LazyFrame, by: list[str]
 ) -> CellsAtThresholds:
     """The source for a metric whose threshold is a column, at the thresholds of each group."""
     like = next(decided_in(metric))
     of_cells = held.recorder(of_rows_of(like, cells.points()))
-    told: dict[str, Told] = {}
+    told: dict[str, CellTerms] = {}
     names: set[str] = set()
     for measure in metric.measures():
         recorder = readings.of(measure, in_runs=False, ranks=False)
@@ -200,16 +208,18 @@ def cells_at_thresholds(
     )
 
 
-def _told_by(of_cells: Recorder, measure: Measure, suffix: str) -> dict[str, Told]:
+def _told_by(of_cells: FormulaReader, measure: Measure, suffix: str) -> dict[str, CellTerms]:
     """The terms of a cell for a measure: in the statistics of a predicted cell, and in those of another."""
     true, other = (pl.col(statistic.name) for statistic in of_cells.run_rows)
     nothing = pl.lit(0)
     if_predicted = told_of(measure, suffix, Weights(true, other, nothing, nothing, true, other))
     if_left = told_of(measure, suffix, Weights(nothing, nothing, true, other, true, other))
-    return {name: Told(if_predicted[name], if_left[name]) for name in if_predicted}
+    return {name: CellTerms(if_predicted[name], if_left[name]) for name in if_predicted}
 
 
-def _check_held(held: HeldBins, measure: Measure, recorder: Recorder, told: dict[str, Told], by: list[str]) -> None:
+def _check_held(
+    held: HeldBins, measure: Measure, recorder: FormulaReader, told: dict[str, CellTerms], by: list[str]
+) -> None:
     """Refuse a measure that reads more of the rows than the state holds."""
     others = {statistic.name for statistic in recorder.statistics} - told.keys() - {f"n_rows{recorder.suffix}"}
     if "threshold" not in measure.parameters:
@@ -221,7 +231,7 @@ def _check_held(held: HeldBins, measure: Measure, recorder: Recorder, told: dict
         )
 
 
-def _more(measure: Measure, told: dict[str, Told]) -> str:
+def _more(measure: Measure, told: dict[str, CellTerms]) -> str:
     """The feature of a measure that cells cannot answer, in words."""
     if measure.parameters["threshold"].inclusive:
         return "predicts a score that is equal to the threshold"

@@ -118,7 +118,7 @@ def score_no_probability(log: LogTable) -> pl.Expr | None:
 
     Divide percentages by 100; for logits pass logits=True.
     """
-    if not (log.is_number("score") and log.is_asked("probability")):
+    if not (log.is_number("score") and log.is_read("probability")):
         return None
     return ~pl.col(SCORE).is_between(0, 1) & pl.col(SCORE).is_not_nan()
 
@@ -132,21 +132,21 @@ def truth_not_binary(log: LogTable) -> pl.Expr | None:
 @problem("rows", "error", "log = log.filter({truth}.is_between(0, 1).fill_null(True))")
 def truth_no_share(log: LogTable) -> pl.Expr | None:
     """The truth is outside 0 to 1: metrics that read it as a share are NaN."""
-    is_read = log.is_asked("soft_truth") and not log.is_asked("truth")
+    is_read = log.is_read("soft_truth") and not log.is_read("truth")
     return ~pl.col(TRUTH).is_between(0, 1) if is_read and log.is_number("truth") else None
 
 
 @problem("rows", "error", "log = log.filter((({truth} >= 0) & {truth}.is_finite()).fill_null(True))")
 def truth_no_grade(log: LogTable) -> pl.Expr | None:
     """The truth is below 0, infinite or NaN: metrics of grades are NaN."""
-    is_read = log.is_asked("gain") and not log.is_asked("truth", "soft_truth")
+    is_read = log.is_read("gain") and not log.is_read("truth", "soft_truth")
     return ~((pl.col(TRUTH) >= 0) & pl.col(TRUTH).is_finite()) if is_read and log.is_number("truth") else None
 
 
 @problem("rows", "error", "log = log.filter({truth}.is_not_nan().fill_null(True))")
 def truth_nan(log: LogTable) -> pl.Expr | None:
     """The truth is NaN: every metric that reads it is NaN."""
-    is_read = log.is_asked("real", "actual") and not log.is_asked("truth", "soft_truth", "gain")
+    is_read = log.is_read("real", "actual") and not log.is_read("truth", "soft_truth", "gain")
     return pl.col(TRUTH).is_nan() if is_read and log.is_number("truth") else None
 
 
@@ -218,7 +218,7 @@ def weight_null(log: LogTable) -> pl.Expr | None:
 @problem("rows", "warning", "log = log.filter(({score} != float('inf')).fill_null(True))")
 def score_infinite(log: LogTable) -> pl.Expr | None:
     """The score is infinite: rankings accept it, metrics of probabilities are NaN."""
-    is_read = log.asked.is_any or log.is_asked("logit")
+    is_read = log.wanted.is_any or log.is_read("logit")
     return pl.col(SCORE) == float("inf") if is_read and log.is_number("score") else None
 
 
@@ -229,14 +229,14 @@ def score_out_of_range(log: LogTable) -> pl.Expr | None:
     Divide percentages by 100; for logits pass logits=True, and threshold=0.0 to metrics that have one.
     """
     outside = pl.col(SCORE).is_finite() & ~pl.col(SCORE).is_between(0, 1)
-    return outside if (log.asked.is_any or log.asked.has_usual_threshold) and log.is_number("score") else None
+    return outside if (log.wanted.is_any or log.wanted.has_usual_threshold) and log.is_number("score") else None
 
 
 @problem("rows", "error", "mlm.best_threshold(log, mlm.f1(){roles})", least=1)
 def threshold_no_probability(log: LogTable) -> pl.Expr | None:
     """A metric has a threshold outside 0 to 1, and no score is: it decides alike in all rows."""
     within = pl.col(SCORE).is_between(0, 1) | pl.col(SCORE).is_null()
-    return within if log.asked.has_threshold_beyond and log.is_number("score") else None
+    return within if log.wanted.has_threshold_beyond and log.is_number("score") else None
 
 
 @problem("rows", "info", "log = mlm.with_truths(returned, truths, n_labels=...)")
@@ -296,13 +296,13 @@ def weight_varies(log: LogTable) -> pl.Expr | None:
 @problem("samples", "info", ASK_CLASSES, least=0.99)
 def looks_multiclass(log: LogTable) -> pl.Expr | None:
     """Samples have one true label each and scores that sum to 1: they look like classes."""
-    return None if log.asked.decides_labels else _one_of_classes(log)
+    return None if log.wanted.decides_labels else _one_of_classes(log)
 
 
 @problem("samples", "warning", ASK_CLASSES, least=0.99)
 def classes_as_labels(log: LogTable) -> pl.Expr | None:
     """Samples look like classes (one true label, scores sum to 1), but a metric decides each label: most are easy."""
-    return _one_of_classes(log) if log.asked.decides_labels else None
+    return _one_of_classes(log) if log.wanted.decides_labels else None
 
 
 def _one_of_classes(log: LogTable) -> pl.Expr | None:

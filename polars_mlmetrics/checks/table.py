@@ -78,20 +78,20 @@ class LogTable:
         weights = [name for name in WEIGHTS if name in free and schema[name].is_numeric()]
         self.unused_weight = weights[0] if weights and table.weight is None else None
         """A column that looks like weights, where no weight is named."""
-        self.asked = Asked(metrics, table, roles)
+        self.wanted = Wanted(metrics, table, roles)
         """How the metrics that are wanted read the table."""
 
     def reads(self, *readings: str) -> bool:
         """Whether a metric may read a role in one of these ways: any may, where none are named."""
-        return self.asked.is_any or self.is_asked(*readings)
+        return self.wanted.is_any or self.is_read(*readings)
 
-    def is_asked(self, *readings: str) -> bool:
+    def is_read(self, *readings: str) -> bool:
         """Whether a metric that is named reads a role in one of these ways."""
-        return not self.asked.readings.isdisjoint(readings)
+        return not self.wanted.readings.isdisjoint(readings)
 
     def needs(self, grain: Grain) -> bool:
         """Whether a metric may need the sample, or the label, of a row."""
-        return self.asked.is_any or grain in self.asked.keys
+        return self.wanted.is_any or grain in self.wanted.keys
 
     def is_number(self, role: str) -> bool:
         """Whether a role is there, and can be read as a number."""
@@ -185,7 +185,7 @@ class LogTable:
         return "".join(f", {role}={column}" for role, column in named.items() if column != repr(role))
 
 
-class Asked:
+class Wanted:
     """How metrics read a table."""
 
     def __init__(self, metrics: Sequence[Metric], table: Table, roles: Mapping[str, Any]) -> None:

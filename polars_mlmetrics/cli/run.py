@@ -203,7 +203,7 @@ def _answers(settings: Settings) -> Iterator[None]:
         if not urls or (isinstance(error, OSError) and error.errno is not None):  # that is of this machine
             raise
         if answer_in(error) is None:
-            raise TableError(store_of(settings).told(error)) from None
+            raise TableError(store_of(settings).words_for(error)) from None
         raise FileError(f"{', '.join(urls)} cannot be read: {answer_in(error)}.") from None
 
 

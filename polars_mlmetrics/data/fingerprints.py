@@ -36,8 +36,8 @@ def fingerprint_of(path: Path, keys: Collection[str] = ()) -> str:
         size = path.stat().st_size
         file.seek(max(0, size - END))
         end = file.read()
-    said = [part for part in path.parent.parts if part.partition("=")[0] in keys and "=" in part]
-    return _fingerprint(path.name, size, end, said)
+    folders = [part for part in path.parent.parts if part.partition("=")[0] in keys and "=" in part]
+    return _fingerprint(path.name, size, end, folders)
 
 
 def fingerprint_there(address: Address, size: int, store: Store) -> str:
@@ -45,8 +45,8 @@ def fingerprint_there(address: Address, size: int, store: Store) -> str:
     return _fingerprint(address.name, size, store.part(address, max(0, size - END), size))
 
 
-def _fingerprint(name: str, size: int, end: bytes, said: Sequence[str] = ()) -> str:
-    read = b"".join([f"{size}\n".encode(), end, *(f"{part}\n".encode() for part in said)])
+def _fingerprint(name: str, size: int, end: bytes, folders: Sequence[str] = ()) -> str:
+    read = b"".join([f"{size}\n".encode(), end, *(f"{part}\n".encode() for part in folders)])
     return f"{hashlib.sha256(read).hexdigest()[:32]} {name}"
 
 

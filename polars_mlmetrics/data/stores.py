@@ -213,9 +213,9 @@ class Store:
                 raise FileError(f"{address} cannot be reached: {OPTIONS_OR_KEYS}.") from None
             if type(error).__name__ in ("AlreadyExistsError", "PreconditionError"):
                 raise TakenError(f"{address} already exists: pass overwrite=True to replace it.") from None
-            raise FileError(f"{address} cannot be reached: {self.told(error)}.") from None
+            raise FileError(f"{address} cannot be reached: {self.words_for(error)}.") from None
 
-    def told(self, error: BaseException) -> str:
+    def words_for(self, error: BaseException) -> str:
         """The words of an error of a store or of Polars, without possible secrets."""
         answer = answer_in(error)
         return words_of(error, map(str, (self.options or {}).values())) if answer is None else answer

@@ -17,7 +17,7 @@ import polars as pl
 
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import even
-from polars_mlmetrics.engine.partials import Given, Partial
+from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.ranking import SAME_CODE, UNIT, code_of
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
@@ -53,7 +53,7 @@ class AtThresholds(Source):
     def _sides(self, partial: Partial) -> Sides:
         """The statistics of both sides of a place, from a partial that has the place among its keys."""
 
-    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
         return [(self._at_each(partial, by), by) for partial in partials]
 
     def _at_each(self, partial: Partial, by: list[str]) -> pl.LazyFrame:
@@ -73,12 +73,12 @@ class AtThresholds(Source):
         at_thresholds = grid.filter(pl.col(_PLACE).is_not_null())
         return at_thresholds.select(*partial.unit_keys, *(statistic.name for statistic in statistics))
 
-    def _grid(self, told: pl.LazyFrame, units: Sequence[str]) -> pl.LazyFrame:
+    def _grid(self, cells: pl.LazyFrame, units: Sequence[str]) -> pl.LazyFrame:
         """Each unit at each threshold of its group, and below all of them."""
         places = self._thresholds.select(*self.by, _ALL, _PLACE, THRESHOLD)
         below = places.select(*self.by, _ALL).unique()
         every = pl.concat([places, below], how="diagonal")
-        return told.select(_ALL, *units).unique().join(every, on=[_ALL, *self.by], nulls_equal=True)
+        return cells.select(_ALL, *units).unique().join(every, on=[_ALL, *self.by], nulls_equal=True)
 
     def _with_places(self, rows: pl.LazyFrame, score: pl.Expr, *, inclusive: bool) -> pl.LazyFrame:
         """Rows with their places, by a score that is no NaN."""
@@ -136,7 +136,7 @@ class RowsAtThresholds(AtThresholds):
         return Sides(*(partial.of_rows(self._rows.with_columns(bound)) for bound in bounds))
 
 
-class Told(NamedTuple):
+class CellTerms(NamedTuple):
     """The term that a cell adds to a statistic: where its rows are predicted, and where they are not."""
 
     predicted: pl.Expr
@@ -158,26 +158,26 @@ class CellsAtThresholds(AtThresholds):
         thresholds: pl.LazyFrame,
         by: Sequence[str],
         score: str,
-        told: Mapping[str, Told],
+        told: Mapping[str, CellTerms],
     ) -> None:
         super().__init__(schema, thresholds, by)
         self._cells = self._with_places(cells, pl.col(score), inclusive=False).cache()
         self._wholes = wholes
-        self._told = told
+        self._terms = told
 
     def _sides(self, partial: Partial) -> Sides:
         keys, names = partial.fold.keys, list(partial.fold.statistics)
         units = [key for key in keys if key != _PLACE]
         held = self._wholes.collect_schema()
         # What is not predicted anywhere counts at every threshold.
-        wholes = self._wholes.select(*units, *(name for name in names if name in held and name not in self._told))
+        wholes = self._wholes.select(*units, *(name for name in names if name in held and name not in self._terms))
         parts = [self._cells.select(*keys, *self._side(names, side)) for side in (0, 1)]
         parts[1] = pl.concat([parts[1], wholes], how="diagonal")
         statistics = list(partial.fold.statistics.values())
         return Sides(*(merge(_with_all(part, names), keys, statistics) for part in parts))
 
     def _side(self, names: Sequence[str], side: int) -> list[pl.Expr]:
-        return [self._told[name][side].alias(name) for name in names if name in self._told]
+        return [self._terms[name][side].alias(name) for name in names if name in self._terms]
 
 
 def _with_all(table: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from polars_mlmetrics.engine.folds import matched, merge
-from polars_mlmetrics.engine.partials import Given, Partial
+from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates, statistics_of, unit_keys_of
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
@@ -42,10 +42,10 @@ class Draws(Replicates):
         self._buckets = buckets
         self._times = times_of(buckets)
 
-    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
         by_bucket = [WITHOUT if key == DRAW else key for key in by]
-        partials = [each.at(by_bucket) for each in partials]
-        given = zip(partials, self.source.partials(partials, by_bucket), strict=True)
+        by_buckets = [each.at(by_bucket) for each in partials]
+        given = zip(by_buckets, self.source.partials(by_buckets, by_bucket), strict=True)
         return [(self._drawn(partial, table), by) for partial, (table, _) in given]
 
     def _drawn(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:

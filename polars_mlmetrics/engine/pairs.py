@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.engine.folds import fold, matched
-from polars_mlmetrics.engine.partials import Given, Partial
-from polars_mlmetrics.engine.plan import Plan, Readings
+from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
@@ -39,7 +39,7 @@ class Pairs(OfSource):
         self._candidates = pl.LazyFrame({PAIR: candidates})
         self.schema = pl.Schema({**source.schema, PAIR: candidates.dtype, IS_BASELINE: pl.Boolean()})
 
-    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
         keys = self._keys(by)
         given = self.source.partials([partial.at(keys) for partial in partials], keys)
         return [(self._paired(table), by) for table, _ in given]
@@ -47,8 +47,8 @@ class Pairs(OfSource):
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         # Why samples are not whole is told by group and model, as the state knows them.
         keys = self._keys(by)
-        told = self.source.with_reasons(table.rename({PAIR: self._model}).select(keys).unique(), keys, counts)
-        return matched(table, self._paired(told), by, how="left")
+        flagged = self.source.with_reasons(table.rename({PAIR: self._model}).select(keys).unique(), keys, counts)
+        return matched(table, self._paired(flagged), by, how="left")
 
     def _keys(self, by: Sequence[str]) -> list[str]:
         """The keys of the source for those of a plan."""
@@ -107,7 +107,7 @@ class PairPlan:
         self._sides = sides
 
     @classmethod
-    def of(cls, source: Pairs, by: Sequence[str], readings: Readings) -> PairPlan:
+    def of(cls, source: Pairs, by: Sequence[str], readings: ReadFormulas) -> PairPlan:
         """A plan of nothing yet, in these groups."""
         return cls(source, [*by, PAIR], Sides(source, [*by, PAIR, IS_BASELINE], readings))
 

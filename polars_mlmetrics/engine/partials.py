@@ -18,7 +18,7 @@ from polars_mlmetrics.engine.packing import number_of_group
 from polars_mlmetrics.engine.placements import RankingByBucket
 from polars_mlmetrics.engine.ranking import UNIT, Order, Ranking, take_share
 from polars_mlmetrics.engine.ranking_by_id import NUMBER
-from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.values import Columns, Values
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.statistic import Statistic
@@ -42,7 +42,7 @@ class Mergeable(Protocol):
     def merged(self, parts: pl.LazyFrame) -> pl.LazyFrame: ...
 
 
-Given = tuple[pl.LazyFrame, list[str]]
+PartialTable = tuple[pl.LazyFrame, list[str]]
 """The answer of a source for a partial: a table, and the columns that tell its groups from one another."""
 
 
@@ -96,7 +96,7 @@ class Partial:
         """The columns that tell one unit from another."""
         return self.values.unit_keys
 
-    def add(self, recorder: Recorder, columns: Columns) -> None:
+    def add(self, recorder: FormulaReader, columns: Columns) -> None:
         """Take in a measure and whatever its formula asks for."""
         self.take(recorder, [*recorder.folded, *recorder.run_rows])
         for order, statistics, shares, counts in recorder.ranked:
@@ -104,8 +104,8 @@ class Partial:
             for name, share in shares.items():
                 take_share(ranking.shares, name, share)
             if self.grain == "sample":
-                told = {name for other in self.rankings.values() for name in other.counts}
-                ranking.counts.update((name, place) for name, place in counts.items() if name not in told)
+                ranked = {name for other in self.rankings.values() for name in other.counts}
+                ranking.counts.update((name, place) for name, place in counts.items() if name not in ranked)
             for statistic in statistics:
                 # One that reads no truth may be told by an order that does.
                 known = (other for other in self.rankings.values() if statistic.name in other.statistics)
@@ -116,20 +116,20 @@ class Partial:
                 ranking.counts.clear()
         self.values.measures.append((recorder, columns))
 
-    def place(self, recorder: Recorder, bucket: str) -> None:
+    def place(self, recorder: FormulaReader, bucket: str) -> None:
         """Have the pass that ranks the rows of a formula tell how those of each bucket stand."""
         name = _name_of(recorder.ranked[0].order)
         ranking = self.rankings[name]
         if not isinstance(ranking, RankingByBucket):
             self.rankings[name] = RankingByBucket.of(ranking, bucket)
 
-    def placements(self, recorder: Recorder) -> pl.LazyFrame:
+    def placements(self, recorder: FormulaReader) -> pl.LazyFrame:
         """How the rows of each unit and bucket stand, as the pass has told it."""
         ranking = self.rankings[_name_of(recorder.ranked[0].order)]
         assert isinstance(ranking, RankingByBucket)
         return ranking.placements
 
-    def take(self, recorder: Recorder, statistics: Sequence[Statistic]) -> None:
+    def take(self, recorder: FormulaReader, statistics: Sequence[Statistic]) -> None:
         """Fold statistics of a formula, with what else they read."""
         run = [] if recorder.run_key is None or self.run is None else [recorder.run_key]
         self.fold.take(statistics, [*run, *(feature.column(self.by) for feature in recorder.features)])
@@ -201,8 +201,8 @@ class Partial:
 
     def _not_ranked(self) -> list[Statistic]:
         """The statistics that no ranking tells."""
-        told = {name for ranking in self.rankings.values() for name in ranking.counts}
-        return [statistic for name, statistic in self.fold.statistics.items() if name not in told]
+        ranked = {name for ranking in self.rankings.values() for name in ranking.counts}
+        return [statistic for name, statistic in self.fold.statistics.items() if name not in ranked]
 
     def _looks(self) -> tuple[list[Statistic], list[Statistic]]:
         """The statistics of a first look at the rows, and of the second."""
@@ -245,4 +245,4 @@ class Partial:
 
 def _name_of(order: Order) -> tuple[object, ...]:
     """A key that tells an order of rows from others."""
-    return tuple(identity((order.rows, order.number, order.truth, order.name, list(order.held))))
+    return tuple(identity((order.rows, order.number, order.truth, order.name, list(order.columns))))

@@ -20,7 +20,7 @@ from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.placements import moved_by_bucket
-from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
@@ -32,13 +32,13 @@ FEW_ROWS = 20_000
 """So many rows in memory are ranked sooner by windows than by the ranking pass, which is a longer plan and a join."""
 
 
-KEPT: dict[tuple[object, ...], Recorder] = {}
+KEPT: dict[tuple[object, ...], FormulaReader] = {}
 """Read formulas of the library, kept from one query to the next. Formulas of users may read values that change."""
 
 MOST_KEPT = 1000
 
 
-class Readings:
+class ReadFormulas:
     """The read formulas of measures. Each is read once, for all groupings of a query.
 
     `roles` are the query's own: what a measure is bound to beyond them shows in the names of its statistics.
@@ -51,10 +51,10 @@ class Readings:
         self._schema = schema
         self._measures: dict[tuple[object, ...], Measure] = {}
         self._types: dict[Table, Types] = {}
-        self._recorders: dict[tuple[object, ...], Recorder] = {}
+        self._recorders: dict[tuple[object, ...], FormulaReader] = {}
         self._roles_key = identity(roles.roles())
 
-    def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
+    def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> FormulaReader:
         """The read formula of a measure. `ranks` says that units can be told apart by a code."""
         # One of several equal ones: a measure keeps what it learns of its formula.
         measure = self._measures.setdefault(measure.key_in_full, measure)
@@ -63,13 +63,13 @@ class Readings:
             self._recorders[name] = self._read(measure, in_runs=in_runs, ranks=ranks)
         return self._recorders[name]
 
-    def _read(self, measure: Measure, *, in_runs: bool, ranks: bool) -> Recorder:
+    def _read(self, measure: Measure, *, in_runs: bool, ranks: bool) -> FormulaReader:
         types = self._types_of(measure)
         # Messages call a measure by its name.
         key = (measure.key, measure.output_name, self._roles_key, tuple(types.items()), in_runs, ranks)
         found = None if measure.is_from_elsewhere else KEPT.get(key)
         if found is None:
-            found = Recorder.read(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
+            found = FormulaReader.read(measure, self.roles, types, in_runs=in_runs, ranks=ranks)
             if not measure.is_from_elsewhere:
                 if len(KEPT) >= MOST_KEPT:
                     KEPT.clear()
@@ -85,7 +85,7 @@ class Readings:
 class Asked(ABC):
     """Measures that are asked of a source, grouped by key columns."""
 
-    def __init__(self, source: Source, by: Sequence[str], readings: Readings) -> None:
+    def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
         self.source = source
         self.by = list(by)
         self.readings = readings
@@ -148,7 +148,7 @@ class Asked(ABC):
         """The columns that say why one of these values is not known in a group of a state."""
         return [columns.several for columns in planned if columns.several in self._several]
 
-    def _recorder(self, measure: Measure, *, in_runs: bool = False) -> Recorder:
+    def _recorder(self, measure: Measure, *, in_runs: bool = False) -> FormulaReader:
         """The read formula of a measure."""
         in_windows = self.readings.few_rows and measure.grain == "group"
         ranks = not in_runs and not in_windows and self._has_codes(measure)
@@ -159,13 +159,13 @@ class Asked(ABC):
         keys = [*self.by, *measure.table.keys(measure.grain)]
         return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
 
-    def _add_to_partial(self, recorder: Recorder, columns: Columns) -> None:
+    def _add_to_partial(self, recorder: FormulaReader, columns: Columns) -> None:
         """Have the partial of its kind of unit hold what a formula asks for."""
         partial = self._partial_of(recorder)
         # A formula over runs reads its other statistics as sums over them, so it is read again as one.
         partial.add(recorder if partial.run is None else self._recorder(recorder.measure, in_runs=True), columns)
 
-    def _partial_of(self, recorder: Recorder) -> Partial:
+    def _partial_of(self, recorder: FormulaReader) -> Partial:
         """The partial that holds what a formula asks for."""
         measure = recorder.measure
         keys = measure.table.keys(measure.grain)
@@ -182,7 +182,7 @@ class Asked(ABC):
 class Plan(Asked):
     """The values of measures, by group or by unit."""
 
-    def __init__(self, source: Source, by: Sequence[str], readings: Readings) -> None:
+    def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
         super().__init__(source, by, readings)
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
 
@@ -245,18 +245,18 @@ class Plan(Asked):
             self._several[columns.several] = {}
 
     @property
-    def asked(self) -> list[Partial]:
-        return [*self._partials.values(), *(each for plan, _ in self._targets.values() for each in plan.asked)]
+    def all_partials(self) -> list[Partial]:
+        return [*self._partials.values(), *(each for plan, _ in self._targets.values() for each in plan.all_partials)]
 
     def can_answer(self, measure: Measure) -> bool:
         return self.source.can_answer(self._recorder(measure), self.by, self.roles)
 
     def groups(self) -> pl.LazyFrame:
         """One row a group, with the columns of every measure."""
-        asked = list(self._partials.values())
+        partials = list(self._partials.values())
         tables = [fold(plan.groups(), self.by, settled) for plan, settled in self._targets.values()]
         coded: list[pl.LazyFrame] = []
-        for partial, (table, by) in zip(asked, self.source.partials(asked, self.by), strict=True):
+        for partial, (table, by) in zip(partials, self.source.partials(partials, self.by), strict=True):
             values = partial.values
             if not partial.keys:
                 tables.append(self._units_of(partial, table))

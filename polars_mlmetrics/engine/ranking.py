@@ -64,7 +64,7 @@ class Order:
     rows: pl.Expr
     number: pl.Expr
     truth: pl.Expr
-    held: Mapping[str, tuple[bool, pl.DataType]]
+    columns: Mapping[str, tuple[bool, pl.DataType]]
     """Columns that the sorted key holds and gives back, with their types: the number, or the truth (True)."""
     name: str = ""
 
@@ -179,7 +179,7 @@ class Ranking:
         read = {name for statistic in self.statistics.values() for name in statistic.reads}
         given = {standing(name).meta.output_name() for name in self.shares}
         given |= {self.stands(name).meta.output_name() for name in STANDINGS}
-        return sorted(read - given - self.order.held.keys())
+        return sorted(read - given - self.order.columns.keys())
 
     def in_order(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         """The rows that count, sorted by their keys."""
@@ -247,7 +247,7 @@ class Ranking:
         return standing(self.order.name + name)
 
     def _given_back(self) -> Iterator[pl.Expr]:
-        for column, (is_truth, dtype) in self.order.held.items():
+        for column, (is_truth, dtype) in self.order.columns.items():
             value = pl.col(TRUE) if is_truth else number_in_key(pl.col(KEY))
             yield value.cast(dtype).alias(column)
 

@@ -40,7 +40,7 @@ class Feature(NamedTuple):
         return (self.value.over(keys) if keys else self.value).alias(self.name)
 
 
-class Recorder:
+class FormulaReader:
     """Reads a formula by writing down what it asks for, and answers with the columns in which that will stand.
 
     `ranks` says that the ranking pass may tell how rows stand in their unit; else windows of the rows do.
@@ -75,7 +75,7 @@ class Recorder:
         self._unit, self.answer = measure.read(self, types)
 
     @classmethod
-    def read(cls, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> Recorder:
+    def read(cls, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> FormulaReader:
         """Read a formula. Use the ranking pass only if it answers every rank that the formula needs."""
         recorder = cls(measure, roles, types, in_runs=in_runs, ranks=ranks)
         if recorder.run_key is not None and recorder.looks_back:
@@ -122,7 +122,7 @@ class Recorder:
         return pl.col(column)
 
     def stands(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
-        if not self._is_told(grain):
+        if not self._is_ranked(grain):
             return self.within(name, value, grain)
         # The best order of labels that are true or not is any that has the true ones first.
         column = standing("true_place" if name == "ideal_place" and self._types["truth"] == pl.Boolean else name)
@@ -130,14 +130,14 @@ class Recorder:
         return column
 
     def shares(self, name: str, share: Share, value: pl.Expr, grain: Grain) -> pl.Expr:
-        if not self._is_told(grain):
+        if not self._is_ranked(grain):
             return self.within(name, value, grain)
         take_share(self._shares, name, share)
         column = standing(name)
         self._standings.add(column.meta.output_name())
         return column
 
-    def _is_told(self, grain: Grain) -> bool:
+    def _is_ranked(self, grain: Grain) -> bool:
         return self._ranks and grain == self.measure.grain
 
     def on_rows(self, name: str, value: pl.Expr) -> pl.Expr:
@@ -190,14 +190,14 @@ class Recorder:
         """Whether each statistic reads of one order at most, and what else the rows are told reads of none."""
         if not self._standings:
             return True
-        told = self._standings | {s.name for s in self._reading(self._standings)}
+        ranked_names = self._standings | {s.name for s in self._reading(self._standings)}
         looks_back = {value.meta.output_name() for value in self.looks_back}
         others = [*(feature.value for feature in self.features), *self.looks_back, *(s.row for s in self.run_rows)]
         others += [] if self.run_key is None else [self.run_key]
-        ranked = [s.reads for s in self._reading(told)]
+        ranked = [s.reads for s in self._reading(ranked_names)]
         by_score = self._standings - IDEAL
         mixed = any((read & by_score and read & IDEAL) or read & looks_back for read in ranked)
-        return not (mixed or any(told.intersection(other.meta.root_names()) for other in others))
+        return not (mixed or any(ranked_names.intersection(other.meta.root_names()) for other in others))
 
     def _reading(self, columns: set[str]) -> list[Statistic]:
         """The statistics that read one of some columns."""
@@ -206,11 +206,11 @@ class Recorder:
     def _order_by_score(self) -> Order:
         door = self._unit.door
         reads_truth = "truth" in door.guards or door.has_boolean_truth
-        held: dict[str, tuple[bool, pl.DataType]] = {}
+        columns: dict[str, tuple[bool, pl.DataType]] = {}
         if reads_truth and (door.has_boolean_truth or door.guards.keys().isdisjoint(GRADES)):
-            held |= self._held("truth", is_truth=True)
-        held |= self._held("score", is_truth=False)
-        return Order(self._counted(), self._unit.score, door.truth() if reads_truth else pl.lit(False), held)
+            columns |= self._columns_of_role("truth", is_truth=True)
+        columns |= self._columns_of_role("score", is_truth=False)
+        return Order(self._counted(), self._unit.score, door.truth() if reads_truth else pl.lit(False), columns)
 
     def _counts(self) -> dict[str, Literal["place", "true_place"]]:
         """The statistics that an order by score tells without being asked."""
@@ -225,14 +225,16 @@ class Recorder:
         }
 
     def _order_by_gain(self) -> Order:
-        held = self._held("truth", is_truth=False)
-        return Order(self._counted(), self._unit.gain, pl.lit(False), held, name="ideal_")
+        columns = self._columns_of_role("truth", is_truth=False)
+        return Order(self._counted(), self._unit.gain, pl.lit(False), columns, name="ideal_")
 
     def _counted(self) -> pl.Expr:
         known = [pl.col(key).is_not_null() for key in self.measure.table.keys(self.measure.grain)]
         return all_of([self._unit.mask, *known])
 
-    def _held(self, role: Literal["score", "truth"], *, is_truth: bool) -> dict[str, tuple[bool, pl.DataType]]:
+    def _columns_of_role(
+        self, role: Literal["score", "truth"], *, is_truth: bool
+    ) -> dict[str, tuple[bool, pl.DataType]]:
         """The column of a role, where a float (or the truth) holds all that it can be."""
         column, dtype = getattr(self.measure.table, role), self._types[role]
         exact = (

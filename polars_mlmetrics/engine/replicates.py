@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from polars_mlmetrics.engine.folds import about_common_shifts, fold, matched, merge
-from polars_mlmetrics.engine.partials import Given, Partial
+from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.errors import INTERNAL
@@ -39,7 +39,7 @@ class Replicates(OfSource):
         self.key = key
         self.schema = source.schema
 
-    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
         given = zip(partials, self.source.partials(partials, by), strict=True)
         return [(self._replicated(partial, table), by) for partial, (table, _) in given]
 
@@ -83,12 +83,12 @@ def _lost(schema: pl.Schema, statistics: Sequence[Statistic]) -> Iterator[pl.Exp
 
 
 def _put_together(
-    partial: pl.LazyFrame, by_bucket: pl.LazyFrame, cell: Sequence[str], statistics: Sequence[Statistic]
+    cells: pl.LazyFrame, by_bucket: pl.LazyFrame, cell: Sequence[str], statistics: Sequence[Statistic]
 ) -> pl.LazyFrame:
     """The other buckets of each, merged. The bucket is the last column of a cell."""
     *keys, left_out = cell
-    others = matched(partial, by_bucket.rename({left_out: _IS_OWN}), keys).filter(pl.col(left_out) != pl.col(_IS_OWN))
-    left = partial.join(merge(others, cell, statistics), on=cell, how="left", nulls_equal=True)
+    others = matched(cells, by_bucket.rename({left_out: _IS_OWN}), keys).filter(pl.col(left_out) != pl.col(_IS_OWN))
+    left = cells.join(merge(others, cell, statistics), on=cell, how="left", nulls_equal=True)
     return left.with_columns(pl.col(s.name).fill_null(0) for s in statistics if s.monoid == "sum")
 
 

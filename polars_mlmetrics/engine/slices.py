@@ -17,9 +17,9 @@ import polars as pl
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.folds import changes, fold, matched
-from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
+from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialTable
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.sources import HeldRows, Rows, bytes_of, following, units_of
+from polars_mlmetrics.engine.sources import CachedSource, LogSource, bytes_of, following, units_of
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
 
@@ -32,7 +32,7 @@ Slicing = tuple[str, ...]
 """The columns of a grouping beyond the by columns: none for the whole."""
 
 
-class Slices(Rows):
+class Slices(LogSource):
     """The rows of a log, for all groupings of a query.
 
     `added` are the columns of keys that are worked out of others. `varied` are those of which most samples have several
@@ -41,7 +41,7 @@ class Slices(Rows):
 
     def __init__(
         self,
-        source: Rows,
+        source: LogSource,
         by: Sequence[str],
         slicings: Sequence[Sequence[str]],
         covers: Covers,
@@ -55,7 +55,7 @@ class Slices(Rows):
         self._columns = list(dict.fromkeys(column for slicing in slicings for column in slicing))
         self._covers = covers
         self._varied = varied
-        self._held: dict[tuple[object, ...], list[pl.LazyFrame]] = {}
+        self._cache: dict[tuple[object, ...], list[pl.LazyFrame]] = {}
         self._split: dict[tuple[str, ...], dict[Slicing, pl.LazyFrame]] = {}
         """How many samples of each group lie in other slices too, by the columns of the sample."""
         self._wanted: dict[tuple[str, ...], None] = {}
@@ -88,14 +88,14 @@ class Slices(Rows):
             return self.source.units(partials, by)
         return self._units_of_samples(partials, slicing)
 
-    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[Given]:
-        given: dict[int, Given] = {}
-        partials = [each for each in partials if isinstance(each, Partial)]
-        for kind in self._folded_together(partials):
+    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[PartialTable]:
+        given: dict[int, PartialTable] = {}
+        mergeable = [each for each in partials if isinstance(each, Partial)]
+        for kind in self._folded_together(mergeable):
             given |= {id(each): (table, by) for each, table in zip(kind, self._of_cells(kind, by), strict=True)}
         slicing = self._slicing_of(by)
         if slicing is not None:
-            samples = self._of_samples([each for each in partials if _is_placed(each)], slicing)
+            samples = self._of_samples([each for each in mergeable if _is_placed(each)], slicing)
             given |= {id(each): (sums, by) for each, sums in samples}
         rest = [each for each in partials if id(each) not in given]
         given |= {id(each): found for each, found in zip(rest, self.source.partials(rest, by), strict=True)}
@@ -119,11 +119,11 @@ class Slices(Rows):
         cover = self._covers.of([key for key in by if key in self._columns], parts)
         keys = list(dict.fromkeys([*cover, *by]))
         name = tuple(map(_name_of, partials)), *keys
-        if name not in self._held:
+        if name not in self._cache:
             found = self.source.partials([each.at(keys) for each in partials], keys)
-            self._held[name] = [table.cache() for table, _ in found]
-        held = self._held[name]
-        return held if keys == by else [each.merged(table) for each, table in zip(partials, held, strict=True)]
+            self._cache[name] = [table.cache() for table, _ in found]
+        cached = self._cache[name]
+        return cached if keys == by else [each.merged(table) for each, table in zip(partials, cached, strict=True)]
 
     def _of_samples(self, partials: Sequence[Partial], slicing: Slicing) -> Iterator[tuple[Partial, pl.LazyFrame]]:
         """The sums over samples of each partial, in the groups of a slicing."""
@@ -135,15 +135,15 @@ class Slices(Rows):
     ) -> Iterator[tuple[Partial, pl.LazyFrame]]:
         """The same of samples of these columns."""
         name = tuple(map(_name_of, partials))
-        if name not in self._held:
+        if name not in self._cache:
             bytes_a_row, splitting = self._bytes_of(partials), self._splitting(self._columns_of(sample))
             tables = self.source.gathered(bytes_a_row, sample, lambda rows: self._sums_of(sample, partials, rows))
-            self._held[name] = tables
+            self._cache[name] = tables
             counts = zip(splitting, tables[len(partials) * len(self._slicings) :], strict=True)
             self._split[sample] = {slicing: self._summed(count, slicing) for slicing, count in counts}
         place = self._slicings.index(slicing)
         for turn, each in enumerate(partials):
-            yield each, self._summed(self._held[name][turn * len(self._slicings) + place], slicing)
+            yield each, self._summed(self._cache[name][turn * len(self._slicings) + place], slicing)
 
     def _summed(self, parts: pl.LazyFrame, slicing: Slicing) -> pl.LazyFrame:
         """One row a group of a slicing, from its parts."""
@@ -159,14 +159,14 @@ class Slices(Rows):
     def _units_of_samples(self, partials: Sequence[Partial], slicing: Slicing) -> pl.LazyFrame:
         """One row a sample of each group of a slicing, with the values of all partials."""
         name = "units", *map(_name_of, partials)
-        if name not in self._held:
+        if name not in self._cache:
             [sample] = _samples_of(partials)
 
             def units_of_all(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
                 return list(self._placed(rows, sample).units(partials, self._slicings))
 
-            self._held[name] = self.source.gathered(self._bytes_of(partials), sample, units_of_all)
-        return self._held[name][self._slicings.index(slicing)]
+            self._cache[name] = self.source.gathered(self._bytes_of(partials), sample, units_of_all)
+        return self._cache[name][self._slicings.index(slicing)]
 
     def _bytes_of(self, partials: Sequence[Partial]) -> int:
         return bytes_of(partials) + BYTES * len(self._columns)
@@ -264,8 +264,8 @@ class PlacedSamples:
         units = self._in_places(base.values.of_units(base.units(self.rows)))
 
         def of_rows(rows: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
-            held = HeldRows(rows, self.label, rows.collect_schema())
-            [(sums, _)] = held.partials([partial.at(keys)], keys)
+            cached = CachedSource(rows, self.label, rows.collect_schema())
+            [(sums, _)] = cached.partials([partial.at(keys)], keys)
             return sums
 
         return self._in_each(slicings, of_rows, lambda keys, whole: partial.values.sums(whole, keys), units)

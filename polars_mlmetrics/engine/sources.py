@@ -12,11 +12,11 @@ from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
-from polars_mlmetrics.engine.partials import Given, Mergeable, Partial
+from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialTable
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.ranking_by_id import NUMBER, split_by_id
-from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.formula.measure import Measure
 
@@ -33,18 +33,18 @@ class Source(ABC):
     """The columns that a metric can read, and the keys."""
 
     @abstractmethod
-    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
         """The table of each partial, all parts merged."""
 
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         """The columns that tell the groups of a measure from one another while its units are folded."""
         return by
 
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+    def can_answer(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> bool:
         """Whether it has what a formula needs."""
         return True
 
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+    def check(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
         """Refuse what it cannot answer. What must be counted for samples to be whole in every group."""
         return {}
 
@@ -77,10 +77,10 @@ class OfSource(Source):
         """The keys of the source for those of a plan."""
         return by
 
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+    def can_answer(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> bool:
         return self.source.can_answer(recorder, self._keys(by), roles)
 
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+    def check(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
         return self.source.check(recorder, self._keys(by), roles)
 
     def check_target(self, name: str, column: str) -> None:
@@ -91,7 +91,7 @@ MANY_ROWS = 300_000
 """Of fewer rows, a table of samples takes less time than the longer plan of samples with small ids."""
 
 
-class Rows(Source):
+class LogSource(Source):
     """The rows of a log, all at once.
 
     `added` are columns of theirs that are worked out of others. `n_rows` is None where it is not known.
@@ -116,7 +116,7 @@ class Rows(Source):
         is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self._has_plain_keys(by)
         return [CODE] if is_coded else by
 
-    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[PartialTable]:
         shared = self._sharing(partials, by)
         if len(shared) < 2:
             return [self._partial(each, by) for each in partials]
@@ -140,18 +140,20 @@ class Rows(Source):
         if not isinstance(partial, Partial) or partial.by == by:
             return partial.of_rows(rows)
         # What follows from a sample, as its bucket does, is worked out for each sample and not for each row.
-        told = following(by, partial.keys, self.added)
-        units = partial.units(rows.with_columns(_code([key for key in by if key not in told], by).alias(CODE)))
-        if told:
-            units = units.with_columns(self.added[key] for key in told)
-            units = units.with_columns(pl.col(CODE) + _code(told, by))
+        following_keys = following(by, partial.keys, self.added)
+        units = partial.units(
+            rows.with_columns(_code([key for key in by if key not in following_keys], by).alias(CODE))
+        )
+        if following_keys:
+            units = units.with_columns(self.added[key] for key in following_keys)
+            units = units.with_columns(pl.col(CODE) + _code(following_keys, by))
         return partial.values.sums(partial.values.of_units(units), partial.by)
 
     def gathered(self, bytes_a_row: int, sample: Sequence[str], tables_of: TablesOf) -> list[pl.LazyFrame]:
         """Tables of the rows, for which a row takes so much: one under the other, if these are read in parts."""
         return tables_of(self.rows)
 
-    def _partial(self, partial: Mergeable, by: list[str]) -> Given:
+    def _partial(self, partial: Mergeable, by: list[str]) -> PartialTable:
         if isinstance(partial, Partial) and self._has_small_ids(partial, by):
             return self._sums_of_small_ids(partial, by), by
         return self.of_rows(partial, self.rows, by), partial.by
@@ -193,21 +195,21 @@ class Rows(Source):
         return fold(both, by, [pl.exclude(by).sum()])
 
 
-class HeldRows(Rows):
+class CachedSource(LogSource):
     """Rows that a plan holds, so that they can be read once more."""
 
     def _are_at_hand(self) -> bool:
         return True
 
 
-class RowsInPasses(Rows):
+class PassesSource(LogSource):
     """The rows of a log, part by part where all at once would take too much memory."""
 
     def __init__(self, passes: Passes, label: str, schema: pl.Schema, added: Sequence[pl.Expr] = ()) -> None:
         super().__init__(passes.rows, label, schema, added)
         self._passes = passes
 
-    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[PartialTable]:
         apart, at_once = ([each for each in partials if self._is_apart(each) is whole] for whole in (True, False))
         merged = zip(apart, self._merged(apart, by), strict=True)
         given = {id(each): (table, each.by) for each, table in merged}
@@ -247,7 +249,9 @@ class RowsInPasses(Rows):
             return units_of(partials, [table for table, _ in self.partials(partials, by)])
         if not all(map(self._is_apart, partials)):
             return super().units(partials, by)
-        [units] = self._of_parts(bytes_of(partials), lambda rows: [units_of(partials, [each.units(rows) for each in partials])])
+        [units] = self._of_parts(
+            bytes_of(partials), lambda rows: [units_of(partials, [each.units(rows) for each in partials])]
+        )
         return units
 
     def _has_small_ids(self, partial: Partial, by: list[str]) -> bool:

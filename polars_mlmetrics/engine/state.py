@@ -14,7 +14,7 @@ from polars_mlmetrics.data.fingerprints import digest_in
 from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET
-from polars_mlmetrics.engine.state_rows import StateRows
+from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.engine.state_table import AtGrain
 from polars_mlmetrics.errors import MetricError, StateError
 from polars_mlmetrics.formula.statistic import Moment, Monoid, Statistic
@@ -153,15 +153,15 @@ class Contents:
     @classmethod
     def read(cls, text: str) -> Contents:
         """Contents from their text."""
-        said = said_in(text)
-        if not fits(said["format"], FORMAT):
+        content = content_of(text)
+        if not fits(content["format"], FORMAT):
             raise StateError(
-                f"this state has format {said['format']!r}, and this version reads format {FORMAT}: make it again from "
-                "its log, with `state` or `update_states`, or read it with the version that wrote it."
+                f"this state has format {content['format']!r}, and this version reads format {FORMAT}: make it again "
+                "from its log, with `state` or `update_states`, or read it with the version that wrote it."
             )
-        if not fits(said, SHAPE):
+        if not fits(content, SHAPE):
             raise StateError(SAYS_NOTHING)
-        contents = cls(**said)
+        contents = cls(**content)
         if not all(contents._sound()):
             raise StateError(SAYS_NOTHING)
         return contents
@@ -181,9 +181,9 @@ class Contents:
             yield checked_roles(self.roles) == {**self.roles, "sample": tuple(self.roles["sample"])}
         except MetricError:
             yield False
-        for held in self.statistics.values():
-            yield not held["label"] or self.label is not None
-            yield not held["bin"] or self.bins
+        for spec in self.statistics.values():
+            yield not spec["label"] or self.label is not None
+            yield not spec["bin"] or self.bins
         moments = {statistic.name: statistic.moment for statistic in self.merged()}
         for name, moment in moments.items():
             yield moment is None or _is_sound(name, moment, moments)
@@ -214,41 +214,41 @@ class Contents:
 
     def merged(self) -> list[Statistic]:
         """Its statistics, as what is merged."""
-        return [_of_spec(name, held["merge"]) for name, held in self.statistics.items()]
+        return [_of_spec(name, spec["merge"]) for name, spec in self.statistics.items()]
 
     def log(self) -> dict[str, pl.DataType]:
         """The schema of the log, as far as it is known."""
         read = {name: KINDS.get(kind, pl.String()) for name, kind in self.columns.items()}
         return read if self.listed is None else {**read, LISTED: pl.Enum(self.listed)}
 
-    def held(self, state: pl.LazyFrame) -> StateRows:
+    def rows_of(self, state: pl.LazyFrame) -> StateSource:
         """A state under the names that a plan has for its columns."""
         named = {"bucket": BUCKET, "bin": BIN} | ({} if self.label is None else {"label": self.label})
         there = {name: named[name] for name in self.keys() if name in named}
         rows = state.filter(pl.col(SOURCE).is_null())
-        return StateRows(
-            held=rows.select(*self.keys(), *self.statistics).rename(there),
+        return StateSource(
+            table=rows.select(*self.keys(), *self.statistics).rename(there),
             by=self.by,
             cluster=None if self.buckets is None else self.buckets["cluster"],
             label=self.label,
             finer=[there[name] for name in ("label", "bin") if name in there],
             statistics={statistic.name: statistic for statistic in self.merged()},
-            by_label=[name for name, held in self.statistics.items() if held["label"]],
+            by_label=[name for name, spec in self.statistics.items() if spec["label"]],
             expressions=list(self.expressions),
             between=self.between,
             declared=self.declared,
         )
 
 
-def said_in(text: str) -> dict[str, Any]:
+def content_of(text: str) -> dict[str, Any]:
     """Parse the text of a state, of whatever format."""
     try:
-        said = parsed(text)
+        content = parsed(text)
     except ValueError:
         raise StateError(SAYS_NOTHING) from None
-    if type(said) is not dict or "format" not in said:
+    if type(content) is not dict or "format" not in content:
         raise StateError(SAYS_NOTHING)
-    return said
+    return content
 
 
 def is_state(schema: Mapping[str, pl.DataType]) -> bool:
@@ -281,11 +281,11 @@ def check_once(fingerprints: Iterable[tuple[str, object]], error: type[MetricErr
     return seen
 
 
-def described(held: Iterable[AtGrain]) -> dict[str, Any]:
+def described(spec: Iterable[AtGrain]) -> dict[str, Any]:
     """How statistics are merged, and at what grain they are held."""
     return {
         statistic.name: {"merge": _spec(statistic), "label": by_label, "bin": by_bin}
-        for statistic, by_label, by_bin in sorted(held, key=lambda at_grain: at_grain.statistic.name)
+        for statistic, by_label, by_bin in sorted(spec, key=lambda at_grain: at_grain.statistic.name)
     }
 
 
@@ -295,22 +295,22 @@ def _spec(statistic: Statistic) -> Any:
     return "count" if statistic.is_count else statistic.monoid
 
 
-def _of_spec(name: str, held: Any) -> Statistic:
+def _of_spec(name: str, spec: Any) -> Statistic:
     row = pl.col(name)
-    if held == "count":
+    if spec == "count":
         return Statistic(name, row, "sum", is_count=True)
-    if isinstance(held, str):
-        return Statistic(name, row, cast(Monoid, held))
-    moment = Moment(held["weight"], tuple(held["shifts"]), tuple(held["deviations"]))
+    if isinstance(spec, str):
+        return Statistic(name, row, cast(Monoid, spec))
+    moment = Moment(spec["weight"], tuple(spec["shifts"]), tuple(spec["deviations"]))
     return Statistic(name, row, moment.monoid, moment=moment)
 
 
-def _is_sound(name: str, moment: Moment, held: Mapping[str, Moment | None]) -> bool:
+def _is_sound(name: str, moment: Moment, spec: Mapping[str, Moment | None]) -> bool:
     """Whether all that a moment names is held, and is what it is named as."""
     shifts, deviations = moment.shifts, moment.deviations
     return (
-        held.get(moment.weight, moment) is None
-        and all(held.get(shift) == Moment(moment.weight, (shift,)) for shift in shifts)
-        and all(held.get(deviation) is not None for deviation in deviations)
+        spec.get(moment.weight, moment) is None
+        and all(spec.get(shift) == Moment(moment.weight, (shift,)) for shift in shifts)
+        and all(spec.get(deviation) is not None for deviation in deviations)
         and (len(shifts) in (1, 2) and len(deviations) == len(shifts) if deviations else shifts == (name,))
     )

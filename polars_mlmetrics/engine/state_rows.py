@@ -10,8 +10,8 @@ import polars as pl
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted, matched
-from polars_mlmetrics.engine.partials import Given, Partial
-from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts, counts_of, reasons
 from polars_mlmetrics.engine.values import sums_of
@@ -21,10 +21,10 @@ from polars_mlmetrics.formula.statistic import Statistic
 
 
 @dataclass(frozen=True)
-class StateRows(Source):
+class StateSource(Source):
     """The rows of a state, and what is known of them."""
 
-    held: pl.LazyFrame
+    table: pl.LazyFrame
     by: list[str]
     cluster: Sequence[str] | None
     """The columns that its buckets are made of, where it has buckets."""
@@ -48,7 +48,7 @@ class StateRows(Source):
     made_for: Callable[[], str] = str
     """Tells the metrics and roles that it was made for, in an error."""
 
-    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[Given]:
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
         recorders = [recorder for partial in partials for recorder, _ in partial.values.measures]
         of_keys = {
             each.name: replace(each, counted=pl.when(recorder.answer.rows > 0).then(each.bare))
@@ -62,7 +62,7 @@ class StateRows(Source):
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         # Samples are counted by group, whatever labels they have.
         keys = [key for key in by if key not in self.finer]
-        why = reasons(self.held, self._names(), self.added, keys, counts)
+        why = reasons(self.table, self._names(), self.added, keys, counts)
         return matched(table, why, keys, how="left")
 
     def at(self, keys: Sequence[str], statistics: Collection[str], of_keys: Sequence[Statistic] = ()) -> pl.LazyFrame:
@@ -72,7 +72,7 @@ class StateRows(Source):
         read = {name for column in worked_out for name in column.meta.root_names()}
         by = [name for name in self._names() if name in read or name in keys]
         # First as they are, since fewer rows are left then for which a key must be worked out.
-        rows = compacted(self.held, [*by, *self.finer], needed).with_columns(worked_out)
+        rows = compacted(self.table, [*by, *self.finer], needed).with_columns(worked_out)
         return compacted(rows, list(dict.fromkeys([*keys, *self.finer])), [*needed, *of_keys])
 
     def _names(self) -> dict[str, str]:
@@ -82,10 +82,10 @@ class StateRows(Source):
         if column != self.label and (column not in self.by or column in self.expressions):
             raise StateError(f"{name}: the state has no column {column!r}: make it with by=[{column!r}].")
 
-    def can_answer(self, recorder: Recorder, by: Sequence[str], roles: Table) -> bool:
+    def can_answer(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> bool:
         return not self.lacks(recorder, by, roles)
 
-    def check(self, recorder: Recorder, by: Sequence[str], roles: Table) -> Counts:
+    def check(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
         """Refuse a measure that cannot be answered by these keys, or that means something else than it did."""
         measure = recorder.measure
         if recorder.merges_by is None:
@@ -110,23 +110,23 @@ class StateRows(Source):
             )
         return self._counts(recorder, roles)
 
-    def _counts(self, recorder: Recorder, roles: Table) -> Counts:
+    def _counts(self, recorder: FormulaReader, roles: Table) -> Counts:
         """The counts that tell whether the samples a measure looks into are whole in every group."""
         if recorder.merges_by != "samples":
             return {}
         return counts_of(self._names(), recorder.measure.table.sample, roles.sample, self.cluster or ())
 
-    def lacks(self, recorder: Recorder, by: Sequence[str], roles: Table) -> list[str]:
+    def lacks(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> list[str]:
         """Statistics that a measure needs by these keys and the state lacks, or has as something else, in words."""
         measure, own = recorder.measure, digests_of(recorder.measure, roles)
         needs_label = measure.grain == "label" or recorder.runs_by_label
         by_label = self.label in (*by, *(measure.table.keys("label") if needs_label else []))
         if needs_label and measure.table.label != self.label:
             return [repr(measure.table.label)]
-        asked = sums_of(recorder) if measure.grain == "sample" else [*recorder.folded, *recorder.run_rows]
-        names = [statistic.name for statistic in asked]
+        needed = sums_of(recorder) if measure.grain == "sample" else [*recorder.folded, *recorder.run_rows]
+        names = [statistic.name for statistic in needed]
         lacking = [
-            *(each.name for each in asked if not (self._is_held(each, by_label=by_label) or self._is_of_keys(each))),
+            *(each.name for each in needed if not (self._has(each, by_label=by_label) or self._is_of_keys(each))),
             *(name for name in own if name not in self.declared),
             *(name for name in names if name in self.declared and name not in own),
         ] or [name for name in self._counts(recorder, roles) if name not in self.statistics]
@@ -140,22 +140,22 @@ class StateRows(Source):
         by = set(self.by).difference(self.expressions)
         return statistic.monoid != "sum" and bool(statistic.reads) and statistic.reads <= by
 
-    def _is_held(self, statistic: Statistic, *, by_label: bool) -> bool:
-        held = self.statistics.get(statistic.name)
-        if held is None or (by_label and statistic.name not in self.by_label):
+    def _has(self, statistic: Statistic, *, by_label: bool) -> bool:
+        stored = self.statistics.get(statistic.name)
+        if stored is None or (by_label and statistic.name not in self.by_label):
             return False
-        return (held.monoid, held.moment) == (statistic.monoid, statistic.moment)
+        return (stored.monoid, stored.moment) == (statistic.monoid, statistic.moment)
 
 
 def _needed(partial: Partial) -> list[str]:
     """The statistics that a state must hold for it."""
-    return list(partial.values.held_sums()) if partial.grain == "sample" else list(partial.fold.statistics)
+    return list(partial.values.stored_sums()) if partial.grain == "sample" else list(partial.fold.statistics)
 
 
 def _as_parts(partial: Partial, merged: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
     """The part of a state that answers a partial, under the names that the partial has for it."""
     if partial.grain == "sample":
-        return merged.select(*by, *(pl.col(name).alias(own) for name, own in partial.values.held_sums().items()))
+        return merged.select(*by, *(pl.col(name).alias(own) for name, own in partial.values.stored_sums().items()))
     if partial.run is None:
         return merged
     if partial.runs_by_label:
@@ -173,7 +173,7 @@ def does_not_merge(measure: Measure) -> StateError:
     return StateError(f"{measure.output_name} cannot be held in a state: it needs all rows of a group together. {hint}")
 
 
-def check_label_as_target(recorder: Recorder, label: str) -> None:
+def check_label_as_target(recorder: FormulaReader, label: str) -> None:
     """Refuse a measure of each label as a target that looks into samples: it sees those of the label alone."""
     if recorder.merges_by == "samples":
         raise StateError(

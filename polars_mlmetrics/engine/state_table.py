@@ -19,10 +19,10 @@ from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
 from polars_mlmetrics.engine.packing import modulo, splitmix
 from polars_mlmetrics.engine.partials import Partial
-from polars_mlmetrics.engine.plan import Asked, Readings
+from polars_mlmetrics.engine.plan import Asked, ReadFormulas
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.recorder import Recorder
-from polars_mlmetrics.engine.sources import Rows, named
+from polars_mlmetrics.engine.recorder import FormulaReader
+from polars_mlmetrics.engine.sources import LogSource, named
 from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
 from polars_mlmetrics.engine.state_rows import check_label_as_target, does_not_merge
 from polars_mlmetrics.engine.values import Columns, sums_of
@@ -35,7 +35,7 @@ from polars_mlmetrics.formula.targets import OverTargets
 class OfRows(NamedTuple):
     """A formula of groups or labels."""
 
-    recorder: Recorder
+    recorder: FormulaReader
     by_label: bool
     """Whether it must be told by label."""
 
@@ -51,14 +51,16 @@ class AtGrain(NamedTuple):
 class StateTable(Asked):
     """The partials that measures need of a log, as the one table that a state is."""
 
-    source: Rows
+    source: LogSource
 
-    def __init__(self, source: Rows, by: Mapping[str, str], readings: Readings, cluster: Sequence[str] = ()) -> None:
+    def __init__(
+        self, source: LogSource, by: Mapping[str, str], readings: ReadFormulas, cluster: Sequence[str] = ()
+    ) -> None:
         super().__init__(source, list(by), readings)
         self._names = by
         self._cluster = cluster
         self._of_rows: list[OfRows] = []
-        self._of_samples: list[Recorder] = []
+        self._of_samples: list[FormulaReader] = []
         self._of_several: dict[tuple[str, ...], SeveralValues] = {}
         self._labels: set[str] = set()
         self.declared: dict[str, str] = {}
@@ -71,7 +73,7 @@ class StateTable(Asked):
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
         self._need(self._recorder(measure), columns)
 
-    def _need(self, recorder: Recorder, columns: Columns, *, of_label: bool = False) -> None:
+    def _need(self, recorder: FormulaReader, columns: Columns, *, of_label: bool = False) -> None:
         """Have what a formula asks for. `of_label` says that each label is a target of its own."""
         measure = recorder.measure
         by_label = of_label or measure.grain == "label" or recorder.runs_by_label
@@ -89,7 +91,7 @@ class StateTable(Asked):
         if by_label:
             self._labels.add(measure.table.label)
 
-    def _need_of_samples(self, recorder: Recorder, columns: Columns) -> None:
+    def _need_of_samples(self, recorder: FormulaReader, columns: Columns) -> None:
         known = next((other.measure for other in self._of_samples if other.title == recorder.title), None)
         if known is None:
             self._add_to_partial(recorder, columns)
@@ -146,13 +148,13 @@ class StateTable(Asked):
                     if statistic.name in self.declared:
                         raise two_of_one_name(statistic.name)
         by_label = self.label is not None
-        held = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in _of_label(recorder)]
+        at_grains = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in _of_label(recorder)]
         for kind in self._kinds_of_bins():
             by_label = any(needed.by_label for needed in kind)
-            held += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.recorder.run_rows]
-        held += [AtGrain(s) for recorder in self._of_samples for s in sums_of(recorder)]
-        held += [AtGrain(s) for several in self._of_several.values() for s in several.statistics()]
-        return list({at_grain.statistic.name: at_grain for at_grain in held}.values())
+            at_grains += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.recorder.run_rows]
+        at_grains += [AtGrain(s) for recorder in self._of_samples for s in sums_of(recorder)]
+        at_grains += [AtGrain(s) for several in self._of_several.values() for s in several.statistics()]
+        return list({at_grain.statistic.name: at_grain for at_grain in at_grains}.values())
 
     def table(self) -> pl.LazyFrame:
         """The state, under the plan's names for its keys."""
@@ -170,7 +172,7 @@ class StateTable(Asked):
             of_groups, finer = [rows.filter(~has_label)], [self._merged([rows.filter(has_label)], [*self.by, *label])]
         groups = rows.select(self.by).unique()
         for partial, (table, by) in zip(of_samples, samples_given, strict=True):
-            sums = table.rename({own: name for name, own in partial.values.held_sums().items()})
+            sums = table.rename({own: name for name, own in partial.values.stored_sums().items()})
             of_groups.append(sums if by == self.by else named(groups, [sums], self.by))
         of_groups += [each.table(table, groups) for each, (table, _) in zip(several, given, strict=True)]
         if bins:
@@ -182,7 +184,7 @@ class StateTable(Asked):
         """Tables of other statistics at the same keys, as one."""
         table = pl.concat(tables, how="diagonal")
         there = table.collect_schema()
-        statistics = [held.statistic for held in self.statistics() if held.statistic.name in there]
+        statistics = [at_grains.statistic for at_grains in self.statistics() if at_grains.statistic.name in there]
         if len(tables) == 1 and all(statistic.moment is None for statistic in statistics):
             return table
         # Also one by itself, so that sums about a shift are as `compact` leaves them.
@@ -220,12 +222,12 @@ class StateTable(Asked):
         return sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0)
 
 
-def _of_label(recorder: Recorder) -> list[Statistic]:
+def _of_label(recorder: FormulaReader) -> list[Statistic]:
     """The statistics of a formula that stand by label, if there are labels; runs that are labels among them."""
     return [*recorder.folded, *recorder.run_rows] if recorder.runs_by_label else recorder.folded
 
 
-def _has_bins(recorder: Recorder) -> bool:
+def _has_bins(recorder: FormulaReader) -> bool:
     """Whether a formula has runs that are no labels."""
     return recorder.run_key is not None and not recorder.runs_by_label
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.engine.folds import fold
-from polars_mlmetrics.engine.recorder import Recorder
+from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.averages import COUNTS
 from polars_mlmetrics.formula.statistic import Statistic
@@ -42,7 +42,7 @@ class Values:
         self.unit_keys = list(dict.fromkeys([*by, *keys]))
         self.run = run
         """The column of the key of runs, where the units are made of such."""
-        self.measures: list[tuple[Recorder, Columns]] = []
+        self.measures: list[tuple[FormulaReader, Columns]] = []
 
     def of_units(self, statistics: pl.LazyFrame, keys: Sequence[str] | None = None) -> pl.LazyFrame:
         """One row a unit: the values, and what settling needs beside them."""
@@ -65,15 +65,15 @@ class Values:
             return units
         return units.with_columns(c for recorder, columns in self.measures for c in self._of_present(recorder, columns))
 
-    def _of_present(self, recorder: Recorder, columns: Columns) -> list[pl.Expr]:
-        told = _told_of_units(recorder, columns)
+    def _of_present(self, recorder: FormulaReader, columns: Columns) -> list[pl.Expr]:
+        named = _columns_of_units(recorder, columns)
         # A unit without a weight is a label that an average by label does not name.
-        known = [pl.col(key).is_not_null() for key in (*self.keys, *(told.keys() & {columns.weight}))]
+        known = [pl.col(key).is_not_null() for key in (*self.keys, *(named.keys() & {columns.weight}))]
         # Of a unit without a row that counts there is still a count: of the rows that were left out, say.
         is_count = recorder.measure.declaration.counts
         present = all_of([pl.col(columns.present), *known])
         shown = all_of(known) if is_count else present
-        return [*(pl.when(shown).then(pl.col(name)).alias(name) for name in told), present.alias(columns.present)]
+        return [*(pl.when(shown).then(pl.col(name)).alias(name) for name in named), present.alias(columns.present)]
 
     def sums(self, units: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
         """One row a group: what settling needs to know of all its units together."""
@@ -84,44 +84,46 @@ class Values:
         settled = (column for recorder, columns in self.measures for column in _settled(recorder, columns))
         return sums.select(*by, *settled)
 
-    def held_sums(self) -> dict[str, str]:
+    def stored_sums(self) -> dict[str, str]:
         """The names under which a state holds the sums over samples, and the plan's own for them."""
-        return {name: own for recorder, columns in self.measures for name, own in held_sums(recorder, columns).items()}
+        return {
+            name: own for recorder, columns in self.measures for name, own in stored_sums(recorder, columns).items()
+        }
 
 
-def _unsettled(recorder: Recorder, columns: Columns, keys: Sequence[str]) -> list[pl.Expr]:
+def _unsettled(recorder: FormulaReader, columns: Columns, keys: Sequence[str]) -> list[pl.Expr]:
     value = recorder.answer.value
     if not keys:
         return [value.alias(columns.value), value.is_null().cast(pl.Int64).alias(columns.undefined_units)]
-    told = [expression.alias(name) for name, expression in _told_of_units(recorder, columns).items()]
-    return [*told, (recorder.answer.rows > 0).alias(columns.present)]
+    named = [expression.alias(name) for name, expression in _columns_of_units(recorder, columns).items()]
+    return [*named, (recorder.answer.rows > 0).alias(columns.present)]
 
 
-def _told_of_units(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
+def _columns_of_units(recorder: FormulaReader, columns: Columns) -> dict[str, pl.Expr]:
     """The expressions of each unit that settling needs, by column."""
     value, weight, _, unknown = recorder.answer
-    told = {columns.value: value, columns.weight: weight, columns.unknown: unknown}
-    return {name: expression for name, expression in told.items() if expression is not None}
+    named = {columns.value: value, columns.weight: weight, columns.unknown: unknown}
+    return {name: expression for name, expression in named.items() if expression is not None}
 
 
-def held_sums(recorder: Recorder, columns: Columns) -> dict[str, str]:
+def stored_sums(recorder: FormulaReader, columns: Columns) -> dict[str, str]:
     """The names under which a state holds the sums over samples, and the plan's own for them."""
     sums = _sums(recorder, columns)
-    return {_held_name(recorder, name): column.meta.output_name() for name, column in sums.items()}
+    return {_stored_name(recorder, name): column.meta.output_name() for name, column in sums.items()}
 
 
-def _held_name(recorder: Recorder, name: str) -> str:
+def _stored_name(recorder: FormulaReader, name: str) -> str:
     return f"{recorder.title}: {name}"
 
 
-def sums_of(recorder: Recorder) -> list[Statistic]:
+def sums_of(recorder: FormulaReader) -> list[Statistic]:
     """The sums over samples, as a state merges them."""
     names = _sums(recorder, Columns.numbered(0))
-    held = {_held_name(recorder, name): name in COUNTS for name in names}
-    return [Statistic(name, pl.col(name), "sum", is_count=is_count) for name, is_count in held.items()]
+    sums = {_stored_name(recorder, name): name in COUNTS for name in names}
+    return [Statistic(name, pl.col(name), "sum", is_count=is_count) for name, is_count in sums.items()]
 
 
-def _sums(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
+def _sums(recorder: FormulaReader, columns: Columns) -> dict[str, pl.Expr]:
     """The sums over the units of a group, by the name that the settlement has for each."""
     settlement, value = recorder.measure.settlement, pl.col(columns.value)
     weight = None if recorder.answer.weight is None else pl.col(columns.weight)
@@ -131,7 +133,7 @@ def _sums(recorder: Recorder, columns: Columns) -> dict[str, pl.Expr]:
     return {name: column.alias(f"{columns.value}_{name}") for name, column in sums.items()}
 
 
-def _settled(recorder: Recorder, columns: Columns) -> list[pl.Expr]:
+def _settled(recorder: FormulaReader, columns: Columns) -> list[pl.Expr]:
     settlement = recorder.measure.settlement
     sums = {name: pl.col(column.meta.output_name()) for name, column in _sums(recorder, columns).items()}
     return [

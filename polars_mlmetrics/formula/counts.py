@@ -68,7 +68,7 @@ class RowCounts:
         self.measure = measure
         self._target = [] if target is None else [pl.col(target).is_not_null()]
 
-    def held(self) -> list[Measure]:
+    def stored(self) -> list[Measure]:
         """The counts for which a state must hold more. The rows that a measure uses are counted with it."""
         uses_fewer = len(self.used.predicates) > len(self.measure.predicates)
         used = self.used if uses_fewer or self.measure.grain == "sample" else None

@@ -36,9 +36,9 @@ def own_columns(unit: Unit) -> OwnColumns:
     plain = {role.meta.output_name() for role in given if role.meta.is_column()}
     rows = [row for row in unit.rows_read if not plain.issuperset(row.meta.root_names())]
     # What keeps the value from being known was seen to already: a threshold that is null, say.
-    asked = {name for unknown in unit.unknown.values() for name in unknown.rows.meta.root_names()}
+    guarded = {name for unknown in unit.unknown.values() for name in unknown.rows.meta.root_names()}
     to_be_known, to_be_numbers = (
-        sorted({name for row in rows for name in _left_to_us(row, given, answers)} - asked)
+        sorted({name for row in rows for name in _left_to_us(row, given, answers)} - guarded)
         for answers in (_of_null, _of_nan)
     )
     return OwnColumns(tuple(to_be_known), tuple(to_be_numbers))
@@ -52,7 +52,7 @@ def _seen_to(unit: Unit) -> list[pl.Expr]:
 def _left_to_us(row: pl.Expr, given: Sequence[pl.Expr], answers: Answers) -> set[str]:
     """The columns of a row expression that are read as they are, and nowhere asked whether they are null (or NaN)."""
     read: set[str] = set()
-    asked: set[str] = set()
+    guarded: set[str] = set()
 
     def walk(expression: pl.Expr, columns: set[str]) -> None:
         if not expression.meta.root_names() or any(same_expression(expression, role) for role in given):
@@ -65,12 +65,12 @@ def _left_to_us(row: pl.Expr, given: Sequence[pl.Expr], answers: Answers) -> set
             # What is null of a choice need not be the column.
             columns = read
         elif any(same_expression(expression, answer) for answer in answers(parts)):
-            columns = asked
+            columns = guarded
         for part in parts:
             walk(part, columns)
 
     walk(row, read)
-    return read - asked
+    return read - guarded
 
 
 def _is_choice(expression: pl.Expr, parts: Sequence[pl.Expr]) -> bool:

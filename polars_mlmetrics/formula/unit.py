@@ -156,8 +156,8 @@ class Unit(Row, Standings, SharedStatistics):
     def variation(self, name: str, row: pl.Expr) -> pl.Expr:
         """Σw·(row - mean)², and exactly 0 where all values are equal; NaN where a float does not hold such squares."""
         spread = self.covariation(name, (name, row), (name, row))
-        is_held = has_squares(self._highest(name, row) - self._lowest(name, row), self.rows())
-        return self._unless_constant(name, row, pl.when(is_held).then(spread).otherwise(float("nan")))
+        is_spread = has_squares(self._highest(name, row) - self._lowest(name, row), self.rows())
+        return self._unless_constant(name, row, pl.when(is_spread).then(spread).otherwise(float("nan")))
 
     def absolute_variation(self, name: str, row: pl.Expr) -> pl.Expr:
         """Σw·|row - mean|, and exactly 0 where all values are equal."""

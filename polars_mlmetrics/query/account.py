@@ -256,7 +256,7 @@ def several_models(metric: Node, plan: Asked | PairPlan) -> list[Measure]:
 def ask_counts(metric: Node, plan: Asked) -> None:
     """Ask a plan for what it takes to tell every count of an account: so a state holds it."""
     for counts in counts_in(metric):
-        for count in counts.held():
+        for count in counts.stored():
             plan.add(count)
         if can_count_samples(counts, plan):
             plan.add(counts.samples)

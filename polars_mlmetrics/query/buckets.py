@@ -20,7 +20,7 @@ class Buckets(NamedTuple):
     """How samples are put into buckets."""
 
     bucket: pl.Expr
-    said: dict[str, Any]
+    description: dict[str, Any]
     """The text that a state holds about its buckets."""
 
 

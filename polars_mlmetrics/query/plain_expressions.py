@@ -50,47 +50,51 @@ def is_plain(steps: Any) -> bool:
     """Whether reading an expression runs no code."""
     if not (isinstance(steps, dict) and len(steps) == 1):
         return False
-    [(step, said)] = steps.items()
+    [(step, content)] = steps.items()
     if step == "Column":
-        return isinstance(said, str)
+        return isinstance(content, str)
     if step == "Literal":
-        return _is_value(said)
+        return _is_value(content)
     if step == "Function":
-        return _is_function(said)
-    return step in STEPS and _is_step(step, said)
+        return _is_function(content)
+    return step in STEPS and _is_step(step, content)
 
 
-def _is_step(step: str, said: Any) -> bool:
+def _is_step(step: str, content: Any) -> bool:
     parts, types = STEPS[step], ("dtype",) if step == "Cast" else ()
     shape = {**dict.fromkeys([*parts, *types], object), **WORDS[step]}
-    return fits(said, shape) and all(is_plain(said[part]) for part in parts) and all(_is_type(said[t]) for t in types)
+    return (
+        fits(content, shape)
+        and all(is_plain(content[part]) for part in parts)
+        and all(_is_type(content[t]) for t in types)
+    )
 
 
-def _is_value(said: Any) -> bool:
-    if not (isinstance(said, dict) and len(said) == 1):
+def _is_value(content: Any) -> bool:
+    if not (isinstance(content, dict) and len(content) == 1):
         return False
-    [(kind, value)] = said.items()
+    [(kind, value)] = content.items()
     return kind in LITERALS and _is_one_of(value, LITERALS[kind])
 
 
-def _is_type(said: Any) -> bool:
+def _is_type(content: Any) -> bool:
     """Whether a type is written out. It may also be that of an expression, and then holds one."""
-    return fits(said, {"Literal": object}) and _is_literal_type(said["Literal"])
+    return fits(content, {"Literal": object}) and _is_literal_type(content["Literal"])
 
 
-def _is_literal_type(said: Any) -> bool:
-    if fits(said, {"List": object}):
-        return _is_literal_type(said["List"])
-    return said in TYPES if isinstance(said, str) else _is_one_of(said, TYPES_OF_PARTS)
+def _is_literal_type(content: Any) -> bool:
+    if fits(content, {"List": object}):
+        return _is_literal_type(content["List"])
+    return content in TYPES if isinstance(content, str) else _is_one_of(content, TYPES_OF_PARTS)
 
 
-def _is_function(said: Any) -> bool:
-    if not fits(said, {"input": [object], "function": {str: object}}):
+def _is_function(content: Any) -> bool:
+    if not fits(content, {"input": [object], "function": {str: object}}):
         return False
     return (
-        len(said["function"]) == 1
-        and all(kind in FUNCTIONS and _is_call(call) for kind, call in said["function"].items())
-        and all(map(is_plain, said["input"]))
+        len(content["function"]) == 1
+        and all(kind in FUNCTIONS and _is_call(call) for kind, call in content["function"].items())
+        and all(map(is_plain, content["input"]))
     )
 
 
@@ -111,8 +115,10 @@ def _is_argument(given: Any) -> bool:
     return isinstance(given, str | int | float | None) or _is_type(given)
 
 
-def _is_one_of(said: Any, shapes: dict[str, Any]) -> bool:
+def _is_one_of(content: Any, shapes: dict[str, Any]) -> bool:
     """Whether this is one of these by name, and of its shape."""
     return (
-        isinstance(said, dict) and len(said) == 1 and all(n in shapes and fits(v, shapes[n]) for n, v in said.items())
+        isinstance(content, dict)
+        and len(content) == 1
+        and all(n in shapes and fits(v, shapes[n]) for n, v in content.items())
     )

@@ -14,7 +14,7 @@ from polars_mlmetrics.data.door import check_columns, check_key_columns
 from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
-from polars_mlmetrics.engine.plan import Readings
+from polars_mlmetrics.engine.plan import ReadFormulas
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
@@ -94,9 +94,9 @@ class Query:
         return [measure for metric in self.metrics for measure in metric.measures()]
 
     @cached_property
-    def readings(self) -> Readings:
+    def readings(self) -> ReadFormulas:
         """The read formulas of its metrics: each is read once, however often the query is planned."""
-        return Readings(self.schema, self.roles)
+        return ReadFormulas(self.schema, self.roles)
 
     @cached_property
     def rows(self) -> pl.LazyFrame:

@@ -13,7 +13,7 @@ from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.slices import Slices
-from polars_mlmetrics.engine.sources import Rows, RowsInPasses, Source
+from polars_mlmetrics.engine.sources import LogSource, PassesSource, Source
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError
 from polars_mlmetrics.formula.arithmetic import cuts
 from polars_mlmetrics.query.query import Query
@@ -50,13 +50,13 @@ def planned(query: Query, plan: Callable[[Query], pl.LazyFrame]) -> pl.LazyFrame
     return plan(replace(query, holds_rows=False)) if is_read_once else table
 
 
-def source_of(query: Query, passes: Passes | None) -> Rows:
+def source_of(query: Query, passes: Passes | None) -> LogSource:
     """The rows of a query, at once or in passes."""
     known = query.roles.label, query.schema, query.added
-    return RowsInPasses(passes, *known) if passes else Rows(query.rows, *known, query.n_rows)
+    return PassesSource(passes, *known) if passes else LogSource(query.rows, *known, query.n_rows)
 
 
-def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
+def slices_of(query: Query, source: LogSource, more: Sequence[str] = ()) -> Source:
     """The rows of a query, for all its groupings, and for each of them once `more` by other columns."""
     slicings = [[key.column for key in keys] for keys in query.groupings]
     by = [key.column for key in query.by]
@@ -64,30 +64,34 @@ def slices_of(query: Query, source: Rows, more: Sequence[str] = ()) -> Source:
     if not slicings[1:] and not finer:
         return source
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
-    # Of a LazyFrame nothing but the schema is read before it is collected.
-    look = Look(None, {}) if query.n_rows is None else Look.at(query, query.n_rows)
-    covers = Covers(by, slicings, look.sizes, more, query.n_rows)
+    if not is_at_hand(query.frame):
+        return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added, {})
+    look = Look.at(query)
+    covers = Covers(by, slicings, look.sizes, more, look.n_rows)
     return Slices(source, by, [*slicings, *finer], covers, query.added, look.varied)
 
 
 class Look(NamedTuple):
-    """Sizes seen in some rows of a log in memory. They decide how fast the answer comes, and nothing else."""
+    """Sizes seen in some rows of a log at hand. They decide how fast the answer comes, and nothing else."""
 
-    sizes: dict[str, int] | None
-    """How many values keys and labels have; None where nothing is known of them."""
+    n_rows: int
+    """How many rows the log has."""
+    sizes: dict[str, int]
+    """How many values keys and labels have."""
     varied: dict[tuple[str, ...], list[str]]
     """The columns of slices of which most samples have several values, by the columns of the sample."""
 
     @classmethod
-    def at(cls, query: Query, n_rows: int) -> Look:
-        """Look at some rows of the log of a query, which has so many rows."""
+    def at(cls, query: Query) -> Look:
+        """Look at some rows of the log of a query."""
         by, slices = ([key.column for key in keys] for keys in (query.by, query.slice_keys))
         names = {measure.table.sample for measure in query.measures if slices and measure.grain == "sample"}
         samples = {sample: list(dict.fromkeys([*by, *sample])) for sample in names}
         sized = _plain(query, [*by, *slices, *(measure.table.label for measure in query.measures)])
         looked_at = _plain(query, [*sized, *(column for keys in samples.values() for column in keys)])
+        n_rows: int = query.frame.select(pl.len()).collect().item()
         if not sized:
-            return cls({}, {})
+            return cls(n_rows, {}, {})
         some = [query.frame.slice(start, LOOK) for start in (0, *cuts(n_rows, PLACES))]
         rows = query.with_keys(pl.concat(some)).select(looked_at).collect()
         sizes = dict(zip(sized, rows.select(pl.col(sized).n_unique()).row(0), strict=True))
@@ -96,7 +100,7 @@ class Look(NamedTuple):
             for sample, keys in samples.items()
             if set(keys) <= set(looked_at)
         }
-        return cls(sizes, varied)
+        return cls(n_rows, sizes, varied)
 
 
 def _plain(query: Query, columns: Sequence[str]) -> list[str]:

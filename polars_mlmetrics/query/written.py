@@ -64,9 +64,9 @@ def written(metric: Node, usual: Mapping[str, Any]) -> Written:
         return {"text": repr(metric)}
 
 
-def metrics_of(said: Mapping[str, Written]) -> list[Metric]:
+def metrics_of(content: Mapping[str, Written]) -> list[Metric]:
     """The metrics that a state was made for, by their names."""
-    return [Metric(_read(name, data)) for name, data in said.items()]
+    return [Metric(_read(name, data)) for name, data in content.items()]
 
 
 def shown(data: Written) -> str:
@@ -195,14 +195,14 @@ def _read_value(data: Any) -> Any:
         return [_read_value(item) for item in data]
     if not isinstance(data, dict):
         return data
-    [(kind, said)] = data.items()
+    [(kind, content)] = data.items()
     if kind == "pairs":
-        return {_read_value(key): _read_value(value) for key, value in said}
+        return {_read_value(key): _read_value(value) for key, value in content}
     if kind == "expression":
-        return _read_expression(said)
+        return _read_expression(content)
     if kind == "dtype":
-        return {str(dtype): dtype for dtype in NUMERIC_DTYPES}[said]
-    return SCALARS[kind][2](said)
+        return {str(dtype): dtype for dtype in NUMERIC_DTYPES}[content]
+    return SCALARS[kind][2](content)
 
 
 def _plain_value(data: Any) -> Any:

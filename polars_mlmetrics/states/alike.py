@@ -50,7 +50,7 @@ def difference(one: str, other: str) -> str:
         return f"their {name} are {left[name]} and {right[name]}"
     differing = sorted(key for key in {**left[name], **right[name]} if left[name].get(key) != right[name].get(key))
     if name == "expressions":
-        ways = (said[name].get(differing[0], "a column of that name") for said in (left, right))
+        ways = (texts[name].get(differing[0], "a column of that name") for texts in (left, right))
         return f"their by column {differing[0]!r} is {' and '.join(ways)}"
     if name == "declared":
         return f"a metric was declared differently for each, in {', '.join(map(repr, differing))}"

@@ -101,7 +101,7 @@ def update_states(
     cloud.check_used(source, folder)
     place = folder_of(folder, cloud)
     logs = logs_of(source, cloud, prepare)
-    asked: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "between": between, "roles": roles}
+    options: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "between": between, "roles": roles}
     with place.alone(logs):
         known = place.states()
         parts = [_Part(log, place, known) for log in logs]
@@ -109,9 +109,9 @@ def update_states(
         todo = [part for part in parts if part.done is None]
         _check_once(parts, [file for path, file in known.items() if not (path in lost and gone == "drop")])
         of_kinds = list({tuple(part.schema().items()): part for part in (todo or parts[:1])}.values())
-        _check_alike({part.log.path: part.asked(metrics, asked) for part in of_kinds}, list(known.values()))
+        _check_alike({part.log.path: part.state_of(metrics, options) for part in of_kinds}, list(known.values()))
         for part in tracked(todo, "file", show=progress):
-            place.put(part.log, part.folded(metrics, asked))
+            place.put(part.log, part.folded(metrics, options))
         for path in lost if gone == "drop" else []:
             place.drop(path)
     return _report(parts, known, lost, gone)
@@ -146,23 +146,23 @@ class _Part:
             return self.log.rows.collect_schema()
         except pl.exceptions.PolarsError as error:
             _ = self.log.source  # a file that cannot be read says so itself
-            raise FileError(f"{self.log.path}: prepare= failed on this file: {self.log.told(error)}") from None
+            raise FileError(f"{self.log.path}: prepare= failed on this file: {self.log.words_for(error)}") from None
 
-    def asked(self, metrics: Sequence[Any], asked: Mapping[str, Any]) -> pl.LazyFrame:
+    def state_of(self, metrics: Sequence[Any], options: Mapping[str, Any]) -> pl.LazyFrame:
         """The state that is asked for."""
         try:
-            return StateOf.read(self.log.rows, metrics, **asked, sources=[self.fingerprint]).table(None)
+            return StateOf.read(self.log.rows, metrics, **options, sources=[self.fingerprint]).table(None)
         except MetricError as error:
             of_file = type(error)(f"{self.log.path}: {error}")
             raise (of_file.with_remedy(REMEDY) if isinstance(error, ColumnError) else of_file) from None
 
-    def folded(self, metrics: Sequence[Any], asked: Mapping[str, Any]) -> bytes:
+    def folded(self, metrics: Sequence[Any], options: Mapping[str, Any]) -> bytes:
         """The file of that state."""
         log = self.log
         try:
-            data = bytes_of_state(self.asked(metrics, asked), log.source)
+            data = bytes_of_state(self.state_of(metrics, options), log.source)
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise FileError(f"{log.path} cannot be folded: {log.told(error)}") from None
+            raise FileError(f"{log.path} cannot be folded: {log.words_for(error)}") from None
         check_current(log)
         return data
 
@@ -213,10 +213,10 @@ def _check_alike(states: Mapping[Place, pl.LazyFrame], known: Sequence[StateFile
         try:
             check_alike(path, schema, first, expected)
         except StateError as error:
-            raise (error.with_remedy(REMEDY) if _is_asked_the_same(schema, expected) else error) from None
+            raise (error.with_remedy(REMEDY) if _has_same_question(schema, expected) else error) from None
 
 
-def _is_asked_the_same(one: pl.Schema, other: pl.Schema) -> bool:
+def _has_same_question(one: pl.Schema, other: pl.Schema) -> bool:
     """Whether two states are of one query, so that only the files can differ."""
     left, right = (asdict(Contents.of(schema).of_any_polars()) for schema in (one, other))
     return all(

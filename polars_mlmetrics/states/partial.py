@@ -59,11 +59,11 @@ def partial(
         )
     log = _schema_of(schema)
 
-    def asked(rows: pl.LazyFrame) -> StateOf:
+    def state_of(rows: pl.LazyFrame) -> StateOf:
         return StateOf.read(rows, metrics, by, buckets, cluster, None, roles, ())
 
-    whole = whole_in(asked(pl.LazyFrame(schema=log)).planned(None).samples)
-    plan, place, columns, empty = plan_without_rows(log, lambda rows: asked(rows).table(None))
+    whole = whole_in(state_of(pl.LazyFrame(schema=log)).planned(None).samples)
+    plan, place, columns, empty = plan_without_rows(log, lambda rows: state_of(rows).table(None))
     return Fold(plan, place, columns, whole, empty)
 
 

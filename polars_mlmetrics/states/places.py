@@ -64,7 +64,7 @@ class LogHere:
         except OSError:
             return False
 
-    def told(self, error: BaseException) -> str:
+    def words_for(self, error: BaseException) -> str:
         return words_of(error)
 
 
@@ -88,7 +88,7 @@ class LogThere:
         try:
             rows = self._scan.select(pl.len()).collect().item()
         except (PolarsError, PanicException, OSError, ValueError) as error:
-            raise FileError(f"{self.path} cannot be read as parquet: {self.told(error)}") from None
+            raise FileError(f"{self.path} cannot be read as parquet: {self.words_for(error)}") from None
         return {**self._stamp, "rows": rows}
 
     @cached_property
@@ -102,8 +102,8 @@ class LogThere:
         seen = self.store.seen(self.path)
         return seen is not None and seen.version == self.seen.version
 
-    def told(self, error: BaseException) -> str:
-        return self.store.told(error)
+    def words_for(self, error: BaseException) -> str:
+        return self.store.words_for(error)
 
 
 Log = LogHere | LogThere

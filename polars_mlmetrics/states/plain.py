@@ -11,7 +11,7 @@ from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.scan import ArrowStream, scan
 from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
-from polars_mlmetrics.engine.state import SAYS_NOTHING, Contents, fits, said_in
+from polars_mlmetrics.engine.state import SAYS_NOTHING, Contents, content_of, fits
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources
@@ -27,7 +27,7 @@ class Kind(NamedTuple):
     """How columns of one type are written in a plain state."""
 
     written: Callable[[pl.Expr, Any], pl.Expr]
-    said: Callable[[Any], list[Any]] = lambda dtype: []
+    parameters: Callable[[Any], list[Any]] = lambda dtype: []
     """The parameters of the type."""
     of: Callable[..., pl.DataType] | None = None
 
@@ -92,19 +92,19 @@ def plain(state: AnyFrame) -> AnyFrame:
     names = contents.names()[1:]
     if NANS in names:
         raise NameCollisionError(f"{NANS!r} is a column this function creates: use .alias(...) on the key.")
-    said = json.loads(contents.text()) | {TYPES: {name: _said(name, schema[name]) for name in names}}
+    content = json.loads(contents.text()) | {TYPES: {name: _type_text(name, schema[name]) for name in names}}
     columns = [KINDS[schema[name].base_type()].written(pl.col(name), schema[name]) for name in names]
-    text = pl.lit(json.dumps(said, sort_keys=True), pl.String).alias("state")
+    text = pl.lit(json.dumps(content, sort_keys=True), pl.String).alias("state")
     return as_given(state, rows.select(text, *columns, _n_nans(names, schema)))
 
 
-def _said(name: str, dtype: pl.DataType) -> list[Any]:
+def _type_text(name: str, dtype: pl.DataType) -> list[Any]:
     kind = KINDS.get(dtype.base_type())
     if kind is None:
         raise StateError(
             f"the column {name!r} of this state is {dtype}, which has no plain type. Make by= of its parts."
         )
-    return [dtype.base_type().__name__, *kind.said(dtype)]
+    return [dtype.base_type().__name__, *kind.parameters(dtype)]
 
 
 def _n_nans(names: list[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
@@ -134,7 +134,7 @@ def as_state(frame: pl.LazyFrame | pl.DataFrame | ArrowStream) -> pl.LazyFrame |
     """
     rows = scan(frame).collect()
     texts = _texts(rows)
-    types = {text: _types(said_in(text)) for text in texts}
+    types = {text: _types(content_of(text)) for text in texts}
     read = {text: Contents.read(_without_types(text)) for text in texts}
     parts = [_typed(rows.filter(pl.col("state").cast(pl.String) == text), read[text], types[text]) for text in texts]
     first, *others = parts
@@ -164,12 +164,12 @@ def _texts(rows: pl.DataFrame) -> list[str]:
 
 
 def _without_types(text: str) -> str:
-    return json.dumps({name: value for name, value in said_in(text).items() if name != TYPES}, sort_keys=True)
+    return json.dumps({name: value for name, value in content_of(text).items() if name != TYPES}, sort_keys=True)
 
 
-def _types(said: Mapping[str, Any]) -> dict[str, pl.DataType]:
+def _types(content: Mapping[str, Any]) -> dict[str, pl.DataType]:
     """The types that the columns of a plain state had; none of a state that is not plain."""
-    types = said.get(TYPES, {})
+    types = content.get(TYPES, {})
     if not fits(types, {str: [object]}):
         raise StateError(SAYS_NOTHING)
     return {name: _type(spec) for name, spec in types.items()}

@@ -129,7 +129,7 @@ class StateOf:
         check_once((source, name_in(source)) for source in sources)
         if between is not None:
             query = replace(query, frame=rows_of_pairs(query, between))
-        return cls(query, None if scheme is None else scheme.said, between, sources)
+        return cls(query, None if scheme is None else scheme.description, between, sources)
 
     def table(self, passes: Passes | None) -> pl.LazyFrame:
         """The state."""
@@ -173,7 +173,7 @@ class StateOf:
             bins=plan.has_bins,
             buckets=self.buckets,
             between=self.between,
-            roles=_told(query.roles),
+            roles=_written_roles(query.roles),
             columns=_columns_read(query),
             metrics={
                 name: written(metric, query.bound) for name, metric in zip(query.order, query.metrics, strict=True)
@@ -208,7 +208,7 @@ def _in_order(table: pl.LazyFrame, contents: Contents) -> pl.LazyFrame:
     return table.select(contents.column(), *contents.names()[1:]).sort([SOURCE, *contents.keys()])
 
 
-def _told(roles: Table) -> dict[str, Any]:
+def _written_roles(roles: Table) -> dict[str, Any]:
     return roles.roles() | {role: column.meta.output_name() for role, column in roles.values().items()}
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.plan import Plan, Readings
-from polars_mlmetrics.engine.sources import Rows
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
+from polars_mlmetrics.engine.sources import LogSource
 from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.inline import inline
@@ -53,7 +53,7 @@ def told(points: pl.DataFrame) -> list[tuple[float, ...]]:
 
 
 def of_plan(source: Any, schema: pl.Schema, measure: Measure) -> pl.DataFrame:
-    plan = Plan(source, BY, Readings(schema, Table.of({})))
+    plan = Plan(source, BY, ReadFormulas(schema, Table.of({})))
     value = plan.value(measure)
     table = plan.groups().select(*BY, value.alias("points")).collect()
     return table.explode("points").unnest("points").filter(pl.col("threshold").is_not_null())
@@ -61,7 +61,7 @@ def of_plan(source: Any, schema: pl.Schema, measure: Measure) -> pl.DataFrame:
 
 def test_points_are_those_of_the_definition() -> None:
     frame = log()
-    found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, Cells().points())
+    found = of_plan(LogSource(frame.lazy(), "label", frame.schema), frame.schema, Cells().points())
     for (model,), group in frame.group_by(BY):
         assert told(found.filter(model=model)) == expected(group)
         inside = group.select(inline(Cells().points()).alias("points")).explode("points").unnest("points")
@@ -73,7 +73,7 @@ def test_points_are_those_of_the_definition() -> None:
 def test_weighted_points_are_shares_of_the_whole() -> None:
     frame = log()
     measure = Cells().points().bind({"weight": "weight"})
-    found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, measure)
+    found = of_plan(LogSource(frame.lazy(), "label", frame.schema), frame.schema, measure)
     for (model,), group in frame.group_by(BY):
         of_positives = pl.col("positives_upto") / pl.col("all_positives")
         of_negatives = pl.col("negatives_upto") / pl.col("all_negatives")
@@ -90,14 +90,14 @@ def test_points_of_bins_come_from_a_state_too() -> None:
     measure = Cells(bins=8, grid="float").points()
     contents = Contents.of(state.schema)
     schema = pl.Schema({**contents.log(), "model": pl.String})
-    held = replace(contents.held(state.lazy()), schema=schema)
+    held = replace(contents.rows_of(state.lazy()), schema=schema)
     from_state = of_plan(held, schema, measure)
-    from_rows = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, measure)
+    from_rows = of_plan(LogSource(frame.lazy(), "label", frame.schema), frame.schema, measure)
     assert from_state.sort("model", "threshold").equals(from_rows.sort("model", "threshold"))
     assert from_rows.height < 2 * 21
 
 
 def test_of_broken_scores_no_point_is_known() -> None:
     frame = pl.DataFrame({"model": ["a", "a"], "score": [float("nan"), 0.5], "truth": [True, False]})
-    found = of_plan(Rows(frame.lazy(), "label", frame.schema), frame.schema, Cells().points())
+    found = of_plan(LogSource(frame.lazy(), "label", frame.schema), frame.schema, Cells().points())
     assert found.is_empty()

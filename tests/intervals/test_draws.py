@@ -12,9 +12,9 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine import draws
 from polars_mlmetrics.engine.draws import DRAW, Draws
-from polars_mlmetrics.engine.plan import Plan, Readings
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Rows
+from polars_mlmetrics.engine.sources import LogSource
 from tests.intervals.buckets import BUCKET_OF, BUCKETS, DIGITS, METRICS, Values, times
 from tests.support.frames import KEYS, worlds
 from tests.support.readings import same
@@ -55,8 +55,8 @@ def expected(by: tuple[str, ...]) -> Values:
 
 def values(by: list[str]) -> Values:
     rows = worlds().lazy().with_columns(BUCKET_OF.alias(WITHOUT))
-    source = Draws(Rows(rows, "label", rows.collect_schema()), by, BUCKETS)
-    plan = Plan(source, [*by, DRAW], Readings(source.schema, Table.of({})))
+    source = Draws(LogSource(rows, "label", rows.collect_schema()), by, BUCKETS)
+    plan = Plan(source, [*by, DRAW], ReadFormulas(source.schema, Table.of({})))
     columns = [plan.value(metric.tree).alias(name) for name, metric in METRICS.items()]
     table = plan.groups().select(*by, DRAW, *columns).collect()
     return {tuple(row.pop(key) for key in [*by, DRAW]): row for row in table.to_dicts()}

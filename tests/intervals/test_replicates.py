@@ -9,9 +9,9 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET
-from polars_mlmetrics.engine.plan import Plan, Readings
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
-from polars_mlmetrics.engine.sources import Rows, Source
+from polars_mlmetrics.engine.sources import LogSource, Source
 from polars_mlmetrics.engine.state import Contents
 from tests.intervals.buckets import BUCKET_OF, BUCKETS, DIGITS, Values, expected, some
 from tests.support.frames import KEYS, worlds
@@ -20,7 +20,7 @@ from tests.support.readings import same
 
 def values(source: Source, by: list[str], every: int) -> Values:
     """The values by group and by the bucket that is left out."""
-    plan = Plan(Replicates(source, by), [*by, WITHOUT], Readings(source.schema, Table.of({})))
+    plan = Plan(Replicates(source, by), [*by, WITHOUT], ReadFormulas(source.schema, Table.of({})))
     columns = [plan.value(metric.tree).alias(name) for name, metric in some(every).items()]
     table = plan.groups().select(*by, WITHOUT, *columns).collect()
     return {tuple(row.pop(key) for key in [*by, WITHOUT]): row for row in table.to_dicts()}
@@ -28,12 +28,12 @@ def values(source: Source, by: list[str], every: int) -> Values:
 
 def of_rows(log: pl.DataFrame, by: list[str], every: int) -> Values:
     rows = log.lazy().with_columns(BUCKET_OF.alias(WITHOUT))
-    return values(Rows(rows, "label", rows.collect_schema()), by, every)
+    return values(LogSource(rows, "label", rows.collect_schema()), by, every)
 
 
 def of_state(log: pl.DataFrame, by: list[str], every: int) -> Values:
     state = mlm.state(log, list(some(every).values()), by=by, buckets=BUCKETS)
-    held = Contents.of(state.schema).held(state.lazy())
+    held = Contents.of(state.schema).rows_of(state.lazy())
     schema = pl.Schema({**log.schema, WITHOUT: pl.Int64()})
     return values(replace(held, schema=schema, added=[pl.col(BUCKET).alias(WITHOUT)]), by, every)
 

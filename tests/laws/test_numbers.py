@@ -10,8 +10,8 @@ import sklearn.metrics as sk
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.plan import Plan, Readings
-from polars_mlmetrics.engine.sources import Rows
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
+from polars_mlmetrics.engine.sources import LogSource
 from tests.laws.cases import CASES, NO_AVERAGE, thinned
 from tests.support.frames import worlds
 from tests.support.readings import both
@@ -135,7 +135,7 @@ def summed(metrics: list[mlm.Metric], rows: pl.LazyFrame) -> dict[str, pl.DataTy
     found: dict[str, pl.DataType] = {}
     schema = rows.collect_schema()
     for metric in metrics:
-        plan = Plan(Rows(rows, "label", schema), ["world"], Readings(schema, Table.of({})))
+        plan = Plan(LogSource(rows, "label", schema), ["world"], ReadFormulas(schema, Table.of({})))
         for measure in metric.tree.measures():
             plan.add(measure)
         for partial in plan._partials.values():

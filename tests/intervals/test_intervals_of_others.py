@@ -1,5 +1,6 @@
 """Intervals are about those of the bootstrap, and each metric has one of its kind."""
 
+from collections.abc import Callable
 from functools import cache
 from math import isfinite
 from typing import Any
@@ -137,6 +138,23 @@ def test_rows_without_a_sample_do_not_cut_a_cluster() -> None:
     assert_frame_equal(row, mlm.evaluate(log.drop_nulls("sample"), mlm.subset_accuracy(), ci=0.9, cluster="user"))
     with pytest.raises(mlm.TableError, match="cluster= has several values in one sample"):
         mlm.evaluate(log.with_columns(sample=1), mlm.subset_accuracy(), ci=0.9, cluster="user")
+
+
+@pytest.mark.parametrize("name", ["evaluate", "gap", "compare", "worst"])
+def test_no_verb_takes_a_cluster_that_cuts_a_sample(name: str) -> None:
+    log = pl.DataFrame({"sample": [1, 1, 2, 2], "label": ["a", "b"] * 2, "user": [1, 2, 3, 3], "score": [0.9, 0.2] * 2})
+    sides = pl.DataFrame({"model": ["old", "new"] * 2, "country": ["DE", "DE", "FR", "FR"]})
+    log = log.with_columns(truth=1).join(sides, how="cross")
+    looks, by = mlm.subset_accuracy(), ["model", "country"]
+    calls: dict[str, Callable[[str], object]] = {
+        "evaluate": lambda user: mlm.evaluate(log, looks, by=by, ci=0.9, cluster=user),
+        "gap": lambda user: mlm.gap(log, looks, over="country", by="model", cluster=user),
+        "compare": lambda user: mlm.compare(log, looks, baseline="old", by="country", cluster=user),
+        "worst": lambda user: mlm.worst(log, mlm.f1(average="macro", threshold="argmax"), by=by, ci=0.9, cluster=user),
+    }
+    calls[name]("sample")
+    with pytest.raises(mlm.TableError, match="cluster= has several values in one sample"):
+        calls[name]("user")
 
 
 def test_an_interval_holds_its_value_and_stays_in_the_range() -> None:

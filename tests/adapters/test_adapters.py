@@ -17,9 +17,10 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from tests.adapters.predictions import (
     AGREE,
-    CASES,
     DATA,
     EXAMPLE,
+    FILES,
+    WAYS,
     Data,
     digits,
     every_data,
@@ -47,7 +48,7 @@ from tests.adapters.rivals import (
 
 
 def test_the_data_have_what_they_are_for() -> None:
-    assert {len(data().table) for data in DATA.values()} == {599 * 10 * 2, 569 * 2, 400 * 6 * 3}
+    assert {len(data().table) for data in DATA.values()} == {300 * 10 * 2, 569 * 2, 200 * 6 * 3}
     assert (topics().truth.sum(axis=1) == 0).any()
     for data in (tumours(), topics()):
         assert data.table["score"].is_in([0.0, 1.0]).any()  # which log loss clips
@@ -61,10 +62,14 @@ def test_the_data_have_what_they_are_for() -> None:
 # -- the adapters ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=CASES, ids=[f"{data.__name__}-{way.__name__}" for data, way in CASES])
+CASES = [(data.__name__, way) for way, (fitting, _) in WAYS.items() for data in fitting]
+CASES += [(data, way) for way in FILES for data in DATA]
+
+
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Data, pl.DataFrame]:
-    data, way = request.param
-    return data(), way(data(), tmp_path_factory.mktemp(way.__name__))
+    data, way = DATA[request.param[0]](), request.param[1]
+    return data, FILES[way](data, tmp_path_factory.mktemp(way)) if way in FILES else WAYS[way][1](data)
 
 
 def test_all_ways_lead_to_one_table(case: tuple[Data, pl.DataFrame]) -> None:
@@ -170,7 +175,7 @@ def test_a_wrong_number_is_seen(data: Callable[[], Data]) -> None:
 def test_scores_of_32_bits_stay_what_they_are(data: Callable[[], Data]) -> None:
     it = data()
     labels = it.labels if it.labels[1:] else None
-    table = from_parts(it, lambda part: part.score.astype(np.float32), lambda part: it.truth[part.test], labels=labels)
+    table = from_parts(it, lambda part: part.score.astype(np.float32), it.truth, labels=labels)
     assert table["score"].dtype == pl.Float32
     assert_frame_equal(it.ordered(table), it.table.with_columns(pl.col("score").cast(pl.Float32)), check_exact=True)
 

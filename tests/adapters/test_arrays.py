@@ -158,10 +158,7 @@ def test_predict_proba_of_a_classifier_of_several_outputs() -> None:
 @pytest.mark.parametrize(
     ("shapes", "said"),
     [
-        (
-            [(3, 2), (3, 1)],
-            "score[1] has the shape (3, 1): it has one column, because training saw one class only",
-        ),
+        ([(3, 2), (3, 1)], "score[1] has the shape (3, 1): it has one column, because training saw one class only"),
         ([(3, 2), (3, 3)], "must all have the shape (n, 2): score[0] has (3, 2), and score[1] has (3, 3)."),
         ([(3, 2), (4, 2)], "score[0] has (3, 2), and score[1] has (4, 2)."),
         ([(3, 2), (3,)], "score[1] has (3,)."),

@@ -19,10 +19,7 @@ SEARCHES = pl.DataFrame(
         "country": ["DE", None],
     }
 )
-RETURNED: dict[str, dict[str, Any]] = {
-    "lists": {"label": "found"},
-    "structs": {"score": "pairs"},
-}
+RETURNED: dict[str, dict[str, Any]] = {"lists": {"label": "found"}, "structs": {"score": "pairs"}}
 
 
 def searches(**arguments: Any) -> pl.DataFrame:

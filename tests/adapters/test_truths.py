@@ -122,13 +122,7 @@ def test_equal_truths_count_once() -> None:
 
 @pytest.mark.parametrize(
     ("said", "truth"),
-    [
-        ([1.0, 1.0], 1.0),
-        ([0.0, 1.0], None),
-        ([2.0, 1.0], None),
-        ([None, 1.0], 1.0),
-        ([None, None], None),
-    ],
+    [([1.0, 1.0], 1.0), ([0.0, 1.0], None), ([2.0, 1.0], None), ([None, 1.0], 1.0), ([None, None], None)],
 )
 @pytest.mark.parametrize("label", ["a", "z"])
 def test_truths_that_contradict_each_other_are_unknown(said: list[float | None], truth: Any, label: str) -> None:
@@ -250,10 +244,7 @@ def test_the_truths_may_know_some_of_what_tells_lists_apart() -> None:
     returned = MODELS.with_columns(fold=pl.Series([0, 1]))
     truths = pl.DataFrame({"sample": [1, 1, 1], "label": ["c", "d", "e"], "fold": [0, 1, 2]})
     table = with_truths(returned, truths, by=["model", "fold"])
-    assert table.filter(listed="not returned").select("model", "fold", "label").rows() == [
-        ("m", 0, "c"),
-        ("n", 1, "d"),
-    ]
+    assert table.filter(listed="not returned").select("model", "fold", "label").rows() == [("m", 0, "c"), ("n", 1, "d")]
 
 
 def test_a_null_key_is_a_list_of_its_own() -> None:

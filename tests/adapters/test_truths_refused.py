@@ -42,10 +42,7 @@ def call(returned: Any = RETURNED, truths: Any = TRUTHS, **given: Any) -> Callab
         (call(n_labels=0), "n_labels is a number of 1 or more, not 0."),
         (call(n_labels=True), "n_labels is a number of 1 or more, not True."),
         (call(n_labels=2.0), "n_labels is a number of 1 or more, not 2.0."),
-        (
-            call(returned=RETURNED[[0, 2, 1, 1]]),
-            TWICE,
-        ),
+        (call(returned=RETURNED[[0, 2, 1, 1]]), TWICE),
         (
             call(returned=MODELS[[0, 1, 1]], by="model"),
             "returned has 2 rows of model=n, sample=1, label=b. If a sample has several lists",

@@ -13,12 +13,7 @@ BY = ("model", "fold")
 
 GROUP = [mlm.log_loss(), mlm.brier_score(), mlm.f1()]
 LABEL = [mlm.f1(average="macro"), mlm.precision(average="macro"), mlm.recall(average="macro")]
-SAMPLE = [
-    mlm.exact_match_prefix(),
-    mlm.one_error(),
-    mlm.subset_accuracy(),
-    mlm.hamming_loss(average="samples"),
-]
+SAMPLE = [mlm.exact_match_prefix(), mlm.one_error(), mlm.subset_accuracy(), mlm.hamming_loss(average="samples")]
 FUSED = [
     mlm.log_loss(),
     mlm.brier_score(),

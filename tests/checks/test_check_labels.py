@@ -7,15 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.checks.check_cases import (
-    CLEAN,
-    NAN,
-    of_score,
-    of_truth,
-    over,
-    row_of,
-    told,
-)
+from tests.checks.check_cases import CLEAN, NAN, of_score, of_truth, over, row_of, told
 
 # -- classes -----------------------------------------------------------------------------------------------------------
 

@@ -9,13 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.checks.check_cases import (
-    INF,
-    NAN,
-    check,
-    of_columns,
-    told,
-)
+from tests.checks.check_cases import INF, NAN, check, of_columns, told
 
 
 def random_log(rows: int = 400) -> pl.DataFrame:

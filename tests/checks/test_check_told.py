@@ -10,15 +10,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.errors import REDACT
-from tests.checks.check_cases import (
-    CLEAN,
-    NAN,
-    SIZES,
-    check,
-    everything,
-    of_score,
-    over,
-)
+from tests.checks.check_cases import CLEAN, NAN, SIZES, check, everything, of_score, over
 
 # -- examples ----------------------------------------------------------------------------------------------------------
 

@@ -7,19 +7,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.checks.check_cases import (
-    CLEAN,
-    INF,
-    MODELS,
-    NAN,
-    SIZES,
-    check,
-    of_score,
-    of_truth,
-    row_of,
-    sizes,
-    told,
-)
+from tests.checks.check_cases import CLEAN, INF, MODELS, NAN, SIZES, check, of_score, of_truth, row_of, sizes, told
 
 # -- types -------------------------------------------------------------------------------------------------------------
 

@@ -144,7 +144,7 @@ def test_small_tables_are_as_worked_out_row_by_row(ask: Asked, more: dict[str, A
     rng = random.Random(str(ask))
     of_list = {**{name: BY[name] for name in ask.by}, "sample": [1, 2, 3, None]}
     of_sample = {"day": [7, 7, 8, None], "is_in": [True, True, True, False, None]}
-    for _ in range(15):
+    for _ in range(6):
         key = {**of_list, "label": ["a", "b", "c", None]}
         rows = drawn(rng, {**key, "score": [0.1, 0.5, None, NEVER], **of_sample}, rng.randint(0, 8))
         # No label twice in a list; what is unknown is no label.

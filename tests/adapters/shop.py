@@ -1,6 +1,7 @@
 """A log of returned lists."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -29,9 +30,9 @@ SOLD = pl.DataFrame({"sample": [1, 2, 3], "label": ["a", "c", "a"], "kind": ["x"
 SEARCHES = pl.DataFrame({"model": "m", "sample": [1, 2, 3], "country": ["DE", "FR", "FR"]})
 
 
+@cache
 def judged(**options: Any) -> pl.DataFrame:
-    asked = {"by": "model", "of_sample": "country", "asked": SEARCHES, **options}
-    return with_truths(SHOP, SOLD, **asked)
+    return with_truths(SHOP, SOLD, **{"by": "model", "of_sample": "country", "asked": SEARCHES, **options})
 
 
 def refusal(call: Callable[[], object]) -> str:

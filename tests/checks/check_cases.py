@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -56,8 +57,7 @@ def told(frame: Any, **options: Any) -> dict[str, int]:
 
 def row_of(problem: str, frame: Any, **options: Any) -> dict[str, Any]:
     """The one row of a problem."""
-    row: dict[str, Any] = check(frame, **options).row(by_predicate=pl.col("problem") == problem, named=True)
-    return row
+    return check(frame, **options).row(by_predicate=pl.col("problem") == problem, named=True)
 
 
 def sizes(frame: Any, **options: Any) -> dict[str, int]:
@@ -76,7 +76,7 @@ OF_FILES = ["ids_read_as_numbers"]
 # -- each problem alone ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A problem, the smallest table that has it, and what is reported of it."""
 
@@ -90,7 +90,7 @@ class Case:
     roles: dict[str, Any] = field(default_factory=dict)
     by: Any = None
     slices: Any = None
-    metrics: list[mlm.Metric] = field(default_factory=list)
+    metrics: list[mlm.Metric] | None = None
     """What is wanted of the table, where the problem is one of these alone."""
     metric: mlm.Metric | None = None
     """It is NaN or an error of this table."""
@@ -98,12 +98,18 @@ class Case:
     @property
     def asked(self) -> dict[str, Any]:
         """What is asked of `check`."""
-        return {
-            "by": self.by,
-            "slices": self.slices,
-            **self.roles,
-            **({"metrics": self.metrics} if self.metrics else {}),
-        }
+        wanted = {"metrics": self.metrics} if self.metrics else {}
+        return {"by": self.by, "slices": self.slices, **wanted, **self.roles}
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """What `check` says of it."""
+        return check(self.log, **self.asked)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The row of its problem."""
+        return self.table.row(by_predicate=pl.col("problem") == self.problem, named=True)
 
 
 def weighted(*weights: Any) -> dict[str, Any]:
@@ -120,14 +126,10 @@ def of_score(*scores: Any) -> pl.DataFrame:
 
 
 ALL_TRUE = pl.DataFrame({"sample": [3, 3], "label": ["a", "b"], "score": [0.5, 0.6], "truth": [1, 1]})
-COUNTRIES = pl.DataFrame(
-    {
-        "sample": [1, 1, 2, 2, 3, 3],
-        "label": ["a", "b"] * 3,
-        "score": [0.9, 0.3, 0.2, 0.4, 0.6, 0.7],
-        "truth": [1, 0, 1, 0, 0, 1],
-        "country": ["DE", "FR", "FR", "DE", "DE", "DE"],
-    }
+COUNTRIES = pl.DataFrame({"sample": [1, 1, 2, 2, 3, 3], "label": ["a", "b"] * 3}).with_columns(
+    score=pl.Series([0.9, 0.3, 0.2, 0.4, 0.6, 0.7]),
+    truth=pl.Series([1, 0, 1, 0, 0, 1]),
+    country=pl.Series(["DE", "FR", "FR", "DE", "DE", "DE"]),
 )
 FOLDS = pl.concat([CLEAN.with_columns(fold=2), CLEAN.head(2).with_columns(fold=1)])
 MODELS = over(CLEAN, "model", "xy")
@@ -234,22 +236,13 @@ CASES = [
         "labels_alike", "warning", 2, 3, "labels", ["label=A ", "label=a"],
         pl.concat([CLEAN, CLEAN.with_columns(pl.col("sample") + 2, pl.col("label").replace("a", "A "))]),
     ),
-    Case(
-        "label_never_true", "warning", 1, 2, "labels", ["label=b"],
-        of_truth(1, 0, 0, 0),
-    ),
+    Case("label_never_true", "warning", 1, 2, "labels", ["label=b"], of_truth(1, 0, 0, 0)),
     Case(
         "group_of_one_class", "warning", 1, 2, "groups", ["model=y"],
         pl.concat([CLEAN.with_columns(model=pl.lit("x")), ALL_TRUE.with_columns(model=pl.lit("y"))]), by="model",
     ),
-    Case(
-        "weight_varies", "warning", 1, 2, "samples", ["sample=1"],
-        **weighted(1, 2, 3, 3),
-    ),
-    Case(
-        "looks_multiclass", "info", 2, 2, "samples", ["sample=1", "sample=2"],
-        of_score(0.7, 0.3, 0.4, 0.6),
-    ),
+    Case("weight_varies", "warning", 1, 2, "samples", ["sample=1"], **weighted(1, 2, 3, 3)),
+    Case("looks_multiclass", "info", 2, 2, "samples", ["sample=1", "sample=2"], of_score(0.7, 0.3, 0.4, 0.6)),
     Case(
         "duplicate", "error", 1, 5, "rows", ["sample=1, label=a"],
         pl.concat([CLEAN, CLEAN.head(1).with_columns(score=pl.lit(0.8))]),
@@ -258,30 +251,15 @@ CASES = [
         "models_pooled", "error", 2, 6, "rows", ["sample=1, label=a", "sample=1, label=b"],
         pl.concat([CLEAN.with_columns(model=pl.lit("x")), CLEAN.head(2).with_columns(model=pl.lit("y"))]),
     ),
-    Case(
-        "truth_contradicted", "error", 2, 8, "rows", ["sample=1, label=a"],
-        CONTRARY, by="model",
-    ),
-    Case(
-        "key_varies_in_sample", "warning", 2, 3, "samples", ["sample=1", "sample=2"],
-        COUNTRIES, by="country",
-    ),
-    Case(
-        "sample_in_several", "warning", 1, 2, "samples", ["sample=1"],
-        FOLDS, by="fold",
-    ),
+    Case("truth_contradicted", "error", 2, 8, "rows", ["sample=1, label=a"], CONTRARY, by="model"),
+    Case("key_varies_in_sample", "warning", 2, 3, "samples", ["sample=1", "sample=2"], COUNTRIES, by="country"),
+    Case("sample_in_several", "warning", 1, 2, "samples", ["sample=1"], FOLDS, by="fold"),
     Case(
         "sample_not_in_all", "warning", 1, 3, "samples", ["sample=3"],
         pl.concat([MODELS, CLEAN.head(2).with_columns(pl.col("sample") + 2, model=pl.lit("x"))]), by="model",
     ),
-    Case(
-        "samples_in_common", "info", 2, 2, "samples", ["sample=1", "sample=2"],
-        MODELS, by="model",
-    ),
-    Case(
-        "weight_unused", "info", 4, 4, "rows", [],
-        CLEAN.with_columns(weight=0.5),
-    ),
+    Case("samples_in_common", "info", 2, 2, "samples", ["sample=1", "sample=2"], MODELS, by="model"),
+    Case("weight_unused", "info", 4, 4, "rows", [], CLEAN.with_columns(weight=0.5)),
     Case(
         "score_no_probability", "error", 2, 4, "rows",
         ["sample=1, label=a, score=1.5, truth=1", "sample=2, label=b, score=-inf, truth=1"],
@@ -358,3 +336,9 @@ def of_columns(frame: pl.DataFrame, by: Any) -> dict[str, tuple[str, int]]:
     named = {re.findall(r"'([^']*)'", row["meaning"])[0]: (row["problem"], row["count"]) for row in rows}
     assert len(named) == len(rows)
     return named
+
+
+def of_refusals(cases: list[tuple[dict[str, Any], type[Exception], str]]) -> Any:
+    """Options, the error and a part of its message. Expressions are shown with their place in memory: a number is."""
+    ids = [f"{'-'.join(options)}-{number}" for number, (options, _, _) in enumerate(cases)]
+    return pytest.mark.parametrize(("options", "error", "said"), cases, ids=ids)

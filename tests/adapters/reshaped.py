@@ -11,12 +11,8 @@ import polars_mlmetrics as mlm
 
 INF = float("inf")
 
-LISTS = {
-    "score": pl.List(pl.Float64),
-    "truth": pl.List(pl.Int64),
-    "label": pl.List(pl.String),
-    "true": pl.List(pl.String),
-}
+LISTS = {"score": pl.List(pl.Float64), "truth": pl.List(pl.Int64)}
+LISTS |= dict.fromkeys(["label", "true"], pl.List(pl.String))
 
 both_frames = pytest.mark.parametrize("as_frame", [pl.DataFrame, pl.LazyFrame])
 

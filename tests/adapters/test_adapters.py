@@ -44,8 +44,6 @@ from tests.adapters.rivals import (
     theirs_of,
 )
 
-# -- the data and their models -----------------------------------------------------------------------------------------
-
 
 def test_the_data_have_what_they_are_for() -> None:
     assert {len(data().table) for data in DATA.values()} == {300 * 10 * 2, 569 * 2, 200 * 6 * 3}
@@ -168,9 +166,6 @@ def test_a_wrong_number_is_seen(data: Callable[[], Data]) -> None:
     assert [text.split(":")[0] for text in found] == of
 
 
-# -- scores of 32 bits -------------------------------------------------------------------------------------------------
-
-
 @every_data
 def test_scores_of_32_bits_stay_what_they_are(data: Callable[[], Data]) -> None:
     it = data()
@@ -199,9 +194,6 @@ def test_log_loss_of_32_bits_is_clipped_by_their_epsilon(data: Callable[[], Data
     for key, numbers in ours.items():
         # Their logarithms have the 24 bits of their scores.
         assert numbers == pytest.approx(theirs[key], rel=1e-6)
-
-
-# -- the example -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", ["tumours", "digits", "topics"])

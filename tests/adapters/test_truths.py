@@ -109,9 +109,6 @@ def test_no_truths_make_every_returned_label_false(truths: pl.DataFrame) -> None
     assert_frame_equal(table.select(RETURNED.columns), RETURNED)
 
 
-# -- rows of the truths that say the same, or not ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("said", "truth"),
     [([1.0, 1.0], 1.0), ([0.0, 1.0], None), ([2.0, 1.0], None), ([None, 1.0], 1.0), ([None, None], None)],
@@ -274,9 +271,6 @@ def test_order_is_kept_in_many_rows() -> None:
     truths = pl.DataFrame({"sample": range(n, 0, -1), "label": 1})
     table = with_truths(returned, truths, n_labels=3)
     assert table["sample"].equals(pl.concat([returned["sample"]] * 3))
-
-
-# -- lazy --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -247,9 +247,6 @@ def test_what_is_no_frame_is_refused(verb: Any, frame: Any) -> None:
         verb(frame)
 
 
-# -- logs of what was returned -----------------------------------------------------------------------------------------
-
-
 def test_negatives_that_were_filled_in_are_no_problem() -> None:
     returned, truths = CLEAN.drop("truth"), pl.DataFrame({"sample": [1], "label": ["c"]})
     filled = mlm.with_truths(returned, truths, n_labels=5)

@@ -92,14 +92,8 @@ def test_labels_that_look_alike(pair: str) -> None:
     row = row_of("labels_alike", log)
     assert (row["count"], row["share"]) == (2, 1)
     assert sorted(row["examples"]) == sorted([f"label={one}", f"label={other}"])
-    mended = log.with_columns(
-        pl.col("label")
-        .cast(pl.String)
-        .str.replace_all(r"[\p{Cf}\p{Cc}]", "")
-        .str.normalize("NFKC")
-        .str.to_lowercase()
-        .str.strip_chars()
-    )
+    text = pl.col("label").cast(pl.String).str.replace_all(r"[\p{Cf}\p{Cc}]", "").str.normalize("NFKC")
+    mended = log.with_columns(text.str.to_lowercase().str.strip_chars())
     assert "labels_alike" not in told(mended)
     assert mended["label"].n_unique() == 1
 
@@ -133,9 +127,6 @@ def test_a_label_is_never_true_where_it_is_not_in_any_group() -> None:
     assert "label_never_true" not in told(log, by="model")
     assert told(of_truth(1, 0, 0, 0)) == {"label_never_true": 1}
     assert told(of_truth(1, None, 0, None)) == {"truth_null": 2}
-
-
-# -- groups ------------------------------------------------------------------------------------------------------------
 
 
 def test_groups_of_one_class_are_those_whose_known_truths_are_alike() -> None:

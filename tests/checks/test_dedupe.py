@@ -172,9 +172,6 @@ def test_a_table_of_few_rows_stays_as_it_is(keep: Any) -> None:
         assert_frame_equal(mlm.dedupe(LOG.head(rows).lazy(), keep).collect(), LOG.head(rows))
 
 
-# -- random tables -----------------------------------------------------------------------------------------------------
-
-
 def expected(rows: list[dict[str, Any]], keep: str, order: list[str], by: list[str]) -> list[int]:
     """The rows that stay, in plain Python."""
     best: dict[Any, tuple[Any, int]] = {}
@@ -263,9 +260,6 @@ def test_keys_of_one_code_are_distinct(codes: int, monkeypatch: pytest.MonkeyPat
     assert mlm.dedupe(NULLS.head(6)).height == 6
     with pytest.raises(mlm.TableError, match=r"^3 rows are copies"):
         mlm.dedupe(LOG)
-
-
-# -- after it ----------------------------------------------------------------------------------------------------------
 
 
 def test_metrics_of_what_is_left_are_those_of_the_clean_log() -> None:

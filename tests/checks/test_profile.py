@@ -50,9 +50,6 @@ def scores(values: Any, dtype: Any = pl.Float64) -> dict[str, float]:
     return {place: value for place, (value, _) in told.items() if value}
 
 
-# -- every line --------------------------------------------------------------------------------------------------------
-
-
 FILLED = {"< 0", "[0.2, 0.3)", "[0.9, 1]", "NaN"}
 
 
@@ -260,9 +257,6 @@ def test_every_score_of_a_random_table_lies_in_one_place_or_is_null() -> None:
         places = [value or 0 for value, _ in of("score", log).values()]
         unknown = of("null", log)["score"][0] or 0
         assert sum(places) + unknown == rows, values
-
-
-# -- where it is asked for ---------------------------------------------------------------------------------------------
 
 
 def test_frames_have_it() -> None:

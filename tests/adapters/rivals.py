@@ -62,6 +62,8 @@ DECISIONS = ["precision", "recall", "f1", "jaccard"]
 
 LABELS = ["micro", "macro", "weighted"]
 
+AP = sk.average_precision_score
+
 
 OF_TOPICS: Pairs = {
     **averaged(DECISIONS, [*LABELS, "samples"], of_said),
@@ -75,10 +77,7 @@ OF_TOPICS: Pairs = {
     "log_loss": (mlm.log_loss(eps="dtype"), of_cells(sk.log_loss)),
     "brier": (mlm.brier_score(), of_cells(sk.brier_score_loss)),
     **{f"auc_{of}": (mlm.roc_auc(average=of), of_scores(sk.roc_auc_score, average=of)) for of in LABELS},
-    **{
-        f"ap_{of}": (mlm.average_precision(average=of), of_scores(sk.average_precision_score, average=of))
-        for of in LABELS
-    },
+    **{f"ap_{of}": (mlm.average_precision(average=of), of_scores(AP, average=of)) for of in LABELS},
     # What scikit-learn says of a sample without topics.
     "loss": (mlm.ranking_loss(undefined=0.0), of_scores(sk.label_ranking_loss)),
     "lrap": (mlm.label_ranking_average_precision(undefined=1.0), of_scores(sk.label_ranking_average_precision_score)),

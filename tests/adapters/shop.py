@@ -1,4 +1,4 @@
-"""A log of returned lists."""
+"""Logs of returned lists, and the truths that belong to them."""
 
 from collections.abc import Callable
 from functools import cache
@@ -28,6 +28,15 @@ SOLD = pl.DataFrame({"sample": [1, 2, 3], "label": ["a", "c", "a"], "kind": ["x"
 
 
 SEARCHES = pl.DataFrame({"model": "m", "sample": [1, 2, 3], "country": ["DE", "FR", "FR"]})
+
+
+RETURNED = pl.DataFrame({"sample": [1, 1, 2], "label": ["a", "b", "a"], "score": [0.9, 0.8, 0.7]})
+
+
+TRUTHS = pl.DataFrame({"sample": [1, 1, 2], "label": ["b", "c", "z"]})
+
+
+MODELS = pl.DataFrame({"model": ["m", "n"], "sample": [1, 1], "label": ["a", "b"], "score": [0.9, 0.8]})
 
 
 @cache

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.data.returned import LISTED
-from tests.adapters.returned import MODELS, RETURNED, TRUTHS
+from tests.adapters.shop import MODELS, RETURNED, TRUTHS
 from tests.support.plans import fallbacks, serialized
 
 NEVER = float("-inf")

@@ -9,7 +9,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.data.returned import LISTED
-from tests.adapters.returned import MODELS, RETURNED, TRUTHS
+from tests.adapters.shop import MODELS, RETURNED, TRUTHS
 
 TWICE = (
     "returned has 2 rows of {}. If a sample has several lists (one for each model or fold), name that column in by=. "

@@ -34,9 +34,8 @@ from tests.checks.check_cases import (
 
 def surplus(rows: list[dict[str, Any]], by: list[str]) -> int:
     """How many rows have another before them of the same group, sample and label, in plain Python."""
-    known = [row for row in rows if row["sample"] is not None and row["label"] is not None]
-    groups = Counter(tuple(row[name] for name in [*by, "sample", "label"]) for row in known)
-    return sum(count - 1 for count in groups.values())
+    known = [row for row in rows if None not in (row["sample"], row["label"])]
+    return len(known) - len({tuple(row[name] for name in [*by, "sample", "label"]) for row in known})
 
 
 def contrary(rows: list[dict[str, Any]]) -> int:

@@ -1,9 +1,9 @@
 """`check`: scores that look like classes, labels that look alike, groups of one class."""
 
-import random
 from datetime import date
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -14,16 +14,13 @@ from tests.checks.check_cases import CLEAN, NAN, of_score, of_truth, over, row_o
 
 def classes(samples: int, wrong: int = 0, dtype: Any = pl.Float64) -> pl.DataFrame:
     """Samples of three classes with scores that sum to 1, but for some of another sum."""
-    source = random.Random(5)
-    rows = []
-    for sample in range(samples):
-        scores = [source.random() for _ in range(3)]
-        total = sum(scores) * (2 if sample < wrong else 1)
-        rows += [
-            {"sample": sample, "label": name, "score": score / total, "truth": int(sample % 3 == place)}
-            for place, (name, score) in enumerate(zip("abc", scores, strict=True))
-        ]
-    return pl.DataFrame(rows).with_columns(pl.col("score").cast(dtype))
+    scores = np.random.default_rng(5).random((samples, 3))
+    sums = np.where(np.arange(samples) < wrong, 0.5, 1.0)
+    scores *= sums[:, None] / scores.sum(axis=1, keepdims=True)
+    truth = np.arange(samples)[:, None] % 3 == np.arange(3)
+    keys = {"sample": np.repeat(np.arange(samples), 3), "label": ["a", "b", "c"] * samples}
+    table = pl.DataFrame({**keys, "score": scores.ravel(), "truth": truth.ravel()})
+    return table.with_columns(pl.col("score").cast(dtype), pl.col("truth").cast(pl.Int64))
 
 
 @pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32], ids=str)

@@ -12,24 +12,19 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from tests.checks.check_cases import INF, NAN, check, of_columns, told
 
-
-def random_log(rows: int = 400) -> pl.DataFrame:
-    """Rows with all that can be wrong with them."""
-    source = random.Random(17)
-    return pl.DataFrame(
-        {
-            "model": [source.choice(["x", "y", None]) for _ in range(rows)],
-            "fold": [source.choice([1, 2]) for _ in range(rows)],
-            "sample": [source.choice([None, *range(-20, 60)]) for _ in range(rows)],
-            "label": [source.choice([None, "a", "b", "B", "c"]) for _ in range(rows)],
-            "score": [source.choice([None, NAN, INF, -INF, 1.5, *[source.random()] * 20]) for _ in range(rows)],
-            "truth": [source.choice([None, 2, *[0, 1] * 20]) for _ in range(rows)],
-            "w": [source.choice([None, NAN, -1.0, 0.0, *[1.0] * 30]) for _ in range(rows)],
-        }
-    )
-
-
-LOG = random_log()
+RANDOM = random.Random(17)
+LOG = pl.DataFrame(
+    {
+        "model": RANDOM.choices(["x", "y", None], k=400),
+        "fold": RANDOM.choices([1, 2], k=400),
+        "sample": RANDOM.choices([None, *range(-20, 60)], k=400),
+        "label": RANDOM.choices([None, "a", "b", "B", "c"], k=400),
+        "score": [RANDOM.choice([None, NAN, INF, -INF, 1.5, *[RANDOM.random()] * 20]) for _ in range(400)],
+        "truth": RANDOM.choices([None, 2, *[0, 1] * 20], k=400),
+        "w": RANDOM.choices([None, NAN, -1.0, 0.0, *[1.0] * 30], k=400),
+    }
+)
+"""Rows with all that can be wrong with them."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "the whole": {},

@@ -39,11 +39,6 @@ def kept(frame: pl.DataFrame, keep: Any, **options: Any) -> list[int]:
 # -- which row stays ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("keep", "rows"), [("first", [0, 1, 3]), ("last", [1, 4, 5])])
-def test_the_first_or_the_last_stays_in_its_place(keep: str, rows: list[int]) -> None:
-    assert kept(LOG, keep) == rows
-
-
 @pytest.mark.parametrize(
     ("keep", "times", "rows"),
     [
@@ -66,22 +61,18 @@ def test_an_order_of_several_columns_asks_the_second_where_the_first_ties(keep: 
     assert kept(log, keep, order=["day", "hour"]) == rows
 
 
-@pytest.mark.parametrize("order", [None, "time", ["time", "other"], []])
+@pytest.mark.parametrize("order", [None, "time", ["time", "other"], [], "unknown", "typed"])
 @pytest.mark.parametrize(("keep", "rows"), [("first", [0, 1, 3]), ("last", [1, 4, 5])])
-def test_where_all_tie_the_order_of_the_table_decides(order: Any, keep: str, rows: list[int]) -> None:
-    assert kept(LOG.with_columns(time=7, other=pl.lit("x")), keep, order=order) == rows
+def test_without_an_order_the_place_in_the_table_decides(order: Any, keep: str, rows: list[int]) -> None:
+    """So it does where all tie, and where the order is null alone."""
+    log = LOG.with_columns(time=7, other=pl.lit("x"), unknown=None, typed=pl.lit(None, dtype=pl.Int64))
+    assert kept(log, keep, order=order) == rows
 
 
 @pytest.mark.parametrize("keep", ["first", "last"])
 def test_a_null_in_order_is_neither_the_first_nor_the_last(keep: str) -> None:
     times = pl.Series([None, 1, 10, 5, None, None], dtype=pl.Int64)
     assert kept(LOG.with_columns(time=times), keep, order="time") == [1, 2, 3]
-
-
-@pytest.mark.parametrize(("keep", "rows"), [("first", [0, 1, 3]), ("last", [1, 4, 5])])
-def test_where_order_is_null_alone_one_row_stays_all_the_same(keep: str, rows: list[int]) -> None:
-    for nulls in (pl.lit(None), pl.lit(None, dtype=pl.Int64)):
-        assert kept(LOG.with_columns(time=nulls), keep, order="time") == rows
 
 
 @pytest.mark.parametrize("keep", ["first", "last"])

@@ -232,6 +232,7 @@ def lists_of(data: Data) -> pl.DataFrame:
 BESIDE = ["weight", "model", "fold"]
 
 from_lists = partial(mlm.from_lists, sample="sample", keep=BESIDE)
+of_names = partial(from_lists, true_labels="names")
 
 
 def lists_with_their_labels(data: Data) -> pl.DataFrame:
@@ -251,7 +252,7 @@ def lists_of_structs(data: Data) -> pl.DataFrame:
     pairs = lists_of(data).explode("labels", "scores", empty_as_null=False)
     pairs = pairs.select(*BESIDE, "sample", "names", found=pl.struct(label="labels", score="scores"))
     rows = pairs.group_by(*BESIDE, "sample", maintain_order=True).agg("found", pl.col("names").first())
-    return from_lists(rows, "found", true_labels="names").drop("listed")
+    return of_names(rows, "found").drop("listed")
 
 
 def a_lazy_table(data: Data) -> pl.DataFrame:
@@ -298,10 +299,7 @@ WAYS: dict[str, tuple[Fitting, Callable[[Data], pl.DataFrame]]] = {
     "wide_with_models": (ALL, wide_with_models),
     "arrays_in_a_column": (ALL, lambda it: from_lists(lists_of(it), "scores", "truths", label=it.labels)),
     "lists_with_their_labels": (ALL, lists_with_their_labels),
-    "lists_and_names_of_true_labels": (
-        ALL,
-        lambda it: from_lists(lists_of(it), "scores", true_labels="names", label=it.labels),
-    ),
+    "lists_and_names_of_true_labels": (ALL, lambda it: of_names(lists_of(it), "scores", label=it.labels)),
     "structs_of_labels": (ALL, structs_of_labels),
     "lists_of_structs": (SEVERAL, lists_of_structs),
     "a_lazy_table": (SEVERAL, a_lazy_table),

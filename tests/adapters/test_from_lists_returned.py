@@ -9,15 +9,8 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_lists
 from tests.adapters.reshaped import INF, both_frames, lists, refused, rows
 
-SEARCHES = pl.DataFrame(
-    {
-        "query": ["q1", "q2"],
-        "found": [["a", "b"], ["c"]],
-        "score": [[0.9, 0.4], [0.7]],
-        "clicked": [["b"], ["c", "d"]],
-        "country": ["DE", None],
-    }
-)
+SEARCHES = pl.DataFrame({"query": ["q1", "q2"], "found": [["a", "b"], ["c"]], "score": [[0.9, 0.4], [0.7]]})
+SEARCHES = SEARCHES.with_columns(clicked=pl.Series([["b"], ["c", "d"]]), country=pl.Series(["DE", None]))
 RETURNED: dict[str, dict[str, Any]] = {"lists": {"label": "found"}, "structs": {"score": "pairs"}}
 
 

@@ -15,14 +15,10 @@ from tests.checks.check_cases import of_refusals
 from tests.support.tables import LOG as CLEAN
 
 # Rows 0, 2 and 5 are of one sample and label, rows 3 and 4 of another.
-LOG = pl.DataFrame({"row": range(6), "sample": [1, 1, 1, 2, 2, 1], "label": ["cat", "dog", "cat", "cat", "cat", "cat"]})
-NULLS = pl.DataFrame(
-    {
-        "row": range(7),
-        "sample": [None, None, 1, 1, None, 1, 1],
-        "label": ["cat", "cat", None, None, None, "cat", "cat"],
-    }
-)
+LOG = pl.DataFrame({"sample": [1, 1, 1, 2, 2, 1], "label": ["cat", "dog", "cat", "cat", "cat", "cat"]})
+LOG = LOG.with_row_index("row")
+LABELS = ["cat", "cat", None, None, None, "cat", "cat"]
+NULLS = pl.DataFrame({"sample": [None, None, 1, 1, None, 1, 1], "label": LABELS}).with_row_index("row")
 
 
 def kept(frame: pl.DataFrame, keep: Any, **options: Any) -> list[int]:

@@ -61,10 +61,8 @@ def samples(varied: str = "") -> Callable[[Log], pl.LazyFrame]:
     """Of columns that each sample has one value of, but for one that is named."""
     positives = pl.col("positives")
     precision = pl.when(positives > 0).then(pl.col("precisions") / positives).mean()
-    values = [
-        precision.alias("label_ranking_average_precision"),
-        (pl.col("wrong") == 0).mean().alias("subset_accuracy"),
-    ]
+    exact = (pl.col("wrong") == 0).mean()
+    values = [precision.alias("label_ranking_average_precision"), exact.alias("subset_accuracy")]
 
     def answer(log: Log) -> pl.LazyFrame:
         whole = InSlices().values(log.scan())

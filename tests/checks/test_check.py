@@ -87,6 +87,7 @@ def test_what_needs_no_mending_can_be_lived_with(case: Case) -> None:
         assert reasons.is_null().to_list() == [True, False]
 
 
+@pytest.mark.one_in(2)
 @of_each(CASES)
 def test_a_lazy_table_is_the_same(case: Case) -> None:
     assert_frame_equal(check(case.log.lazy(), **case.asked), case.table)

@@ -122,6 +122,7 @@ def test_random_tables_are_as_plain_python_has_them(kind: str, codes: str, monke
     assert seen["contrary"] > 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("codes", CODES)
 @of_each([case for case in CASES if case.of == "samples" or "duplicate" in case.problem or "contra" in case.problem])
 def test_the_code_of_a_key_changes_nothing(case: Case, codes: str, monkeypatch: pytest.MonkeyPatch) -> None:

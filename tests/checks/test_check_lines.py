@@ -94,9 +94,10 @@ def wrong(table: pl.DataFrame) -> set[str]:
     return {*table.filter(pl.col("severity") != "info")["problem"]}
 
 
-@of_each([case for case in CASES if case.problem in HAS])
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("lazy", [False, True], ids=["DataFrame", "LazyFrame"])
 @pytest.mark.parametrize("unknown", [False, True], ids=["as it is", "with unknown samples"])
+@of_each([case for case in CASES if case.problem in HAS])
 def test_a_line_mends_its_problem_and_nothing_else(case: Case, lazy: bool, unknown: bool) -> None:
     log, before = with_others(case, unknown)
     (line,) = before.filter(problem=case.problem)["fix"]

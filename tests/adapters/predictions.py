@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,15 @@ class Data:
         return ["model", "fold", "sample", *(["label"] if len(self.labels) > 1 else [])]
 
     @cached_property
+    def by_model(self) -> dict[str, list[Part]]:
+        return {part.model: [one for one in self.parts if one.model == part.model] for part in self.parts}
+
+    def cells(self, part: Part) -> tuple[Array, Array]:
+        """Scores and truths of a part, with a column for each label."""
+        size = len(part.test)
+        return part.score.reshape(size, -1), self.truth[part.test].reshape(size, -1)
+
+    @cached_property
     def table(self) -> pl.DataFrame:
         """The long table, cell by cell."""
         rows = []
@@ -119,10 +129,10 @@ def learned(name: str, labels: list[str], models: dict[str, Any], folds: Any, fe
 
 @cache
 def digits() -> Data:
-    pixels, digit = (values[::3] for values in load_digits(return_X_y=True))
+    pixels, digit = (values[::9] for values in load_digits(return_X_y=True))
     forest = RandomForestClassifier(25, max_depth=6, min_samples_leaf=10, random_state=0, n_jobs=1)
     models = {"forest": forest, "logistic": LogisticRegression(max_iter=1000)}
-    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
     # The classifiers sort the names: their columns are not in the order of the numbers.
     return learned("digits", sorted(DIGITS), models, folds, pixels / 16, np.array(DIGITS)[digit])
 
@@ -134,127 +144,75 @@ def tumours() -> Data:
         "neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier(10)),
         "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
     }
-    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
     return learned("tumours", ["malignant"], models, folds, features, np.array(["malignant", "benign"])[is_benign])
 
 
 @cache
 def topics() -> Data:
-    features, topics = make_multilabel_classification(400, n_classes=6, n_labels=2, random_state=0)
+    features, topics = make_multilabel_classification(200, n_classes=6, n_labels=2, random_state=0)
     models = {
-        "forest": RandomForestClassifier(20, min_samples_leaf=3, random_state=0, n_jobs=1),
         "logistic": OneVsRestClassifier(LogisticRegression(max_iter=1000)),
         "neighbours": MultiOutputClassifier(KNeighborsClassifier(7)),
     }
-    return learned("topics", TOPICS, models, KFold(3, shuffle=True, random_state=0), features, topics)
+    return learned("topics", TOPICS, models, KFold(2, shuffle=True, random_state=0), features, topics)
 
 
-DATA = {data.__name__: data for data in (digits, tumours, topics)}
+ALL, SEVERAL = [digits, tumours, topics], [digits, topics]
+
+DATA = {data.__name__: data for data in ALL}
 
 every_data = pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 
 
 # -- the adapters ------------------------------------------------------------------------------------------------------
 
-Adapter = Callable[[Data, Path], pl.DataFrame]
 
-CASES: list[tuple[Callable[[], Data], Adapter]] = []
-
-
-def adapter(*fitting: Callable[[], Data]) -> Callable[[Adapter], Adapter]:
-    """Declare a way to the long table, and the data that can go it."""
-
-    def declare(way: Adapter) -> Adapter:
-        CASES.extend((data, way) for data in fitting)
-        return way
-
-    return declare
-
-
-def from_parts(data: Data, score: Callable[[Part], Any], truth: Callable[[Part], Any], **more: Any) -> pl.DataFrame:
-    """A table for each model and fold, made from its arrays, one under the other."""
-    return pl.concat(
-        mlm.from_arrays(
-            score=score(part), truth=truth(part), sample=part.test, sample_weight=data.weight[part.test], **more
-        )
+def from_parts(
+    data: Data, score: Callable[[Part], Any], truth: Array, as_given: Callable[[Array], Any] = np.asarray, **more: Any
+) -> pl.DataFrame:
+    """A table for each model and fold, made from its scores and its part of the truths, one under the other."""
+    tables = []
+    for part in data.parts:
+        of_samples = {"sample": part.test, "sample_weight": data.weight[part.test]}
+        table = mlm.from_arrays(score=score(part), truth=as_given(truth[part.test]), **of_samples, **more)
         # The literal of a Python integer is Int32.
-        .with_columns(model=pl.lit(part.model), fold=pl.lit(part.fold, dtype=pl.Int64))
-        for part in data.parts
-    )
+        tables.append(table.with_columns(model=pl.lit(part.model), fold=pl.lit(part.fold, dtype=pl.Int64)))
+    return pl.concat(tables)
 
 
-@adapter(digits)
-def arrays_and_classes(data: Data, folder: Path) -> pl.DataFrame:
+GIVEN = attrgetter("given")
+
+
+def arrays_of_polars(data: Data) -> pl.DataFrame:
+    labels = pl.Series(data.labels)
+    return from_parts(data, lambda part: pl.DataFrame(part.score, data.labels), data.answer, pl.Series, labels=labels)
+
+
+def arrays_of_two_classes(data: Data) -> pl.DataFrame:
     classes = data.parts[0].classes
-    return from_parts(data, lambda part: part.given, lambda part: data.answer[part.test], labels=classes)
-
-
-@adapter(digits, topics)
-def arrays_and_indicators(data: Data, folder: Path) -> pl.DataFrame:
-    """Among the topics, the arrays of two models are lists of arrays."""
-    return from_parts(data, lambda part: part.given, lambda part: data.truth[part.test], labels=data.labels)
-
-
-@adapter(digits, topics)
-def arrays_of_plain_lists(data: Data, folder: Path) -> pl.DataFrame:
-    return from_parts(
-        data, lambda part: part.score.tolist(), lambda part: data.truth[part.test].tolist(), labels=data.labels
-    )
-
-
-@adapter(digits)
-def arrays_of_polars(data: Data, folder: Path) -> pl.DataFrame:
-    return from_parts(
-        data,
-        lambda part: pl.DataFrame(part.score, schema=data.labels),
-        lambda part: pl.Series(data.answer[part.test]),
-        labels=pl.Series(data.labels),
-    )
-
-
-@adapter(tumours)
-def arrays_of_one_class(data: Data, folder: Path) -> pl.DataFrame:
-    return from_parts(data, lambda part: part.given[:, 1], lambda part: data.truth[part.test])
-
-
-@adapter(tumours)
-def arrays_of_two_classes(data: Data, folder: Path) -> pl.DataFrame:
-    classes = data.parts[0].classes
-
-    def is_true(part: Part) -> Any:
-        return data.answer[part.test][:, None] == classes
-
-    both = from_parts(data, lambda part: part.given, is_true, labels=classes)
-    return both.filter(label="malignant")
-
-
-@adapter(tumours)
-def arrays_of_one_output(data: Data, folder: Path) -> pl.DataFrame:
-    return from_parts(data, lambda part: [part.given], lambda part: data.truth[part.test][:, None])
+    return from_parts(data, GIVEN, data.answer[:, None] == classes, labels=classes).filter(label="malignant")
 
 
 def wide_of(data: Data, part: Part, score: str, truth: str) -> pl.DataFrame:
     """A column of scores and one of truths for each label."""
-    scores, truths = part.score.reshape(len(part.test), -1), data.truth[part.test].reshape(len(part.test), -1)
+    scores, truths = data.cells(part)
     return data.beside(part).with_columns(
         *(pl.Series(score.format(label=label, model=part.model), scores[:, k]) for k, label in enumerate(data.labels)),
         *(pl.Series(truth.format(label=label), truths[:, k]) for k, label in enumerate(data.labels)),
     )
 
 
-@adapter(digits, tumours, topics)
-def wide(data: Data, folder: Path) -> pl.DataFrame:
+def wide(data: Data) -> pl.DataFrame:
     rows = pl.concat(wide_of(data, part, "score_{label}", "truth_{label}") for part in data.parts)
     return mlm.from_wide(rows, sample="sample")
 
 
-@adapter(digits, tumours, topics)
-def wide_with_models(data: Data, folder: Path) -> pl.DataFrame:
+def wide_with_models(data: Data) -> pl.DataFrame:
     """One row for each sample: the scores of all models in columns, and the truths that they share."""
-    models = {part.model: [one for one in data.parts if one.model == part.model] for part in data.parts}
     tables = [
         pl.concat(wide_of(data, part, "p_{model}_{label}", "is_{label}").drop("model") for part in parts)
-        for parts in models.values()
+        for parts in data.by_model.values()
     ]
     rows = pl.concat(tables, how="align")
     return mlm.from_wide(rows, score="p_{model}_{label}", truth="is_{label}", sample="sample")
@@ -264,63 +222,41 @@ def lists_of(data: Data) -> pl.DataFrame:
     """A row for each sample: arrays of scores and truths, the labels, and the names of the true ones."""
     parts = []
     for part in data.parts:
-        scores, truths = part.score.reshape(len(part.test), -1), data.truth[part.test].reshape(len(part.test), -1)
-        names = [[label for label, is_true in zip(data.labels, row, strict=True) if is_true] for row in truths]
-        parts.append(
-            data.beside(part).with_columns(
-                pl.Series("scores", scores),
-                pl.Series("truths", truths),
-                pl.Series("labels", [data.labels] * len(names)),
-                pl.Series("names", names, dtype=pl.List(pl.String)),
-            )
-        )
+        scores, truths = data.cells(part)
+        names = pl.Series("names", [np.array(data.labels)[row == 1].tolist() for row in truths], pl.List(pl.String))
+        arrays = pl.Series("scores", scores), pl.Series("truths", truths), pl.lit(data.labels).alias("labels")
+        parts.append(data.beside(part).with_columns(*arrays, names))
     return pl.concat(parts)
 
 
 BESIDE = ["weight", "model", "fold"]
 
-
-@adapter(digits, tumours, topics)
-def arrays_in_a_column(data: Data, folder: Path) -> pl.DataFrame:
-    return mlm.from_lists(lists_of(data), "scores", "truths", label=data.labels, sample="sample", keep=BESIDE)
+from_lists = partial(mlm.from_lists, sample="sample", keep=BESIDE)
+of_names = partial(from_lists, true_labels="names")
 
 
-@adapter(digits, tumours, topics)
-def lists_with_their_labels(data: Data, folder: Path) -> pl.DataFrame:
+def lists_with_their_labels(data: Data) -> pl.DataFrame:
     """The best label comes first, as a search has it."""
     is_list = pl.col("scores", "truths").arr.to_list()
     order = pl.col("scores").list.eval(pl.element().arg_sort(descending=True))
     rows = lists_of(data).with_columns(is_list).with_columns(pl.col("scores", "truths", "labels").list.gather(order))
-    return mlm.from_lists(rows, "scores", "truths", label="labels", sample="sample", keep=BESIDE)
+    return from_lists(rows, "scores", "truths", label="labels")
 
 
-@adapter(digits, tumours, topics)
-def lists_and_names_of_true_labels(data: Data, folder: Path) -> pl.DataFrame:
-    rows = lists_of(data)
-    return mlm.from_lists(rows, "scores", true_labels="names", label=data.labels, sample="sample", keep=BESIDE)
-
-
-@adapter(digits, tumours, topics)
-def structs_of_labels(data: Data, folder: Path) -> pl.DataFrame:
+def structs_of_labels(data: Data) -> pl.DataFrame:
     is_struct = pl.col("scores", "truths").arr.to_struct(fields=data.labels)
-    return mlm.from_lists(lists_of(data).with_columns(is_struct), "scores", "truths", sample="sample", keep=BESIDE)
+    return from_lists(lists_of(data).with_columns(is_struct), "scores", "truths")
 
 
-@adapter(digits, topics)
-def lists_of_structs(data: Data, folder: Path) -> pl.DataFrame:
-    pairs = (
-        lists_of(data)
-        .explode("labels", "scores", empty_as_null=False)
-        .select(*BESIDE, "sample", "names", found=pl.struct(label="labels", score="scores"))
-    )
+def lists_of_structs(data: Data) -> pl.DataFrame:
+    pairs = lists_of(data).explode("labels", "scores", empty_as_null=False)
+    pairs = pairs.select(*BESIDE, "sample", "names", found=pl.struct(label="labels", score="scores"))
     rows = pairs.group_by(*BESIDE, "sample", maintain_order=True).agg("found", pl.col("names").first())
-    return mlm.from_lists(rows, "found", true_labels="names", sample="sample", keep=BESIDE).drop("listed")
+    return of_names(rows, "found").drop("listed")
 
 
-@adapter(digits, topics)
-def a_lazy_table(data: Data, folder: Path) -> pl.DataFrame:
-    rows = lists_of(data).lazy()
-    return mlm.from_lists(rows, "scores", "truths", label=data.labels, sample="sample", keep=BESIDE).collect()
+def a_lazy_table(data: Data) -> pl.DataFrame:
+    return from_lists(lists_of(data).lazy(), "scores", "truths", label=data.labels).collect()
 
 
 def truths_of(data: Data) -> pl.DataFrame:
@@ -329,16 +265,15 @@ def truths_of(data: Data) -> pl.DataFrame:
     return pl.DataFrame(true, schema=["sample", "label"], orient="row")
 
 
-@adapter(digits, topics)
-def truths_in_a_table(data: Data, folder: Path) -> pl.DataFrame:
-    return mlm.with_truths(data.table.drop("truth"), truths_of(data), by=["model", "fold"]).drop("listed")
+def truths_in_a_table(data: Data, **more: Any) -> pl.DataFrame:
+    table = mlm.with_truths(data.table.drop("truth"), truths_of(data), by=["model", "fold"], **more)
+    return table.drop("listed", strict=not more)
 
 
-@adapter(digits, topics)
-def truths_in_a_table_and_a_number_of_labels(data: Data, folder: Path) -> pl.DataFrame:
-    returned, n_labels = data.table.drop("truth"), len(data.labels)
-    table = mlm.with_truths(returned, truths_of(data), by=["model", "fold"], n_labels=n_labels)
-    return table.drop("listed", strict=False)
+def parquet_in_folders(data: Data, folder: Path) -> pl.DataFrame:
+    for (fold,), rows in data.table.group_by("fold"):
+        rows.drop("fold").write_parquet(folder / f"fold={fold}" / "part.parquet", mkdir=True)
+    return mlm.scan(folder, hive=True).collect()
 
 
 def read_back(write: Callable[[pl.DataFrame, Path], Any], name: str, data: Data, folder: Path) -> pl.DataFrame:
@@ -346,34 +281,38 @@ def read_back(write: Callable[[pl.DataFrame, Path], Any], name: str, data: Data,
     return mlm.scan(folder / name).collect()
 
 
-@adapter(digits, tumours, topics)
-def parquet(data: Data, folder: Path) -> pl.DataFrame:
-    return read_back(pl.DataFrame.write_parquet, "log.parquet", data, folder)
+Fitting = list[Callable[[], Data]]
 
+# Of the topics, the arrays of one model are lists of arrays.
+WAYS: dict[str, tuple[Fitting, Callable[[Data], pl.DataFrame]]] = {
+    "arrays_and_classes": ([digits], lambda it: from_parts(it, GIVEN, it.answer, labels=it.parts[0].classes)),
+    "arrays_and_indicators": (SEVERAL, lambda it: from_parts(it, GIVEN, it.truth, labels=it.labels)),
+    "arrays_of_plain_lists": (
+        SEVERAL,
+        lambda it: from_parts(it, lambda part: part.score.tolist(), it.truth, np.ndarray.tolist, labels=it.labels),
+    ),
+    "arrays_of_polars": ([digits], arrays_of_polars),
+    "arrays_of_one_class": ([tumours], lambda it: from_parts(it, lambda part: part.given[:, 1], it.truth)),
+    "arrays_of_two_classes": ([tumours], arrays_of_two_classes),
+    "arrays_of_one_output": ([tumours], lambda it: from_parts(it, lambda part: [part.given], it.truth[:, None])),
+    "wide": (ALL, wide),
+    "wide_with_models": (ALL, wide_with_models),
+    "arrays_in_a_column": (ALL, lambda it: from_lists(lists_of(it), "scores", "truths", label=it.labels)),
+    "lists_with_their_labels": (ALL, lists_with_their_labels),
+    "lists_and_names_of_true_labels": (ALL, lambda it: of_names(lists_of(it), "scores", label=it.labels)),
+    "structs_of_labels": (ALL, structs_of_labels),
+    "lists_of_structs": (SEVERAL, lists_of_structs),
+    "a_lazy_table": (SEVERAL, a_lazy_table),
+    "truths_in_a_table": (SEVERAL, truths_in_a_table),
+    "truths_in_a_table_and_a_number_of_labels": (SEVERAL, lambda it: truths_in_a_table(it, n_labels=len(it.labels))),
+    "pandas": (ALL, lambda it: mlm.scan(pd.DataFrame(it.table.to_dict(as_series=False))).collect()),
+}
 
-@adapter(digits, tumours, topics)
-def parquet_in_folders(data: Data, folder: Path) -> pl.DataFrame:
-    for (fold,), rows in data.table.group_by("fold"):
-        rows.drop("fold").write_parquet(folder / f"fold={fold}" / "part.parquet", mkdir=True)
-    return mlm.scan(folder, hive=True).collect()
-
-
-@adapter(digits, tumours, topics)
-def ipc(data: Data, folder: Path) -> pl.DataFrame:
-    return read_back(pl.DataFrame.write_ipc, "log.arrow", data, folder)
-
-
-@adapter(digits, tumours, topics)
-def csv(data: Data, folder: Path) -> pl.DataFrame:
-    """Polars writes as many digits as tell a float from all others."""
-    return read_back(pl.DataFrame.write_csv, "log.csv", data, folder)
-
-
-@adapter(digits, tumours, topics)
-def ndjson(data: Data, folder: Path) -> pl.DataFrame:
-    return read_back(pl.DataFrame.write_ndjson, "log.jsonl", data, folder)
-
-
-@adapter(digits, tumours, topics)
-def pandas(data: Data, folder: Path) -> pl.DataFrame:
-    return mlm.scan(pd.DataFrame(data.table.to_dict(as_series=False))).collect()
+# Polars writes as many digits into a CSV file as tell a float from all others.
+FILES: dict[str, Callable[[Data, Path], pl.DataFrame]] = {
+    "parquet": partial(read_back, pl.DataFrame.write_parquet, "log.parquet"),
+    "parquet_in_folders": parquet_in_folders,
+    "ipc": partial(read_back, pl.DataFrame.write_ipc, "log.arrow"),
+    "csv": partial(read_back, pl.DataFrame.write_csv, "log.csv"),
+    "ndjson": partial(read_back, pl.DataFrame.write_ndjson, "log.jsonl"),
+}

@@ -1,4 +1,4 @@
-"""Shapes that become the long table."""
+"""Shapes that become the long table, lists of labels and scores among them."""
 
 import re
 from collections.abc import Callable
@@ -8,6 +8,11 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+
+INF = float("inf")
+
+LISTS = {"score": pl.List(pl.Float64), "truth": pl.List(pl.Int64)}
+LISTS |= dict.fromkeys(["label", "true"], pl.List(pl.String))
 
 both_frames = pytest.mark.parametrize("as_frame", [pl.DataFrame, pl.LazyFrame])
 
@@ -19,3 +24,7 @@ def refused(error: type[mlm.MetricError], said: str, shape: Callable[..., Any], 
 
 def rows(frame: pl.DataFrame | pl.LazyFrame) -> list[tuple[Any, ...]]:
     return frame.lazy().collect().rows()
+
+
+def lists(**columns: list[Any]) -> pl.DataFrame:
+    return pl.DataFrame(columns, schema={name: LISTS[name] for name in columns})

@@ -5,15 +5,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import sklearn
 import sklearn.metrics as sk
 
 import polars_mlmetrics as mlm
-from tests.adapters.predictions import (
-    AGREE,
-    Array,
-    Data,
-    Part,
-)
+from tests.adapters.predictions import AGREE, Array, Data, Part
 from tests.support.readings import same
 
 Theirs = Callable[..., Any]
@@ -66,6 +62,8 @@ DECISIONS = ["precision", "recall", "f1", "jaccard"]
 
 LABELS = ["micro", "macro", "weighted"]
 
+AP = sk.average_precision_score
+
 
 OF_TOPICS: Pairs = {
     **averaged(DECISIONS, [*LABELS, "samples"], of_said),
@@ -79,16 +77,10 @@ OF_TOPICS: Pairs = {
     "log_loss": (mlm.log_loss(eps="dtype"), of_cells(sk.log_loss)),
     "brier": (mlm.brier_score(), of_cells(sk.brier_score_loss)),
     **{f"auc_{of}": (mlm.roc_auc(average=of), of_scores(sk.roc_auc_score, average=of)) for of in LABELS},
-    **{
-        f"ap_{of}": (mlm.average_precision(average=of), of_scores(sk.average_precision_score, average=of))
-        for of in LABELS
-    },
+    **{f"ap_{of}": (mlm.average_precision(average=of), of_scores(AP, average=of)) for of in LABELS},
     # What scikit-learn says of a sample without topics.
     "loss": (mlm.ranking_loss(undefined=0.0), of_scores(sk.label_ranking_loss)),
-    "lrap": (
-        mlm.label_ranking_average_precision(undefined=1.0),
-        of_scores(sk.label_ranking_average_precision_score),
-    ),
+    "lrap": (mlm.label_ranking_average_precision(undefined=1.0), of_scores(sk.label_ranking_average_precision_score)),
     "coverage": (mlm.coverage_error(undefined=0.0), of_scores(sk.coverage_error)),
     "ndcg": (mlm.ndcg(undefined=0.0), of_scores(sk.ndcg_score)),
     "ndcg_3": (mlm.ndcg(k=3, undefined=0.0), of_scores(sk.ndcg_score, k=3)),
@@ -100,14 +92,16 @@ Numbers = dict[tuple[Any, ...], dict[str, float]]
 
 def theirs_of(data: Data, pairs: Pairs, truth: Array, score: Callable[[Part], Array]) -> Numbers:
     """The numbers of scikit-learn, weighted and not, of each model and fold, and of each model."""
-    of_model = {(part.model,): [one for one in data.parts if one.model == part.model] for part in data.parts}
+    groups: dict[tuple[Any, ...], list[Part]] = {(part.model, part.fold): [part] for part in data.parts}
+    groups |= {(model,): parts for model, parts in data.by_model.items()}
     numbers: Numbers = {}
-    for key, parts in {**{(part.model, part.fold): [part] for part in data.parts}, **of_model}.items():
+    for key, parts in groups.items():
         samples = np.concatenate([part.test for part in parts])
         given = truth[samples], np.concatenate([score(part) for part in parts])
         weight = data.weight[samples]
-        plain = {name: theirs(*given) for name, (_, theirs) in pairs.items()}
-        heavy = {f"{name}, weighted": theirs(*given, sample_weight=weight) for name, (_, theirs) in pairs.items()}
+        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+            plain = {name: theirs(*given) for name, (_, theirs) in pairs.items()}
+            heavy = {f"{name}, weighted": theirs(*given, sample_weight=weight) for name, (_, theirs) in pairs.items()}
         numbers[key] = plain | heavy
     return numbers
 

@@ -1,6 +1,7 @@
-"""A log of returned lists."""
+"""Logs of returned lists, and the truths that belong to them."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -29,9 +30,18 @@ SOLD = pl.DataFrame({"sample": [1, 2, 3], "label": ["a", "c", "a"], "kind": ["x"
 SEARCHES = pl.DataFrame({"model": "m", "sample": [1, 2, 3], "country": ["DE", "FR", "FR"]})
 
 
+RETURNED = pl.DataFrame({"sample": [1, 1, 2], "label": ["a", "b", "a"], "score": [0.9, 0.8, 0.7]})
+
+
+TRUTHS = pl.DataFrame({"sample": [1, 1, 2], "label": ["b", "c", "z"]})
+
+
+MODELS = pl.DataFrame({"model": ["m", "n"], "sample": [1, 1], "label": ["a", "b"], "score": [0.9, 0.8]})
+
+
+@cache
 def judged(**options: Any) -> pl.DataFrame:
-    asked = {"by": "model", "of_sample": "country", "asked": SEARCHES, **options}
-    return with_truths(SHOP, SOLD, **asked)
+    return with_truths(SHOP, SOLD, **{"by": "model", "of_sample": "country", "asked": SEARCHES, **options})
 
 
 def refusal(call: Callable[[], object]) -> str:

@@ -1,6 +1,8 @@
 """Predicted classes, and the best few labels with their truths: the numbers of the whole table."""
 
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,10 @@ from tests.adapters.rivals import (
     LABELS,
     OF_TOPICS,
     Pairs,
-    Theirs,
     averaged,
     differences,
     of_class,
+    of_scores,
     ours_of,
     theirs_of,
 )
@@ -53,16 +55,12 @@ def test_predicted_classes(data: Callable[[], Data], named: bool, as_frame: Any)
     assert found.rows() == sorted(expected)
 
 
-def of_answers(theirs: Theirs, **more: Any) -> Theirs:
-    return lambda answer, said, **weight: theirs(answer, said, **more, **weight)
-
-
 OF_PREDICTIONS: Pairs = {
-    **averaged(DECISIONS, LABELS, of_answers),
-    "accuracy": (mlm.recall(), of_answers(sk.accuracy_score)),
-    "whole": (mlm.subset_accuracy(), of_answers(sk.accuracy_score)),
-    "zero_one": (1 - mlm.recall(), of_answers(sk.zero_one_loss)),
-    "balanced": (mlm.recall(average="macro"), of_answers(sk.balanced_accuracy_score)),
+    **averaged(DECISIONS, LABELS, of_scores),
+    "accuracy": (mlm.recall(), of_scores(sk.accuracy_score)),
+    "whole": (mlm.subset_accuracy(), of_scores(sk.accuracy_score)),
+    "zero_one": (1 - mlm.recall(), of_scores(sk.zero_one_loss)),
+    "balanced": (mlm.recall(average="macro"), of_scores(sk.balanced_accuracy_score)),
 }
 
 
@@ -76,10 +74,9 @@ def test_numbers_of_predicted_classes(data: Callable[[], Data]) -> None:
 
 def test_the_best_class_is_the_predicted_one() -> None:
     """Which class is taken for which: from the scores, from the predictions, and as scikit-learn counts."""
-    it, counted = digits(), {}
+    it, counted = digits(), Counter[str]()
     for part in it.parts:
-        matrix = counted.get(part.model, 0) + sk.confusion_matrix(it.answer[part.test], part.said, labels=it.labels)
-        counted[part.model] = matrix
+        counted[part.model] += sk.confusion_matrix(it.answer[part.test], part.said, labels=it.labels)
     expected = [
         (model, it.labels[answer], it.labels[said], float(matrix[answer, said]))
         for model, matrix in counted.items()
@@ -107,10 +104,13 @@ def with_lost_scores(data: Data) -> pl.DataFrame:
     return table.with_columns(pl.col("score").fill_null(float("-inf")))
 
 
-AT = [way(k) for way in (mlm.precision_at, mlm.recall_at, mlm.hit_at, mlm.f1_at) for k in (1, FEWEST)]
+@cache
+def judged(data: Callable[[], Data], n_labels: int | None = None) -> pl.DataFrame:
+    return mlm.with_truths(returned_of(data()), truths_of(data()), by=["model", "fold"], n_labels=n_labels)
+
 
 OF_RETURNED = [
-    *AT,
+    *(way(k) for way in (mlm.precision_at, mlm.recall_at, mlm.hit_at, mlm.f1_at) for k in (1, FEWEST)),
     *(way(k=k) for way in (mlm.reciprocal_rank, mlm.average_precision_at, mlm.dcg, mlm.ndcg) for k in (1, FEWEST)),
     *(way() for way in (mlm.true_positives, mlm.false_positives, mlm.false_negatives, mlm.support)),
     *(
@@ -127,7 +127,7 @@ OF_RETURNED = [
 
 def test_what_is_left_of_the_best_few() -> None:
     """Each case that a cut list can have is among them."""
-    table = mlm.with_truths(returned_of(topics()), truths_of(topics()), by=["model", "fold"])
+    table = judged(topics)
     lengths = table.filter(listed="returned").group_by("model", "sample").len()["len"]
     assert set(lengths) >= {FEWEST, FEWEST + 1}
     assert table.filter(listed="not returned").height > 0
@@ -141,9 +141,8 @@ def test_a_cut_list_and_its_true_labels_are_the_same_by_two_ways() -> None:
     names = truths_of(it).group_by("sample").agg(names="label")
     rows = lists.join(names, on="sample", how="left").with_columns(pl.col("names").fill_null([]))
     of_lists = mlm.from_lists(rows, true_labels="names", label="label", sample="sample")
-    of_rows = mlm.with_truths(returned_of(it), truths_of(it), by=["model", "fold"])
-    columns = [*it.keys, "score", "truth"]
-    assert_frame_equal(of_rows.select(columns), of_lists.select(columns), check_row_order=False, check_exact=True)
+    ours, others = (table.select(*it.keys, "score", "truth") for table in (judged(topics), of_lists))
+    assert_frame_equal(ours, others, check_row_order=False, check_exact=True)
 
 
 @pytest.mark.parametrize("n_labels", [None, len(TOPICS)])
@@ -161,17 +160,16 @@ def test_metrics_of_what_was_returned_are_those_of_the_whole_table(as_frame: Any
 def test_r_precision_of_lists_that_are_long_enough() -> None:
     """It looks at as many places as there are true labels."""
     few = pl.col("truth").cast(pl.Int64).sum().over("model", "sample") <= FEWEST
-    table = mlm.with_truths(returned_of(topics()), truths_of(topics()), by=["model", "fold"])
-    ours, whole = (mlm.evaluate(it.filter(few), mlm.r_precision(), by="model") for it in (table, topics().table))
+    tables = (judged(topics), topics().table)
+    ours, whole = (mlm.evaluate(table.filter(few), mlm.r_precision(), by="model") for table in tables)
     assert_frame_equal(ours, whole, rel_tol=AGREE, abs_tol=0)
 
 
 @pytest.mark.parametrize("k", [1, 2, FEWEST])
 def test_the_best_few_of_many_classes(k: int) -> None:
     it, metric = digits(), mlm.top_k_accuracy(k)
-    table = mlm.with_truths(returned_of(it), truths_of(it), by=["model", "fold"])
     theirs = theirs_of(it, {"top": (metric, of_class(sk.top_k_accuracy_score, k=k))}, it.truth, lambda part: part.score)
-    for *key, value in mlm.evaluate(table, metric, by=["model", "fold"]).iter_rows():
+    for *key, value in mlm.evaluate(judged(digits), metric, by=["model", "fold"]).iter_rows():
         assert value == pytest.approx(theirs[tuple(key)]["top"], rel=AGREE)
 
 
@@ -186,9 +184,8 @@ NEEDY = [
 
 @pytest.mark.parametrize("metric", [*NEEDY, mlm.log_loss(), mlm.brier_score()], ids=repr)
 def test_a_metric_that_needs_all_negatives_is_refused(metric: mlm.Metric) -> None:
-    table = mlm.with_truths(returned_of(topics()), truths_of(topics()), by=["model", "fold"])
     with pytest.raises(mlm.MetricError, match="needs all negatives"):
-        mlm.evaluate(table.lazy(), metric, by="model")
+        mlm.evaluate(judged(topics).lazy(), metric, by="model")
 
 
 OF_LOST = {
@@ -197,12 +194,8 @@ OF_LOST = {
 }
 
 
-def filled_in(data: Data) -> pl.DataFrame:
-    return mlm.with_truths(returned_of(data), truths_of(data), by=["model", "fold"], n_labels=len(data.labels))
-
-
 def test_with_all_negatives_it_is_that_of_the_whole_table() -> None:
-    ours = mlm.evaluate(filled_in(topics()), NEEDY, by=["model", "fold"])
+    ours = mlm.evaluate(judged(topics, len(TOPICS)), NEEDY, by=["model", "fold"])
     whole = mlm.evaluate(with_lost_scores(topics()), NEEDY, by=["model", "fold"])
     assert_frame_equal(ours, whole, rel_tol=AGREE, abs_tol=0)
 
@@ -211,11 +204,10 @@ def test_with_all_negatives_it_is_that_of_scikit_learn() -> None:
     """Where a score was lost, its array holds one below all others."""
     it = topics()
     lost = with_lost_scores(it).with_columns(pl.col("score").clip(lower_bound=-1.0))
-    ours = mlm.evaluate(filled_in(it), [pair[0].alias(name) for name, pair in OF_LOST.items()], by="model")
+    metrics = [metric.alias(name) for name, (metric, _) in OF_LOST.items()]
+    ours = mlm.evaluate(judged(topics, len(TOPICS)), metrics, by="model")
     for model, *numbers in ours.iter_rows():
-        truth, score = (
-            lost.filter(model=model).sort(it.keys)[column].to_numpy().reshape(-1, len(TOPICS))
-            for column in ("truth", "score")
-        )
+        rows = lost.filter(model=model).sort(it.keys)
+        truth, score = (rows[column].to_numpy().reshape(-1, len(TOPICS)) for column in ("truth", "score"))
         theirs = [theirs(truth, score) for _, theirs in OF_LOST.values()]
         assert numbers == pytest.approx(theirs, rel=AGREE)

@@ -8,8 +8,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_lists
-from tests.adapters.given_lists import INF, LISTS, lists
-from tests.adapters.reshaped import both_frames, refused, rows
+from tests.adapters.reshaped import INF, both_frames, lists, refused, rows
 
 
 def triples(frame: pl.DataFrame | pl.LazyFrame, **arguments: Any) -> list[tuple[Any, ...]]:
@@ -87,9 +86,7 @@ def test_the_truth_is_named_or_the_column_truth() -> None:
 )
 @both_frames
 def test_a_list_that_is_null_is_unknown(score: Any, truth: Any, label: Any, expected: list[Any], as_frame: Any) -> None:
-    frame = as_frame(
-        {"score": [score], "truth": [truth], "label": [label]}, schema={k: LISTS[k] for k in list(LISTS)[:3]}
-    )
+    frame = as_frame(lists(score=[score], truth=[truth], label=[label]))
     assert triples(frame, label="label") == [(0, *row) for row in expected]
 
 
@@ -129,15 +126,13 @@ def test_each_given_label_has_a_null_score_where_the_list_is_null() -> None:
 )
 @both_frames
 def test_true_labels_by_name(score: Any, label: Any, true: Any, expected: list[Any], as_frame: Any) -> None:
-    columns = {"score": [score], "label": [label], "true": [true]}
-    frame = as_frame(columns, schema={name: LISTS[name] for name in columns})
+    frame = as_frame(lists(score=[score], label=[label], true=[true]))
     assert triples(frame, label="label", true_labels="true") == [(0, *row) for row in expected]
 
 
 @both_frames
 def test_a_sample_without_labels_changes_no_metric_and_is_counted(as_frame: Any) -> None:
-    given = {"score": [[0.9, 0.4], [], None], "label": [["a", "b"], [], None], "true": [["b"], [], []]}
-    frame = as_frame(given, schema={name: LISTS[name] for name in given})
+    frame = as_frame(lists(score=[[0.9, 0.4], [], None], label=[["a", "b"], [], None], true=[["b"], [], []]))
     metrics = [mlm.precision_at(1), mlm.recall(), mlm.n_samples(), mlm.n_rows(), mlm.n_excluded()]
     whole, first = (
         mlm.evaluate(from_lists(each, label="label", true_labels="true"), metrics).lazy().collect().row(0)
@@ -155,14 +150,11 @@ TAGS = pl.DataFrame({"said": [["a", "c"], ["b"], [], []], "is": [["a", "b"], ["b
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("kind", ["text", "numbers", "categories"])
 def test_predicted_labels_have_the_score_1(kind: str, lazy: bool) -> None:
-    number = {"a": 1, "b": 2, "c": 3}
-    tags = TAGS
+    tags = TAGS if kind == "text" else TAGS.cast(pl.List(pl.Enum(["a", "b", "c"])))
     if kind == "numbers":
-        tags = tags.with_columns(pl.all().list.eval(pl.element().replace_strict(number, return_dtype=pl.Int64)))
-    elif kind == "categories":
-        tags = tags.cast(pl.List(pl.Enum(["a", "b", "c"])))
+        tags = tags.with_columns(pl.all().list.eval(pl.element().to_physical()))
     long = from_lists(tags.lazy() if lazy else tags, score=None, label="said", true_labels="is").lazy().collect()
-    a, b, c = number.values() if kind == "numbers" else number
+    a, b, c = range(3) if kind == "numbers" else "abc"
     assert long.rows() == [
         (0, a, 1.0, True, "returned"),
         (0, c, 1.0, False, "returned"),
@@ -238,22 +230,17 @@ def test_scores_can_hold_what_was_not_returned(inner: Any, expected: Any) -> Non
 
 def test_scores_and_truths_keep_their_types() -> None:
     frame = pl.DataFrame({"score": [[1]], "truth": [[True]]}, schema_overrides={"score": pl.List(pl.Float32)})
-    assert from_lists(frame).schema == {
-        "sample": pl.Int64, "label": pl.Int64, "score": pl.Float32, "truth": pl.Boolean,
-    }  # fmt: skip
+    assert from_lists(frame).dtypes == [pl.Int64, pl.Int64, pl.Float32, pl.Boolean]
 
 
+AB = [["a", "b"]]
 UNEQUAL: list[tuple[dict[str, list[Any]], Any, str]] = [
     ({"score": [[0.5], [0.5, 0.1], [0.1]], "truth": [[1], [1], [1, 0]]}, None, "row 1 (sample=1): "),
     ({"score": [[], [0.5]], "truth": [[], []]}, None, "their lengths are: score 1, truth 0."),
-    (
-        {"score": [[0.5]], "truth": [[1]], "label": [["a", "b"]]},
-        "label",
-        "their lengths are: label 2, score 1, truth 1.",
-    ),
+    ({"score": [[0.5]], "truth": [[1]], "label": AB}, "label", "their lengths are: label 2, score 1, truth 1."),
     ({"score": [None, [0.5]], "truth": [[0, 1], [1]]}, ["a", "b"], "row 1 (sample=1): "),
     ({"score": [[]], "truth": [[]]}, ["a"], "their lengths are: label 1, score 0, truth 0."),
-    ({"score": [[0.5]], "true": [["a"]], "label": [["a", "b"]]}, "label", "their lengths are: label 2, score 1."),
+    ({"score": [[0.5]], "true": [["a"]], "label": AB}, "label", "their lengths are: label 2, score 1."),
 ]
 
 

@@ -7,22 +7,11 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_lists
-from tests.adapters.given_lists import INF, lists
-from tests.adapters.reshaped import both_frames, refused, rows
+from tests.adapters.reshaped import INF, both_frames, lists, refused, rows
 
-SEARCHES = pl.DataFrame(
-    {
-        "query": ["q1", "q2"],
-        "found": [["a", "b"], ["c"]],
-        "score": [[0.9, 0.4], [0.7]],
-        "clicked": [["b"], ["c", "d"]],
-        "country": ["DE", None],
-    }
-)
-RETURNED: dict[str, dict[str, Any]] = {
-    "lists": {"label": "found"},
-    "structs": {"score": "pairs"},
-}
+SEARCHES = pl.DataFrame({"query": ["q1", "q2"], "found": [["a", "b"], ["c"]], "score": [[0.9, 0.4], [0.7]]})
+SEARCHES = SEARCHES.with_columns(clicked=pl.Series([["b"], ["c", "d"]]), country=pl.Series(["DE", None]))
+RETURNED: dict[str, dict[str, Any]] = {"lists": {"label": "found"}, "structs": {"score": "pairs"}}
 
 
 def searches(**arguments: Any) -> pl.DataFrame:
@@ -80,15 +69,11 @@ def test_where_the_list_is_unknown_so_is_what_was_returned() -> None:
 
 @pytest.mark.parametrize(
     ("score", "true", "label"),
-    [
-        ([[0.9, 0.2]], [["b"]], ["a", "b"]),
-        ([{"a": 0.9, "b": 0.2}], [["b"]], None),
-        ([[0.9, 0.2]], [[1]], None),
-    ],
+    [([0.9, 0.2], "b", ["a", "b"]), ({"a": 0.9, "b": 0.2}, "b", None), ([0.9, 0.2], 1, None)],
     ids=["labels of all rows", "fields", "places"],
-)  # fmt: skip
+)
 def test_lists_of_all_labels_lack_nothing(score: Any, true: Any, label: Any) -> None:
-    log = from_lists(pl.DataFrame({"score": score, "true": true}), true_labels="true", label=label)
+    log = from_lists(pl.DataFrame({"score": [score], "true": [[true]]}), true_labels="true", label=label)
     assert log.columns == ["sample", "label", "score", "truth"]
     assert mlm.evaluate(log, mlm.hamming_loss(), mlm.roc_auc()).row(0) == (1.0, 0.0)
 

@@ -23,12 +23,8 @@ def test_a_model_that_the_pattern_leaves_out_is_reported() -> None:
     )
     for frame in (wide, wide.lazy()):
         refused(mlm.ColumnError, said, from_wide, frame, "old_{label}", "is {label}", sample="id")
-    assert from_wide(wide, "{model}_{label}", "is {label}", sample="id")["model"].to_list() == [
-        "old",
-        "old",
-        "new",
-        "new",
-    ]
+    of_both = from_wide(wide, "{model}_{label}", "is {label}", sample="id")
+    assert of_both["model"].to_list() == ["old", "old", "new", "new"]
     assert from_wide(wide, "old_{label}", "is {label}", sample="id", keep=[])["score"].to_list() == [0.9, 0.1]
     kept = from_wide(wide, "old_{label}", "is {label}", sample="id", keep=["new_cat", "new_dog"])
     assert kept["new_cat"].to_list() == [0.8, 0.8]
@@ -104,75 +100,50 @@ def test_a_column_of_both_patterns_is_refused(score: str, truth: str, column: st
     refused(mlm.ColumnError, said, from_wide, wide, score, truth)
 
 
-def test_a_column_that_can_be_read_in_two_ways_is_refused() -> None:
-    wide = pl.DataFrame({"p_a_b_c": [0.5], "y_c": [1], "y_b_c": [0]})
-    said = "column 'p_a_b_c' can be read in 2 ways by score='p_{model}_{label}'"
-    refused(mlm.ColumnError, said, from_wide, wide, "p_{model}_{label}", "y_{label}")
-
-
 @pytest.mark.parametrize(("truth", "model", "label"), [("y_c", "a_b", "c"), ("y_b_c", "a", "b_c")])
 def test_of_two_readings_the_one_with_a_truth_is_taken(truth: str, model: str, label: str) -> None:
     wide = pl.DataFrame({"p_a_b_c": [0.5], truth: [1]})
     assert from_wide(wide, "p_{model}_{label}", "y_{label}").rows() == [(model, 0, label, 0.5, 1)]
 
 
-def test_truths_of_models_can_be_read_in_two_ways_too() -> None:
-    wide = pl.DataFrame({"a|b_c": [0.5], "a_b|c": [0.4], "y_a_b_c": [1]})
-    said = "column 'y_a_b_c' can be read in 2 ways by truth='y_{model}_{label}'"
-    refused(mlm.ColumnError, said, from_wide, wide, "{model}|{label}", "y_{model}_{label}")
-
-
-def test_overlapping_texts_are_all_readings() -> None:
-    wide = pl.DataFrame({"a___b": [0.5], "true b": [1], "true _b": [0]})
-    refused(mlm.ColumnError, "'a___b' can be read in 2 ways", from_wide, wide, "{model}__{label}", "true {label}")
+COLUMN, PARAMETER = mlm.ColumnError, mlm.ParameterError
+OF_TRUTHS = "column 'y_a_b_c' can be read in 2 ways by truth='y_{model}_{label}'"
+OF_MODELS = "p_{model}_{label}", "y_{label}"
+PLAIN = "p_{label}", "y_{label}"
+SEVEN = [f"p_{i}" for i in range(7)]
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "patterns", "said"),
     [
-        (["p_a", "p_b", "y_a"], "score column 'p_b' has no truth column 'y_b'. Use sample= or keep="),
-        (["p_a", "y_b", "y_a"], "truth column 'y_b' has no score column 'p_b'."),
-        (
-            ["p_a", "y_a", *(f"p_{i}" for i in range(7))],
-            "; score column 'p_4' has no truth column 'y_4'; and 2 more.",
-        ),
+        (["p_a_b_c", "y_c", "y_b_c"], OF_MODELS, "column 'p_a_b_c' can be read in 2 ways by score='p_{model}_{label}'"),
+        (["a|b_c", "a_b|c", "y_a_b_c"], ("{model}|{label}", "y_{model}_{label}"), OF_TRUTHS),
+        (["a___b", "true b", "true _b"], ("{model}__{label}", "true {label}"), "'a___b' can be read in 2 ways"),
+        (["p_a", "p_b", "y_a"], PLAIN, "score column 'p_b' has no truth column 'y_b'. Use sample= or keep="),
+        (["p_a", "y_b", "y_a"], PLAIN, "truth column 'y_b' has no score column 'p_b'."),
+        (["p_a", "y_a", *SEVEN], PLAIN, "; score column 'p_4' has no truth column 'y_4'; and 2 more."),
+        (["p_a_b_c", "p_m_x", "y_x"], OF_MODELS, "score column 'p_a_b_c' has no truth column 'y_b_c' or 'y_c'"),
     ],
+    ids=["two scores", "two truths", "texts that overlap", "no truth", "no score", "many without truth", "of models"],
 )
-def test_a_label_of_a_score_or_a_truth_alone_is_named(columns: list[str], said: str) -> None:
-    wide = pl.DataFrame({column: [1] for column in columns})
-    refused(mlm.ColumnError, said, from_wide, wide, "p_{label}", "y_{label}")
-
-
-def test_all_columns_that_are_expected_are_named() -> None:
-    wide = pl.DataFrame({"p_a_b_c": [0.5], "p_m_x": [0.5], "y_x": [1]})
-    said = "score column 'p_a_b_c' has no truth column 'y_b_c' or 'y_c'"
-    refused(mlm.ColumnError, said, from_wide, wide, "p_{model}_{label}", "y_{label}")
+def test_columns_that_do_not_pair_are_named(columns: list[str], patterns: tuple[str, str], said: str) -> None:
+    refused(COLUMN, said, from_wide, pl.DataFrame({column: [1] for column in columns}), *patterns)
 
 
 @pytest.mark.parametrize(
     ("score", "truth", "error", "said"),
     [
-        (
-            "q_{label}",
-            "y_{label}",
-            mlm.ColumnError,
-            "score pattern 'q_{label}' is not matched by any column of the table",
-        ),
-        (
-            "p_{label}",
-            "z_{label}",
-            mlm.ColumnError,
-            "truth pattern 'z_{label}' is not matched by any column of the table",
-        ),
-        ("p_{labl}", "y_{label}", mlm.ParameterError, "Did you mean 'label'?"),
-        ("p_{label}", "y_{modell}_{label}", mlm.ParameterError, "Did you mean 'model'?"),
-        ("p_{}", "y_{label}", mlm.ParameterError, "field '' is not one of the fields (label, model)"),
-        ("p_", "y_{label}", mlm.ParameterError, "score='p_' must hold {label} once"),
-        ("p_{label}", "{model}", mlm.ParameterError, "truth='{model}' must hold {label} once"),
-        ("p_{label}_{label}", "y_{label}", mlm.ParameterError, "must hold {label} once"),
-        ("{model}{label}{model}", "y_{label}", mlm.ParameterError, "may hold {model} once only"),
-        ("p_{label}", "{model}_{label}", mlm.ParameterError, "holds {model}, and score='p_{label}' does not"),
-        (3, "y_{label}", mlm.ParameterError, "score takes a pattern of column names"),
+        ("q_{label}", "y_{label}", COLUMN, "score pattern 'q_{label}' is not matched by any column of the table"),
+        ("p_{label}", "z_{label}", COLUMN, "truth pattern 'z_{label}' is not matched by any column of the table"),
+        ("p_{labl}", "y_{label}", PARAMETER, "Did you mean 'label'?"),
+        ("p_{label}", "y_{modell}_{label}", PARAMETER, "Did you mean 'model'?"),
+        ("p_{}", "y_{label}", PARAMETER, "field '' is not one of the fields (label, model)"),
+        ("p_", "y_{label}", PARAMETER, "score='p_' must hold {label} once"),
+        ("p_{label}", "{model}", PARAMETER, "truth='{model}' must hold {label} once"),
+        ("p_{label}_{label}", "y_{label}", PARAMETER, "must hold {label} once"),
+        ("{model}{label}{model}", "y_{label}", PARAMETER, "may hold {model} once only"),
+        ("p_{label}", "{model}_{label}", PARAMETER, "holds {model}, and score='p_{label}' does not"),
+        (3, "y_{label}", PARAMETER, "score takes a pattern of column names"),
     ],
 )
 def test_a_wrong_pattern_is_reported(score: Any, truth: str, error: type[mlm.MetricError], said: str) -> None:

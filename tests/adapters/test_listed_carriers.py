@@ -16,44 +16,43 @@ from polars_mlmetrics.data.returned import LISTED
 from tests.adapters.shop import SHOP, judged, refusal
 
 Carrier = Callable[[pl.DataFrame, Path], Any]
+
+
+def stored(name: str, write: Callable[[pl.DataFrame, Path], Any], read: Callable[[Path], Any] = mlm.scan) -> Carrier:
+    def carrier(log: pl.DataFrame, path: Path) -> Any:
+        write(log, path / name)
+        return read(path / name)
+
+    return carrier
+
+
+def of_duckdb(log: pl.DataFrame, path: Path) -> pl.DataFrame:
+    return pl.DataFrame(duckdb.from_arrow(log.to_arrow()))
+
+
+def copied(log: pl.DataFrame, path: Path) -> None:
+    duckdb.from_arrow(log.to_arrow()).query("log", f"copy log to '{path}'")
+
+
 KEEP: dict[str, Carrier] = {
-    "parquet": lambda log, path: log.write_parquet(path / "log.parquet") or pl.scan_parquet(path / "log.parquet"),
-    "scanned parquet": lambda log, path: log.write_parquet(path / "log.parquet") or mlm.scan(path / "log.parquet"),
-    "ipc": lambda log, path: log.write_ipc(path / "log.arrow") or mlm.scan(path / "log.arrow"),
+    "parquet": stored("log.parquet", pl.DataFrame.write_parquet, pl.scan_parquet),
+    "scanned parquet": stored("log.parquet", pl.DataFrame.write_parquet),
+    "ipc": stored("log.arrow", pl.DataFrame.write_ipc),
     "pyarrow": lambda log, path: pl.DataFrame(log.to_arrow()),
     "scanned pyarrow": lambda log, path: mlm.scan(log.to_arrow()),
-    "parquet of pyarrow": lambda log, path: (
-        pa.parquet.write_table(log.to_arrow(), path / "log.parquet") or mlm.scan(path / "log.parquet")
-    ),
-    "feather of pyarrow": lambda log, path: (
-        pa.feather.write_feather(log.to_arrow(), path / "log.feather") or mlm.scan(path / "log.feather")
-    ),
+    "parquet of pyarrow": stored("log.parquet", lambda log, path: pa.parquet.write_table(log.to_arrow(), path)),
+    "feather of pyarrow": stored("log.feather", lambda log, path: pa.feather.write_feather(log.to_arrow(), path)),
 }
-
-
-def of_duckdb(log: pl.DataFrame, path: Path, write: str = "") -> Any:
-    connection = duckdb.connect()
-    connection.register("log", log.to_arrow())
-    if not write:
-        return pl.DataFrame(connection.sql("select * from log"))
-    connection.execute(f"copy log to '{path / write}'")
-    return mlm.scan(path / write)
-
-
 LOSE: dict[str, Carrier] = {
-    "csv": lambda log, path: log.write_csv(path / "log.csv") or mlm.scan(path / "log.csv"),
+    "csv": stored("log.csv", pl.DataFrame.write_csv),
     "pandas": lambda log, path: pl.DataFrame(log.to_pandas()),
     "scanned pandas": lambda log, path: mlm.scan(log.to_pandas()),
-    "parquet of pandas": lambda log, path: (
-        log.to_pandas().to_parquet(path / "log.parquet") or mlm.scan(path / "log.parquet")
-    ),
-    "csv of pandas": lambda log, path: (
-        log.to_pandas().to_csv(path / "log.csv", index=False) or mlm.scan(path / "log.csv")
-    ),
+    "parquet of pandas": stored("log.parquet", lambda log, path: log.to_pandas().to_parquet(path)),
+    "csv of pandas": stored("log.csv", lambda log, path: log.to_pandas().to_csv(path, index=False)),
     "DuckDB": of_duckdb,
     "scanned DuckDB": lambda log, path: mlm.scan(of_duckdb(log, path)),
-    "parquet of DuckDB": lambda log, path: of_duckdb(log, path, "log.parquet"),
-    "csv of DuckDB": lambda log, path: of_duckdb(log, path, "log.csv"),
+    "parquet of DuckDB": stored("log.parquet", copied),
+    "csv of DuckDB": stored("log.csv", copied),
     "text": lambda log, path: log.cast({LISTED: pl.String}),
     "categories": lambda log, path: log.cast({LISTED: pl.Categorical}),
     "another enum": lambda log, path: log.cast({LISTED: pl.Enum(["returned", "not returned", "filled in"])}),

@@ -11,8 +11,6 @@ from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.data.returned import LISTED
 from tests.adapters.shop import SHOP, SOLD, judged, refusal
 
-# -- states ------------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("n_labels", [None, 6])
 def test_a_state_answers_as_the_rows_do(n_labels: int | None) -> None:
@@ -42,9 +40,6 @@ def test_a_state_stays_with_what_it_knows_in_a_file(tmp_path: Path) -> None:
     states = mlm.scan_states(tmp_path)
     assert mlm.finish(states, mlm.recall()).collect().item() == 1 / 3
     assert "prevalence needs all negatives" in refusal(lambda: mlm.finish(states, mlm.prevalence()))
-
-
-# -- the type ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_type_can_be_said_again() -> None:

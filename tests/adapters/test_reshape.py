@@ -1,9 +1,7 @@
 """Every shape that becomes the long table: its samples, the columns that are kept, and its plan."""
 
-import sys
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import polars as pl
 import pytest
@@ -11,7 +9,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wide
 from tests.adapters.reshaped import both_frames, refused
-from tests.support.plans import fallbacks
+from tests.support.plans import fallbacks, serialized
 
 EVERY: list[Callable[..., Any]] = [from_wide, from_lists, from_predictions]
 
@@ -156,12 +154,7 @@ def plans() -> dict[str, pl.LazyFrame]:
 
 
 @pytest.mark.parametrize("plan", plans().values(), ids=plans().keys())
-def test_a_plan_is_pure_and_native(plan: pl.LazyFrame) -> None:
+def test_a_plan_is_pure_and_native_and_knows_its_types(plan: pl.LazyFrame) -> None:
+    assert serialized(plan)
     assert fallbacks(plan) == []
-    with mock.patch.dict(sys.modules, {"cloudpickle": None}):
-        plan.serialize()
-
-
-@pytest.mark.parametrize("plan", plans().values(), ids=plans().keys())
-def test_a_plan_knows_its_types(plan: pl.LazyFrame) -> None:
     assert plan.collect_schema() == plan.collect().schema

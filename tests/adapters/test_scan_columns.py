@@ -51,12 +51,11 @@ def test_a_column_that_is_too_much_is_named(kind: str) -> None:
     refused_where_read("score", f"c.{kind} has a column 'score' (Float64), which is not in a.{kind}. {FILLED}")
 
 
+OTHER_TYPES = [pl.Int32, pl.Float64, pl.String, pl.UInt64, pl.Null, pl.Boolean, pl.Decimal(5, 2), pl.Categorical]
+
+
 @pytest.mark.parametrize("kind", ["parquet", "ipc"])
-@pytest.mark.parametrize(
-    "other",
-    [pl.Int32, pl.Float64, pl.String, pl.UInt64, pl.Null, pl.Boolean, pl.Decimal(5, 2), pl.Categorical],
-    ids=str,
-)
+@pytest.mark.parametrize("other", OTHER_TYPES, ids=str)
 def test_a_column_of_another_type_is_named(kind: str, other: Any) -> None:
     write(f"a.{kind}", x=[1])
     write(f"b.{kind}", x=pl.Series([None], dtype=other))
@@ -67,10 +66,8 @@ def test_a_column_of_another_type_is_named(kind: str, other: Any) -> None:
 def test_types_that_are_guessed_apart_can_be_said(kind: str) -> None:
     write(f"a.{kind}", x=[1])
     write(f"b.{kind}", x=[1.5])
-    refused_where_read(
-        "x",
-        f"column 'x' is Float64 in b.{kind} and Int64 in a.{kind}. Polars guesses the types of {kind} files. {REMEDY}",
-    )
+    guessed = f"Polars guesses the types of {kind} files."
+    refused_where_read("x", f"column 'x' is Float64 in b.{kind} and Int64 in a.{kind}. {guessed} {REMEDY}")
     assert total(".", schema={"x": pl.Float64}) == 2.5
 
 
@@ -258,11 +255,8 @@ def test_keys_of_folders_go_with_files_that_drifted(kind: str, place: str) -> No
         schema = {"x": pl.Int64, "score": pl.Float64, **({} if dtype is None else {"k": dtype})}
         frame = scan(".", schema=schema).select("x", "score", "k").collect()
         assert frame.to_dict(as_series=False) == {"x": [2, 1], "score": [0.5, 1.0], "k": values}
-    refused(
-        ".",
-        "the folders of 'k' are Int64: they can be read as that type or as String, not as Float64.",
-        schema={"x": pl.Int64, "k": pl.Float64},
-    )
+    said = "the folders of 'k' are Int64: they can be read as that type or as String, not as Float64."
+    refused(".", said, schema={"x": pl.Int64, "k": pl.Float64})
 
 
 @pytest.mark.parametrize("name", ["^x$", "*", "a b", "x"])

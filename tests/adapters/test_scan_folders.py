@@ -14,9 +14,6 @@ from tests.adapters.written_logs import every_format, refused, rows, total, writ
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-# -- folders that say what is in them ----------------------------------------------------------------------------------
-
-
 def write_days(kind: str = "parquet") -> None:
     for i, (day, country) in enumerate([("2026-11-20", "DE"), ("2026-11-20", "FR"), ("2026-11-21", "DE")]):
         write(f"logs/day={day}/country={country}/a.{kind}", x=[10**i])
@@ -117,6 +114,7 @@ VALUES: dict[str, tuple[list[str], list[Any]]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @every_format
 @pytest.mark.parametrize(("texts", "values"), VALUES.values(), ids=VALUES)
 def test_values_of_folders_are_right(texts: list[str], values: list[Any], kind: str) -> None:
@@ -205,8 +203,6 @@ def test_a_value_that_cannot_be_decoded_is_an_error() -> None:
 @every_format
 def test_a_key_that_is_a_column_too_is_an_error(kind: str) -> None:
     write(f"logs/x=5/a.{kind}", x=[1])
-    refused(
-        "logs",
-        f"logs/x=5/a.{kind} has a column 'x' and is in a folder with that key. hive=False uses the column of the file.",
-    )
+    said = f"logs/x=5/a.{kind} has a column 'x' and is in a folder with that key."
+    refused("logs", f"{said} hive=False uses the column of the file.")
     assert total("logs", hive=False) == 1

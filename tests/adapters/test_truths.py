@@ -9,10 +9,11 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.data.returned import LISTED
-from tests.adapters.returned import MODELS, RETURNED, TRUTHS
+from tests.adapters.shop import MODELS, RETURNED, TRUTHS
 from tests.support.plans import fallbacks, serialized
 
 NEVER = float("-inf")
+DECIMAL = pl.Decimal(5, 2)
 
 # -- the rows ----------------------------------------------------------------------------------------------------------
 
@@ -27,8 +28,16 @@ def test_returned_labels_get_their_truth_and_true_labels_their_row() -> None:
     ]
 
 
-def test_truths_of_samples_that_nobody_asked_for_have_no_row() -> None:
-    truths = pl.concat([TRUTHS, pl.DataFrame({"sample": [3, 4], "label": ["a", "b"]})])
+@pytest.mark.parametrize(
+    "truths",
+    [
+        pl.concat([TRUTHS, pl.DataFrame({"sample": [3, 4], "label": ["a", "b"]})]),
+        pl.concat([TRUTHS, TRUTHS]),
+        TRUTHS.with_columns(score=pl.lit("sure")),
+    ],
+    ids=["samples that nobody asked for", "equal truths", "scores of their own"],
+)
+def test_what_changes_nothing(truths: pl.DataFrame) -> None:
     assert_frame_equal(with_truths(RETURNED, truths), with_truths(RETURNED, TRUTHS))
 
 
@@ -52,17 +61,11 @@ def test_the_missed_count_in_the_recall() -> None:
 
 def test_grades_are_taken_as_they_are_and_known_negatives_are_rows() -> None:
     truths = pl.DataFrame({"sample": [1, 1, 1, 2], "label": ["a", "c", "d", "e"], "truth": [2, 3, 0, 0]})
-    assert with_truths(RETURNED, truths).select("sample", "label", "truth").rows() == [
-        (1, "a", 2),
-        (1, "b", 0),
-        (2, "a", 0),
-        (1, "c", 3),
-        (1, "d", 0),
-        (2, "e", 0),
-    ]
+    rows = with_truths(RETURNED, truths).select("sample", "label", "truth").rows()
+    assert rows == [(1, "a", 2), (1, "b", 0), (2, "a", 0), (1, "c", 3), (1, "d", 0), (2, "e", 0)]
 
 
-@pytest.mark.parametrize("dtype", [pl.Boolean, pl.UInt8, pl.Int64, pl.Float32, pl.Float64, pl.Decimal(5, 2)])
+@pytest.mark.parametrize("dtype", [pl.Boolean, pl.UInt8, pl.Int64, pl.Float32, pl.Float64, DECIMAL])
 def test_a_truth_keeps_its_type(dtype: Any) -> None:
     truths = TRUTHS.with_columns(truth=pl.Series([True, False, True]) if dtype == pl.Boolean else pl.lit(1).cast(dtype))
     for n_labels in (None, 4):
@@ -79,14 +82,7 @@ def test_truths_that_are_all_unknown_stay_so() -> None:
 
 @pytest.mark.parametrize(
     ("given", "kept"),
-    [
-        (pl.Float32, pl.Float32),
-        (pl.Float64, pl.Float64),
-        (pl.Int8, pl.Float64),
-        (pl.UInt64, pl.Float64),
-        (pl.Decimal(5, 2), pl.Float64),
-        (pl.Null, pl.Float64),
-    ],
+    [(pl.Float32, pl.Float32), *((dtype, pl.Float64) for dtype in (pl.Float64, pl.Int8, pl.UInt64, DECIMAL, pl.Null))],
 )
 def test_a_score_can_hold_what_was_not_returned(given: Any, kept: Any) -> None:
     score = pl.lit(None) if given == pl.Null else pl.lit(3).cast(given)
@@ -113,22 +109,9 @@ def test_no_truths_make_every_returned_label_false(truths: pl.DataFrame) -> None
     assert_frame_equal(table.select(RETURNED.columns), RETURNED)
 
 
-# -- rows of the truths that say the same, or not ----------------------------------------------------------------------
-
-
-def test_equal_truths_count_once() -> None:
-    assert_frame_equal(with_truths(RETURNED, pl.concat([TRUTHS, TRUTHS])), with_truths(RETURNED, TRUTHS))
-
-
 @pytest.mark.parametrize(
     ("said", "truth"),
-    [
-        ([1.0, 1.0], 1.0),
-        ([0.0, 1.0], None),
-        ([2.0, 1.0], None),
-        ([None, 1.0], 1.0),
-        ([None, None], None),
-    ],
+    [([1.0, 1.0], 1.0), ([0.0, 1.0], None), ([2.0, 1.0], None), ([None, 1.0], 1.0), ([None, None], None)],
 )
 @pytest.mark.parametrize("label", ["a", "z"])
 def test_truths_that_contradict_each_other_are_unknown(said: list[float | None], truth: Any, label: str) -> None:
@@ -174,10 +157,6 @@ def test_other_columns_may_be_nested_or_called_like_a_pattern() -> None:
     assert table.get_column("*").to_list() == [8, 8, 8, *[None] * 3]
 
 
-def test_scores_of_the_truths_are_not_taken() -> None:
-    assert_frame_equal(with_truths(RETURNED, TRUTHS.with_columns(score=pl.lit("sure"))), with_truths(RETURNED, TRUTHS))
-
-
 # -- which rows match --------------------------------------------------------------------------------------------------
 
 
@@ -217,9 +196,7 @@ def test_texts_of_any_kind_match(one: Any, other: Any) -> None:
     truths = pl.DataFrame({"sample": [1, 2], "label": ["b", "b"]}).with_columns(pl.col("label").cast(other))
     table = with_truths(returned, truths)
     assert table["label"].dtype == (one if one == other else pl.String)
-    assert table.select(pl.col("label").cast(pl.String), "truth").rows() == [
-        ("a", False), ("b", True), ("a", False), ("b", True),
-    ]  # fmt: skip
+    assert table.select(pl.col("label").cast(pl.String), "truth").rows() == [("a", False), ("b", True)] * 2
 
 
 # -- several lists of one sample ---------------------------------------------------------------------------------------
@@ -250,10 +227,7 @@ def test_the_truths_may_know_some_of_what_tells_lists_apart() -> None:
     returned = MODELS.with_columns(fold=pl.Series([0, 1]))
     truths = pl.DataFrame({"sample": [1, 1, 1], "label": ["c", "d", "e"], "fold": [0, 1, 2]})
     table = with_truths(returned, truths, by=["model", "fold"])
-    assert table.filter(listed="not returned").select("model", "fold", "label").rows() == [
-        ("m", 0, "c"),
-        ("n", 1, "d"),
-    ]
+    assert table.filter(listed="not returned").select("model", "fold", "label").rows() == [("m", 0, "c"), ("n", 1, "d")]
 
 
 def test_a_null_key_is_a_list_of_its_own() -> None:
@@ -282,12 +256,8 @@ def test_full_lists_are_not_filled() -> None:
 
 def test_lists_are_filled_by_what_tells_them_apart() -> None:
     truths = pl.DataFrame({"sample": [1, 2], "label": ["b", "a"]})
-    table = with_truths(MODELS, truths, by="model", n_labels=3)
-    assert table.filter(pl.col("label").is_null()).rows() == [
-        ("m", 1, None, NEVER, False, "filled in"),
-        ("n", 1, None, NEVER, False, "filled in"),
-        ("n", 1, None, NEVER, False, "filled in"),
-    ]
+    filled = with_truths(MODELS, truths, by="model", n_labels=3).filter(pl.col("label").is_null())
+    assert filled.rows() == [(model, 1, None, NEVER, False, "filled in") for model in ("m", "n", "n")]
 
 
 def test_an_unknown_sample_is_no_list() -> None:
@@ -296,29 +266,21 @@ def test_an_unknown_sample_is_no_list() -> None:
 
 
 def test_order_is_kept_in_many_rows() -> None:
-    n = 200_000
+    n = 50_000
     returned = pl.DataFrame({"sample": range(n, 0, -1), "label": 0, "score": 0.5})
     truths = pl.DataFrame({"sample": range(n, 0, -1), "label": 1})
     table = with_truths(returned, truths, n_labels=3)
     assert table["sample"].equals(pl.concat([returned["sample"]] * 3))
 
 
-# -- lazy --------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("returned", "truths", "kind"),
-    [
-        (RETURNED, TRUTHS, pl.DataFrame),
-        (RETURNED.lazy(), TRUTHS, pl.LazyFrame),
-        (RETURNED, TRUTHS.lazy(), pl.LazyFrame),
-        (RETURNED.lazy(), TRUTHS.lazy(), pl.LazyFrame),
-    ],
+    ("returned", "truths"),
+    [(RETURNED, TRUTHS), (RETURNED.lazy(), TRUTHS), (RETURNED, TRUTHS.lazy()), (RETURNED.lazy(), TRUTHS.lazy())],
 )
 @pytest.mark.parametrize("n_labels", [None, 4])
-def test_one_lazy_frame_makes_the_result_lazy(returned: Any, truths: Any, kind: type, n_labels: int | None) -> None:
+def test_one_lazy_frame_makes_the_result_lazy(returned: Any, truths: Any, n_labels: int | None) -> None:
     table = with_truths(returned, truths, n_labels=n_labels)
-    assert isinstance(table, kind)
+    assert isinstance(table, pl.LazyFrame if pl.LazyFrame in (type(returned), type(truths)) else pl.DataFrame)
     assert_frame_equal(table.lazy().collect(), with_truths(RETURNED, TRUTHS, n_labels=n_labels), check_row_order=False)
 
 

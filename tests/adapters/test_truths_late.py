@@ -16,18 +16,12 @@ LABELS = list("abcdef")
 # Ten searches a day; whoever buys what was found does so on that day or on one of the three after it.
 RANDOM = random.Random(5)
 SEARCHES = pl.DataFrame({"sample": range(100)}).with_columns(day=pl.col("sample") // 10)
-RETURNED = pl.DataFrame(
-    [
-        {"sample": sample, "day": sample // 10, "label": label, "score": RANDOM.random()}
-        for sample in range(100)
-        for label in RANDOM.sample(LABELS, 3)
-    ]
-)
-SALES = pl.DataFrame(
-    [
-        {"sample": sample, "label": RANDOM.choice(LABELS), "sold": sample // 10 + RANDOM.randrange(4)}
-        for sample in range(100)
-    ]
+RETURNED = SEARCHES.with_columns(label=pl.Series([RANDOM.sample(LABELS, 3) for _ in range(100)])).explode("label")
+RETURNED = RETURNED.with_columns(score=pl.Series([RANDOM.random() for _ in range(300)]))
+SALES = SEARCHES.select(
+    "sample",
+    label=pl.Series(RANDOM.choices(LABELS, k=100)),
+    sold=pl.col("day") + pl.Series([RANDOM.randrange(4) for _ in range(100)]),
 )
 
 
@@ -101,12 +95,8 @@ def test_each_list_of_a_sample_is_known_by_itself() -> None:
     returned = pl.DataFrame({"day": [1, 2, 3], "user": 7, "label": "a", "score": 0.5})
     truths = pl.DataFrame({"day": [1, 2], "user": 7, "label": ["a", "b"]})
     log = with_truths(returned, truths, by="day", sample="user", known=pl.col("day") < 3)
-    assert log.select("day", "label", "truth").rows() == [
-        (1, "a", True),
-        (2, "a", False),
-        (3, "a", None),
-        (2, "b", True),
-    ]
+    rows = log.select("day", "label", "truth").rows()
+    assert rows == [(1, "a", True), (2, "a", False), (3, "a", None), (2, "b", True)]
 
 
 # -- lists that nothing was returned for -------------------------------------------------------------------------------

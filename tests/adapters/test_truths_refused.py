@@ -9,12 +9,13 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.data.returned import LISTED
-from tests.adapters.returned import MODELS, RETURNED, TRUTHS
+from tests.adapters.shop import MODELS, RETURNED, TRUTHS
 
 TWICE = (
-    "returned has 2 rows of sample=1, label=b. If a sample has several lists (one for each model or fold), name "
-    "that column in by=. Else keep one of the rows."
+    "returned has 2 rows of {}. If a sample has several lists (one for each model or fold), name that column in by=. "
+    "Else keep one of the rows."
 )
+THREE = "n_labels is 2, and 3 labels are returned or true for"
 
 
 def call(returned: Any = RETURNED, truths: Any = TRUTHS, **given: Any) -> Callable[[], object]:
@@ -42,20 +43,11 @@ def call(returned: Any = RETURNED, truths: Any = TRUTHS, **given: Any) -> Callab
         (call(n_labels=0), "n_labels is a number of 1 or more, not 0."),
         (call(n_labels=True), "n_labels is a number of 1 or more, not True."),
         (call(n_labels=2.0), "n_labels is a number of 1 or more, not 2.0."),
-        (
-            call(returned=RETURNED[[0, 2, 1, 1]]),
-            TWICE,
-        ),
-        (
-            call(returned=MODELS[[0, 1, 1]], by="model"),
-            "returned has 2 rows of model=n, sample=1, label=b. If a sample has several lists",
-        ),
-        (call(returned=RETURNED[[1, 1]], truths=TRUTHS.lazy()), "returned has 2 rows of sample=1, label=b."),
-        (call(n_labels=2), "n_labels is 2, and 3 labels are returned or true for sample=1."),
-        (
-            call(returned=MODELS, by="model", n_labels=2),
-            "n_labels is 2, and 3 labels are returned or true for model=m, sample=1.",
-        ),
+        (call(RETURNED[[0, 2, 1, 1]]), TWICE.format("sample=1, label=b")),
+        (call(MODELS[[0, 1, 1]], by="model"), TWICE.format("model=n, sample=1, label=b")),
+        (call(RETURNED[[1, 1]], TRUTHS.lazy()), TWICE.format("sample=1, label=b")),
+        (call(n_labels=2), f"{THREE} sample=1."),
+        (call(MODELS, by="model", n_labels=2), f"{THREE} model=m, sample=1."),
     ],
 )
 def test_a_parameter_it_cannot_take_is_refused(bad: Callable[[], object], message: str) -> None:
@@ -64,56 +56,31 @@ def test_a_parameter_it_cannot_take_is_refused(bad: Callable[[], object], messag
     assert str(caught.value).startswith(message)
 
 
+SCORE_IS_TEXT = (
+    "score is String: it must be Boolean or a number. Cast or map 'score' first. If it is the predicted class, "
+    "mlm.from_predictions makes the long table."
+)
+TRUTH_IS_TEXT = (
+    "truth is String: it must be Boolean or a number. Cast or map 'truth' first. pl.col('truth') == '...' says which "
+    "text is true (on the command line: --truth truth=...)."
+)
+NO_LABEL, NO_SCORE = RETURNED.rename({"label": "labels"}), RETURNED.rename({"score": "scores"})
+MONDAY, SHORT = TRUTHS.with_columns(day=pl.lit("Monday")), TRUTHS.cast({"sample": pl.Int32})
+DAYS, LISTS = RETURNED.with_columns(day=1), RETURNED.with_columns(label=pl.lit([1]))
+
+
 @pytest.mark.parametrize("lazily", [False, True])
 @pytest.mark.parametrize(
     ("returned", "truths", "message"),
     [
-        (
-            RETURNED.rename({"label": "labels"}),
-            TRUTHS,
-            "column 'label' is not in returned (sample, labels, score). Did you mean 'labels'?",
-        ),
-        (
-            RETURNED,
-            TRUTHS.rename({"label": "labels"}),
-            "column 'label' is not in truths (sample, labels). Did you mean 'labels'?",
-        ),
-        (
-            RETURNED.rename({"score": "scores"}),
-            TRUTHS,
-            "column 'score' is not in returned (sample, label, scores). Did you mean 'scores'?",
-        ),
-        (
-            RETURNED.with_columns(score=pl.lit("high")),
-            TRUTHS,
-            (
-                "score is String: it must be Boolean or a number. Cast or map 'score' first. If it is the predicted "
-                "class, mlm.from_predictions makes the long table."
-            ),
-        ),
-        (
-            RETURNED,
-            TRUTHS.with_columns(truth=pl.lit("yes")),
-            (
-                "truth is String: it must be Boolean or a number. Cast or map 'truth' first. "
-                "pl.col('truth') == '...' says which text is true (on the command line: --truth truth=...)."
-            ),
-        ),
-        (
-            RETURNED,
-            TRUTHS.cast({"sample": pl.Int32}),
-            "column 'sample' is Int64 in returned and Int32 in truths: cast one of them.",
-        ),
-        (
-            RETURNED.with_columns(day=1),
-            TRUTHS.with_columns(day=pl.lit("Monday")),
-            "column 'day' is Int32 in returned and String in truths: cast one of them.",
-        ),
-        (
-            RETURNED.with_columns(label=pl.lit([1])),
-            TRUTHS.with_columns(label=pl.lit([1])),
-            "column 'label' is List(Int64): a key must be a plain value.",
-        ),
+        (NO_LABEL, TRUTHS, "column 'label' is not in returned (sample, labels, score). Did you mean 'labels'?"),
+        (RETURNED, NO_LABEL.drop("score"), "column 'label' is not in truths (sample, labels). Did you mean 'labels'?"),
+        (NO_SCORE, TRUTHS, "column 'score' is not in returned (sample, label, scores). Did you mean 'scores'?"),
+        (RETURNED.with_columns(score=pl.lit("high")), TRUTHS, SCORE_IS_TEXT),
+        (RETURNED, TRUTHS.with_columns(truth=pl.lit("yes")), TRUTH_IS_TEXT),
+        (RETURNED, SHORT, "column 'sample' is Int64 in returned and Int32 in truths: cast one of them."),
+        (DAYS, MONDAY, "column 'day' is Int32 in returned and String in truths: cast one of them."),
+        (LISTS, LISTS.drop("score"), "column 'label' is List(Int64): a key must be a plain value."),
     ],
 )
 def test_a_column_that_cannot_be_read_is_refused(
@@ -141,6 +108,9 @@ def test_a_column_that_would_be_written_over_is_refused(name: str, n_labels: int
         with_truths(RETURNED.with_columns(pl.lit(1).alias(name)), TRUTHS, n_labels=n_labels)
 
 
+TEXT = pl.DataFrame({"sample": ["1"]})
+
+
 @pytest.mark.parametrize("lazily", [False, True])
 @pytest.mark.parametrize(
     ("asked", "message"),
@@ -150,14 +120,8 @@ def test_a_column_that_would_be_written_over_is_refused(name: str, n_labels: int
         ({"known": "score"}, "known is Float64: it must be Boolean, such as pl.col('day') < today."),
         ({"known": pl.DataFrame({"smaple": [1]})}, "column 'sample' is not in known (smaple). Did you mean 'smaple'?"),
         ({"asked": pl.DataFrame({"smaple": [1]})}, "column 'sample' is not in asked (smaple). Did you mean 'smaple'?"),
-        (
-            {"asked": pl.DataFrame({"sample": ["1"]})},
-            "column 'sample' is Int64 in truths and String in asked: cast one of them.",
-        ),
-        (
-            {"known": pl.DataFrame({"sample": ["1"]})},
-            "column 'sample' is Int64 in truths and String in known: cast one of them.",
-        ),
+        ({"asked": TEXT}, "column 'sample' is Int64 in truths and String in asked: cast one of them."),
+        ({"known": TEXT}, "column 'sample' is Int64 in truths and String in known: cast one of them."),
         ({"asked": TRUTHS, "known": pl.col("score") > 0}, "column 'score' is not in asked (sample, label)."),
         ({"truth": "clicked"}, "column 'clicked' is not in truths (sample, label)."),
         ({"weight": "w"}, "column 'w' is not in returned (sample, label, score)."),

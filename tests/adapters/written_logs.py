@@ -8,6 +8,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.adapters.scan import scan
+from tests.support.refusals import raised
 
 FORMATS = ["parquet", "ipc", "csv", "ndjson"]
 
@@ -33,6 +34,4 @@ def rows(source: Any, **options: Any) -> list[tuple[Any, ...]]:
 
 
 def refused(source: Any, said: str, **options: Any) -> None:
-    with pytest.raises(mlm.FileError) as caught:
-        scan(source, **options)
-    assert str(caught.value) == said
+    assert raised(mlm.FileError, scan, source, **options) == said

@@ -3,11 +3,12 @@
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tests.benchmarks.comparison import Comparison, Figures, Row
 from tests.benchmarks.data import Log, Recipe
+from tests.benchmarks.process import mean
 
 PROCESSES = 20
 """One takes too little time to be timed alone."""
@@ -20,18 +21,10 @@ def processes(*given: str) -> Callable[[Log], Figures]:
 
     def figures(log: Log) -> Figures:
         command = [sys.executable, *(part.format(log=log.files[0]) for part in given)]
-        wall, cpu = time.perf_counter(), _of_children()
-        for _ in range(PROCESSES):
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        wall, cpu = time.perf_counter() - wall, _of_children() - cpu
-        return {"wall": wall / PROCESSES, "cpu": cpu / PROCESSES, "peak": 0.0}
+        run = partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL)
+        return mean(run, PROCESSES, resource.RUSAGE_CHILDREN) | {"peak": 0.0}
 
     return figures
-
-
-def _of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 MLM = ("-m", "mlm_command")

@@ -81,24 +81,15 @@ def _distribution(name: str) -> str:
 def cells(comparison: Comparison, outcomes: dict[str, Outcome]) -> list[tuple[str, list[str]]]:
     """The rows of a table: their names, and what stands in their columns. What has no figures has its reason alone."""
     base = outcomes[comparison.against]
-    rows = []
-    for name in (row.name for row in comparison.rows):
-        outcome = outcomes[name]
-        if isinstance(outcome, str):
-            rows.append((name, [outcome]))
-        else:
-            rows.append((name, _figures(outcome) + _ratios(outcome, base)))
-    return rows
+    told = [(row.name, outcomes[row.name]) for row in comparison.rows]
+    return [(name, [outcome] if isinstance(outcome, str) else _figures(outcome, base)) for name, outcome in told]
 
 
-def _figures(outcome: Figures) -> list[str]:
-    return [_seconds(outcome["wall"]), _seconds(outcome["cpu"]), _megabytes(outcome["peak"])]
-
-
-def _ratios(outcome: Figures, base: Outcome) -> list[str]:
+def _figures(outcome: Figures, base: Outcome) -> list[str]:
+    figures = [_seconds(outcome["wall"]), _seconds(outcome["cpu"]), _megabytes(outcome["peak"])]
     if isinstance(base, str):
-        return [NOTHING] * 3
-    return [f"{outcome[name] / base[name]:.2f}" if base[name] else NOTHING for name in ("wall", "cpu", "peak")]
+        return figures + [NOTHING] * 3
+    return figures + [f"{value / base[name]:.2f}" if base[name] else NOTHING for name, value in outcome.items()]
 
 
 def _seconds(value: float) -> str:

@@ -3,9 +3,8 @@
 from tests.benchmarks.command import LOG, PROCESSES, command
 from tests.benchmarks.comparison import FLOOR, HAND, OURS, Comparison, Part, Row, count
 from tests.benchmarks.data import Recipe
-from tests.benchmarks.finder import finder
 from tests.benchmarks.size import growth, memory, scale, shapes
-from tests.benchmarks.sliced import slices, states
+from tests.benchmarks.sliced import finder, slices, states
 from tests.benchmarks.small import INLINE
 from tests.benchmarks.work import SUITES
 
@@ -117,9 +116,7 @@ def _small(work: str, log: Recipe, called: str = "") -> Row:
 
 PARTS = {
     "suites": Part(
-        "Metrics of groups, labels and samples",
-        "Metrics of one grain, and then of all grains in one plan.",
-        suites,
+        "Metrics of groups, labels and samples", "Metrics of one grain, and then of all grains in one plan.", suites
     ),
     "ranking": Part(
         "Rankings",
@@ -181,11 +178,7 @@ PARTS = {
         "which is right where no sample is in two files.",
         memory,
     ),
-    "scale": Part(
-        "A log of many more files",
-        "Bounded memory, of five times as many files.",
-        scale,
-    ),
+    "scale": Part("A log of many more files", "Bounded memory, of five times as many files.", scale),
     "groups": Part(
         "Small groups",
         "Groups of about 1,000 rows in memory. A figure is the mean of 10 to 200 runs in one process, after a first "

@@ -98,19 +98,19 @@ def worked_out(answer: Any, engine: Literal["auto", "streaming"] = "streaming") 
     return answer.collect(engine=engine) if isinstance(answer, pl.LazyFrame) else answer
 
 
-def mean(task: Callable[[], object], times: int) -> Figures:
+def mean(task: Callable[[], object], times: int, whose: int = resource.RUSAGE_SELF) -> Figures:
     """What a task takes in the mean of so many times, after a first one."""
     task()
-    figures = timed(lambda: [task() for _ in range(times)])
+    figures = timed(lambda: [task() for _ in range(times)], whose)
     return figures | {name: figures[name] / times for name in ("wall", "cpu")}
 
 
-def timed(task: Callable[[], object]) -> Figures:
+def timed(task: Callable[[], object], whose: int = resource.RUSAGE_SELF) -> Figures:
     """Wall seconds, processor seconds of all threads, and the peak memory of the whole process."""
-    before, start = _processor_seconds(), time.perf_counter()
+    before, start = _processor_seconds(whose), time.perf_counter()
     task()
     wall = time.perf_counter() - start
-    return {"wall": wall, "cpu": _processor_seconds() - before, "peak": _peak_memory()}
+    return {"wall": wall, "cpu": _processor_seconds(whose) - before, "peak": _peak_memory()}
 
 
 def _peak_memory() -> float:
@@ -119,6 +119,6 @@ def _peak_memory() -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def _processor_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
+def _processor_seconds(whose: int) -> float:
+    usage = resource.getrusage(whose)
     return usage.ru_utime + usage.ru_stime

@@ -1,10 +1,12 @@
-"""Comparisons of slices with the whole and with others, and of states with `evaluate`."""
+"""Comparisons of slices with the whole and with others, of the search for them, and of states with `evaluate`."""
 
 from tests.benchmarks.comparison import HAND, OURS, Comparison, Row, count
 from tests.benchmarks.data import SLICES, Recipe
 from tests.benchmarks.work import GROUPINGS, NUMBERS, SUITES
 
 WHOLE = "without slices"
+GROUP_BYS, SLICELINE = "group_bys", "sliceline"
+FEW_ROWS = 100_000
 
 
 def slices(rows: int) -> list[Comparison]:
@@ -28,6 +30,23 @@ def _compared(title: str, work: str, sliced: str, log: Recipe, *peers: str, way:
     whole = Row(OURS, f"{work}, whole", log, called=WHOLE)
     rows = [Row(peer, f"{work}, {sliced}", log, way) for peer in peers]
     return Comparison(f"{title}: {count(log.rows)}", [whole, Row(OURS, f"{work}, {sliced}", log), *rows], WHOLE)
+
+
+def finder(rows: int) -> list[Comparison]:
+    few = Recipe(min(rows, FEW_ROWS), labels=1, sliced=True)
+    pair = [Row(peer, "finder, few", few) for peer in (OURS, SLICELINE)]
+    return [
+        *(_beside_group_bys(Recipe(size, labels=1, sliced=True)) for size in (rows // 10, rows)),
+        Comparison(f"Brier score in slices of 6 features, depth 3: {count(few.rows)}", pair, against=OURS),
+    ]
+
+
+def _beside_group_bys(log: Recipe) -> Comparison:
+    ways = {"": "group_by", "buckets": "group_by, by bucket too"}
+    peers = [Row(GROUP_BYS, "finder", log, way, called=called) for way, called in ways.items()]
+    return Comparison(
+        f"F1 in slices of 8 features, depth 3: {count(log.rows)}", [*peers, Row(OURS, "finder", log)], "group_by"
+    )
 
 
 def states(rows: int) -> list[Comparison]:

@@ -13,23 +13,8 @@ BY = ("model", "fold")
 
 GROUP = [mlm.log_loss(), mlm.brier_score(), mlm.f1()]
 LABEL = [mlm.f1(average="macro"), mlm.precision(average="macro"), mlm.recall(average="macro")]
-SAMPLE = [
-    mlm.exact_match_prefix(),
-    mlm.one_error(),
-    mlm.subset_accuracy(),
-    mlm.hamming_loss(average="samples"),
-]
-FUSED = [
-    mlm.log_loss(),
-    mlm.brier_score(),
-    mlm.f1(),
-    mlm.f1(average="macro"),
-    mlm.calibration_error(),
-    mlm.one_error(),
-    mlm.exact_match_prefix(),
-    mlm.subset_accuracy(),
-    mlm.hamming_loss(),
-]
+SAMPLE = [mlm.exact_match_prefix(), mlm.one_error(), mlm.subset_accuracy(), mlm.hamming_loss(average="samples")]
+FUSED = [*GROUP, mlm.f1(average="macro"), mlm.calibration_error(), *SAMPLE[:3], mlm.hamming_loss()]
 PAIRS = [mlm.label_ranking_average_precision(), mlm.ranking_loss(), mlm.coverage_error()]
 SHORT = [*PAIRS, mlm.reciprocal_rank()]
 RANKING = [*SHORT, mlm.precision_at(5), mlm.ndcg(k=10)]

@@ -1,37 +1,26 @@
 """`check`: scores that look like classes, labels that look alike, groups of one class."""
 
-import random
 from datetime import date
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
-from tests.checks.check_cases import (
-    CLEAN,
-    NAN,
-    of_score,
-    of_truth,
-    over,
-    row_of,
-    told,
-)
+from tests.checks.check_cases import CLEAN, NAN, of_score, of_truth, over, row_of, told
 
 # -- classes -----------------------------------------------------------------------------------------------------------
 
 
 def classes(samples: int, wrong: int = 0, dtype: Any = pl.Float64) -> pl.DataFrame:
     """Samples of three classes with scores that sum to 1, but for some of another sum."""
-    source = random.Random(5)
-    rows = []
-    for sample in range(samples):
-        scores = [source.random() for _ in range(3)]
-        total = sum(scores) * (2 if sample < wrong else 1)
-        rows += [
-            {"sample": sample, "label": name, "score": score / total, "truth": int(sample % 3 == place)}
-            for place, (name, score) in enumerate(zip("abc", scores, strict=True))
-        ]
-    return pl.DataFrame(rows).with_columns(pl.col("score").cast(dtype))
+    scores = np.random.default_rng(5).random((samples, 3))
+    sums = np.where(np.arange(samples) < wrong, 0.5, 1.0)
+    scores *= sums[:, None] / scores.sum(axis=1, keepdims=True)
+    truth = np.arange(samples)[:, None] % 3 == np.arange(3)
+    keys = {"sample": np.repeat(np.arange(samples), 3), "label": ["a", "b", "c"] * samples}
+    table = pl.DataFrame({**keys, "score": scores.ravel(), "truth": truth.ravel()})
+    return table.with_columns(pl.col("score").cast(dtype), pl.col("truth").cast(pl.Int64))
 
 
 @pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32], ids=str)
@@ -100,14 +89,8 @@ def test_labels_that_look_alike(pair: str) -> None:
     row = row_of("labels_alike", log)
     assert (row["count"], row["share"]) == (2, 1)
     assert sorted(row["examples"]) == sorted([f"label={one}", f"label={other}"])
-    mended = log.with_columns(
-        pl.col("label")
-        .cast(pl.String)
-        .str.replace_all(r"[\p{Cf}\p{Cc}]", "")
-        .str.normalize("NFKC")
-        .str.to_lowercase()
-        .str.strip_chars()
-    )
+    text = pl.col("label").cast(pl.String).str.replace_all(r"[\p{Cf}\p{Cc}]", "").str.normalize("NFKC")
+    mended = log.with_columns(text.str.to_lowercase().str.strip_chars())
     assert "labels_alike" not in told(mended)
     assert mended["label"].n_unique() == 1
 
@@ -141,9 +124,6 @@ def test_a_label_is_never_true_where_it_is_not_in_any_group() -> None:
     assert "label_never_true" not in told(log, by="model")
     assert told(of_truth(1, 0, 0, 0)) == {"label_never_true": 1}
     assert told(of_truth(1, None, 0, None)) == {"truth_null": 2}
-
-
-# -- groups ------------------------------------------------------------------------------------------------------------
 
 
 def test_groups_of_one_class_are_those_whose_known_truths_are_alike() -> None:

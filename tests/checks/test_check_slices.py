@@ -1,6 +1,7 @@
 """Columns of slices that differ between models: `check` finds the samples that `compare` cannot pair in a slice."""
 
 import re
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,7 @@ import polars_mlmetrics as mlm
 NAME = "slices_differ_between_models"
 
 
+@cache
 def log() -> pl.DataFrame:
     """Three models of 40 samples, of two rows each; region and route vary in other ways for each of them."""
     rows = pl.DataFrame({"sample": range(40)}).join(pl.DataFrame({"label": ["a", "b"]}), how="cross")
@@ -29,11 +31,16 @@ def log() -> pl.DataFrame:
     )
 
 
-def differing(rows: pl.DataFrame, column: str, model: str = "model") -> list[int]:
+@cache
+def regions() -> list[int]:
+    return differing(log(), "region")
+
+
+def differing(rows: pl.DataFrame, column: str) -> list[int]:
     """The samples of which two models have other values, in rows with a score and a truth."""
     found = []
     for (sample,), part in rows.drop_nulls(["score", "truth"]).group_by("sample"):
-        values = {frozenset(each[column]) for _, each in part.group_by(model)}
+        values = {frozenset(each[column]) for _, each in part.group_by("model")}
         found += [sample] if len(values) > 1 else []
     return sorted(found)
 
@@ -49,9 +56,8 @@ def problem_of(rows: Any, column: str, **asked: Any) -> dict[str, Any] | None:
 )
 @pytest.mark.parametrize("lazy", [False, True], ids=["DataFrame", "LazyFrame"])
 def test_the_samples_that_differ_are_found(asked: dict[str, Any], lazy: bool) -> None:
-    rows = log()
-    samples = differing(rows, "region")
-    row = problem_of(rows.lazy() if lazy else rows, "region", **asked)
+    samples = regions()
+    row = problem_of(log().lazy() if lazy else log(), "region", **asked)
     assert row is not None
     assert (row["count"], row["share"], row["of"]) == (len(samples), pytest.approx(len(samples) / 40), "samples")
     shown = [int(re.findall(r"sample=(\d+), region=", example)[0]) for example in row["examples"]]
@@ -73,7 +79,7 @@ def test_models_may_be_called_anything() -> None:
     rows = log().rename({"model": "system"})
     row = problem_of(rows, "region", by="system")
     assert row is not None
-    assert row["count"] == len(differing(rows, "region", "system"))
+    assert row["count"] == len(regions())
     assert problem_of(rows, "region") is None
 
 

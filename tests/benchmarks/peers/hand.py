@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from tests.benchmarks.data import Log
-from tests.benchmarks.peers import hand_ranking, hand_separation, hand_slices
+from tests.benchmarks.peers import hand_separation, hand_slices
+from tests.benchmarks.peers.hand_ranking import Ranking, last
 from tests.benchmarks.work import BY
 
 SCORE, TRUTH = pl.col("score").cast(pl.Float64), pl.col("truth")
@@ -123,16 +124,8 @@ def everything(log: Log) -> pl.LazyFrame:
 GROUP = Plan(group_state, BY, group_last)
 LABEL = Plan(label_state, (*BY, "label"), label_last)
 SAMPLE = Plan(sample_state, BY, sample_last)
-RANKING, SHORT, TIED, NARROW, HASHED = (
-    Plan(ranking.state, BY, hand_ranking.last)
-    for ranking in (
-        hand_ranking.Ranking(),
-        hand_ranking.Ranking(short=True),
-        hand_ranking.Ranking(ties=True),
-        hand_ranking.Ranking(code="narrow"),
-        hand_ranking.Ranking(code="hash"),
-    )
-)
+RANKINGS = (Ranking(), Ranking(short=True), Ranking(ties=True), Ranking(code="narrow"), Ranking(code="hash"))
+RANKING, SHORT, TIED, NARROW, HASHED = (Plan(ranking.state, BY, last) for ranking in RANKINGS)
 
 
 def copies(log: Log) -> pl.LazyFrame:

@@ -14,10 +14,7 @@ PREDICTED = SCORE > 0.5
 TP, BOTH = (TRUTH & PREDICTED).sum(), PREDICTED.sum().cast(pl.Int64) + TRUTH.sum()
 # Of nothing predicted and nothing true there is no F1.
 F1 = (2 * TP / BOTH).fill_nan(None)
-LOSSES = [
-    -pl.when(TRUTH).then(SCORE).otherwise(1 - SCORE).clip(1e-15).log().mean().alias("log_loss"),
-    ((SCORE - TRUTH.cast(pl.Float64)) ** 2).mean().alias("brier_score"),
-]
+LOSS, SQUARE = -pl.when(TRUTH).then(SCORE).otherwise(1 - SCORE).clip(1e-15).log(), (SCORE - TRUTH.cast(pl.Float64)) ** 2
 EIGHT = [(name,) for name in SLICES]
 
 
@@ -31,7 +28,7 @@ def _by(rows: pl.LazyFrame, keys: Iterable[str], values: list[pl.Expr]) -> pl.La
 
 
 def groups(log: Log) -> pl.LazyFrame:
-    values = [*LOSSES, F1.alias("f1")]
+    values = [LOSS.mean().alias("log_loss"), SQUARE.mean().alias("brier_score"), F1.alias("f1")]
     return _stacked((_by(log.scan(), keys, values) for keys in ((), *GROUPINGS)), ["log_loss", "brier_score", "f1"])
 
 
@@ -64,10 +61,8 @@ def samples(varied: str = "") -> Callable[[Log], pl.LazyFrame]:
     """Of columns that each sample has one value of, but for one that is named."""
     positives = pl.col("positives")
     precision = pl.when(positives > 0).then(pl.col("precisions") / positives).mean()
-    values = [
-        precision.alias("label_ranking_average_precision"),
-        (pl.col("wrong") == 0).mean().alias("subset_accuracy"),
-    ]
+    exact = (pl.col("wrong") == 0).mean()
+    values = [precision.alias("label_ranking_average_precision"), exact.alias("subset_accuracy")]
 
     def answer(log: Log) -> pl.LazyFrame:
         whole = InSlices().values(log.scan())

@@ -13,15 +13,9 @@ def log_loss(log: Log) -> pl.LazyFrame:
 
 
 def three(log: Log) -> pl.LazyFrame:
-    return (
-        log.scan()
-        .group_by("segment")
-        .agg(
-            pb.roc_auc(score="score", **ROWS).alias("roc_auc"),
-            pb.log_loss(prob="score", **ROWS).alias("log_loss"),
-            pb.brier_score(prob="score", **ROWS).alias("brier_score"),
-        )
-    )
+    areas, losses = pb.roc_auc(score="score", **ROWS), pb.log_loss(prob="score", **ROWS)
+    squares = pb.brier_score(prob="score", **ROWS)
+    return log.scan().group_by("segment").agg(roc_auc=areas, log_loss=losses, brier_score=squares)
 
 
 WORK = {"three": three, "log loss by segment": log_loss}

@@ -69,18 +69,9 @@ def test_a_subnormal_probability_is_not_nothing() -> None:
 SPREADS = (mlm.r2, mlm.explained_variance, mlm.pearson, mlm.relative_absolute_error)
 
 
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize(
-    ("average", "weight"),
-    [
-        ("micro", None),
-        ("micro", "weight"),
-        ("macro", "weight"),
-        ("macro", None),
-        ("samples", None),
-        ("samples", "weight"),
-    ],
-)
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("average", ["micro", "macro", "samples"])
 def test_a_spread_far_from_zero(average: str, weight: str | None) -> None:
     """Values that are whole numbers apart: moving them all, exactly, must move none of these."""
     rng = np.random.default_rng(4)
@@ -108,6 +99,7 @@ def test_an_error_of_subnormal_size_is_as_large_as_its_score(score: float) -> No
     assert both(log, mlm.smape()) == 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("value", [0.1, 1e9 + 0.1, 1e-300, -7.7])
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_a_constant_has_no_spread(value: float, weight: str | None) -> None:
@@ -131,7 +123,7 @@ def test_no_sum_can_wrap(weighted: bool, whole: bool) -> None:
     """
     narrow = {"score": pl.Float32, "soft": pl.Float32, "weight": pl.UInt8, "truth": pl.Boolean}
     rows = worlds().lazy().filter(pl.col("truth").is_in([0.0, 1.0]), pl.col("weight") >= 0).cast(narrow)
-    some = [case for average in ("micro", "macro", "samples", NO_AVERAGE) for case in thinned(average, 9)]
+    some = [case for average in ("micro", "macro", "samples", NO_AVERAGE) for case in thinned(average, 9)[::2]]
     sums = summed([case.metric(weighted=weighted) for case in (CASES if whole else some)], rows)
     assert len(sums) > 50
     assert {name: dtype for name, dtype in sums.items() if dtype not in (pl.Int64, pl.Float64)} == {}
@@ -252,6 +244,7 @@ def cells(score: np.ndarray, bins: int, grid: str) -> np.ndarray:
     return np.clip(np.floor(part * bins), 0, bins - 1)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("bins", [1, 2, 7, 64, 4096])
 @pytest.mark.parametrize("grid", ["logit", "float"])
 @pytest.mark.parametrize("seed", range(5))

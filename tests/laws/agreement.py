@@ -89,6 +89,7 @@ class EvenTable(Table):
     """Both classes in every label and in every sample: what scikit-learn needs for the area under a curve."""
 
     def arrange(self) -> None:
+        super().arrange()
         self.truth[:, 0] = np.arange(self.samples) % 2
         self.truth[:, 1] = 1 - self.truth[:, 0]
 

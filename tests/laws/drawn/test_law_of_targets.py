@@ -1,6 +1,7 @@
 """One law of means over targets, in all their forms: the mean of what `evaluate` gives on the rows of each alone."""
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -67,14 +68,26 @@ def has_used_row(rows: pl.DataFrame, metric: mlm.Metric) -> bool:
     )
 
 
-def mean_by_law(frame: pl.DataFrame, metric: mlm.Metric, weights: dict[str, float]) -> float | None:
+def means_by_law(frame: pl.DataFrame, metrics: list[mlm.Metric], weights: dict[str, float]) -> list[float | None]:
+    """The mean of each metric, of targets of these weights."""
+    rows = {name: frame.filter(label=name) for name in weights}
+    asked = [metric.alias(str(place)) for place, metric in enumerate(metrics)]
+    values = {name: mlm.evaluate(rows[name], asked, weight="w").row(0) for name in weights}
+    return [
+        mean_by_law(metric, rows, {name: row[place] for name, row in values.items()}, weights)
+        for place, metric in enumerate(metrics)
+    ]
+
+
+def mean_by_law(
+    metric: mlm.Metric, rows_of: dict[str, pl.DataFrame], values: dict[str, Any], weights: dict[str, float]
+) -> float | None:
     total = whole = size = 0.0
     is_unknown = False
     for name, weight in weights.items():
-        rows = frame.filter(label=name)
+        rows, value = rows_of[name], values[name]
         if not has_used_row(rows, metric):
             continue
-        value = mlm.evaluate(rows, metric, weight="w").item()
         if value is None:
             # Thresholds of labels are all there, so only one that is a column can be unknown.
             known = rows.filter(pl.col("score").is_not_null() & pl.col("truth").is_not_null())
@@ -100,8 +113,8 @@ def mean_by_law(frame: pl.DataFrame, metric: mlm.Metric, weights: dict[str, floa
 @pytest.mark.parametrize("seed", range(3))
 def test_the_law(seed: int, weights: dict[str, float] | None) -> None:
     frame, by_name = mixed(seed), weights or dict.fromkeys(TARGETS, 1.0)
-    forms, expected = [], {}
-    for number, metric in enumerate([*INNER, *OF_COLUMN]):
+    forms, expected, metrics = [], {}, [*INNER, *OF_COLUMN]
+    for number, (metric, by_law) in enumerate(zip(metrics, means_by_law(frame, metrics, by_name), strict=True)):
         of_each = dict.fromkeys(by_name, metric)
         means = [
             mlm.average_score(metric, weights, target="label").alias(f"column {number}"),
@@ -111,7 +124,7 @@ def test_the_law(seed: int, weights: dict[str, float] | None) -> None:
             means += [mlm.average_score(metric, weights).alias(f"labels {number}")]
             means += [mlm.average_score(of_each, weights).alias(f"each label {number}")]
         forms += means
-        expected |= {mean.output_name: (metric, mean_by_law(frame, metric, by_name)) for mean in means}
+        expected |= {mean.output_name: (metric, by_law) for mean in means}
     planned = mlm.evaluate(frame.lazy(), forms, weight="w").collect().row(0, named=True)
     # Some of them as expressions: one is worked out again wherever it is written again, and that takes its time.
     bound = [form.on(weight="w") for form in forms][seed::6]

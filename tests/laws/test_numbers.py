@@ -28,7 +28,7 @@ def frame(**columns: Any) -> pl.DataFrame:
 
 # --- far logits, probabilities next to 0 and 1 ------------------------------------------------------------------------
 
-FAR = [-1e308, -1e4, -745.0, -30.0, 0.0, 30.0, 745.0, 1e4, 1e308]
+FAR = [-1e308, -1e4, -745.0, -30.0, 0.0, 30.0, 50.0, 745.0, 1e4, 1e308]
 
 
 @pytest.mark.parametrize("logit", FAR)

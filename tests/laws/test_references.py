@@ -190,8 +190,7 @@ def test_bins_miss_by_no_more_than_half_of_their_ties(table: Table, grid: str, b
 
 
 @pytest.mark.parametrize(
-    ("p", "cell"),
-    [(0.0, 0), (5e-324, 0), (0.5, 32), (0.4999999, 31), (1 / (1 + math.exp(-1.1)), 34), (1.0, 63)],
+    ("p", "cell"), [(0.0, 0), (5e-324, 0), (0.5, 32), (0.4999999, 31), (1 / (1 + math.exp(-1.1)), 34), (1.0, 63)]
 )
 def test_cell_of_a_probability(p: float, cell: int) -> None:
     """64 cells, each half a unit of the logit wide."""

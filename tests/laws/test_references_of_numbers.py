@@ -78,12 +78,8 @@ def test_weights_of_places_are_repetitions() -> None:
 def test_numbers_far_from_0(name: str) -> None:
     """Moved by a billion, which whole numbers bear without rounding, they are what they were."""
     rng = np.random.default_rng(8)
-    columns = {
-        "score": rng.integers(0, 9, 20) / 8,
-        "truth": rng.integers(0, 9, 20) / 8,
-        "weight": rng.integers(1, 4, 20),
-    }
-    near = pl.DataFrame(columns)
+    score, truth, weight = rng.integers(0, 9, 20) / 8, rng.integers(0, 9, 20) / 8, rng.integers(1, 4, 20)
+    near = pl.DataFrame({"score": score, "truth": truth, "weight": weight})
     far = near.with_columns(pl.col("score", "truth") + 1e9)
     for roles in ({}, {"weight": "weight"}):
         assert expected(name, far, {}, roles) == expected(name, near, {}, roles)

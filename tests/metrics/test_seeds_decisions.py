@@ -74,11 +74,6 @@ def test_catboost_soft_truth() -> None:
     assert each(frame, [CLASSIC, HAMMING], **hard) == exact([1 / 3, 1 / 3])
 
 
-@pytest.mark.parametrize(("truth", "logit", "number"), [(0, 50.0, 50.0), (1, 50.0, 0.0), (0, 1e4, 1e4), (1, 1e4, 0.0)])
-def test_catboost_log_loss_is_stable(truth: int, logit: float, number: float) -> None:
-    assert both(binary([truth], [logit]), MULTI_LOGLOSS) == exact(number)
-
-
 @pytest.mark.parametrize(("dtype", "number"), [(pl.Float32, 1.1632616852830486), (pl.Float64, 1.1632616875182227)])
 def test_catboost_truth_of_both_widths(dtype: Any, number: float) -> None:
     frame = pl.DataFrame({"score": [1.0, 1.0], "truth": pl.Series([0.1, 0.2], dtype=dtype)})

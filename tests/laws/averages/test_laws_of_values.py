@@ -5,15 +5,7 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from tests.laws.averages.law_tables import (
-    BY_NAME,
-    EVALUATED,
-    UNWEIGHTED,
-    Table,
-    of_settings,
-    report,
-    types_of,
-)
+from tests.laws.averages.law_tables import BY_NAME, EVALUATED, UNWEIGHTED, Table, of_settings, report, types_of
 from tests.laws.cases import UNDEFINED, Case
 from tests.support.frames import KEYS, SCHEMA, worlds
 from tests.support.readings import same

@@ -54,15 +54,8 @@ def test_most_values_are_numbers() -> None:
     assert sum(value is not None and value == value for value in values) > len(values) / 3
 
 
-FRAME = pl.DataFrame(
-    {
-        "sample": [1, 1, 2, 2],
-        "label": ["a", "b", "a", "b"],
-        "model": ["p", "p", "q", "q"],
-        "score": [0.9, 0.2, 0.4, 0.7],
-        "truth": [1.0, 0.0, 1.0, 0.0],
-    }
-)
+ROWS = [(1, "a", "p", 0.9, 1.0), (1, "b", "p", 0.2, 0.0), (2, "a", "q", 0.4, 1.0), (2, "b", "q", 0.7, 0.0)]
+FRAME = pl.DataFrame(ROWS, schema=["sample", "label", "model", "score", "truth"], orient="row")
 ASKED = (("m0", Leaf("recall", {})), ("m1", Leaf("n_rows", {})))
 
 

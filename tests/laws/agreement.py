@@ -11,7 +11,6 @@ from tests.laws.oracle import expected
 from tests.support.readings import long, same
 
 AGREE = 1e-12  # both sides sum a few dozen float64 numbers
-
 AVERAGES = ("micro", "macro", "weighted", "samples")
 
 OF_NUMBERS = {

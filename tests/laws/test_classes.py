@@ -12,14 +12,9 @@ import polars_mlmetrics as mlm
 from tests.laws import oracle
 from tests.support.readings import same
 
-NAMES = ("accuracy", "mcc", "cohen_kappa")
-
 ENGINES: Any = ("in-memory", "streaming")
-
-PEERS: dict[str, Any] = {
-    "accuracy": sk.accuracy_score, "mcc": sk.matthews_corrcoef, "cohen_kappa": sk.cohen_kappa_score,
-}  # fmt: skip
-
+PEERS = {"accuracy": sk.accuracy_score, "mcc": sk.matthews_corrcoef, "cohen_kappa": sk.cohen_kappa_score}
+NAMES = tuple(PEERS)
 LETTERS = ["b", "d", "a", "c", "e"]
 
 

@@ -23,9 +23,7 @@ from tests.laws.cases import CASES
 from tests.laws.verbs import CALLS, ROLES, Call, Tables, log
 
 COLUMNS = log().columns
-
 OF_ROWS = 1e-12
-
 SCALE = 3
 
 # -- how columns are called --------------------------------------------------------------------------------------------

@@ -16,12 +16,10 @@ from tests.laws import references
 from tests.laws.references.rows import Row
 
 INF = math.inf
-
 ENGINES: Any = ("in-memory", "streaming")
 
 # What a metric is of one order, in which nothing ties: the truths of what was returned, best first, and how many true
 # rows there are in all.
-
 InOrder = Callable[[Sequence[int], int, int | None], Fraction | float]
 
 
@@ -185,14 +183,11 @@ def long_lists() -> list[tuple[list[float], list[int]]]:
     """Lists of 1,000 rows with scores from 0 to 10: of few, some and many true rows, and true ones far down."""
     rng, lists = np.random.default_rng(5), []
     for share in (0.001, 0.01, 0.1, 0.5, 0.9):
-        scores = rng.integers(0, 11, 1000)
-        lists.append((scores.astype(float).tolist(), (rng.random(1000) < share).astype(int).tolist()))
-        lists.append((scores.astype(float).tolist(), ((rng.random(1000) < share) & (scores < 6)).astype(int).tolist()))
-    lists.append(([3.0] * 1000, [1] * 7 + [0] * 993))
-    lists.append(([3.0] * 1000, [1] + [0] * 999))
-    lists.append(([3.0] * 40, [1] * 24 + [0] * 16))
-    lists.append(([3.0] * 39, [1] * 24 + [0] * 15))
-    return lists
+        scores = rng.integers(0, 11, 1000).astype(float)
+        truths = rng.random(1000) < share, (rng.random(1000) < share) & (scores < 6)
+        lists += [(scores.tolist(), true.astype(int).tolist()) for true in truths]
+    tied = ((7, 993), (1, 999), (24, 16), (24, 15))
+    return [*lists, *(([3.0] * (true + false), [1] * true + [0] * false) for true, false in tied)]
 
 
 @pytest.mark.one_in(4)

@@ -21,7 +21,6 @@ from tests.support.readings import same
 NAN = float("nan")
 
 Key = tuple[str | None, int | None]
-
 Row = dict[str, Value]
 
 AT_ONCE = 16  # expressions in a query: Polars plans many windows together slower than some after the others

@@ -161,9 +161,7 @@ TARGETS = [
     ],
 )
 def test_targets_of_orange(name: str, roles: dict[str, str], value: float) -> None:
-    one, two = (expected(name, target, {}, roles) for target in TARGETS)
-    assert one is not None
-    assert two is not None
+    one, two = (expected(name, target, {}, roles) or math.nan for target in TARGETS)
     agree((one + two) / 2, value)
 
 

@@ -73,6 +73,10 @@ class Case:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
+        return self._shown
+
+    @cached_property
+    def _shown(self) -> str:
         shown = (f"{key}={'expr' if isinstance(value, pl.Expr) else value!r}" for key, value in self.params.items())
         return f"{self.name}({', '.join(shown)})"
 
@@ -89,7 +93,7 @@ class Case:
     def declared(self) -> Declared:
         return DECLARED[self.name]
 
-    @property
+    @cached_property
     def score(self) -> str:
         """The column of a score of the kind it takes."""
         kind = oracle.score_kind(self.name, self.params)
@@ -97,7 +101,7 @@ class Case:
             return SCORE_OF[kind]
         return "estimate" if oracle.truth_kind(self.name, self.params) == "real" else "margin"
 
-    @property
+    @cached_property
     def truth(self) -> str:
         return TRUTH_OF[oracle.truth_kind(self.name, self.params)]
 
@@ -155,7 +159,7 @@ class Case:
     def needs_label(self) -> bool:
         return oracle.needs_label(self.name, self.params, self.grain)
 
-    @property
+    @cached_property
     def reads(self) -> set[str]:
         """The columns that it reads."""
         reads = self.declared.reads.split()
@@ -290,8 +294,8 @@ def thinned(average: str, keep: int = 3, turn: int = 0) -> list[Case]:
     return [case for place, case in enumerate(of_average(average)) if case.is_plain or (place + turn) % keep == 0]
 
 
-SLOW_INLINE = {"reciprocal_rank"}
-"""As an expression it takes a second of CPU, whatever the table."""
+SLOW_INLINE = {"reciprocal_rank", "average_precision_at"}
+"""As an expression each takes a second of CPU, whatever the table."""
 
 
 def plain_cases(average: str) -> list[Case]:

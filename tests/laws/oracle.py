@@ -19,9 +19,7 @@ from tests.laws.references.classes import OF_CLASSES, is_of_classes
 from tests.laws.references.rows import DECLARED, Row, UnknownLimitError, positives_of, times, total, weight_of
 
 Params = Mapping[str, Any]
-
 Roles = Mapping[str, Any]
-
 Value = float | None
 
 SHARED = ("average", "labels", "undefined")  # parameters that no reference has: they are dealt with here
@@ -53,16 +51,7 @@ def keys_of(frame: pl.DataFrame, role: Any) -> list[Any]:
 
 
 def float_type(dtype: pl.DataType) -> type[np.floating[Any]]:
-    narrow = {"Float16": np.float16, "Float32": np.float32}
-    return narrow.get(str(dtype), np.float64)
-
-
-def number(value: Any) -> float:
-    return float(value)
-
-
-def as_is(value: Any) -> Any:
-    return value
+    return {"Float16": np.float16, "Float32": np.float32}.get(str(dtype), np.float64)
 
 
 def is_nan(value: Any) -> bool:
@@ -162,8 +151,7 @@ def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain:
     weights = [1.0] * frame.height if weight is None else evaluated(frame, weight).to_list()
     samples = keys_of(frame, roles.get("sample", "sample"))
     labels = keys_of(frame, roles.get("label", "label"))
-    read_score = as_is if declared.score == "any" else number
-    read_truth = as_is if declared.truth == "any" else number
+    read_score, read_truth = ((lambda v: v) if kind == "any" else float for kind in (declared.score, declared.truth))
     by_label = needs_label(name, params, grain)
     by_sample = grain == "sample" or name == "n_samples" or looks_across(name, params)
     of_type, is_broken = float_type(score.dtype), breaks(name, params)
@@ -178,7 +166,7 @@ def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain:
         if s is None or t is None or w is None or missing_key:
             excluded += in_scope
             continue
-        row = Row(sample, label, read_score(s), read_truth(t), number(w), limit=limit, float_type=of_type)
+        row = Row(sample, label, read_score(s), read_truth(t), float(w), limit=limit, float_type=of_type)
         included.append(row._replace(broken=True) if is_broken(row) else row)
     if looks_across(name, params):
         included = with_the_others(included)
@@ -313,17 +301,17 @@ def settle(units: list[Settled], name: str, params: Params) -> Value:
     average = params.get("average", default_average(name))
     defined = [unit for unit in units if unit.value is not None]
     values = [unit.value for unit in defined if unit.value is not None]
-    if isinstance(average, Mapping):
-        return weighted_mean([(float(average[unit.key]), value) for unit, value in zip(defined, values, strict=True)])
-    if average == "samples" or DECLARED[name].units == "sample":
-        return weighted_mean([(unit.sample_weight, value) for unit, value in zip(defined, values, strict=True)])
-    if average == "weighted":
-        return weighted_mean([(unit.support, value) for unit, value in zip(defined, values, strict=True)])
     if average in ("min", "max"):
         if any(math.isnan(value) for value in values):
             return math.nan
         return (min if average == "min" else max)(values, default=None)
-    return weighted_mean([(1.0, value) for value in values])
+    if isinstance(average, Mapping):
+        weights = [float(average[unit.key]) for unit in defined]
+    elif average == "samples" or DECLARED[name].units == "sample":
+        weights = [unit.sample_weight for unit in defined]
+    else:
+        weights = [unit.support if average == "weighted" else 1.0 for unit in defined]
+    return weighted_mean(list(zip(weights, values, strict=True)))
 
 
 def filled(unit: Settled, params: Params) -> Settled:

@@ -1,7 +1,7 @@
 """A metric that reads a further column, and its value in plain Python."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,28 +35,20 @@ class OwnCase:
         return (metric.on(weight="weight") if weighted else metric).alias(str(self))
 
     def expected(self, frame: pl.DataFrame, *, weighted: bool = False) -> Value:
-        rows = [row for row in frame.rows(named=True) if self._is_known(row, weighted)]
-        units = [rows] if self.average == "micro" else self._by_label(rows)
-        values = [value for unit in units if (value := _value(unit, weighted)) is not None]
+        read = ["score", "truth", "amount"] + ["weight"] * weighted + ["label"] * (self.average == "macro")
+        known = frame.drop_nulls(read).with_columns(weighs=pl.col("weight") if weighted else 1.0)
+        units = [known] if self.average == "micro" else known.partition_by("label")
+        values = [value for unit in units if (value := _value(unit.rows(named=True))) is not None]
         return sum(values) / len(values) if values else None
 
-    def _is_known(self, row: Mapping[str, Any], weighted: bool) -> bool:
-        read = ["score", "truth", "amount"] + ["weight"] * weighted + ["label"] * (self.average == "macro")
-        return all(row[name] is not None for name in read)
 
-    def _by_label(self, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-        for label in {row["label"] for row in rows}:
-            yield [row for row in rows if row["label"] == label]
-
-
-def _value(unit: list[dict[str, Any]], weighted: bool) -> float | None:
-    weights = [row["weight"] if weighted else 1.0 for row in unit]
-    if any(_is_broken(row, weight) for row, weight in zip(unit, weights, strict=True)):
+def _value(unit: list[dict[str, Any]]) -> float | None:
+    if any(_is_broken(row) for row in unit):
         return math.nan
-    positives = math.fsum(weight for row, weight in zip(unit, weights, strict=True) if row["truth"] == 1)
-    amount = math.fsum(row["amount"] * weight for row, weight in zip(unit, weights, strict=True) if row["truth"] == 1)
-    return amount / positives if positives > 0 else None
+    true = [row for row in unit if row["truth"] == 1]
+    positives = math.fsum(row["weighs"] for row in true)
+    return math.fsum(row["amount"] * row["weighs"] for row in true) / positives if positives > 0 else None
 
 
-def _is_broken(row: Mapping[str, Any], weight: float) -> bool:
-    return row["truth"] not in (0.0, 1.0) or math.isnan(row["amount"]) or math.isnan(weight) or weight < 0
+def _is_broken(row: Mapping[str, Any]) -> bool:
+    return row["truth"] not in (0.0, 1.0) or math.isnan(row["amount"]) or not row["weighs"] >= 0

@@ -23,44 +23,15 @@ from tests.laws.cases import CASES
 from tests.laws.verbs import CALLS, ROLES, Call, Tables, log
 
 COLUMNS = log().columns
-
 OF_ROWS = 1e-12
-
 SCALE = 3
 
 # -- how columns are called --------------------------------------------------------------------------------------------
 
 AWKWARD = [
-    'a"b',
-    "a'b",
-    "{x}",
-    "a{0}b",
-    "",
-    "a=b",
-    " ",
-    "two\nlines",
-    "long " * 100,
-    "^x",
-    "x$",
-    "a, b",
-    "[score=a]",
-    "null",
-    "len",
-    "literal",
-    "%s",
-    "\\",
-    "col('x')",
-    "é",
-    "NaN",
-    ".",
-    "a+b",
-    "None",
-    "true",
-    "score",
-    "label",
-    "sample",
-    "truth",
-    "weight",
+    *('a"b', "a'b", "{x}", "a{0}b", "", "a=b", " ", "two\nlines", "long " * 100, "^x", "x$", "a, b", "[score=a]"),
+    *("null", "len", "literal", "%s", "\\", "col('x')", "é", "NaN", ".", "a+b", "None", "true"),
+    *("score", "label", "sample", "truth", "weight"),
 ]
 """Names that Python, Polars, JSON or this library may take for something else; the last ones are those of roles.
 
@@ -68,26 +39,8 @@ AWKWARD = [
 """
 
 UNREAD = [
-    "^q_user$",
-    "*",
-    "^.*$",
-    "^",
-    "value",
-    "metric",
-    "slice",
-    "sliced_by",
-    "n_rows",
-    "bucket",
-    "listed",
-    "bin",
-    "state",
-    "count",
-    "index",
-    "q_user ",
-    "rule",
-    "status",
-    "p",
-    "field_0",
+    *("^q_user$", "*", "^.*$", "^", "value", "metric", "slice", "sliced_by", "n_rows", "bucket"),
+    *("listed", "bin", "state", "count", "index", "q_user ", "rule", "status", "p", "field_0"),
 ]
 """The names of columns that nobody reads: patterns, columns of results, of states."""
 
@@ -317,34 +270,16 @@ def test_no_name_of_a_column_changes_a_number(call: Call, turn: int) -> None:
 
 
 OF_PLANS = [
-    f"__mlm_{name}"
-    for name in (
-        "score",
-        "truth",
-        "rows",
-        "n_rows",
-        "index",
-        "alone",
-        "sample",
-        "group",
-        "bucket",
-        "without",
-        "key_0",
-        "unit",
-        "n",
-    )
+    *("__mlm_score", "__mlm_truth", "__mlm_rows", "__mlm_n_rows", "__mlm_index", "__mlm_alone", "__mlm_sample"),
+    *("__mlm_group", "__mlm_bucket", "__mlm_without", "__mlm_key_0", "__mlm_unit", "__mlm_n"),
 ]
 """Names that plans give to columns of their own."""
-
-
-def with_columns_of_plans(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.with_columns(pl.lit(1).alias(name) for name in OF_PLANS)
 
 
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("call", marked(CALLS))
 def test_a_column_called_like_one_of_a_plan_is_not_read_or_is_refused(call: Call) -> None:
-    change = Change(with_columns_of_plans, unread=tuple(OF_PLANS))
+    change = Change(lambda rows: rows.with_columns(pl.lit(1).alias(name) for name in OF_PLANS), unread=tuple(OF_PLANS))
     if call.verb in ("find_slices", "dedupe", "report") and call.of is None:
         with pytest.raises(mlm.ParameterError, match="'__mlm_' is reserved for internal columns"):
             differences(call, change)

@@ -11,16 +11,21 @@ import sklearn.metrics as sk
 from scipy import stats
 
 from tests.laws import references
-from tests.laws.agreement import SEVERAL, Matrix, Table, agree
+from tests.laws.agreement import AVERAGES, EvenTable, Table, agree, several
 from tests.laws.oracle import expected, expected_units
 from tests.support.readings import long
 
-AVERAGES = ("micro", "macro", "weighted", "samples")
+SEVERAL = several(8, quick=2)
 
 
 @pytest.fixture(params=SEVERAL, ids=str)
 def table(request: pytest.FixtureRequest) -> Table:
     return Table(*request.param)
+
+
+@pytest.fixture(params=SEVERAL, ids=str)
+def even(request: pytest.FixtureRequest) -> Table:
+    return EvenTable(*request.param)
 
 
 @pytest.mark.parametrize("zero", [0.0, 1.0])
@@ -42,7 +47,7 @@ def test_decisions(table: Table, name: str, theirs: Any, params: dict[str, float
 
 
 def test_decisions_of_cells(table: Table) -> None:
-    truth, said, weight = table.truth.reshape(-1), table.said.reshape(-1), table.cell_weight
+    (truth, _, weight), said = table.cells, table.said.reshape(-1)
     agree(table.expected("accuracy"), sk.accuracy_score(truth, said, sample_weight=weight))
     agree(table.expected("balanced_accuracy"), sk.balanced_accuracy_score(truth, said, sample_weight=weight))
     agree(table.expected("mcc", undefined=0.0), sk.matthews_corrcoef(truth, said, sample_weight=weight))
@@ -72,37 +77,24 @@ def test_decisions_of_samples(table: Table) -> None:
 
 
 def test_probabilities(table: Table) -> None:
-    truth, p, weight = table.truth.reshape(-1), table.score.reshape(-1), table.cell_weight
+    truth, p, weight = table.cells
     agree(table.expected("log_loss", eps="dtype"), sk.log_loss(truth, p, sample_weight=weight))
     agree(table.expected("brier_score"), sk.brier_score_loss(truth, p, sample_weight=weight))
-    logits = np.random.default_rng(1).normal(size=table.score.shape) * 3
-    frame = long(table.truth, logits, table.weight)
-    p = 1 / (1 + np.exp(-logits.reshape(-1)))
-    agree(expected("log_loss", frame, {"logits": True}, table.roles), sk.log_loss(truth, p, sample_weight=weight))
-    agree(
-        expected("brier_score", frame, {"logits": True}, table.roles),
-        sk.brier_score_loss(truth, p, sample_weight=weight),
-    )
+    table.score = np.random.default_rng(1).normal(size=table.score.shape) * 3
+    p = 1 / (1 + np.exp(-table.score.reshape(-1)))
+    agree(table.expected("log_loss", logits=True), sk.log_loss(truth, p, sample_weight=weight))
+    agree(table.expected("brier_score", logits=True), sk.brier_score_loss(truth, p, sample_weight=weight))
 
 
-def test_multiclass_log_loss(table: Table) -> None:
-    p = (table.score + 0.1) / (table.score + 0.1).sum(axis=1, keepdims=True)
-    classes = np.arange(table.samples) % table.labels
-    frame = long(np.eye(table.labels, dtype=int)[classes], p, table.weight)
-    value = sk.log_loss(classes, p, sample_weight=table.weight, labels=range(table.labels))
-    agree(expected("multiclass_log_loss", frame, {}, table.roles), value)
-
-
-def test_multiclass_brier_score(table: Table) -> None:
-    p = (table.score + 0.1) / (table.score + 0.1).sum(axis=1, keepdims=True)
-    classes = np.arange(table.samples) % table.labels
-    frame = long(np.eye(table.labels, dtype=int)[classes], p, table.weight)
-    value = sk.brier_score_loss(classes, p, sample_weight=table.weight, labels=range(table.labels), scale_by_half=False)
-    agree(expected("multiclass_brier_score", frame, {}, table.roles), value)
+def test_probabilities_of_classes(table: Table) -> None:
+    given = {"sample_weight": table.weight, "labels": range(table.labels)}
+    classes, p = table.of_classes(), table.as_shares()
+    agree(table.expected("multiclass_log_loss"), sk.log_loss(classes, p, **given))
+    agree(table.expected("multiclass_brier_score"), sk.brier_score_loss(classes, p, scale_by_half=False, **given))
 
 
 def test_calibration_of_the_whole(table: Table) -> None:
-    truth, p, weight = table.truth.reshape(-1), table.score.reshape(-1), table.cell_weight
+    truth, p, weight = table.cells
     mean_p, mean_t = np.average(p, weights=weight), np.average(truth, weights=weight)
     agree(table.expected("calibration_bias"), mean_p - mean_t)
     agree(table.expected("calibration_ratio"), mean_p / mean_t)
@@ -116,15 +108,10 @@ def test_calibration_of_the_whole(table: Table) -> None:
 
 
 def test_the_parts_of_a_brier_score_are_the_score_where_bins_hold_one_probability(table: Table) -> None:
-    frame = table.frame.with_columns(((pl.col("score") * 8).floor().clip(0, 7) * 0.125 + 0.0625).alias("score"))
-    reliability, resolution, uncertainty, score = (
-        expected(name, frame, {"bins": 8} if name in BINNED else {}, table.roles)
-        for name in (*BINNED, "brier_uncertainty", "brier_score")
-    )
-    agree(float(reliability) - float(resolution) + float(uncertainty), float(score))  # type: ignore[arg-type]
-
-
-BINNED = ("brier_reliability", "brier_resolution")
+    table.score = np.floor(table.score * 8).clip(0, 7) * 0.125 + 0.0625
+    binned = (table.expected(f"brier_{part}", bins=8) for part in ("reliability", "resolution"))
+    reliability, resolution, uncertainty = (float(part or 0) for part in (*binned, table.expected("brier_uncertainty")))
+    agree(table.expected("brier_score"), reliability - resolution + uncertainty)
 
 
 @pytest.mark.parametrize("average", AVERAGES)
@@ -140,29 +127,19 @@ def test_argmax(average: str) -> None:
     agree(expected("f1", frame, {"threshold": "argmax"}), right)
 
 
-def two_classes(table: Table) -> Matrix:
-    """The truth, changed so that no label and no sample has one class only."""
-    truth = table.truth.copy()
-    truth[:, 0] = np.arange(table.samples) % 2
-    truth[:, 1] = 1 - truth[:, 0]
-    return truth
-
-
 @pytest.mark.parametrize("average", AVERAGES)
-def test_separation(table: Table, average: str) -> None:
-    """scikit-learn on whole tables where no unit has one class only."""
-    truth = two_classes(table)
-    frame = long(truth, table.score, table.weight)
-    for name, theirs in (("roc_auc", sk.roc_auc_score), ("average_precision", sk.average_precision_score)):
-        value = theirs(truth, table.score, average=average, sample_weight=table.weight)
-        agree(expected(name, frame, {"average": average}, table.roles), value)
-    area = sk.roc_auc_score(truth, table.score, average=average, sample_weight=table.weight)
-    agree(expected("gini", frame, {"average": average}, table.roles), 2 * area - 1)
+def test_separation(even: Table, average: str) -> None:
+    given = {"average": average, "sample_weight": even.weight}
+    area = sk.roc_auc_score(even.truth, even.score, **given)
+    agree(even.expected("roc_auc", average=average), area)
+    agree(even.expected("gini", average=average), 2 * area - 1)
+    precision = sk.average_precision_score(even.truth, even.score, **given)
+    agree(even.expected("average_precision", average=average), precision)
 
 
 @pytest.mark.parametrize("max_fpr", [0.05, 0.3, 0.5, 0.75, 1.0])
 def test_area_up_to_a_false_positive_rate(table: Table, max_fpr: float) -> None:
-    truth, score, weight = table.truth.reshape(-1), table.score.reshape(-1), table.cell_weight
+    truth, score, weight = table.cells
     value = sk.roc_auc_score(truth, score, sample_weight=weight, max_fpr=max_fpr)
     agree(table.expected("roc_auc", max_fpr=max_fpr), value)
 
@@ -170,7 +147,7 @@ def test_area_up_to_a_false_positive_rate(table: Table, max_fpr: float) -> None:
 @pytest.mark.parametrize("bound", [0.0, 0.2, 0.4, 0.5, 0.75, 1.0])
 def test_points_of_curves(table: Table, bound: float) -> None:
     """The best of scikit-learn's points that keep to a bound."""
-    truth, score, weight = table.truth.reshape(-1), table.score.reshape(-1), table.cell_weight
+    truth, score, weight = table.cells
     precision, recall, _ = sk.precision_recall_curve(truth, score, sample_weight=weight)
     precision, recall = precision[:-1], recall[:-1]  # the last point is at no threshold
     low, high = bound - 1e-12, bound + 1e-12
@@ -199,8 +176,8 @@ def test_bins_tie_what_is_in_one_cell() -> None:
 def test_bins_miss_by_no_more_than_half_of_their_ties(table: Table, grid: str, bins: int) -> None:
     """|error| <= Σ p_b·n_b / (2·P·N) over the cells, of positives and negatives by weight."""
     cell = {"logit": references.logit_cell, "float": references.float_cell}[grid]
-    truth, score = table.truth.reshape(-1), table.score.reshape(-1)
-    weight = np.ones(truth.size) if table.cell_weight is None else table.cell_weight
+    truth, score, weight = table.cells
+    weight = np.ones(truth.size) if weight is None else weight
     cells = np.array([cell(s, bins) for s in score])
     ties = sum(
         weight[(cells == one) & (truth == 1)].sum() * weight[(cells == one) & (truth == 0)].sum() for one in set(cells)
@@ -213,8 +190,7 @@ def test_bins_miss_by_no_more_than_half_of_their_ties(table: Table, grid: str, b
 
 
 @pytest.mark.parametrize(
-    ("p", "cell"),
-    [(0.0, 0), (5e-324, 0), (0.5, 32), (0.4999999, 31), (1 / (1 + math.exp(-1.1)), 34), (1.0, 63)],
+    ("p", "cell"), [(0.0, 0), (5e-324, 0), (0.5, 32), (0.4999999, 31), (1 / (1 + math.exp(-1.1)), 34), (1.0, 63)]
 )
 def test_cell_of_a_probability(p: float, cell: int) -> None:
     """64 cells, each half a unit of the logit wide."""
@@ -254,14 +230,13 @@ def test_rankings(table: Table) -> None:
 @pytest.mark.parametrize("ties", ["average", "ignore"])
 def test_gains(table: Table, ties: str, k: int | None) -> None:
     """A sample without any gain is 0 to scikit-learn; its order of ties, where it ignores them, is of no rule."""
-    grades = table.truth * np.random.default_rng(table.samples).integers(0, 4, table.truth.shape)
-    frame = long(grades, table.score, table.weight)
+    grades = table.truth = table.truth * np.random.default_rng(table.samples).integers(0, 4, table.truth.shape)
     score = table.score - np.arange(table.labels) * 1e-9 if ties == "ignore" else table.score
-    params, theirs = {"k": k, "ties": ties}, {"k": k, "ignore_ties": ties == "ignore", "sample_weight": table.weight}
-    agree(expected("dcg", frame, params, table.roles), sk.dcg_score(grades, score, **theirs))
-    agree(expected("ndcg", frame, {**params, "undefined": 0.0}, table.roles), sk.ndcg_score(grades, score, **theirs))
-    exponential = {**params, "gain": "exponential"}
-    agree(expected("dcg", frame, exponential, table.roles), sk.dcg_score(2.0**grades - 1, score, **theirs))
+    theirs = {"k": k, "ignore_ties": ties == "ignore", "sample_weight": table.weight}
+    agree(table.expected("dcg", k=k, ties=ties), sk.dcg_score(grades, score, **theirs))
+    agree(table.expected("ndcg", k=k, ties=ties, undefined=0.0), sk.ndcg_score(grades, score, **theirs))
+    exponential = table.expected("dcg", k=k, ties=ties, gain="exponential")
+    agree(exponential, sk.dcg_score(2.0**grades - 1, score, **theirs))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -274,25 +249,15 @@ def test_top_k_accuracy(k: int) -> None:
     agree(expected("top_k_accuracy", frame, {"k": k}, {"weight": "weight"}), value)
 
 
-def test_regression(table: Table) -> None:
-    truth = np.random.default_rng(2).normal(size=table.score.shape)
-    frame = long(truth, table.score, table.weight)
-    pooled = sk.root_mean_squared_error(truth.reshape(-1), table.score.reshape(-1), sample_weight=table.cell_weight)
-    agree(expected("rmse", frame, {}, table.roles), pooled)
-    each = sk.root_mean_squared_error(truth, table.score, sample_weight=table.weight)
-    agree(expected("rmse", frame, {"average": "macro"}, table.roles), each)
-    agree(expected("rmse", frame, {"average": "weighted"}, table.roles), each)
+def test_regression_is_weighted_by_its_rows(table: Table) -> None:
+    table.truth = np.random.default_rng(2).normal(size=table.score.shape)
+    each = sk.root_mean_squared_error(table.truth, table.score, sample_weight=table.weight)
+    agree(table.expected("rmse", average="weighted"), each)
 
 
 def test_classification_accuracy() -> None:
-    frame = pl.DataFrame(
-        {
-            "sample": [1, 1, 2, 2],
-            "score": ["x", "y", "x", "z"],
-            "truth": ["x", "z", "x", "z"],
-            "weight": [1.0, 1.0, 2.0, 2.0],
-        }
-    )
+    answers = {"score": ["x", "y", "x", "z"], "truth": ["x", "z", "x", "z"], "weight": [1.0, 1.0, 2.0, 2.0]}
+    frame = pl.DataFrame({"sample": [1, 1, 2, 2], **answers})
     weighted = {"weight": "weight"}
     agree(expected("classification_accuracy", frame), sk.accuracy_score(frame["truth"], frame["score"]))
     value = sk.accuracy_score(frame["truth"], frame["score"], sample_weight=frame["weight"])

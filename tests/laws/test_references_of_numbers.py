@@ -1,7 +1,6 @@
 """The references of regression against scikit-learn."""
 
 import math
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,12 +8,11 @@ import pytest
 import sklearn.metrics as sk
 from scipy import stats
 
-from tests.laws.agreement import OF_NUMBERS, SEVERAL, Matrix, Table, agree
+from tests.laws.agreement import OF_NUMBERS, Table, agree, several
 from tests.laws.oracle import expected
-from tests.support.readings import long
 
 
-@pytest.fixture(params=SEVERAL, ids=str)
+@pytest.fixture(params=several(8, quick=2), ids=str)
 def table(request: pytest.FixtureRequest) -> Table:
     return Table(*request.param)
 
@@ -22,34 +20,20 @@ def table(request: pytest.FixtureRequest) -> Table:
 @pytest.mark.parametrize("average", ["micro", "macro"])
 @pytest.mark.parametrize("name", OF_NUMBERS)
 def test_of_numbers(table: Table, name: str, average: str) -> None:
-    truth = np.random.default_rng(2).normal(size=table.score.shape).round(1)
-    frame = long(truth, table.score, table.weight)
-    if average == "macro":  # scikit-learn's outputs are our labels
-        value = OF_NUMBERS[name](truth, table.score, sample_weight=table.weight)
-    else:
-        value = OF_NUMBERS[name](truth.reshape(-1), table.score.reshape(-1), sample_weight=table.cell_weight)
-    agree(expected(name, frame, {"average": average}, table.roles), value)
+    """scikit-learn's outputs are our labels."""
+    table.truth = np.random.default_rng(2).normal(size=table.score.shape).round(1)
+    truth, score, weight = table.cells if average == "micro" else (table.truth, table.score, table.weight)
+    agree(table.expected(name, average=average), OF_NUMBERS[name](truth, score, sample_weight=weight))
 
 
 def test_of_numbers_of_other_names(table: Table) -> None:
-    truth, score, weight = (
-        np.random.default_rng(3).normal(size=table.score.size),
-        table.score.reshape(-1),
-        table.cell_weight,
-    )
-    frame = long(truth.reshape(table.score.shape), table.score, table.weight)
-
-    def ours(name: str, **params: Any) -> float | None:
-        return expected(name, frame, params, table.roles)
-
+    table.truth = np.random.default_rng(3).normal(size=table.score.shape)
+    (truth, score, weight), ours = table.cells, table.expected
     agree(ours("max_error"), sk.max_error(truth, score))
     agree(ours("bias"), np.average(score - truth, weights=weight))
     agree(ours("relative_squared_error"), 1 - sk.r2_score(truth, score, sample_weight=weight))
-    apart = np.abs(truth - np.average(truth, weights=weight))
-    agree(
-        ours("relative_absolute_error"),
-        np.average(np.abs(truth - score), weights=weight) / np.average(apart, weights=weight),
-    )
+    near, apart = np.abs(truth - score), np.abs(truth - np.average(truth, weights=weight))
+    agree(ours("relative_absolute_error"), np.average(near, weights=weight) / np.average(apart, weights=weight))
     agree(ours("smape"), np.average(2 * np.abs(score - truth) / (np.abs(score) + np.abs(truth)), weights=weight))
     for alpha in (0.0, 0.3, 1.0):
         agree(ours("pinball", alpha=alpha), sk.mean_pinball_loss(truth, score, sample_weight=weight, alpha=alpha))
@@ -63,24 +47,21 @@ def test_of_numbers_of_other_names(table: Table) -> None:
 
 
 def test_of_numbers_above_0(table: Table) -> None:
-    truth, score = np.random.default_rng(4).choice([0.5, 1.0, 2.5], table.score.shape), table.score + 0.25
-    counts = truth - 0.5
-
-    def cells(matrix: Matrix) -> Matrix:
-        return matrix.reshape(-1)
-
-    frame, of_counts = long(truth, score, table.weight), long(counts, score, table.weight)
-    weight = {"sample_weight": table.cell_weight}
-    agree(
-        expected("gamma_deviance", frame, {}, table.roles), sk.mean_gamma_deviance(cells(truth), cells(score), **weight)
-    )
-    value = sk.mean_poisson_deviance(cells(counts), cells(score), **weight)
-    agree(expected("poisson_deviance", of_counts, {}, table.roles), value)
-    for power in (-1.5, 0, 1, 1.5, 2, 3):
-        for cases, numbers in ((frame, truth), *([(of_counts, counts)] if power < 2 else [])):
-            theirs = sk.mean_tweedie_deviance(cells(numbers), cells(score), power=power, **weight)
-            agree(expected("tweedie_deviance", cases, {"power": power}, table.roles), theirs)
-    agree(expected("msle", frame, {}, table.roles), sk.mean_squared_log_error(cells(truth), cells(score), **weight))
+    table.truth = np.random.default_rng(4).choice([0.5, 1.0, 2.5], table.score.shape)
+    table.score = table.score + 0.25
+    truth, score, weight = table.cells
+    agree(table.expected("gamma_deviance"), sk.mean_gamma_deviance(truth, score, sample_weight=weight))
+    agree(table.expected("msle"), sk.mean_squared_log_error(truth, score, sample_weight=weight))
+    powers: list[float] = [-1.5, 0, 1, 1.5]
+    for power in (*powers, 2, 3):
+        theirs = sk.mean_tweedie_deviance(truth, score, power=power, sample_weight=weight)
+        agree(table.expected("tweedie_deviance", power=power), theirs)
+    table.truth = table.truth - 0.5
+    counts, *_ = table.cells
+    agree(table.expected("poisson_deviance"), sk.mean_poisson_deviance(counts, score, sample_weight=weight))
+    for power in powers:
+        theirs = sk.mean_tweedie_deviance(counts, score, power=power, sample_weight=weight)
+        agree(table.expected("tweedie_deviance", power=power), theirs)
 
 
 def test_weights_of_places_are_repetitions() -> None:
@@ -97,12 +78,8 @@ def test_weights_of_places_are_repetitions() -> None:
 def test_numbers_far_from_0(name: str) -> None:
     """Moved by a billion, which whole numbers bear without rounding, they are what they were."""
     rng = np.random.default_rng(8)
-    columns = {
-        "score": rng.integers(0, 9, 20) / 8,
-        "truth": rng.integers(0, 9, 20) / 8,
-        "weight": rng.integers(1, 4, 20),
-    }
-    near = pl.DataFrame(columns)
+    score, truth, weight = rng.integers(0, 9, 20) / 8, rng.integers(0, 9, 20) / 8, rng.integers(1, 4, 20)
+    near = pl.DataFrame({"score": score, "truth": truth, "weight": weight})
     far = near.with_columns(pl.col("score", "truth") + 1e9)
     for roles in ({}, {"weight": "weight"}):
         assert expected(name, far, {}, roles) == expected(name, near, {}, roles)

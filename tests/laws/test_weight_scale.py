@@ -8,7 +8,9 @@ import pytest
 import sklearn.metrics as sk
 
 import polars_mlmetrics as mlm
-from tests.laws.cases import AVERAGES, CASES, NO_AVERAGE, Case, plain_cases
+from tests.laws.cases import AVERAGES, NO_AVERAGE, Case, of_average, plain_cases
+from tests.support.at_once import each, each_by
+from tests.support.folded_log import has_no_state
 from tests.support.frames import PLAIN, own_weights, plain
 from tests.support.readings import both, same
 
@@ -34,46 +36,45 @@ def differing(answers: pl.DataFrame, cases: list[Case]) -> list[str]:
     ]
 
 
-@pytest.mark.one_in(2)
+def shares(cases: list[Case]) -> tuple[list[Case], list[mlm.Metric]]:
+    """The cases that are no sums, and their metrics."""
+    found = [case for case in cases if case.degree == 0]
+    assert len(found) > 20
+    return found, [case.metric(weighted=True) for case in found]
+
+
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("average", [*AVERAGES, NO_AVERAGE])
 def test_by_evaluate(average: str) -> None:
-    cases = [case for case in plain_cases(average) if case.degree == 0]
-    if average == "micro":
-        cases = [case for case in CASES if case.average == "micro" and case.degree == 0 and not case.names_labels]
-    metrics = [case.metric(weighted=True) for case in cases]
-    assert len(metrics) > 20
+    cases, metrics = shares(plain_cases(average))
     assert differing(mlm.evaluate(in_many_units(), metrics, by=["world", "factor"]), cases) == []
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.proof
+def test_by_evaluate_with_other_parameters() -> None:
+    cases, metrics = shares([case for case in of_average("micro") if not case.is_plain and not case.names_labels])
+    assert differing(mlm.evaluate(in_many_units(), metrics, by=["world", "factor"]), cases) == []
+
+
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("average", ["micro", "macro", NO_AVERAGE])
 def test_by_expression(average: str) -> None:
-    cases = [case for case in plain_cases(average) if case.degree == 0]
-    metrics = [case.metric(weighted=True) for case in cases]
+    cases, metrics = shares(plain_cases(average))
     assert differing(in_many_units().group_by("world", "factor").agg(metrics), cases) == []
 
 
 def test_by_states() -> None:
-    cases = [case for case in plain_cases("micro") if case.degree == 0]
-    frame, held = in_many_units(), []
-    for case in cases:
-        try:
-            mlm.state(frame.clear(), case.metric(weighted=True))
-        except mlm.StateError:
-            continue
-        held.append(case)
-    metrics = [case.metric(weighted=True) for case in held]
-    assert len(metrics) > 20
-    state = mlm.state(frame, metrics, by=["world", "factor", pl.col("label").alias("part")], buckets=2)
-    assert differing(mlm.finish(state, metrics, by=["world", "factor"]), held) == []
+    cases, metrics = shares([case for case in plain_cases("micro") if not has_no_state(case)])
+    state = mlm.state(in_many_units(), metrics, by=["world", "factor", pl.col("label").alias("part")], buckets=2)
+    assert differing(mlm.finish(state, metrics, by=["world", "factor"]), cases) == []
 
 
 TRUTH, SCORE, WEIGHT = [1, 1, 0, 0, 0, 1], [0.9, 0.8, 0.3, 0.2, 0.7, 0.1], [1.0, 2.0, 3.0, 1.0, 2.0, 1.0]
 
 
-@pytest.mark.parametrize("factor", FACTORS)
-def test_as_scikit_learn_has_it_of_the_same_ratios(factor: float) -> None:
-    log = pl.DataFrame({"score": SCORE, "truth": TRUTH, "weight": WEIGHT}).with_columns(pl.col("weight") * factor)
+def test_as_scikit_learn_has_it_of_the_same_ratios() -> None:
+    log = pl.DataFrame({"score": SCORE, "truth": TRUTH, "weight": WEIGHT})
+    scaled = pl.concat(log.with_columns(pl.col("weight") * factor, factor=factor) for factor in FACTORS)
     predicted = [score > 0.5 for score in SCORE]
     expected = {
         mlm.mcc(): sk.matthews_corrcoef(TRUTH, predicted, sample_weight=WEIGHT),
@@ -83,22 +84,22 @@ def test_as_scikit_learn_has_it_of_the_same_ratios(factor: float) -> None:
         mlm.average_precision(): sk.average_precision_score(TRUTH, SCORE, sample_weight=WEIGHT),
         mlm.r2(): sk.r2_score(TRUTH, SCORE, sample_weight=WEIGHT),
     }
-    for metric, value in expected.items():
-        assert both(log, metric, weight="weight") == pytest.approx(value, rel=EXACT), metric
+    found = each_by(scaled, expected, "factor", weight="weight")
+    assert found == {factor: pytest.approx(list(expected.values()), rel=EXACT) for factor in FACTORS}
 
 
-@pytest.mark.parametrize("small", [1e-30, 1e-100, 1e-200, 1e-290])
-def test_weights_far_apart(small: float) -> None:
+@pytest.mark.parametrize(
+    ("score", "mcc", "auc"), [([1, 1, 0, 0], 1, 1), ([0, 0, 1, 1], -1, 0), ([1, 0, 0, 0], math.sqrt(0.5), 0.75)]
+)
+def test_weights_far_apart(score: list[int], mcc: float, auc: float) -> None:
     """One class, and one prediction, weigh next to nothing: all right is 1 still, all wrong -1, and half is half."""
-    weight = [small, small, 1.0, 1.0]
-    for score, mcc, auc in (([1, 1, 0, 0], 1, 1), ([0, 0, 1, 1], -1, 0), ([1, 0, 0, 0], math.sqrt(0.5), 0.75)):
-        log = pl.DataFrame({"score": score, "truth": [1, 1, 0, 0], "weight": weight})
-        assert both(log, mlm.mcc(), weight="weight") == pytest.approx(mcc, rel=EXACT)
-        assert both(log, mlm.roc_auc(), weight="weight") == pytest.approx(auc, rel=EXACT)
-        assert both(log, mlm.gini(), weight="weight") == pytest.approx(2 * auc - 1, rel=EXACT)
+    log, small = pl.DataFrame({"score": score, "truth": [1, 1, 0, 0]}), (1e-30, 1e-100, 1e-200, 1e-290)
+    far = pl.concat(log.with_columns(weight=pl.Series([w, w, 1.0, 1.0]), small=w) for w in small)
+    found = each_by(far, [mlm.mcc(), mlm.roc_auc(), mlm.gini()], "small", weight="weight")
+    assert found == dict.fromkeys(small, pytest.approx([mcc, auc, 2 * auc - 1], rel=EXACT))
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("average", [*AVERAGES, NO_AVERAGE])
 def test_weights_beyond_have_no_value_and_a_reason(average: str) -> None:
     """Their sums are infinite, and a share of infinity would be 0, or undefined: nothing but counts has a number."""
@@ -114,11 +115,10 @@ def test_counts_are_exact() -> None:
     """Nothing is rounded where there are no weights, nor where weights are counts."""
     right = {"score": [1, 1, 1, 0, 0, 0, 0], "truth": [1, 1, 1, 0, 0, 0, 0], "weight": [3] * 7}
     wrong = right | {"score": [0, 0, 0, 1, 1, 1, 1]}
+    metrics = [mlm.mcc(), mlm.gini(), mlm.cohen_kappa(), mlm.roc_auc(), mlm.roc_auc(bins=8), mlm.f1()]
     for weight in (None, "weight"):
-        for metric in (mlm.mcc(), mlm.cohen_kappa(), mlm.roc_auc(), mlm.gini(), mlm.roc_auc(bins=8), mlm.f1()):
-            assert both(pl.DataFrame(right), metric.on(weight=weight)) == 1.0
-        for metric in (mlm.mcc(), mlm.gini()):
-            assert both(pl.DataFrame(wrong), metric.on(weight=weight)) == -1.0
+        assert each(pl.DataFrame(right), metrics, weight=weight) == [1.0] * 6
+        assert each(pl.DataFrame(wrong), metrics[:2], weight=weight) == [-1.0] * 2
 
 
 # --- a base rate next to 0 or 1 ---------------------------------------------------------------------------------------
@@ -129,16 +129,13 @@ def test_counts_are_exact() -> None:
 def test_entropy_of_what_is_rare(rare_truth: int, rare: float) -> None:
     """By hand: two probabilities of 0.5 cost ln 2, and a base rate π costs about π - π·ln π."""
     log = pl.DataFrame({"score": [0.5, 0.5], "truth": [rare_truth, 1 - rare_truth], "weight": [rare, 1.0]})
-    pi, rest = rare / (1 + rare), 1 / (1 + rare)
-    entropy = -pi * math.log(pi) - rest * (math.log1p(-pi))
-    expected = math.log(2) / entropy
+    pi = rare / (1 + rare)
+    expected = math.log(2) / (-pi * math.log(pi) - (1 - pi) * math.log1p(-pi))
     assert both(log, mlm.normalized_entropy(), weight="weight") == pytest.approx(expected, rel=EXACT)
 
 
 @pytest.mark.parametrize("rare", [1e-3, 1e-9, 1e-14])
 def test_whoever_knows_the_base_rate_alone_has_an_entropy_of_1(rare: float) -> None:
     log = pl.DataFrame({"truth": [1, 0], "weight": [rare, 1.0]}).with_columns(score=pl.lit(rare / (1 + rare)))
-    assert both(log, mlm.normalized_entropy(), weight="weight") == pytest.approx(1, rel=EXACT)
-    assert both(log.with_columns(pl.col("truth") == 1), mlm.normalized_entropy(), weight="weight") == pytest.approx(
-        1, rel=EXACT
-    )
+    for one in (log, log.with_columns(pl.col("truth") == 1)):
+        assert both(one, mlm.normalized_entropy(), weight="weight") == pytest.approx(1, rel=EXACT)

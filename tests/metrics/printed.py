@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from tests.laws.oracle import Value
+from tests.support.readings import both_by_label
 
 EXACT = 1e-12  # numbers that are known to all their digits, up to the order of a sum
 
@@ -16,12 +17,13 @@ def printed(value: Value, digits: str) -> bool:
     return f"{value:.{len(digits.partition('.')[2])}f}" == digits
 
 
-def close(value: Value, known: float) -> bool:
-    return value == pytest.approx(known, rel=EXACT, abs=EXACT)
+def exact(known: Any) -> Any:
+    return pytest.approx(known, rel=EXACT, abs=EXACT)
 
 
-def all_close(values: dict[str, Value], known: list[float | None]) -> bool:
-    return list(values.values()) == [None if k is None else pytest.approx(k, rel=EXACT, abs=EXACT) for k in known]
+def of_labels(frame: pl.DataFrame, metric: Any, **roles: Any) -> list[Value]:
+    """The values of the labels, in the order of their names, by both readings."""
+    return list(both_by_label(frame, metric, **roles).values())
 
 
 def binary(truth: list[int], score: list[float], dtype: Any = pl.Float64) -> pl.DataFrame:

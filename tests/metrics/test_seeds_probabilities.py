@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.metrics.printed import EXACT, binary, close, printed
+from tests.metrics.printed import EXACT, binary, exact, printed
+from tests.support.at_once import each
 from tests.support.readings import both, long
 
 # --- 3. Log loss -----------------------------------------------------------------------------------------------------
@@ -19,31 +20,22 @@ def test_log_loss_printed(score: float, digits: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "score", "number"),
+    ("params", "truth", "score", "number"),
     [
-        ([1, 0, 1], [0.9, 0.2, 0.7], 0.22839300363692283),
-        ([1], [0.0], 34.538776394910684),
-        ([0], [1.0], 34.53957599234088),  # 1 - (1 - 1e-15) is not 1e-15
+        ({}, [1, 0, 1], [0.9, 0.2, 0.7], 0.22839300363692283),
+        ({}, [1], [0.0], 34.538776394910684),
+        ({}, [0], [1.0], 34.53957599234088),  # 1 - (1 - 1e-15) is not 1e-15
+        ({"eps": 0.0}, [1, 0], [1.0, 0.0], 0.0),
+        ({"eps": 0.0}, [1, 0], [0.0, 0.0], math.inf),
+        ({"eps": 2.220446e-16}, [1], [0.0], -math.log(2.220446e-16)),
     ],
 )
-def test_log_loss(truth: list[int], score: list[float], number: float) -> None:
-    assert close(both(binary(truth, score), mlm.log_loss()), number)
+def test_log_loss(params: dict[str, float], truth: list[int], score: list[float], number: float) -> None:
+    assert both(binary(truth, score), mlm.log_loss(**params)) == exact(number)
 
 
 def test_log_loss_of_a_sure_and_right_score_is_not_zero() -> None:
     assert both(binary([1], [1.0]), mlm.log_loss()) == pytest.approx(9.992007221626415e-16, rel=EXACT, abs=0)
-
-
-@pytest.mark.parametrize(
-    ("eps", "truth", "score", "number"),
-    [
-        (0.0, [1, 0], [1.0, 0.0], 0.0),
-        (0.0, [1, 0], [0.0, 0.0], math.inf),
-        (2.220446e-16, [1], [0.0], -math.log(2.220446e-16)),
-    ],
-)
-def test_log_loss_eps(eps: float, truth: list[int], score: list[float], number: float) -> None:
-    assert close(both(binary(truth, score), mlm.log_loss(eps=eps)), number)
 
 
 @pytest.mark.parametrize(("dtype", "digits"), [("Float64", "36.0437"), ("Float32", "15.9424"), ("Float16", "6.9315")])
@@ -59,13 +51,13 @@ def test_log_loss_eps_of_the_type(dtype: str, digits: str) -> None:
 )
 def test_multiclass_log_loss(params: dict[str, float], number: float) -> None:
     frame = long([[0, 1, 0], [1, 0, 0]], [[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]])
-    assert close(both(frame, mlm.multiclass_log_loss(**params)), number)
+    assert both(frame, mlm.multiclass_log_loss(**params)) == exact(number)
 
 
 def test_multiclass_log_loss_of_an_impossible_class() -> None:
     frame = long([[1, 0]], [[0.0, 1.0]])
     assert both(frame, mlm.multiclass_log_loss(eps=0.0)) == math.inf
-    assert close(both(frame, mlm.multiclass_log_loss(eps=0.0, max_loss=math.log(3))), math.log(3))
+    assert both(frame, mlm.multiclass_log_loss(eps=0.0, max_loss=math.log(3))) == exact(math.log(3))
 
 
 # --- 4. Orange: three examples, two targets of two classes each -------------------------------------------------------
@@ -73,48 +65,36 @@ def test_multiclass_log_loss_of_an_impossible_class() -> None:
 
 def orange(first: float = 0.9) -> pl.DataFrame:
     """A row for each example, target and class; `first` is what the true class of the first row is given."""
-    return pl.DataFrame(
-        {
-            "example": [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3],
-            "target": ["one", "one", "two", "two"] * 3,
-            "class": [0, 1, 0, 1] * 3,
-            "score": [first, 1 - first, 0.4, 0.6, 0.6, 0.4, 0.2, 0.8, 1.0, 0.0, 0.7, 0.3],
-            "truth": [1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0],
-            "predicted": [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0],
-            "actual": [0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0],
-            "weight": [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0],
-        }
-    )
+    columns = {
+        "example": [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3],
+        "target": ["one", "one", "two", "two"] * 3,
+        "class": [0, 1, 0, 1] * 3,
+        "score": [first, 1 - first, 0.4, 0.6, 0.6, 0.4, 0.2, 0.8, 1.0, 0.0, 0.7, 0.3],
+        "truth": [1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0],
+        "predicted": [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0],
+        "actual": [0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0],
+    }
+    return pl.DataFrame(columns).with_columns(weight=pl.col("example").cast(pl.Float64))
 
 
 ORANGE_ROLES: dict[str, Any] = {"sample": ["example", "target"], "label": "class"}
-
 CA = mlm.classification_accuracy().on(score="predicted", truth="actual")
-
 BRIER = mlm.multiclass_brier_score()
-
 IS = mlm.information_score()
-
 LOGLOSS = mlm.multiclass_log_loss(eps=1e-20, max_loss=math.log(3))
 
 
-@pytest.mark.parametrize(
-    ("metric", "number"),
-    [
-        (mlm.average_score(CA, target="target"), 0.8333333333333333),
-        (mlm.average_score(BRIER), 0.22),
-        (mlm.average_score(IS), 0.3918909402870758),
-        (mlm.average_score(LOGLOSS), 0.3520492277584857),
-        (mlm.flattened(CA), 0.8333333333333334),
-        (mlm.average_score({"one": CA, "two": BRIER}, weights=[0.5, -1]), -0.28),
-    ],
-)
-def test_orange(metric: mlm.Metric, number: float) -> None:
-    assert close(both(orange(), metric, **ORANGE_ROLES), number)
-
-
-def test_orange_of_whole_examples() -> None:
-    assert close(both(orange(), mlm.global_accuracy(), sample="example", score="predicted", truth="actual"), 2 / 3)
+def test_orange() -> None:
+    numbers = {
+        mlm.average_score(CA, target="target"): 0.8333333333333333,
+        mlm.average_score(BRIER): 0.22,
+        mlm.average_score(IS): 0.3918909402870758,
+        mlm.flattened(CA): 0.8333333333333334,
+        mlm.average_score({"one": CA, "two": BRIER}, weights=[0.5, -1]): -0.28,
+    }
+    assert each(orange(), numbers, **ORANGE_ROLES) == exact(list(numbers.values()))
+    whole = both(orange(), mlm.global_accuracy(), sample="example", score="predicted", truth="actual")
+    assert whole == exact(2 / 3)
 
 
 def test_orange_weights_that_sum_to_zero() -> None:
@@ -122,27 +102,18 @@ def test_orange_weights_that_sum_to_zero() -> None:
         mlm.average_score({"one": CA, "two": CA}, weights=[1, -1])
 
 
-@pytest.mark.parametrize(
-    ("metric", "number"),
-    [
-        (mlm.average_score(CA, target="target"), 0.8333333333333333),
-        (mlm.average_score(IS), 0.48244786822307983),
-    ],
-)
-def test_orange_with_weights_of_the_examples(metric: mlm.Metric, number: float) -> None:
-    assert close(both(orange(), metric, weight="weight", **ORANGE_ROLES), number)
-
-
-def test_orange_brier_with_weights() -> None:
-    """Theirs is 0.9733333333333333: only a part of the sum is weighted. By the definition it is this."""
-    by_hand = ((0.02 + 2 * 0.72 + 3 * 0.0) / 6 + (0.32 + 2 * 0.08 + 3 * 0.18) / 6) / 2
-    assert close(both(orange(), mlm.average_score(BRIER), weight="weight", **ORANGE_ROLES), by_hand)
+def test_orange_with_weights_of_the_examples() -> None:
+    """Their Brier score is 0.9733333333333333: only a part of the sum is weighted. By the definition it is this."""
+    brier = ((0.02 + 2 * 0.72 + 3 * 0.0) / 6 + (0.32 + 2 * 0.08 + 3 * 0.18) / 6) / 2
+    metrics = [mlm.average_score(CA, target="target"), mlm.average_score(IS), mlm.average_score(BRIER)]
+    found = each(orange(), metrics, weight="weight", **ORANGE_ROLES)
+    assert found == exact([0.8333333333333333, 0.48244786822307983, brier])
 
 
 @pytest.mark.parametrize(("first", "number"), [(0.9, 0.3520492277584857), (0.0, 0.5175911899268663)])
 def test_orange_log_loss(first: float, number: float) -> None:
     """No example costs more than ln n."""
-    assert close(both(orange(first), mlm.average_score(LOGLOSS), **ORANGE_ROLES), number)
+    assert both(orange(first), mlm.average_score(LOGLOSS), **ORANGE_ROLES) == exact(number)
 
 
 def test_orange_prior_of_a_class_that_is_always_true() -> None:

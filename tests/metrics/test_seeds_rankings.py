@@ -8,7 +8,8 @@ import pytest
 
 import polars_mlmetrics as mlm
 from tests.laws.oracle import Value
-from tests.metrics.printed import all_close, close, printed
+from tests.metrics.printed import exact, printed
+from tests.support.at_once import each
 from tests.support.readings import both, long
 
 # --- 1. LTN: rankings of four film genres, truth Action and Comedy ---------------------------------------------------
@@ -23,61 +24,49 @@ PREDICTIONS = [
 LTN_RANKING_LOSS: dict[str, Any] = {"pairs": "all", "ties": "right", "undefined": 0.0}
 
 
-def of_each_label(frame: pl.DataFrame) -> dict[str, Value]:
+def of_each_label(frame: pl.DataFrame) -> list[Value]:
     """By evaluate alone: a group of one label has no other labels for a true one to be above."""
-    return dict(sorted(mlm.evaluate(frame, mlm.labelwise_precision(), per="label").lazy().collect().rows()))
+    return mlm.evaluate(frame, mlm.labelwise_precision(), per="label").sort("label")["labelwise_precision"].to_list()
 
 
-@pytest.mark.parametrize(
-    ("metric", "numbers"),
-    [
-        (mlm.one_error(), [0, 1, 0, 1]),
-        (mlm.coverage_error(), [3, 3, 2, 3]),
-        (mlm.ranking_loss(**LTN_RANKING_LOSS), [1 / 6, 1 / 3, 0, 1 / 3]),
-        (mlm.ranking_loss(ties="right"), [1 / 4, 1 / 2, 0, 1 / 2]),
-        (mlm.exact_match_prefix(), [0, 0, 1, 0]),
-        (mlm.labelwise_precision(average="min"), [0, 0, 1, 0]),
-        (mlm.labelwise_precision(), [0.5, 0, 1, 0]),
-    ],
-)
-def test_ltn(metric: mlm.Metric, numbers: list[float]) -> None:
-    for score, number in zip(PREDICTIONS, numbers, strict=True):
-        assert close(both(long([[1, 1, 0, 0]], [score]), metric), number)
+LTN = {
+    mlm.one_error(): [0, 1, 0, 1],
+    mlm.coverage_error(): [3, 3, 2, 3],
+    mlm.ranking_loss(**LTN_RANKING_LOSS): [1 / 6, 1 / 3, 0, 1 / 3],
+    mlm.ranking_loss(ties="right"): [1 / 4, 1 / 2, 0, 1 / 2],
+    mlm.exact_match_prefix(): [0, 0, 1, 0],
+    mlm.labelwise_precision(average="min"): [0, 0, 1, 0],
+    mlm.labelwise_precision(): [0.5, 0, 1, 0],
+}
+LTN_PRINTED = {
+    mlm.label_ranking_average_precision(): ["0.8333", "0.5833", "1.0000", "0.5833"],
+    mlm.multilabel_cross_entropy(base=2): ["4.388427", "6.970430", "1.999587", "3.909965"],
+    mlm.multilabel_cross_entropy(): ["3.041826", "4.831534", "1.386008", "2.710181"],
+}
 
 
-@pytest.mark.parametrize(
-    ("metric", "numbers"),
-    [
-        (mlm.label_ranking_average_precision(), ["0.8333", "0.5833", "1.0000", "0.5833"]),
-        (mlm.multilabel_cross_entropy(base=2), ["4.388427", "6.970430", "1.999587", "3.909965"]),
-        (mlm.multilabel_cross_entropy(), ["3.041826", "4.831534", "1.386008", "2.710181"]),
-    ],
-)
-def test_ltn_printed(metric: mlm.Metric, numbers: list[str]) -> None:
-    for score, number in zip(PREDICTIONS, numbers, strict=True):
-        assert printed(both(long([[1, 1, 0, 0]], [score]), metric), number)
+@pytest.mark.parametrize("place", range(4))
+def test_ltn(place: int) -> None:
+    frame = long([[1, 1, 0, 0]], [PREDICTIONS[place]])
+    assert each(frame, LTN) == exact([numbers[place] for numbers in LTN.values()])
+    for value, digits in zip(each(frame, LTN_PRINTED), LTN_PRINTED.values(), strict=True):
+        assert printed(value, digits[place])
+    action, comedy = [(1, 0), (0, 0), (1, 1), (0, 0)][place]
+    assert of_each_label(frame) == [action, comedy, None, None]
 
 
-def test_ltn_labelwise_precision() -> None:
-    for score, (action, comedy) in zip(PREDICTIONS, [(1, 0), (0, 0), (1, 1), (0, 0)], strict=True):
-        assert all_close(of_each_label(long([[1, 1, 0, 0]], [score])), [action, comedy, None, None])
-
-
-@pytest.mark.parametrize(
-    ("metric", "number"),
-    [
-        (mlm.one_error(), 0.5),
-        (mlm.coverage_error(), 3),
-        (mlm.ranking_loss(ties="right"), 1 / 4),
-        (mlm.ranking_loss(**LTN_RANKING_LOSS), 1 / 6),
-        (mlm.ranking_loss(), 1 / 2),
-        (mlm.label_ranking_average_precision(), 7 / 12),
-        (mlm.exact_match_prefix(), 0),
-        (mlm.labelwise_precision(), 0),
-    ],
-)
-def test_ltn_ties(metric: mlm.Metric, number: float) -> None:
-    assert close(both(long([[1, 0, 1, 0]], [[0.5, 0.5, 0.2, 0.1]]), metric), number)
+def test_ltn_ties() -> None:
+    numbers = {
+        mlm.one_error(): 0.5,
+        mlm.coverage_error(): 3,
+        mlm.ranking_loss(ties="right"): 1 / 4,
+        mlm.ranking_loss(**LTN_RANKING_LOSS): 1 / 6,
+        mlm.ranking_loss(): 1 / 2,
+        mlm.label_ranking_average_precision(): 7 / 12,
+        mlm.exact_match_prefix(): 0,
+        mlm.labelwise_precision(): 0,
+    }
+    assert each(long([[1, 0, 1, 0]], [[0.5, 0.5, 0.2, 0.1]]), numbers) == exact(list(numbers.values()))
 
 
 AUTHORS_TEST = long(
@@ -86,35 +75,28 @@ AUTHORS_TEST = long(
 )
 
 
-@pytest.mark.parametrize(
-    ("metric", "number"),
-    [
-        (mlm.one_error(), 0.5),
-        (mlm.coverage_error(), 3),
-        (mlm.ranking_loss(ties="right"), 7 / 36),
-        (mlm.label_ranking_average_precision(), 7 / 12),
-        (mlm.exact_match_prefix(), 1 / 3),
-        (mlm.multilabel_cross_entropy(base=2, log_of_zero=-1000.0), 4000 / 3),
-        (mlm.multilabel_cross_entropy(base=2), math.inf),
-        (mlm.labelwise_precision(average="min"), 0),
-        (mlm.labelwise_precision(average="macro"), 1 / 6),
-    ],
-)
-def test_ltn_authors_test(metric: mlm.Metric, number: float) -> None:
-    assert close(both(AUTHORS_TEST, metric), number)
-
-
-def test_ltn_authors_test_of_each_label() -> None:
-    assert all_close(of_each_label(AUTHORS_TEST), [0.5, 0, 0, None])
+def test_ltn_authors_test() -> None:
+    numbers = {
+        mlm.one_error(): 0.5,
+        mlm.coverage_error(): 3,
+        mlm.ranking_loss(ties="right"): 7 / 36,
+        mlm.label_ranking_average_precision(): 7 / 12,
+        mlm.exact_match_prefix(): 1 / 3,
+        mlm.multilabel_cross_entropy(base=2, log_of_zero=-1000.0): 4000 / 3,
+        mlm.multilabel_cross_entropy(base=2): math.inf,
+        mlm.labelwise_precision(average="min"): 0,
+        mlm.labelwise_precision(average="macro"): 1 / 6,
+    }
+    assert each(AUTHORS_TEST, numbers) == exact(list(numbers.values()))
+    assert of_each_label(AUTHORS_TEST) == [0.5, 0, 0, None]
 
 
 @pytest.mark.parametrize("truth", [[0, 0], [1, 1]])
 def test_ltn_nothing_to_rank(truth: list[int]) -> None:
     """The text counts such a sample as 0, the author's code skips it, as we do by default."""
     frame = long([truth, [1, 0]], [[0.5, 0.4], [0.3, 0.6]])
-    assert close(both(frame, mlm.ranking_loss(**LTN_RANKING_LOSS)), 0.5)
-    assert close(both(frame, mlm.ranking_loss(ties="right")), 1)
-    assert close(both(frame, mlm.exact_match_prefix()), 0.5)
+    metrics = [mlm.ranking_loss(**LTN_RANKING_LOSS), mlm.ranking_loss(ties="right"), mlm.exact_match_prefix()]
+    assert each(frame, metrics) == exact([0.5, 1, 0.5])
 
 
 # --- 6. scikit-learn: samples with ties, without positives, without negatives -----------------------------------------
@@ -150,8 +132,9 @@ SKLEARN_RANKINGS = {
     ],
 )  # fmt: skip
 def test_sklearn_rankings(truth: list[int], score: list[float], numbers: dict[str, str]) -> None:
-    for name, digits in numbers.items():
-        assert printed(both(long([truth], [score]), SKLEARN_RANKINGS[name]), digits), name
+    values = each(long([truth], [score]), [SKLEARN_RANKINGS[name] for name in numbers])
+    for value, (name, digits) in zip(values, numbers.items(), strict=True):
+        assert printed(value, digits), name
 
 
 def test_sklearn_top_k_at_a_tied_border() -> None:
@@ -162,40 +145,30 @@ def test_sklearn_top_k_at_a_tied_border() -> None:
 
 # --- 7. ranx: queries and documents, in the order of the scores -------------------------------------------------------
 
-QUERY = long([[1, 0, 1, 0, 1]], [[0.9, 0.8, 0.7, 0.6, 0.5]])
 
-GRADED = long([[3, 0, 2, 0, 1]], [[0.9, 0.8, 0.7, 0.6, 0.5]])
-
-
-@pytest.mark.parametrize(
-    ("metric", "number"),
-    [
-        (mlm.precision_at(2), 1 / 2),
-        (mlm.precision_at(10), 3 / 10),
-        (mlm.recall_at(2), 1 / 3),
-        (mlm.f1_at(2), 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3)),
-        (mlm.r_precision(), 2 / 3),
-        (mlm.reciprocal_rank(), 1),
-        (mlm.average_precision_at(k=3, denominator="positives"), (1 + 2 / 3) / 3),
-        (mlm.average_precision_at(denominator="positives"), (1 + 2 / 3 + 3 / 5) / 3),
-        (mlm.hit_at(1), 1),
-    ],
-)
-def test_ranx(metric: mlm.Metric, number: float) -> None:
-    assert close(both(QUERY, metric), number)
+def test_ranx() -> None:
+    numbers = {
+        mlm.precision_at(2): 1 / 2,
+        mlm.precision_at(10): 3 / 10,
+        mlm.recall_at(2): 1 / 3,
+        mlm.f1_at(2): 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3),
+        mlm.r_precision(): 2 / 3,
+        mlm.average_precision_at(k=3, denominator="positives"): (1 + 2 / 3) / 3,
+        mlm.average_precision_at(denominator="positives"): (1 + 2 / 3 + 3 / 5) / 3,
+        mlm.hit_at(1): 1,
+    }
+    query = long([[1, 0, 1, 0, 1]], [[0.9, 0.8, 0.7, 0.6, 0.5]])
+    assert each(query, numbers) == exact(list(numbers.values()))
+    # As an expression it takes a second, and `laws/test_ties.py` has that.
+    assert mlm.evaluate(query, mlm.reciprocal_rank()).item() == 1
 
 
-def discounted(gains: list[float]) -> float:
-    return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))
+def test_ranx_graded() -> None:
+    def discounted(gains: list[float]) -> float:
+        return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))
 
-
-@pytest.mark.parametrize(
-    ("metric", "number"),
-    [
-        (mlm.dcg(), discounted([3, 0, 2, 0, 1])),
-        (mlm.ndcg(k=2), discounted([3, 0]) / discounted([3, 2])),
-        (mlm.ndcg(gain="exponential"), discounted([7, 0, 3, 0, 1]) / discounted([7, 3, 1])),
-    ],
-)
-def test_ranx_graded(metric: mlm.Metric, number: float) -> None:
-    assert close(both(GRADED, metric), number)
+    frame = long([[3, 0, 2, 0, 1]], [[0.9, 0.8, 0.7, 0.6, 0.5]])
+    first_two = discounted([3, 0]) / discounted([3, 2])
+    exponential = discounted([7, 0, 3, 0, 1]) / discounted([7, 3, 1])
+    found = each(frame, [mlm.dcg(), mlm.ndcg(k=2), mlm.ndcg(gain="exponential")])
+    assert found == exact([discounted([3, 0, 2, 0, 1]), first_two, exponential])

@@ -6,13 +6,14 @@ A setting is evaluated once, on all the worlds of `tests.support.frames` togethe
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.laws.cases import AVERAGES, CASES, NO_AVERAGE, SLOW_INLINE, Case, plain_cases, thinned
+from tests.laws.cases import AVERAGES, CASES, NO_AVERAGE, SLOW_INLINE, Case, of_average, plain_cases, thinned
 from tests.laws.oracle import Value
 from tests.support.frames import KEYS, PLAIN, groups, world, worlds
 from tests.support.readings import same
@@ -20,7 +21,6 @@ from tests.support.readings import same
 NAN = float("nan")
 
 Key = tuple[str | None, int | None]
-
 Row = dict[str, Value]
 
 AT_ONCE = 16  # expressions in a query: Polars plans many windows together slower than some after the others
@@ -49,22 +49,24 @@ class Setting:
         return thinned(self.average, 8) if self.weighted else plain_cases(self.average)
 
     def some_cases(self) -> list[Case]:
-        """By `evaluate`, all plain cases and some others, or half of them where little but the settling is new.
+        """Plain cases and a few others; the other weight has other ones.
 
-        By expressions, a third of the plain cases and of a few others; where the settling alone is new, a sixth. The
-        other weight has other ones.
+        By `evaluate` all plain cases, or half of them where little but the settling is new. By expressions a quarter,
+        or a sixth; of those without an average, which are few, half.
         """
         alike = self.average in SETTLED_ALIKE
         if self.reading == "expression":
-            every = 6 if alike else 3
-            cases = thinned(self.average, 16)[self.turn % every :: every]
-            return cases if self.weighted else [case for case in cases if case.name not in SLOW_INLINE]
-        cases = thinned(self.average, 6, 0 if self.weighted else 3)
-        return cases[self.turn % 2 :: 2] if alike or self.engine == "streaming" else cases
+            every, keep = 6 if alike else 2 if self.average == NO_AVERAGE else 4, 120
+        else:
+            every, keep = 2 if alike or self.engine == "streaming" else 1, 3 if self.average == NO_AVERAGE else 9
+        others = [case for case in of_average(self.average) if not case.is_plain]
+        cases = plain_cases(self.average)[self.turn % every :: every] + others[self.turn % keep :: every * keep]
+        is_slow = self.reading == "expression" and not (self.weighted and self.engine == "in-memory")
+        return [case for case in cases if not (is_slow and case.name in SLOW_INLINE)]
 
     def asked(self) -> list[Key]:
-        """The worlds that are compared with the reference: in proofs all, else a third of them."""
-        return ASKED if self.is_proof else ASKED[self.turn % 3 :: 3]
+        """The worlds that are compared with the reference: in proofs all, else a quarter of them."""
+        return ASKED if self.is_proof else ASKED[self.turn % 4 :: 4]
 
     @property
     def turn(self) -> int:
@@ -102,30 +104,28 @@ WINDOWED = {"macro", "weighted", "samples", "min", "max", "named"}
 SETTLED_ALIKE = {"weighted", "min", "max", "named"}
 
 
-def proofs(average: str, weighted: bool, engine: str, reading: str) -> tuple[bool, ...]:
-    """Whether a setting is a proof, or both a proof with all its cases and a test with some of them.
+def is_like_others(average: str, weighted: bool, engine: str, reading: str) -> bool:
+    """Whether a setting is a proof alone. The others are both a proof with all cases and a test with some of them.
 
-    On the streaming engine, a plan of windows or of labels settled alike has nothing of its own but the engine's.
+    On the streaming engine, a plan of windows or of labels settled alike has nothing of its own but the engine's; and
+    an expression without weights nothing but weights of 1.
     """
-    like_others = average in SETTLED_ALIKE or (average in WINDOWED and (reading == "expression" or not weighted))
-    return (True,) if engine == "streaming" and like_others else (True, False)
+    of_others = [average in WINDOWED, reading == "expression", not weighted]
+    if engine == "streaming":
+        return average in SETTLED_ALIKE or sum(of_others) > 1
+    return average in SETTLED_ALIKE and all(of_others)
 
 
 # Weighted ones first: tests of the weighted settings alone then share their numbering, and pytest groups them.
 SETTINGS = [
-    Setting(*setting, is_proof)
-    for setting in (
-        (average, weighted, engine, reading)
-        for weighted in (True, False)
-        for average in (*AVERAGES, NO_AVERAGE)
-        for engine in ("in-memory", "streaming")
-        for reading in ("evaluate", "expression")
+    Setting(average, weighted, engine, reading, is_proof)
+    for weighted, average, engine, reading in product(
+        (True, False), (*AVERAGES, NO_AVERAGE), ("in-memory", "streaming"), ("evaluate", "expression")
     )
-    for is_proof in proofs(*setting)
+    for is_proof in (True, False)
+    if is_proof or not is_like_others(average, weighted, engine, reading)
 ]
-
 WEIGHTED = [setting for setting in SETTINGS if setting.weighted]
-
 UNWEIGHTED = [setting for setting in SETTINGS if not setting.weighted]
 EVALUATED = [setting for setting in SETTINGS if setting.reading == "evaluate"]
 
@@ -152,18 +152,15 @@ def table_of(setting: Setting) -> Table:
     return Table(setting, cases, rows, answer.schema)
 
 
-def marked(settings: Iterable[Setting], *, streaming_too: bool = True) -> list[Any]:
-    """The settings as parameters, each in the tier that it says; streaming ones may all be proofs."""
-    return [
-        pytest.param(setting, marks=[pytest.mark.proof] if is_proof else [])
-        for setting in settings
-        for is_proof in [setting.is_proof or (setting.engine == "streaming" and not streaming_too)]
-        if not is_proof or setting.is_proof  # of two that would be proofs, the one with all its cases does
-    ]
+def marked(settings: Iterable[Setting], quick: Callable[[Setting], bool] = lambda setting: True) -> list[Any]:
+    """The settings as parameters: the proofs, and of the others those that are quick."""
+    return [pytest.param(s, marks=[pytest.mark.proof] * s.is_proof) for s in settings if s.is_proof or quick(s)]
 
 
-def of_settings(settings: Iterable[Setting], *, streaming_too: bool = True) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("table", marked(settings, streaming_too=streaming_too), ids=str, indirect=True)
+def of_settings(
+    settings: Iterable[Setting], quick: Callable[[Setting], bool] = lambda setting: True
+) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("table", marked(settings, quick), ids=str, indirect=True)
 
 
 only_weighted = of_settings(WEIGHTED)

@@ -8,6 +8,9 @@ from tests.support.frames import LABELS
 
 NAN, INFINITY = float("nan"), float("inf")
 
+Keys = list[tuple[Any, Any]]
+"""The sample and the label of each row."""
+
 
 # What the cells of a column are drawn from. Tied nearly always; next to the ends of what is allowed, too.
 # An edge of the grids with 64 bins is between 0.49 and 0.5.
@@ -37,31 +40,24 @@ BROKEN: dict[str, list[float]] = {
 TRUTHS = ["truth", "soft", "real", "gain", "amount"]
 
 
-def one_class(random: Random, keys: list[tuple[Any, Any]]) -> list[float]:
+def one_class(random: Random, keys: Keys) -> list[float]:
     """One true label a sample, or none where that row is missing."""
     true = {sample: random.choice(LABELS) for sample, _ in keys}
     return [float(true[sample] == label) for sample, label in keys]
 
 
-def degenerate(random: Random, keys: list[tuple[Any, Any]]) -> list[float]:
+def degenerate(random: Random, keys: Keys) -> list[float]:
     """Samples of positives only or of negatives only."""
     truth = {sample: random.choice([0.0, 1.0]) for sample, _ in keys}
     return [truth[sample] for sample, _ in keys]
 
 
-def mixed(random: Random, keys: list[tuple[Any, Any]]) -> list[float]:
+def mixed(random: Random, keys: Keys) -> list[float]:
     return [random.choice([0.0, 1.0]) for _ in keys]
 
 
-def rare(random: Random, keys: list[tuple[Any, Any]]) -> list[float]:
+def rare(random: Random, keys: Keys) -> list[float]:
     return [float(random.random() < 0.1) for _ in keys]
 
 
-ARRANGED: list[Callable[[Random, list[tuple[Any, Any]]], list[float]]] = [
-    one_class,
-    one_class,
-    mixed,
-    mixed,
-    degenerate,
-    rare,
-]
+ARRANGED: list[Callable[[Random, Keys], list[float]]] = [one_class, one_class, mixed, mixed, degenerate, rare]

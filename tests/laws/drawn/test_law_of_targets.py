@@ -1,6 +1,7 @@
 """One law of means over targets, in all their forms: the mean of what `evaluate` gives on the rows of each alone."""
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -8,8 +9,6 @@ import pytest
 
 import polars_mlmetrics as mlm
 from tests.support.readings import both, same
-
-TARGETS = ["x", "y", "z"]
 
 
 def mixed(seed: int) -> pl.DataFrame:
@@ -55,53 +54,49 @@ OF_COLUMN: list[mlm.Metric] = [
 ]
 
 
-def has_used_row(rows: pl.DataFrame, metric: mlm.Metric) -> bool:
-    """Whether a row is in scope of one of the metric's measures, with score and truth known (the keys always are)."""
-    known = rows.filter(pl.col("score").is_not_null() & pl.col("truth").is_not_null())
-    vocabularies = [
-        pl.lit(True) if m.labels is None else pl.col("kind").is_in(m.labels) for m in metric.tree.measures()
-    ]
+def has_used_row(known: pl.DataFrame, metric: mlm.Metric) -> bool:
+    """Whether one of the rows, whose score and truth are known, is in scope of one of the metric's measures."""
     return any(
-        known.filter(vocabulary, *measure.predicates).height > 0
-        for measure, vocabulary in zip(metric.tree.measures(), vocabularies, strict=True)
+        known.filter(True if of.labels is None else pl.col("kind").is_in(of.labels), *of.predicates).height > 0
+        for of in metric.tree.measures()
     )
 
 
-def mean_by_law(frame: pl.DataFrame, metric: mlm.Metric, weights: dict[str, float]) -> float | None:
+def mean_by_law(metric: mlm.Metric, targets: list[tuple[float, pl.DataFrame, Any]]) -> float | None:
+    """The mean of targets: of each its weight, its rows with score and truth, and its value."""
     total = whole = size = 0.0
     is_unknown = False
-    for name, weight in weights.items():
-        rows = frame.filter(label=name)
-        if not has_used_row(rows, metric):
+    for weight, known, value in targets:
+        if not has_used_row(known, metric):
             continue
-        value = mlm.evaluate(rows, metric, weight="w").item()
-        if value is None:
-            # Thresholds of labels are all there, so only one that is a column can be unknown.
-            known = rows.filter(pl.col("score").is_not_null() & pl.col("truth").is_not_null())
+        if value is None:  # thresholds of labels are all there, so only one that is a column can be unknown
             is_unknown |= "cut" in repr(metric) and known["cut"].null_count() > 0
         elif math.isnan(value):
-            return value
+            return value  # type: ignore[no-any-return]
         else:
             total, whole, size = total + (weight and weight * value), whole + weight, size + abs(weight)
     return None if is_unknown or abs(whole) <= 1e-12 * size else total / whole
 
 
+WEIGHTS = {
+    "plain": None,
+    "negative": {"x": 1.0, "y": -3.0, "z": 1.0},
+    "zero": {"x": 2, "y": 0, "absent": 1},
+    "cancelling": {"x": 0.1, "y": 0.2, "z": -0.3, "absent": 1},
+}
+
+
 @pytest.mark.one_in(7)
-@pytest.mark.parametrize(
-    "weights",
-    [
-        None,
-        {"x": 1.0, "y": -3.0, "z": 1.0},
-        {"x": 2, "y": 0, "absent": 1},
-        {"x": 0.1, "y": 0.2, "z": -0.3, "absent": 1},
-    ],
-    ids=["plain", "negative", "zero", "cancelling"],
-)
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_law(seed: int, weights: dict[str, float] | None) -> None:
-    frame, by_name = mixed(seed), weights or dict.fromkeys(TARGETS, 1.0)
+    frame, by_name = mixed(seed), weights or dict.fromkeys("xyz", 1.0)
+    metrics = [metric.alias(str(number)) for number, metric in enumerate([*INNER, *OF_COLUMN])]
+    rows = {name: frame.filter(label=name) for name in by_name}
+    values = {name: mlm.evaluate(rows[name], metrics, weight="w").row(0) for name in by_name}
     forms, expected = [], {}
-    for number, metric in enumerate([*INNER, *OF_COLUMN]):
+    for number, metric in enumerate(metrics):
+        targets = [(by_name[n], rows[n].drop_nulls(["score", "truth"]), values[n][number]) for n in by_name]
         of_each = dict.fromkeys(by_name, metric)
         means = [
             mlm.average_score(metric, weights, target="label").alias(f"column {number}"),
@@ -111,7 +106,7 @@ def test_the_law(seed: int, weights: dict[str, float] | None) -> None:
             means += [mlm.average_score(metric, weights).alias(f"labels {number}")]
             means += [mlm.average_score(of_each, weights).alias(f"each label {number}")]
         forms += means
-        expected |= {mean.output_name: (metric, mean_by_law(frame, metric, by_name)) for mean in means}
+        expected |= dict.fromkeys([mean.output_name for mean in means], (metric, mean_by_law(metric, targets)))
     planned = mlm.evaluate(frame.lazy(), forms, weight="w").collect().row(0, named=True)
     # Some of them as expressions: one is worked out again wherever it is written again, and that takes its time.
     bound = [form.on(weight="w") for form in forms][seed::6]
@@ -121,20 +116,6 @@ def test_the_law(seed: int, weights: dict[str, float] | None) -> None:
             assert name not in found or same(found[name], value), (name, metric, value, found[name])
 
 
-def test_a_derived_metric_has_the_mean_of_its_ratios() -> None:
-    # Of x: 1 of 2 found, 1 of 1 predicted right. Of y: 1 of 1 found, 1 of 4 predicted right.
-    frame = pl.DataFrame(
-        {"label": ["x"] * 2 + ["y"] * 4, "score": [0.9, 0.1, 0.9, 0.9, 0.9, 0.9], "truth": [1, 1, 1, 0, 0, 0]}
-    )
-    ratio = mlm.recall() / mlm.precision()
-    for metric in (
-        mlm.average_score(ratio),
-        mlm.average_score(ratio, target="label"),
-        mlm.average_score({"x": ratio, "y": ratio}),
-    ):
-        assert both(frame, metric) == (0.5 / 1 + 1 / 0.25) / 2
-
-
 THREE_FORMS = pytest.mark.parametrize("form", ["labels", "column", "each"])
 
 
@@ -142,6 +123,14 @@ def of_form(form: str, metric: mlm.Metric, weights: dict[str, float] | None = No
     if form == "each":
         return mlm.average_score({"x": metric, "y": metric}, weights)
     return mlm.average_score(metric, weights, target=None if form == "labels" else "label")
+
+
+@THREE_FORMS
+def test_a_derived_metric_has_the_mean_of_its_ratios(form: str) -> None:
+    """Of x: 1 of 2 found, 1 of 1 predicted right. Of y: 1 of 1 found, 1 of 4 predicted right."""
+    scores, truths = [0.9, 0.1, 0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0, 0, 0]
+    frame = pl.DataFrame({"label": ["x"] * 2 + ["y"] * 4, "score": scores, "truth": truths})
+    assert both(frame, of_form(form, mlm.recall() / mlm.precision())) == (0.5 / 1 + 1 / 0.25) / 2
 
 
 @THREE_FORMS
@@ -174,10 +163,7 @@ def test_weights_of_0_and_weights_that_cancel(form: str) -> None:
 
 def test_rows_without_a_target_are_excluded() -> None:
     frame = pl.DataFrame({"label": ["x", "y", None], "score": [0.9, 0.1, 0.9], "truth": [1, 1, 1]})
-    for metric in (
-        mlm.average_score(mlm.recall()),
-        mlm.average_score(mlm.recall(), target="label"),
-        mlm.average_score(mlm.recall() / mlm.accuracy()),
-    ):
+    ratio = mlm.recall() / mlm.accuracy()
+    for metric in (of_form("labels", mlm.recall()), of_form("column", mlm.recall()), of_form("labels", ratio)):
         row = mlm.evaluate(frame, metric, tidy=True).row(0, named=True)
         assert (row["n_rows"], row["n_excluded"], row["support"]) == (2, 1, 2.0)

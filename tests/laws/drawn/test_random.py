@@ -169,7 +169,3 @@ def test_enough_values_are_numbers() -> None:
         case = next(case for case in CASES if case.name == name)
         values = [case.expected(frame) for frame in frames]
         assert sum(value is not None and value == value for value in values) >= 20, (name, values)
-
-
-def test_every_metric_has_cases() -> None:
-    assert {case.name for case in CASES} == set(mlm.CATALOGUE)

@@ -39,6 +39,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
         assert error.startswith("mlm: ")
         assert error.count("\n") == 1
         assert said in error
+        assert "unexpected" not in error
 
     return refuse
 

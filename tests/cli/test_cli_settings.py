@@ -194,6 +194,8 @@ def test_what_is_typed_wins(printed: Printed) -> None:
         ("gate = [3]", 2, "must be a table"),
         ("gate = [{metrc = 'f1'}]", 2, "Did you mean 'metric'?"),
         ("by = [", 3, "is not TOML"),
+        pytest.param("x = " + "[" * 5000 + "]" * 5000, 3, "its brackets are nested too deeply", id="brackets"),
+        pytest.param("ci = " + "9" * 5000, 3, "Exceeds the limit (4300 digits)", id="digits"),
     ],
 )
 def test_a_file_that_is_wrong(text: str, code: int, said: str, refused: Refused) -> None:

@@ -120,6 +120,13 @@ def test_what_is_wrong_is_one_line(line: str, code: int, said: str, refused: Ref
     refused(line, code, said)
 
 
+def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    log = pl.DataFrame({"sample": range(200), "score": 0.5, "truth": [0, 1] * 100, "x": [1, 2] * 100, "y": 1})
+    log.write_parquet("constant.parquet")
+    assert run("slices constant.parquet -m log_loss --features x y") == 0
+    assert capsys.readouterr().err == "mlm: these features have one value only, and are left out: y.\n"
+
+
 def test_a_file_of_options_serves_slices_too() -> None:
     Path("mlm.toml").write_text(
         "metrics = ['brier_score', 'f1']\nby = 'model'\nfeatures = ['country', 'device']\nk = 1"

@@ -13,6 +13,7 @@ import pytest
 
 from mlm_command import main
 from tests.docs.pages import BLOCK
+from tests.reporting.read_pages import undrawn_charts
 from tests.support.folders import ROOT
 
 PAGES = [ROOT / "docs" / "command_line.md", ROOT / "docs" / "nightly.md"]
@@ -62,6 +63,7 @@ def test_the_page_shows_what_comes_out(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("polars_mlmetrics.reporting.page.drawn", undrawn_charts)  # what is drawn is not shown here
     monkeypatch.setenv("NO_COLOR", "1")
     page = file.read_text()
     assert run_page(page, capsys) == page

@@ -11,7 +11,7 @@ import io
 import re
 import runpy
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +27,18 @@ from tests.support.folders import ROOT
 FILES = sorted(PACKAGE.rglob("*.py"))
 NOT_RUN = {"console", "diff", "sh", "text", "toml", "yaml"}
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+LONG = {"report.md", "own_metric.md", "your_own_metric.py", "scikit_learn.py"}
+"""They draw charts, check metrics or fit models: proofs. The docstrings of `report` and `check_metric` are none."""
+
+
+def name_of(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def cases(files: Iterable[Path]) -> list[Any]:
+    """The files, of which the long ones are proofs."""
+    marks = {True: [pytest.mark.proof], False: []}
+    return [pytest.param(file, marks=marks[file.name in LONG], id=name_of(file)) for file in files]
 
 
 @pytest.fixture(autouse=True)
@@ -73,9 +84,10 @@ def run_session(text: str, name: str, line: int, names: dict[str, Any]) -> None:
     names.update(session.globs)  # the parser has made a copy
 
 
-@every_page
+@pytest.mark.parametrize("page", cases(page for page in PAGES if page.name != "metrics.md"))
 def test_a_page_shows_what_comes_out(page: Path) -> None:
-    run_page(page.read_text(), str(page.relative_to(ROOT)))
+    """That of metrics is written with what comes out: see `test_the_page_of_metrics_is_what_the_catalogue_gives`."""
+    run_page(page.read_text(), name_of(page))
 
 
 def test_there_is_something_to_run() -> None:
@@ -135,7 +147,7 @@ def test_a_page_that_shows_something_else_fails(right: str, wrong: str, said: st
         run_page(page, "page")
 
 
-@every_page
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_diff_is_of_the_files_as_they_are(page: Path) -> None:
     """What a diff on a page adds is there."""
     for block in blocks(page.read_text()):
@@ -201,7 +213,7 @@ SCRIPTS = sorted(
 """Two have tests of their own: `test_employment.py` and `test_notebook.py`."""
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+@pytest.mark.parametrize("script", cases(SCRIPTS))
 def test_an_example_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out
@@ -215,17 +227,9 @@ def test_the_page_of_metrics_is_what_the_catalogue_gives() -> None:
 # --- what lists other things ------------------------------------------------------------------------------------------
 
 
-def named_pages() -> set[str]:
-    """The pages that the navigation of the site names, in its groups."""
-    nav = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
-    entries = [
-        inner
-        for entry in nav
-        for (page,) in [entry.values()]
-        for inner in (page if isinstance(page, list) else [entry])
-    ]
-    return {file for entry in entries for file in entry.values()}
-
-
 def test_the_navigation_names_every_page() -> None:
-    assert named_pages() == {page.name for page in PAGES[1:]}
+    named = []
+    for entry in tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]:
+        (page,) = entry.values()
+        named += [file for inner in page for file in inner.values()] if isinstance(page, list) else [page]
+    assert sorted(named) == sorted(page.name for page in PAGES[1:])

@@ -10,6 +10,7 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting.curve_sections import best_thresholds, curve_lead, curve_plots
 from polars_mlmetrics.reporting.label_section import label_plot
+from tests.reporting.read_pages import without_charts
 from tests.reporting.report_log import made
 
 
@@ -50,6 +51,7 @@ def test_a_cell_of_few_samples_is_grey(made_of: str, options: Any) -> None:
         assert text == f"{label}, {name}: fewer than 100 samples ({expected[label, name]})"
 
 
+@without_charts
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_a_state_with_bins_has_the_curves_of_the_log(weight: str | None) -> None:
     log = made(300).with_columns(w=1.0 + pl.col("sample") % 3)

@@ -195,7 +195,7 @@ def test_nulls_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     check_metric(metric)
     needed = Door.needed_keys
     monkeypatch.setattr(Door, "needed_keys", lambda door, grain: [k for k in needed(door, grain) if k != "amount"])
-    with pytest.raises(AssertionError, match=re.escape("with rows whose column 'amount' is null, the table")):
+    with pytest.raises(AssertionError, match="with rows whose column 'amount' is null, the table"):
         check_metric(metric)
 
 
@@ -207,5 +207,5 @@ def test_nan_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     metric = declared(dear)
     check_metric(metric)
     monkeypatch.setattr(Door, "guard_column", lambda door, name: None)
-    with pytest.raises(AssertionError, match=re.escape("with a NaN as column 'amount', the table")):
+    with pytest.raises(AssertionError, match="with a NaN as column 'amount', the table"):
         check_metric(metric)

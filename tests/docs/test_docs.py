@@ -42,10 +42,9 @@ def cases(files: Iterable[Path]) -> list[Any]:
 
 
 @pytest.fixture(autouse=True)
-def as_everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def as_everywhere(folder: Path) -> Iterator[None]:
     """Tables are printed as Polars does by default, files go where nobody keeps any, and metrics are forgotten."""
     known = dict(mlm.CATALOGUE)
-    monkeypatch.chdir(tmp_path)
     with pl.Config():
         pl.Config.restore_defaults()
         yield

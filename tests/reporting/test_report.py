@@ -22,7 +22,8 @@ from polars_mlmetrics.reporting.curve_sections import curve_lead
 from polars_mlmetrics.reporting.looks import LIGHT
 from polars_mlmetrics.reporting.page import SECTIONS
 from tests.reporting.read_pages import HOSTILE, undrawn_charts, without_charts
-from tests.reporting.report_log import LABELS, made
+from tests.reporting.report_log import made
+from tests.support.readings import same
 
 SLICES = ["country", ["country", "device"]]
 
@@ -43,21 +44,22 @@ class Tags(HTMLParser):
 
 @cache
 def page(name: str, static: bool, charts: bool) -> str:
-    """A page whose model, label and country are called `name`, and its title too."""
-    log = made(
-        240,
-        {f"a{name}": 1.2, f"b{name}": 0.6},
-        labels=[f"{label}{name}" for label in LABELS],
-        countries=[f"{country}{name}" for country in ("DE", "JP")],
-    ).rename({"device": f"device{name}", "day": f"day{name}"})
-    slices = ["country", ["country", f"device{name}"]]
-    metrics = [mlm.log_loss(), mlm.f1(average="macro").alias(f"f1{name}")]
-    title, baseline = f"title{name}", f"a{name}"
-    made_of = mlm.report(log, metrics, baseline=baseline, slices=slices, by=f"day{name}", title=title, static=static)
+    """A page whose models, labels, countries and columns have this in their names, and its title too."""
+    log = made(240, {"a": 1.2, "b": 0.6}, countries=("DE", "JP"))
+    log = log.with_columns(pl.col("model", "label", "country") + name)
+    report = mlm.report(
+        log.rename({"device": f"device{name}", "day": f"day{name}"}),
+        [mlm.log_loss(), mlm.f1(average="macro").alias(f"f1{name}")],
+        baseline=f"a{name}",
+        slices=["country", ["country", f"device{name}"]],
+        by=f"day{name}",
+        title=f"title{name}",
+        static=static,
+    )
     with pytest.MonkeyPatch.context() as patch:
         if not charts:
             patch.setattr(page_module, "drawn", undrawn_charts)
-        return made_of.html
+        return report.html
 
 
 @pytest.mark.parametrize("charts", [False, pytest.param(True, marks=pytest.mark.proof)])
@@ -124,16 +126,15 @@ def test_a_comment_says_what_changed() -> None:
     log = made(800, bad={"challenger": 5.0}, countries=("DE", "FR", "BR", "IT", "ES", "JP"))
     metrics = [mlm.log_loss(), mlm.f1(), mlm.predicted_rate()]
     text = mlm.report(log, metrics, baseline="champion", slices=["country"]).markdown
-    table = mlm.compare(log, metrics, baseline="champion", slices=["country"]).filter(pl.col("metric") == "log_loss")
+    table = mlm.compare(log, metrics, baseline="champion", slices=["country"]).filter(metric="log_loss")
     slices = table.filter(pl.col("slice") != "", pl.col("verdict").is_in(["better", "worse"]))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
-    assert [row[2] for row in rows if row[2] != "all"] != []
-    assert sorted(row[2] for row in rows if row[2] != "all") == sorted(slices["slice"].to_list())
-    jp = table.row(by_predicate=pl.col("slice") == "country=JP", named=True)
-    (line,) = [row for row in rows if row[2] == "country=JP"]
-    assert line[0] == "| worse"
-    assert line[3:5] == [f"{jp['value']:.3f}", f"{jp['baseline_value']:.3f}"]
-    assert line[5] == f"+{jp['difference']:.3f} [+{jp['low']:.3f} to +{jp['high']:.3f}] |"
+    changed = {row[2]: row for row in rows if row[2] != "all"}
+    assert sorted(changed) == sorted(row[2] for row in rows if row[2] != "all") == sorted(slices["slice"]) != []
+    jp = slices.row(by_predicate=pl.col("slice") == "country=JP", named=True)
+    difference = f"+{jp['difference']:.3f} [+{jp['low']:.3f} to +{jp['high']:.3f}] |"
+    line = changed["country=JP"]
+    assert [line[0], *line[3:]] == ["| worse", f"{jp['value']:.3f}", f"{jp['baseline_value']:.3f}", difference]
     assert "predicted_rate" not in text
     assert mlm.log_loss().signature.replace("|", r"\|") in text
 
@@ -208,11 +209,10 @@ def test_a_state_says_what_it_does_not_hold() -> None:
     assert "Not in the state: make it with roc_auc(bins=4096) among its metrics." in text
     assert "Not in the state: make it with calibration_error() and brier_resolution() among its metrics." in text
     assert report._told.slices["slice"].to_list() != []
-    of_log = mlm.report(log, metrics, baseline="champion", slices=["country"], by="day")
-    for made_of in (report, of_log):
-        row = made_of._told.of("challenger")
-        assert row["difference"] == pytest.approx(of_log._told.of("challenger")["difference"], abs=1e-12)
-        assert row["verdict"] == "better"
+    of_log = mlm.compare(log, mlm.log_loss(), baseline="champion").row(0, named=True)
+    row = report._told.of("challenger")
+    assert row["difference"] == pytest.approx(of_log["difference"], abs=1e-12)
+    assert row["verdict"] == of_log["verdict"] == "better"
 
 
 @without_charts
@@ -287,22 +287,18 @@ def test_curves_say_what_another_threshold_would_give() -> None:
 
 def test_the_curves_are_those_of_each_model() -> None:
     log = made(400)
-    told = mlm.report(log, [mlm.log_loss(), mlm.roc_auc(bins=100)], baseline="champion")._told
-    curves = told.answers.curves
+    curves = mlm.report(log, [mlm.log_loss(), mlm.roc_auc(bins=100)], baseline="champion")._told.answers.curves
     assert sorted(curves) == ["calibration", "pr", "roc", "threshold"]
     for row in curves["pr"].filter(pl.col("threshold").is_finite()).gather_every(40).iter_rows(named=True):
-        own = log.filter(model=row["__mlm_model"])
-        at = {"threshold": row["threshold"]}
-        assert row["recall"] == pytest.approx(mlm.evaluate(own, mlm.recall(**at)).item(), rel=1e-12)
-        expected = mlm.evaluate(own, mlm.precision(**at)).item()
-        assert row["precision"] == (expected if expected is None else pytest.approx(expected, rel=1e-12))
+        own, at = log.filter(model=row["__mlm_model"]), row["threshold"]
+        expected = own.select(mlm.recall(threshold=at), mlm.precision(threshold=at)).row(0)
+        assert all(map(same, (row["recall"], row["precision"]), expected))
 
 
 @without_charts
 def test_scores_without_curves_say_so() -> None:
     log = made(100).with_columns(truth=pl.col("score") * 3, score=pl.col("score") * 2 + 1)
-    text = mlm.report(log, mlm.rmse(), baseline="champion").html
-    assert "The scores give no curve." in text
+    assert "The scores give no curve." in mlm.report(log, mlm.rmse(), baseline="champion").html
     text = mlm.report(made(100).with_columns(pl.col("score") * 9), mlm.roc_auc(), baseline="champion").html
     assert "The scores are not probabilities." in text
     assert "The scores give no curve." not in text

@@ -19,9 +19,10 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting import answers, libraries
 from polars_mlmetrics.reporting import page as page_module
 from polars_mlmetrics.reporting.curve_sections import curve_lead
+from polars_mlmetrics.reporting.drawing import drawn
 from polars_mlmetrics.reporting.looks import LIGHT
 from polars_mlmetrics.reporting.page import SECTIONS
-from tests.reporting.read_pages import HOSTILE, undrawn_charts, without_charts
+from tests.reporting.read_pages import HOSTILE
 from tests.reporting.report_log import made
 from tests.support.readings import same
 
@@ -57,8 +58,8 @@ def page(name: str, static: bool, charts: bool) -> str:
         static=static,
     )
     with pytest.MonkeyPatch.context() as patch:
-        if not charts:
-            patch.setattr(page_module, "drawn", undrawn_charts)
+        if charts:
+            patch.setattr(page_module, "drawn", drawn)
         return report.html
 
 
@@ -87,7 +88,6 @@ def test_every_section_is_there_and_nothing_in_it_moves_the_cursor() -> None:
     assert all(letter.isprintable() or letter == "\n" for letter in text)
 
 
-@without_charts
 def test_the_page_holds_no_row() -> None:
     log = made(300).with_columns(sample=pl.format("id-{}-of-a-person", "sample"))
     twice = pl.concat([log, log.head(3)])
@@ -96,7 +96,6 @@ def test_the_page_holds_no_row() -> None:
     assert "of-a-person" not in text
 
 
-@without_charts
 def test_a_report_is_saved_whole_and_replaces_nothing_by_itself(folder: Path) -> None:
     report = mlm.report(made(100), mlm.log_loss(), baseline="champion")
     report.save("report.html")
@@ -150,7 +149,6 @@ def test_a_comment_is_a_table_whatever_the_names() -> None:
 # -- what is asked -----------------------------------------------------------------------------------------------------
 
 
-@without_charts
 def test_nothing_is_worked_out_twice_and_a_query_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
 
@@ -198,7 +196,6 @@ def test_the_metrics_fit_the_log(log: pl.DataFrame, names: str) -> None:
     assert told.models.select("metric").n_unique() == len(names.split())
 
 
-@without_charts
 def test_a_state_says_what_it_does_not_hold() -> None:
     log = made(300)
     metrics = [mlm.log_loss(), mlm.f1()]
@@ -215,7 +212,6 @@ def test_a_state_says_what_it_does_not_hold() -> None:
     assert row["verdict"] == of_log["verdict"] == "better"
 
 
-@without_charts
 def test_a_state_without_buckets_has_values_alone() -> None:
     state = mlm.state(made(100), mlm.log_loss(), by=["model", "country"], buckets=0)
     report = mlm.report(state, slices=["country"])
@@ -224,7 +220,6 @@ def test_a_state_without_buckets_has_values_alone() -> None:
 
 
 @pytest.mark.proof
-@without_charts
 def test_slices_are_searched_for_in_the_model_in_question() -> None:
     log = made(1200, bad={"challenger": 6.0}, labels=["people"])
     report = mlm.report(log, mlm.log_loss(), baseline="champion", features=["country", "device"])
@@ -295,7 +290,6 @@ def test_the_curves_are_those_of_each_model() -> None:
         assert all(map(same, (row["recall"], row["precision"]), expected))
 
 
-@without_charts
 def test_scores_without_curves_say_so() -> None:
     log = made(100).with_columns(truth=pl.col("score") * 3, score=pl.col("score") * 2 + 1)
     assert "The scores give no curve." in mlm.report(log, mlm.rmse(), baseline="champion").html

@@ -10,11 +10,9 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.data.sound_log import LOG
-from tests.reporting.read_pages import without_charts
 from tests.reporting.report_log import made
 
 
-@without_charts
 def test_the_call_of_a_page_can_be_run() -> None:
     difference = (mlm.f1() - mlm.recall()).alias("f1()").abs().on(weight="w")
     log = made(100).with_columns(w=1.0)
@@ -24,7 +22,6 @@ def test_the_call_of_a_page_can_be_run() -> None:
     assert eval(call, {"mlm": mlm, "log": log, "pl": pl}).html
 
 
-@without_charts
 @pytest.mark.parametrize("carrier", ["log", "lazy log", "state"])
 def test_intervals_are_of_the_clusters_that_are_named(carrier: str) -> None:
     log = made(300).with_columns(user=pl.col("sample") // 30)

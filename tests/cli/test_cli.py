@@ -311,11 +311,11 @@ def test_nothing_in_a_cell_moves_the_cursor() -> None:
     assert len({sum(2 if letter in "日本" else 1 for letter in line) for line in shown.splitlines()}) == 1
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "-"), (True, "true"), (0.12345, "0.123"), (-0.0, "0.000"), (1e-7, "1.0e-07"), (float("nan"), "NaN"),
-     (float("-inf"), "-inf"), (12345, "12345"), (["a", "b"], "a; b")],
-)  # fmt: skip
+VALUES = [None, True, 0.12345, -0.0, 1e-7, float("nan"), float("-inf"), 12345, ["a", "b"]]
+TEXTS = ["-", "true", "0.123", "0.000", "1.0e-07", "NaN", "-inf", "12345", "a; b"]
+
+
+@pytest.mark.parametrize(("value", "text"), [*zip(VALUES, TEXTS, strict=True)])
 def test_a_cell(value: object, text: str) -> None:
     assert cell(value, 3) == text
 

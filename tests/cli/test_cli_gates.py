@@ -8,17 +8,14 @@ from polars.testing import assert_frame_equal
 
 from tests.cli.commands import Printed, Refused, Table, run
 
-# accuracy: old is right in all of DE and half of FR; new in half of DE and all of FR.
-RIGHT = {("old", "DE"): 20, ("old", "FR"): 5, ("new", "DE"): 10, ("new", "FR"): 10}
-SIZES = {"DE": 20, "FR": 10}
-LOG = pl.DataFrame(
-    [
-        {"model": model, "country": country, "sample": f"{country}{place}", "score": 0.9 if place < right else 0.1,
-         "truth": 1}
-        for (model, country), right in RIGHT.items()
-        for place in range(SIZES[country])
-    ]
-)  # fmt: skip
+# accuracy: old is right in all 20 of DE and 5 of 10 in FR; new in 10 of DE and all of FR.
+RIGHT = [("old", "DE", 20, 20), ("old", "FR", 5, 10), ("new", "DE", 10, 20), ("new", "FR", 10, 10)]
+LOG = pl.concat(
+    pl.DataFrame({"sample": [f"{country}{place}" for place in range(size)]}).with_columns(
+        model=pl.lit(model), country=pl.lit(country), truth=1, score=pl.Series([0.9] * right + [0.1] * (size - right))
+    )
+    for model, country, right, size in RIGHT
+)
 OPTIONS = """
 metrics = ["accuracy"]
 by = "model"

@@ -57,7 +57,7 @@ COMMANDS = [
     "evaluate log.parquet -m f1:average=macro log_loss:weight=fold --slices country country,day --ci --min-samples 1",
     "evaluate log.parquet -m f1 --where day=2026-11-20 'country!=FR' 'score>0.1' fold=1 --per label",
     "evaluate log.parquet -c mlm.toml",
-    "compare log.parquet -c mlm.toml",
+    "compare log.parquet -c mlm.toml --slices country",
     "compare log.parquet -m log_loss --between model --baseline old --sample sample --margin 0.1",
     "compare log.parquet -m log_loss --between day --baseline 2026-11-20",
     "check log.parquet --by model -m f1 log_loss --ignore score_null --quick --skipped",

@@ -141,9 +141,8 @@ def test_states_are_compared_and_searched() -> None:
     Path("mlm.toml").write_text("roles.score = 'score'\ncluster = 'device'\nprepare.where = ['model=x']")
     options = "-m brier_score --slices country -c mlm.toml"
     of_state = table_of(f"compare state.parquet --baseline old {options}")
-    state = mlm.scan_states("state.parquet")
-    compared = mlm.compare(state, mlm.brier_score(), baseline="old", slices=["country"]).collect()
-    assert_frame_equal(of_state, compared)
+    state = mlm.scan_states("state.parquet").collect()
+    assert_frame_equal(of_state, mlm.compare(state, mlm.brier_score(), baseline="old", slices=["country"]))
     assert of_state["n_pairs"].to_list() == [1500, 900, 600]
     rows = table_of("compare log.parquet -m brier_score --baseline old --slices country")
     assert_frame_equal(of_state.select("slice", "difference"), rows.select("slice", "difference"))

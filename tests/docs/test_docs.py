@@ -21,10 +21,10 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.docs.pages import PACKAGE, PAGES, blocks
+from tests.docs.pages import PAGES, blocks
 from tests.support.folders import ROOT
+from tests.support.sources import FILES, PACKAGE, nodes
 
-FILES = sorted(PACKAGE.rglob("*.py"))
 NOT_RUN = {"console", "diff", "sh", "text", "toml", "yaml"}
 
 LONG = {"report.md", "own_metric.md", "your_own_metric.py", "scikit_learn.py"}
@@ -177,27 +177,19 @@ def test_a_stale_diff_is_seen() -> None:
 # --- docstrings -------------------------------------------------------------------------------------------------------
 
 
-def docstrings(file: Path) -> Iterator[tuple[str, str, int]]:
-    """The name, the docstring and its line for all that has one: also for what a decorator puts out of sight."""
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            text = ast.get_docstring(node)
-            if text is not None:
-                yield getattr(node, "name", "module"), text, node.body[0].lineno - 1
-
-
+# Also of what a decorator puts out of sight.
 EXAMPLES = [
-    pytest.param(text, str(file), line, id=f"{file.relative_to(PACKAGE)}:{name}")
+    pytest.param(node, file, id=f"{file.relative_to(PACKAGE)}:{getattr(node, 'name', 'module')}")
     for file in FILES
     if ">>>" in file.read_text()
-    for name, text, line in docstrings(file)
-    if ">>>" in text
+    for node in nodes(file)
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ">>>" in (ast.get_docstring(node) or "")
 ]
 
 
-@pytest.mark.parametrize(("text", "file", "line"), EXAMPLES)
-def test_a_docstring_shows_what_comes_out(text: str, file: str, line: int) -> None:
-    run_session(text, file, line, {})
+@pytest.mark.parametrize(("node", "file"), EXAMPLES)
+def test_a_docstring_shows_what_comes_out(node: Any, file: Path) -> None:
+    run_session(ast.get_docstring(node) or "", str(file), node.body[0].lineno - 1, {})
 
 
 def test_there_are_examples() -> None:

@@ -18,11 +18,9 @@ TARGETS = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), fl
 
 
 def test_the_version_is_one() -> None:
-    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
-    assert cited is not None
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
-    assert newest is not None
-    assert {mlm.__version__, project()["project"]["version"], cited[1], newest[1]} == {mlm.__version__}
+    (cited,) = re.findall(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    newest, *_ = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert mlm.__version__ == project()["project"]["version"] == cited == newest
 
 
 WITHOUT_CODE = re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL)

@@ -17,8 +17,6 @@ from tests.support.folders import ROOT
 
 PROGRAM = [sys.executable, "-m", "mlm_command"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
-
-
 LOG = pl.DataFrame({"sample": range(1000)}).with_columns(
     score=pl.col("sample") % 7 / 7, truth=pl.col("sample") % 2, model=pl.lit("new")
 )
@@ -35,6 +33,7 @@ def started(line: str, **options: Any) -> subprocess.Popen[str]:
 def test_help_imports_neither_polars_nor_numpy() -> None:
     code = "import sys; from mlm_command import main; main(sys.argv[1:]); print(*sys.modules)"
     process = command("evaluate --help", program=[sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert process.returncode == 0
     assert not {"polars", "numpy", "polars_mlmetrics"} & set(process.stdout.splitlines()[-1].split())
 
 

@@ -1,13 +1,14 @@
 """Imports point one way: from what is built on something to what it is built on. No file leads back to itself."""
 
 import ast
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 import polars_mlmetrics
+from tests.support.sources import FILES, PACKAGE, nodes
 
-PACKAGE = Path(polars_mlmetrics.__file__).parent
 NAME = polars_mlmetrics.__name__
 
 # Lowest first. A file imports from its own layer and from those below it; layers of one rank do not see each other.
@@ -23,13 +24,7 @@ LAYERS = [
     ("namespace", "spark", "cli", "testing"),
     "",
 ]
-RANK = {
-    name: rank
-    for rank, layer in enumerate(LAYERS)
-    for name in ((layer,) if isinstance(layer, str) else layer)
-}  # fmt: skip
-
-FILES = sorted(PACKAGE.rglob("*.py"))
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in ((layer,) if isinstance(layer, str) else layer)}
 
 
 def layer_of(module: str) -> str:
@@ -43,10 +38,10 @@ def module_of(file: Path) -> str:
     return ".".join([NAME, *parts]).removesuffix(".__init__")
 
 
-def imported(tree: ast.AST) -> list[str]:
-    """Every module that the code imports, wherever the import stands in it."""
+def imported(found: Iterable[ast.AST]) -> list[str]:
+    """Every module of the package that the code imports, wherever the import stands in it."""
     names = []
-    for node in ast.walk(tree):
+    for node in found:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -57,20 +52,15 @@ def imported(tree: ast.AST) -> list[str]:
     return [name for name in names if name == NAME or name.startswith(f"{NAME}.")]
 
 
-def upward(module: str, tree: ast.AST) -> list[str]:
+def upward(module: str, found: Iterable[ast.AST]) -> list[str]:
     """The imports that point to a higher layer, or to another one of the same rank."""
     mine = layer_of(module)
-    return [
-        name
-        for name in imported(tree)
-        if layer_of(name) != mine and RANK[layer_of(name)] >= RANK[mine]
-    ]  # fmt: skip
+    return [name for name in imported(found) if layer_of(name) != mine and RANK[layer_of(name)] >= RANK[mine]]
 
 
 def test_imports_point_one_way() -> None:
     assert [module for module in map(module_of, FILES) if layer_of(module) not in RANK] == [], "add it to LAYERS"
-    found = {module_of(file): upward(module_of(file), ast.parse(file.read_text())) for file in FILES}
-    assert {module: names for module, names in found.items() if names} == {}
+    assert {str(file): names for file in FILES if (names := upward(module_of(file), nodes(file)))} == {}
 
 
 @pytest.mark.parametrize(
@@ -89,19 +79,18 @@ def test_imports_point_one_way() -> None:
 )
 def test_the_rule_sees_what_it_forbids(module: str, code: str, found: list[str]) -> None:
     full = [f"{NAME}.{name}".removesuffix(".") for name in found]
-    assert upward(f"{NAME}.{module}".removesuffix("."), ast.parse(code)) == full
+    assert upward(f"{NAME}.{module}".removesuffix("."), ast.walk(ast.parse(code))) == full
 
 
 def test_there_are_files_to_look_at() -> None:
-    assert {"errors", "data", "formula", "engine", "query", "metrics", "analysis", "namespace", ""} <= {
-        layer_of(module_of(file)) for file in FILES
-    }
+    layers = {layer_of(module_of(file)) for file in FILES}
+    assert {"errors", "data", "formula", "engine", "query", "metrics", "analysis", "namespace", ""} <= layers
 
 
 def test_no_circle_of_files() -> None:
     """Each file can be read after those that it imports."""
     files = {module_of(file): file for file in FILES}
-    waiting = {name: set(imported(ast.parse(file.read_text()))) & files.keys() for name, file in files.items()}
+    waiting = {name: set(imported(nodes(file))) & files.keys() for name, file in files.items()}
     while free := [name for name, others in waiting.items() if not others & waiting.keys()]:
         for name in free:
             del waiting[name]
@@ -113,16 +102,15 @@ BIG_CLASSES = {"Unit", "Metric"}
 
 
 def test_no_class_is_too_long() -> None:
-    nodes = [node for file in FILES for node in ast.walk(ast.parse(file.read_text()))]
-    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    classes = [node for file in FILES for node in nodes(file) if isinstance(node, ast.ClassDef)]
     long = {c.name for c in classes if sum(isinstance(part, ast.FunctionDef) for part in c.body) > 25}
     assert long == BIG_CLASSES
 
 
-def parsed_facts(tree: ast.AST) -> list[str]:
+def parsed_facts(code: Iterable[ast.AST]) -> list[str]:
     """Where code takes a fact out of a text that is written for people, or out of an expression as it is shown."""
     found = []
-    for node in ast.walk(tree):
+    for node in code:
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             found += [ast.unparse(node) for side in sides if _is_prose(side) or _is_shown(side)]
@@ -154,9 +142,8 @@ MARKED = {"formula.metric": ["name.removeprefix(MARK).partition(': ')"]}
 
 
 def test_facts_are_not_parsed_from_texts() -> None:
-    files = {module_of(file): file for file in FILES if layer_of(module_of(file)) in ABOUT_METRICS}
-    found = {module.removeprefix(f"{NAME}."): parsed_facts(ast.parse(f.read_text())) for module, f in files.items()}
-    assert {module: facts for module, facts in found.items() if facts} == MARKED
+    found = {file: parsed_facts(nodes(file)) for file in FILES if layer_of(module_of(file)) in ABOUT_METRICS}
+    assert {module_of(file).removeprefix(f"{NAME}."): facts for file, facts in found.items() if facts} == MARKED
 
 
 @pytest.mark.parametrize(
@@ -172,16 +159,16 @@ def test_facts_are_not_parsed_from_texts() -> None:
     ],
 )
 def test_the_guard_of_texts_sees_what_it_forbids(code: str, is_found: bool) -> None:
-    assert bool(parsed_facts(ast.parse(code))) == is_found
+    assert bool(parsed_facts(ast.walk(ast.parse(code)))) == is_found
 
 
 @pytest.mark.parametrize("file", sorted((PACKAGE / "engine").glob("*.py")), ids=lambda file: file.stem)
 def test_the_engine_knows_no_parameter_of_a_metric_by_name(file: Path) -> None:
     """What a parameter means to a plan is a fact of its declaration."""
     names = {name for each in polars_mlmetrics.CATALOGUE.values() for name in each.__signature__.parameters}
-    for function in ast.walk(ast.parse(file.read_text())):
+    for function in nodes(file):
         if isinstance(function, ast.FunctionDef):
-            nodes = list(ast.walk(function))
-            reads = any(isinstance(node, ast.Attribute) and node.attr == "parameters" for node in nodes)
-            texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+            inside = list(ast.walk(function))
+            reads = any(isinstance(node, ast.Attribute) and node.attr == "parameters" for node in inside)
+            texts = {node.value for node in inside if isinstance(node, ast.Constant)}
             assert not (reads and texts & names), function.name

@@ -4,6 +4,7 @@ import gc
 import inspect
 import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import polars as pl
 import pytest
@@ -77,63 +78,48 @@ def test_a_metric_declared_after_the_import_is_there(declared: Callable[..., mlm
     assert namespace.share_of_twos(of=3) == declared(of=3).on(score=pl.col("p"))
 
 
-def test_an_expression_is_freed_with_its_namespace() -> None:
-    gc.collect()
-    gc.disable()
-    try:
-        expression = pl.col("p")
-        expression.mlm.f1()
-        gone = weakref.ref(expression)
-        del expression
-        assert gone() is None
-    finally:
-        gc.enable()
-
-
 # -- on frames ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "worst"])
 def test_a_verb_has_the_functions_signature_and_docstring(verb: str) -> None:
     function, method = getattr(mlm, verb), getattr(FrameNamespace, verb)
-    assert list(inspect.signature(method).parameters) == ["self", *list(inspect.signature(function).parameters)[1:]]
-    assert (
-        list(inspect.signature(getattr(LOG.mlm, verb)).parameters) == list(inspect.signature(function).parameters)[1:]
+    of_function, of_method, bound = (
+        list(inspect.signature(each).parameters) for each in (function, method, getattr(LOG.mlm, verb))
     )
+    assert of_method == ["self", *of_function[1:]]
+    assert bound == of_function[1:]
     assert method.__doc__ == function.__doc__
     assert method.__name__ == verb
 
 
 @pytest.mark.parametrize("frame", [LOG, LOG.lazy()], ids=["DataFrame", "LazyFrame"])
 def test_a_verb_gives_what_the_function_gives(frame: pl.DataFrame | pl.LazyFrame) -> None:
-    found = frame.mlm.evaluate(mlm.f1(), mlm.one_error(), by="label", score="p")
+    metrics = [mlm.f1(), mlm.one_error()]
+    found = frame.mlm.evaluate(*metrics, by="label", score="p")
     assert type(found) is type(frame)
-    assert_frame_equal(found, mlm.evaluate(frame, mlm.f1(), mlm.one_error(), by="label", score="p"))
+    assert_frame_equal(found, mlm.evaluate(frame, *metrics, by="label", score="p"))
 
 
-@pytest.mark.parametrize("make", [LOG.clone, LOG.lazy], ids=["DataFrame", "LazyFrame"])
-def test_a_frame_is_freed_with_its_namespace(make: Callable[[], pl.DataFrame | pl.LazyFrame]) -> None:
+FREED: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "expression": (lambda: pl.col("p"), lambda expression: expression.mlm.f1()),
+    "DataFrame": (LOG.clone, lambda frame: frame.mlm.evaluate(mlm.f1(), score="p")),
+    "LazyFrame": (LOG.lazy, lambda frame: frame.mlm.evaluate(mlm.f1(), score="p")),
+    "evaluate": (LOG.lazy, lambda frame: mlm.evaluate(frame, mlm.f1(average="macro"), score="p").collect()),
+    "worst": (LOG.lazy, lambda frame: mlm.worst(frame, mlm.f1(average="macro"), score="p").collect()),
+}
+
+
+@pytest.mark.parametrize("name", FREED)
+def test_neither_a_namespace_nor_a_verb_keeps_what_it_is_asked_of(name: str) -> None:
+    make, ask = FREED[name]
     gc.collect()
     gc.disable()  # so that only the count of references can free it
     try:
-        frame = make()
-        frame.mlm.evaluate(mlm.f1(), score="p")
-        gone = weakref.ref(frame)
-        del frame
-        assert gone() is None
-    finally:
-        gc.enable()
-
-
-@pytest.mark.parametrize("verb", [mlm.evaluate, mlm.worst])
-def test_a_verb_keeps_no_hold_of_its_frame(verb: Callable[..., pl.LazyFrame]) -> None:
-    gc.collect()
-    gc.disable()
-    try:
-        frame = LOG.lazy()
-        verb(frame, mlm.f1(average="macro"), score="p").collect()
-        gone = weakref.ref(frame)
-        del frame
+        made = make()
+        ask(made)
+        gone = weakref.ref(made)
+        del made
         assert gone() is None
     finally:
         gc.enable()

@@ -1,7 +1,6 @@
 """`check_metric` lets good metrics pass and says what is wrong with others."""
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,7 +50,7 @@ def test_metrics_of_the_catalogue_pass(metric: mlm.Metric) -> None:
 
 
 def test_columns_that_play_the_roles_may_have_other_names() -> None:
-    check_metric(mlm.log_loss().on(score="p", truth="clicked", sample=["user", "day"], label="ad"))
+    check_metric(mlm.ranking_loss().on(score="p", truth="clicked", sample=["user", "day"], label="ad"))
 
 
 def test_a_metric_that_reads_one_role_and_looks_twice() -> None:
@@ -73,13 +72,13 @@ def of_rows(name: str) -> Callable[[pl.DataFrame], float | None]:
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("name", ["recall", "ranking_loss", "average_precision"])
+@pytest.mark.parametrize("name", ["ranking_loss", "recall", "average_precision"])
 def test_a_reference_that_agrees(name: str) -> None:
     check_metric(getattr(mlm, name)(), reference=of_rows(name))
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize(("name", "other"), [("recall", "precision"), ("ranking_loss", "one_error")])
+@pytest.mark.parametrize(("name", "other"), [("ranking_loss", "one_error"), ("recall", "precision")])
 def test_a_reference_that_does_not(name: str, other: str) -> None:
     with pytest.raises(AssertionError, match="the reference says"):
         check_metric(getattr(mlm, name)(), reference=of_rows(other))
@@ -123,6 +122,17 @@ def beyond(u: mlm.Unit) -> pl.Expr:
     return 9 * mlm.ratio(u.positives(), u.rows())
 
 
+def with_a_slash(u: mlm.Unit) -> pl.Expr:
+    """The share of the amounts that true rows have."""
+    amount = pl.col("amount")
+    return u.sum("true_amount", pl.when(u.truth).then(amount)) / u.sum("amount", amount)
+
+
+def no_choice(u: mlm.Unit) -> pl.Expr:
+    """The share of true rows, of nothing but true ones."""
+    return (u.positives() - u.rows()) / u.negatives() + 1
+
+
 @pytest.mark.parametrize(
     ("formula", "said"),
     [
@@ -131,6 +141,8 @@ def beyond(u: mlm.Unit) -> pl.Expr:
         (past_the_door, "with a NaN as score"),
         (in_python, "its plan contains Python"),
         (beyond, "outside of the declared range from 0 to 1"),
+        (with_a_slash, "with nothing but 0 in column 'amount', the table 'one row' gives NaN. Divide by mlm.ratio"),
+        (no_choice, "gives NaN, and no row is broken. Divide by mlm.ratio, which gives null for 0/0."),
     ],
 )
 @pytest.mark.filterwarnings("ignore::polars.exceptions.PolarsInefficientMapWarning")  # the one in `in_python` is meant
@@ -143,13 +155,12 @@ def test_what_is_wrong_is_said(formula: Callable[..., pl.Expr], said: str) -> No
 
 
 def test_a_column_of_ones_own() -> None:
-    def dear(u: mlm.Unit) -> pl.Expr:
+    def share_of_amount(u: mlm.Unit) -> pl.Expr:
         """The share of the amounts that true rows have."""
-        return mlm.ratio(
-            u.sum("true_amount", pl.when(u.truth).then(pl.col("amount"))), u.sum("amount", pl.col("amount"))
-        )
+        true = pl.when(u.truth).then(pl.col("amount"))
+        return mlm.ratio(u.sum("true_amount", true), u.sum("amount", pl.col("amount")))
 
-    metric = declared(dear)
+    metric = declared(share_of_amount)
     check_metric(metric)
     frame = pl.DataFrame({"sample": [1, 2, 3], "score": [1, 1, 1], "truth": [0, 1, 1], "amount": [1, 5, 0]})
     check_metric(metric, frame=frame.with_columns(weight=pl.lit(2.0)))
@@ -173,29 +184,6 @@ def test_an_example_is_documented() -> None:
     assert ">>> check_metric(" in inspect.getdoc(check_metric)
 
 
-def with_a_slash(u: mlm.Unit) -> pl.Expr:
-    """The share of the amounts that true rows have."""
-    amount = pl.col("amount")
-    return u.sum("true_amount", pl.when(u.truth).then(amount)) / u.sum("amount", amount)
-
-
-def no_choice(u: mlm.Unit) -> pl.Expr:
-    """The share of true rows, of nothing but true ones."""
-    return (u.positives() - u.rows()) / u.negatives() + 1
-
-
-@pytest.mark.parametrize(
-    ("formula", "said"),
-    [
-        (with_a_slash, "with nothing but 0 in column 'amount', the table 'one row' gives NaN. Divide by mlm.ratio"),
-        (no_choice, "gives NaN, and no row is broken. Divide by mlm.ratio, which gives null for 0/0."),
-    ],
-)
-def test_a_division_that_is_nan_without_a_broken_row(formula: Callable[..., pl.Expr], said: str) -> None:
-    with pytest.raises(AssertionError, match=re.escape(said)):
-        check_metric(declared(formula))
-
-
 def test_nulls_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law sees it where a null counts as 0: as it would if such columns did not have to be known."""
 
@@ -207,7 +195,7 @@ def test_nulls_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     check_metric(metric)
     needed = Door.needed_keys
     monkeypatch.setattr(Door, "needed_keys", lambda door, grain: [k for k in needed(door, grain) if k != "amount"])
-    with pytest.raises(AssertionError, match=re.escape("with rows whose column 'amount' is null, the table")):
+    with pytest.raises(AssertionError, match="with rows whose column 'amount' is null, the table"):
         check_metric(metric)
 
 
@@ -219,5 +207,5 @@ def test_nan_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     metric = declared(dear)
     check_metric(metric)
     monkeypatch.setattr(Door, "guard_column", lambda door, name: None)
-    with pytest.raises(AssertionError, match=re.escape("with a NaN as column 'amount', the table")):
+    with pytest.raises(AssertionError, match="with a NaN as column 'amount', the table"):
         check_metric(metric)

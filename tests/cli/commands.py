@@ -1,8 +1,15 @@
-"""A log in a folder, and a command run on it."""
+"""A log of two models, and a command run as it is typed."""
+
+import shlex
+from collections.abc import Callable
 
 import polars as pl
 
 from mlm_command import main
+
+Printed = Callable[..., str]
+Refused = Callable[[str, int, str], None]
+Table = Callable[[str], pl.DataFrame]
 
 LOG = pl.DataFrame(
     {
@@ -17,4 +24,4 @@ LOG = pl.DataFrame(
 
 
 def run(line: str) -> int:
-    return main(line.split())
+    return main(shlex.split(line))

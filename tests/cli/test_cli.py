@@ -1,7 +1,6 @@
 """What the commands of `mlm` print, write and refuse, and their exit codes."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import polars as pl
@@ -10,19 +9,10 @@ from polars.testing import assert_frame_equal
 
 import mlm_command
 import polars_mlmetrics as mlm
-from mlm_command import main
 from polars_mlmetrics.cli.text_tables import TextTable, cell
 from polars_mlmetrics.data.visible import visible
-from tests.cli.commands import LOG, run
-from tests.support.folders import ROOT
-
-
-@pytest.fixture(autouse=True)
-def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    LOG.write_parquet("log.parquet")
-
+from tests.cli.commands import LOG, Printed, Refused, run
+from tests.support.environments import project
 
 # -- what each command prints ------------------------------------------------------------------------------------------
 
@@ -77,7 +67,7 @@ f1      -
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "printed"),
+    ("line", "code", "text"),
     [
         ("evaluate log.parquet -m f1:average=macro log_loss --by model --slices country -f table", 0, EVALUATED),
         ("evaluate log.parquet -m f1 --tidy -f table", 0, TIDY + POOLED),
@@ -93,9 +83,8 @@ f1      -
         ("gate log.parquet -m f1 --rule f1>=0.9 --warn f1>=0.9", 1, "rule,status,reason\nf1>=0.9,fail,f1 is 0.6\n"),
     ],
 )
-def test_what_is_printed(line: str, code: int, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(line) == code
-    assert capsys.readouterr().out == printed
+def test_what_is_printed(line: str, code: int, text: str, printed: Printed) -> None:
+    assert printed(line, code) == text
 
 
 def test_states(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,17 +104,15 @@ def test_a_folder_of_states(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("model,f1,recall\nnew,0.8,1.0\nold,0.4,0.5\n", "")
 
 
-def test_the_metrics_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_metrics_are_listed_and_explained(printed: Printed) -> None:
     assert run("metrics -o metrics.parquet") == 0
     assert pl.read_parquet("metrics.parquet")["metric"].to_list() == sorted(mlm.CATALOGUE)
     for name in mlm.CATALOGUE:
-        assert run(f"metrics {name}") == 0
-        out = capsys.readouterr().out
+        out = printed(f"metrics {name}")
         assert out.startswith(f"{name}\n\n")
         assert "\nparameters: " in out
         assert all(len(line) <= 80 for line in out.splitlines())
-    assert run("--version") == 0
-    assert capsys.readouterr().out == f"mlm {mlm.__version__}\n"
+    assert printed("--version") == f"mlm {mlm.__version__}\n"
 
 
 def test_nothing_is_printed_if_a_file_is_written(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,11 +124,19 @@ def test_nothing_is_printed_if_a_file_is_written(capsys: pytest.CaptureFixture[s
 def test_the_gate_of_a_table_that_was_saved(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("evaluate log.parquet -m f1 --by model -o table.parquet") == 0
     assert run("gate --table table.parquet --against table.parquet --rule f1>=f1_baseline") == 0
-    assert main(["gate", "--table", "table.parquet", "--rule", "f1 >= 0.5", "-q"]) == 1
+    assert run("gate --table table.parquet --rule 'f1 >= 0.5' -q") == 1
     assert capsys.readouterr().err == ""
 
 
 # -- exit codes --------------------------------------------------------------------------------------------------------
+
+
+def raises(found: pl.DataFrame, severity: str) -> bool:
+    try:
+        mlm.raise_for(found, severity)
+    except mlm.TableError:
+        return True
+    return False
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
@@ -158,14 +153,6 @@ def test_a_gate_is_closed_as_raise_for_has_it(rule: str, severity: str) -> None:
 def test_a_check_fails_as_raise_for_has_it(by: str, severity: str) -> None:
     code = run(f"check log.parquet {by} --fail-on {severity} -o found.csv")
     assert code == int(raises(mlm.check(LOG, by="model" if by else None), severity))
-
-
-def raises(found: pl.DataFrame, severity: str) -> bool:
-    try:
-        mlm.raise_for(found, severity)
-    except mlm.TableError:
-        return True
-    return False
 
 
 WRONG = [
@@ -208,13 +195,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("line", "code", "said"), WRONG, ids=[line for line, *_ in WRONG])
-def test_an_error_is_one_line(line: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(line) == code
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("mlm: ")
-    assert captured.err.count("\n") == 1
-    assert said in captured.err
+def test_an_error_is_one_line(line: str, code: int, said: str, refused: Refused) -> None:
+    refused(line, code, said)
 
 
 def test_what_nobody_expected_is_a_line_too(
@@ -250,30 +232,31 @@ def test_an_interrupt_has_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: 
 # -- the output --------------------------------------------------------------------------------------------------------
 
 
-def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+@pytest.fixture
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> Printed:
     monkeypatch.setenv("TERM", "xterm")
-
-
-def test_a_terminal_gets_a_table_with_colours(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    at_a_terminal(monkeypatch)
-    assert run("gate log.parquet -m f1 --rule f1>=0.5") == 0
-    assert capsys.readouterr().out == "rule     status  reason\nf1>=0.5  \x1b[32mpass\x1b[0m    -\n"
+
+    def printed_there(line: str, code: int = 0) -> str:
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)  # of what captures the output of the test itself
+        return printed(line, code)
+
+    return printed_there
+
+
+def test_a_terminal_gets_a_table_with_colours(at_a_terminal: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "gate log.parquet -m f1 --rule f1>=0.5"
+    assert at_a_terminal(line) == "rule     status  reason\nf1>=0.5  \x1b[32mpass\x1b[0m    -\n"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert run("gate log.parquet -m f1 --rule f1>=0.5") == 0
-    assert capsys.readouterr().out == "rule     status  reason\nf1>=0.5  pass    -\n"
+    assert at_a_terminal(line) == "rule     status  reason\nf1>=0.5  pass    -\n"
     assert run("evaluate log.parquet -m f1 -f parquet") == 2
     assert run("evaluate log.parquet -m f1 -o table.txt") == 0
     assert Path("table.txt").read_text() == "   f1\n0.600\n" + POOLED
 
 
-def test_a_table_that_is_too_wide_has_a_row_for_each_metric(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_that_is_too_wide_has_a_row_for_each_metric(printed: Printed) -> None:
     metrics = "f1 log_loss roc_auc label_ranking_average_precision brier_score recall precision accuracy ndcg:k=5"
-    assert run(f"evaluate log.parquet -m {metrics} --ci --by model -f table") == 0
-    head, *rows = capsys.readouterr().out.splitlines()
+    head, *rows = printed(f"evaluate log.parquet -m {metrics} --ci --by model -f table").splitlines()
     assert head.split() == ["model", "new", "old"]
     assert max(map(len, rows)) <= 80
     table = mlm.evaluate(LOG, mlm.f1(), mlm.label_ranking_average_precision(), by="model", ci=0.95)
@@ -283,11 +266,10 @@ def test_a_table_that_is_too_wide_has_a_row_for_each_metric(capsys: pytest.Captu
         assert shown[name] == [cell(value, 3) for value in table[name]]
 
 
-def test_a_table_of_many_groups_comes_in_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_many_groups_comes_in_blocks(printed: Printed) -> None:
     LOG.select(pl.all().repeat_by(20).explode()).with_row_index("user").write_parquet("users.parquet")
-    assert run("evaluate users.parquet -m f1 log_loss brier_score recall precision accuracy n_rows n_excluded "
-               "label_ranking_average_precision --by model user -f table") == 0  # fmt: skip
-    *blocks, why = capsys.readouterr().out.split("\n\n")
+    metrics = "f1 log_loss brier_score recall precision accuracy n_rows n_excluded label_ranking_average_precision"
+    *blocks, why = printed(f"evaluate users.parquet -m {metrics} --by model user -f table").split("\n\n")
     assert why.startswith("f1 at ")
     assert [block.splitlines()[0].split()[:2] for block in blocks] == [["model", "user"]] * len(blocks)
     assert len(blocks) > 1
@@ -295,31 +277,22 @@ def test_a_table_of_many_groups_comes_in_blocks(capsys: pytest.CaptureFixture[st
     assert max(len(line) for block in blocks for line in block.splitlines()) <= 80
 
 
-def test_a_terminal_shows_all_metrics(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    at_a_terminal(monkeypatch)
-    assert run("metrics") == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_terminal_shows_all_metrics(at_a_terminal: Printed) -> None:
+    lines = at_a_terminal("metrics").splitlines()
     assert {line.split()[0] for line in lines if not line.startswith(" ")} == {"metric", *mlm.CATALOGUE}
     assert max(map(len, lines)) <= 80
 
 
-def test_a_terminal_shows_a_part_of_many_rows(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    at_a_terminal(monkeypatch)
+def test_a_terminal_shows_a_part_of_many_rows(at_a_terminal: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     LOG.select(pl.all().repeat_by(10).explode()).with_row_index("user").write_parquet("users.parquet")
-    assert run("evaluate users.parquet -m n_rows --slices user") == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = at_a_terminal("evaluate users.parquet -m n_rows --slices user").splitlines()
     assert lines[1].split() == ["(all)", "110"]
-    assert [line.split()[0] for line in (lines[10], lines[11], lines[12], lines[21])] == [
-        "user=8", "…", "user=110", "user=119",
-    ]  # fmt: skip
+    assert [lines[place].split()[0] for place in (10, 11, 12, 21)] == ["user=8", "…", "user=110", "user=119"]
     assert lines[22:] == ["", "121 slices, 20 shown (-f table shows all)", *POOLED.splitlines()]
-    assert run("evaluate users.parquet -m n_rows --slices user -f table") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 122 + len(POOLED.splitlines())
-    assert run("gate users.parquet -m n_excluded --slices user --rule n_excluded<9") == 1
-    lines = capsys.readouterr().out.splitlines()
+    table = at_a_terminal("evaluate users.parquet -m n_rows --slices user -f table")
+    assert len(table.splitlines()) == 122 + len(POOLED.splitlines())
+    lines = at_a_terminal("gate users.parquet -m n_excluded --slices user --rule n_excluded<9", 1).splitlines()
     assert lines[1].split()[:3] == ["n_excluded<9", "(all)", "fail"]
     assert lines[2:] == ["", "120 pass, 1 fail (-f table shows all)"]
 
@@ -328,33 +301,32 @@ HOSTILE = ["\x1b[31mred", "a|b", "two\nlines", "\u202egnp", "back\\slash", "日�
 
 
 def test_nothing_in_a_cell_moves_the_cursor() -> None:
-    table = pl.DataFrame({"a\x1bb": HOSTILE, "f1": [0.5] * len(HOSTILE)})
-    for text in (TextTable(table, 3).text(80, colour=False), TextTable(table, 3).markdown()):
+    table = TextTable(pl.DataFrame({"a\x1bb": HOSTILE, "f1": [0.5] * len(HOSTILE)}), 3)
+    shown = table.text(80, colour=False)
+    for text in (shown, table.markdown()):
         assert len(text.splitlines()) - len(HOSTILE) in (1, 2)
         assert all(letter.isprintable() for letter in text.replace("\n", ""))
     assert len({visible(text) for text in [*HOSTILE, "two\\nlines"]}) == len(HOSTILE) + 1
-    assert "a\\|b" in TextTable(table, 3).markdown()
-    widths = {sum(2 if letter in "日本" else 1 for letter in line) for line in
-              TextTable(table, 3).text(80, colour=False).splitlines()}  # fmt: skip
-    assert len(widths) == 1
+    assert "a\\|b" in table.markdown()
+    assert len({sum(2 if letter in "日本" else 1 for letter in line) for line in shown.splitlines()}) == 1
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "-"), (True, "true"), (0.12345, "0.123"), (-0.0, "0.000"), (1e-7, "1.0e-07"), (float("nan"), "NaN"),
-     (float("-inf"), "-inf"), (12345, "12345"), (["a", "b"], "a; b")],
-)  # fmt: skip
+VALUES = [None, True, 0.12345, -0.0, 1e-7, float("nan"), float("-inf"), 12345, ["a", "b"]]
+TEXTS = ["-", "true", "0.123", "0.000", "1.0e-07", "NaN", "-inf", "12345", "a; b"]
+
+
+@pytest.mark.parametrize(("value", "text"), [*zip(VALUES, TEXTS, strict=True)])
 def test_a_cell(value: object, text: str) -> None:
     assert cell(value, 3) == text
 
 
-def test_no_number_is_lost_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_number_is_lost_in_json(printed: Printed) -> None:
     LOG.with_columns(score=pl.lit(float("nan"))).write_parquet("nan.parquet")
-    assert run("evaluate nan.parquet -m f1 precision_at:k=1 --by sample -f json") == 0
-    assert {row["f1"] for row in json.loads(capsys.readouterr().out)} == {"NaN"}
+    found = json.loads(printed("evaluate nan.parquet -m f1 precision_at:k=1 --by sample -f json"))
+    assert {row["f1"] for row in found} == {"NaN"}
 
 
-def test_no_spreadsheet_runs_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_spreadsheet_runs_a_text() -> None:
     for text in ("=1+1", " =1+1", "\u00a0-1", "\u200b@x", "\nx", "＝1"):
         LOG.with_columns(pl.lit(text).alias("model")).write_parquet("odd.parquet")
         assert run("evaluate odd.parquet -m f1 --by model --for-spreadsheet -o t.csv --overwrite") == 0
@@ -367,16 +339,12 @@ def test_no_spreadsheet_runs_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert not examples.str.starts_with("=").any()
 
 
-def test_a_folder_that_cannot_be_written_to(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_to(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     Path("locked").mkdir()
     monkeypatch.setattr("os.access", lambda *_: False)  # a mode would not stop root
-    assert run("evaluate log.parquet -m f1 -o locked/table.csv") == 3
-    assert capsys.readouterr().err == "mlm: the folder locked cannot be written to.\n"
+    refused("evaluate log.parquet -m f1 -o locked/table.csv", 3, "mlm: the folder locked cannot be written to.\n")
 
 
 def test_the_wheel_holds_the_command() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert project["tool"]["uv"]["build-backend"]["module-name"] == ["polars_mlmetrics", mlm_command.__name__]
-    assert project["project"]["scripts"] == {"mlm": "mlm_command:main"}
+    assert project()["tool"]["uv"]["build-backend"]["module-name"] == ["polars_mlmetrics", mlm_command.__name__]
+    assert project()["project"]["scripts"] == {"mlm": "mlm_command:main"}

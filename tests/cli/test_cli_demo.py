@@ -15,18 +15,9 @@ from polars_mlmetrics.cli import demo as demo_module
 from polars_mlmetrics.cli.demo import demo
 from polars_mlmetrics.cli.run import run
 from polars_mlmetrics.cli.settings import Settings
+from tests.cli.commands import Printed, Refused
 
 PHOTOS = 60
-
-
-@pytest.fixture(autouse=True)
-def a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-
-def as_typed(typed: Sequence[str]) -> int:
-    return run(parsed([*typed], as_on_terminal=True))
 
 
 @pytest.mark.proof
@@ -38,7 +29,7 @@ def test_the_demo_shows_commands_with_their_answers(
 
     def command(given: Sequence[str]) -> int:
         typed.append(given)
-        return as_typed(given)
+        return run(parsed([*given], as_on_terminal=True))
 
     assert demo(Settings(Namespace(folder="play", config=None)), command, PHOTOS) == 0
     shown = capsys.readouterr().out
@@ -68,20 +59,16 @@ def test_the_log_of_the_demo_has_what_real_logs_have(tmp_path: Path) -> None:
     assert demo_module.write_day(tmp_path, 0, 200).read_bytes() == file.read_bytes()
 
 
-def test_a_folder_that_is_there_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_there_is_left_alone(refused: Refused) -> None:
     Path("mine").mkdir()
     Path("mine/notes").write_text("mine")
-    assert main(["demo", "mine"]) == 3
-    assert capsys.readouterr() == ("", "mlm: mine is there already: name another folder, as in mlm demo mine-2.\n")
+    refused("demo mine", 3, "mlm: mine is there already: name another folder, as in mlm demo mine-2.\n")
     assert [file.name for file in Path("mine").iterdir()] == ["notes"]
 
 
 @pytest.mark.proof
-def test_the_whole_demo_finds_what_was_planted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["demo"]) == 0
-    shown = capsys.readouterr().out
+def test_the_whole_demo_finds_what_was_planted(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> None:
+    shown = printed("demo")
     found = shown.partition("$ mlm slices")[2].partition("slices searched")[0]
     assert "country=JP," in found
     assert "device=phone" in found

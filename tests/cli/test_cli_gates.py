@@ -1,26 +1,21 @@
 """The rules of a gate in a file of options: of a slicing, of a slice, of the difference of models."""
 
-import shlex
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mlm_command import main
+from tests.cli.commands import Printed, Refused, Table, run
 
-# accuracy: old is right in all of DE and half of FR; new in half of DE and all of FR.
-RIGHT = {("old", "DE"): 20, ("old", "FR"): 5, ("new", "DE"): 10, ("new", "FR"): 10}
-SIZES = {"DE": 20, "FR": 10}
-LOG = pl.DataFrame(
-    [
-        {"model": model, "country": country, "sample": f"{country}{place}", "score": 0.9 if place < right else 0.1,
-         "truth": 1}
-        for (model, country), right in RIGHT.items()
-        for place in range(SIZES[country])
-    ]
-)  # fmt: skip
+# accuracy: old is right in all 20 of DE and 5 of 10 in FR; new in 10 of DE and all of FR.
+RIGHT = [("old", "DE", 20, 20), ("old", "FR", 5, 10), ("new", "DE", 10, 20), ("new", "FR", 10, 10)]
+LOG = pl.concat(
+    pl.DataFrame({"sample": [f"{country}{place}" for place in range(size)]}).with_columns(
+        model=pl.lit(model), country=pl.lit(country), truth=1, score=pl.Series([0.9] * right + [0.1] * (size - right))
+    )
+    for model, country, right, size in RIGHT
+)
 OPTIONS = """
 metrics = ["accuracy"]
 by = "model"
@@ -30,22 +25,21 @@ baseline = "old"
 RULE = "\n[[gate]]\nmetric = 'accuracy'\n"
 
 
-@pytest.fixture(autouse=True)
-def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    LOG.write_parquet("log.parquet")
-
-
-def run(line: str, *rules: str, options: str = OPTIONS) -> int:
+def with_rules(line: str, *rules: str, options: str = OPTIONS) -> str:
+    """The command, whose file of options has these rules."""
     Path("mlm.toml").write_text(options + "".join(RULE + rule for rule in rules))
-    return main(shlex.split(f"{line} -c mlm.toml -q"))
+    return f"{line} -c mlm.toml -q"
 
 
-def statuses(rule: str, *, line: str = "gate log.parquet") -> dict[tuple[str, str], str]:
-    run(f"{line} -o found.parquet --overwrite", rule)
-    found = pl.read_parquet("found.parquet")
-    return {(model, each): status for model, each, status in found.select("model", "slice", "status").iter_rows()}
+def found_by(line: str, *rules: str, code: int = 1) -> pl.DataFrame:
+    """What a gate with these rules writes."""
+    assert run(with_rules(f"{line} -o found.parquet --overwrite", *rules)) == code
+    return pl.read_parquet("found.parquet")
+
+
+def statuses(rule: str, *, line: str = "gate log.parquet", code: int = 1) -> dict[tuple[str, str], str]:
+    rows = found_by(line, rule, code=code).select("model", "slice", "status").iter_rows()
+    return {(model, each): status for model, each, status in rows}
 
 
 def test_a_rule_of_a_slicing_says_nothing_of_the_whole() -> None:
@@ -58,18 +52,18 @@ def test_a_rule_of_a_slicing_says_nothing_of_the_whole() -> None:
 
 def test_a_rule_of_a_slice_is_about_one_row_of_each_model() -> None:
     rule = "slice = 'country=DE'\nop = '>='\nbound = 0.6\nwarn = true"
-    assert statuses(rule) == {("old", "country=DE"): "pass", ("new", "country=DE"): "warn"}
+    assert statuses(rule, code=0) == {("old", "country=DE"): "pass", ("new", "country=DE"): "warn"}
 
 
 @pytest.mark.parametrize("ends", [("", "warn = true"), ("warn = true", "")])
 def test_a_rule_that_is_a_warning_too_closes_the_gate(ends: tuple[str, str]) -> None:
-    assert run("gate log.parquet -o found.csv", *(f"op = '>='\nbound = 1\n{end}" for end in ends)) == 1
-    assert "warn" not in pl.read_csv("found.csv")["status"].to_list()
+    found = found_by("gate log.parquet", *(f"op = '>='\nbound = 1\n{end}" for end in ends))
+    assert "warn" not in found["status"].to_list()
 
 
 def test_a_slice_that_is_not_there_closes_the_gate() -> None:
-    assert run("gate log.parquet -o found.csv", "slice = 'country=IT'\nop = '>='\nbound = 0.6") == 1
-    assert pl.read_csv("found.csv")["status"].to_list() == ["missing"]
+    found = found_by("gate log.parquet", "slice = 'country=IT'\nop = '>='\nbound = 0.6")
+    assert found["status"].to_list() == ["missing"]
 
 
 def test_a_rule_of_a_difference() -> None:
@@ -90,12 +84,10 @@ def test_a_difference_of_what_is_broken_does_not_pass() -> None:
 
 
 def test_a_difference_from_an_earlier_table() -> None:
-    line = "evaluate log.parquet -m accuracy --slices country"
     for model in ("old", "new"):
-        assert main(shlex.split(f"{line} --where model={model} -o {model}.parquet")) == 0
+        assert run(f"evaluate log.parquet -m accuracy --slices country --where model={model} -o {model}.parquet") == 0
     rule = "side = 'difference'\nslice = 'country=DE'\nop = '>='\nbound = -0.1"
-    assert run("gate --table new.parquet --against old.parquet -o found.csv", rule) == 1
-    found = pl.read_csv("found.csv")
+    found = found_by("gate --table new.parquet --against old.parquet", rule)
     assert found.select("rule", "slice", "status").rows() == [
         ("accuracy - baseline >= -0.1 where country=DE", "country=DE", "fail")
     ]
@@ -109,9 +101,8 @@ SEVERAL = (
 )
 
 
-def test_all_rules_of_a_file_are_one_table_and_one_program(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("gate log.parquet --ci 0.9 -o found.parquet", *SEVERAL) == 1
-    found = pl.read_parquet("found.parquet")
+def test_all_rules_of_a_file_are_one_table_and_one_program(of_shown_python: Table) -> None:
+    found = found_by("gate log.parquet --ci 0.9", *SEVERAL)
     assert found.columns == ["rule", "model", "sliced_by", "slice", "country", "status", "reason"]
     assert found["rule"].unique(maintain_order=True).to_list() == [
         "accuracy >= 0.6",
@@ -120,10 +111,7 @@ def test_all_rules_of_a_file_are_one_table_and_one_program(capsys: pytest.Captur
         "accuracy - baseline >= -0.1",
     ]
     assert found.group_by("rule", maintain_order=True).len()["len"].to_list() == [6, 4, 2, 3]
-    assert run("gate log.parquet --ci 0.9 --show-python", *SEVERAL) == 0
-    names: dict[str, Any] = {}
-    exec(capsys.readouterr().out, names)
-    assert_frame_equal(names["table"], found)
+    assert_frame_equal(of_shown_python(with_rules("gate log.parquet --ci 0.9", *SEVERAL)), found)
 
 
 SHOWN = """\
@@ -141,11 +129,9 @@ accuracy - baseline >= -0.1 by country
 """
 
 
-def test_rules_are_headings_where_a_table_is_too_wide(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("gate log.parquet -f table", SEVERAL[0], f"sliced_by = 'country'\n{SEVERAL[3]}") == 1
-    assert capsys.readouterr().out == SHOWN
+def test_rules_are_headings_where_a_table_is_too_wide(printed: Printed) -> None:
+    line = with_rules("gate log.parquet -f table", SEVERAL[0], f"sliced_by = 'country'\n{SEVERAL[3]}")
+    assert printed(line, 1) == SHOWN
 
 
 @pytest.mark.parametrize(
@@ -159,28 +145,20 @@ def test_rules_are_headings_where_a_table_is_too_wide(
         ("slices = 'country=DE'\nop = '>='\nbound = 1", OPTIONS, "Did you mean 'slice'?"),
     ],
 )
-def test_what_is_wrong_is_one_line(rule: str, options: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("gate log.parquet", rule, options=options) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert said in captured.err
+def test_what_is_wrong_is_one_line(rule: str, options: str, said: str, refused: Refused) -> None:
+    refused(with_rules("gate log.parquet", rule, options=options), 2, said)
 
 
 # -- states ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_gate_on_states_says_what_one_on_the_log_says() -> None:
-    assert run("state log.parquet --by model country --between model -o state.parquet") == 0
+    assert run(with_rules("state log.parquet --by model country --between model -o state.parquet")) == 0
     rules = ("op = '>='\nbound = 0.7", "slice = 'country=DE'\nside = 'difference'\nop = '>='\nbound = -0.4")
-    tables = []
-    for place in ("log.parquet", "state.parquet"):
-        assert run(f"gate {place} -o found.parquet --overwrite", *rules) == 1
-        tables.append(pl.read_parquet("found.parquet"))
-    assert_frame_equal(*tables)
+    assert_frame_equal(*(found_by(f"gate {place}", *rules) for place in ("log.parquet", "state.parquet")))
 
 
-def test_a_gate_on_states_refuses_what_the_states_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("state log.parquet -o state.parquet") == 0
-    assert run("gate state.parquet --cluster country --rule 'accuracy > 0'") == 2
-    assert capsys.readouterr().err.endswith("takes no --cluster, --passes or roles: the states hold theirs.\n")
+def test_a_gate_on_states_refuses_what_the_states_hold(refused: Refused) -> None:
+    assert run(with_rules("state log.parquet -o state.parquet")) == 0
+    line = with_rules("gate state.parquet --cluster country --rule 'accuracy > 0'")
+    refused(line, 2, "takes no --cluster, --passes or roles: the states hold theirs.\n")

@@ -6,14 +6,13 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from mlm_command import main
+from tests.cli.commands import Refused, run
 
 LOG = pl.DataFrame({"model": ["a", "b"] * 4, "sample": range(8), "score": [0.2, 0.7] * 4, "truth": [0, 1, 1, 0] * 2})
 
 
 @pytest.fixture(autouse=True)
-def a_folder_with_logs_and_states(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
+def a_folder_with_logs_and_states(a_folder_with_a_log: None) -> None:
     Path("logs").mkdir()
     LOG.write_parquet("logs/1.parquet")
     LOG.write_csv("log.csv")
@@ -39,14 +38,13 @@ def a_folder_with_logs_and_states(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         ("gate log.csv -m f1 --rule f1>=f1_baseline --against earlier.parquet -o earlier.parquet", "earlier.parquet"),
     ],
 )
-def test_no_command_writes_over_what_it_reads(line: str, kept: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_writes_over_what_it_reads(line: str, kept: str, refused: Refused) -> None:
     before, files = Path(kept).read_bytes(), sorted(Path().rglob("*"))
-    assert main([*line.split(), "--overwrite"]) == 3
-    assert "this command reads: write the result to another place" in capsys.readouterr().err
+    refused(f"{line} --overwrite", 3, "this command reads: write the result to another place")
     assert (Path(kept).read_bytes(), sorted(Path().rglob("*"))) == (before, files)
 
 
 def test_a_file_beside_what_is_read_is_written() -> None:
-    assert main(["evaluate", "logs/*.parquet", "-m", "f1", "-o", "table.csv"]) == 0
-    assert main(["evaluate", "logs", "-m", "f1", "-o", "table.csv", "--overwrite"]) == 0
-    assert main(["evaluate", "logs/1.parquet", "-m", "f1", "-o", "logs/table.csv"]) == 0
+    assert run("evaluate logs/*.parquet -m f1 -o table.csv") == 0
+    assert run("evaluate logs -m f1 -o table.csv --overwrite") == 0
+    assert run("evaluate logs/1.parquet -m f1 -o logs/table.csv") == 0

@@ -1,28 +1,22 @@
 """`mlm report` writes what `report` makes, to each file that is named."""
 
-import shlex
+import sys
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from mlm_command import main
+from tests.cli.commands import Printed, Refused, run
 from tests.cli.slices_log import LOG
 
 OPTIONS = "metrics = ['brier_score']\nby = 'model'\nslices = ['country']\nbaseline = 'old'\ngate = []"
 
 
 @pytest.fixture(autouse=True)
-def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
+def a_log_and_a_file_of_options(folder: Path) -> None:
     LOG.write_parquet("log.parquet")
     Path("mlm.toml").write_text(OPTIONS)
-
-
-def run(line: str) -> int:
-    return main(shlex.split(line))
 
 
 @pytest.mark.proof
@@ -40,13 +34,11 @@ def test_the_comment_links_to_the_page(capsys: pytest.CaptureFixture[str]) -> No
     assert "Tuesday" in page
 
 
-def test_the_python_that_is_shown_writes_the_same_comment(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_that_is_shown_writes_the_same_comment(printed: Printed) -> None:
     line = "report log.parquet -m brier_score --where country=FR --features device"
-    assert run(f"{line} -o shown.md --show-python") == 0
-    shown = capsys.readouterr().out
+    shown = printed(f"{line} -o shown.md --show-python")
     assert not Path("shown.md").exists()
-    names: dict[str, Any] = {}
-    exec(shown, names)
+    exec(shown, {})
     assert run(f"{line} -o comment.md") == 0
     assert Path("shown.md").read_text() == Path("comment.md").read_text()
 
@@ -55,15 +47,13 @@ def test_the_python_that_is_shown_writes_the_same_comment(capsys: pytest.Capture
     "line", ["report log.parquet -m brier_score -o comment.md", "curve log.parquet --kind calibration --ci 0.9"]
 )
 def test_the_cluster_is_that_of_the_file_or_the_one_that_is_typed(
-    line: str, capsys: pytest.CaptureFixture[str]
+    line: str, printed: Printed, refused: Refused
 ) -> None:
     Path("mlm.toml").write_text("cluster = 'device'")
     for options, cluster in (("", None), ("-c mlm.toml", "device"), ("-c mlm.toml --cluster country", "country")):
-        assert run(f"{line} {options} --show-python") == 0
-        shown = capsys.readouterr().out
+        shown = printed(f"{line} {options} --show-python")
         assert (f'cluster="{cluster}"' in shown) == (cluster is not None)
-    assert run("curve log.parquet --kind roc --cluster device") == 2
-    assert "cluster= is for intervals" in capsys.readouterr().err
+    refused("curve log.parquet --kind roc --cluster device", 2, "cluster= is for intervals")
 
 
 def test_a_state_has_a_report_too() -> None:
@@ -84,20 +74,15 @@ def test_a_state_has_a_report_too() -> None:
         ("--between modle --baseline old -o page.html", 4, "Did you mean 'model'?"),
     ],
 )
-def test_what_is_wrong_is_one_line(options: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_one_line(options: str, code: int, said: str, refused: Refused) -> None:
     Path("there.md").write_text("old")
-    assert run(f"report log.parquet {options}") == code
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert said in captured.err
+    refused(f"report log.parquet {options}", code, said)
     assert Path("there.md").read_text() == "old"
 
 
 def test_without_the_libraries_of_the_page_it_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "altair", None)
+    monkeypatch.setitem(sys.modules, "altair", None)
     monkeypatch.setattr("polars_mlmetrics.reporting.libraries.find_spec", lambda module: None)
-    assert run("report log.parquet -m brier_score -o page.html") == 3
-    assert capsys.readouterr().err.endswith("pip install 'polars-mlmetrics[report]'.\n")
+    refused("report log.parquet -m brier_score -o page.html", 3, "pip install 'polars-mlmetrics[report]'.\n")

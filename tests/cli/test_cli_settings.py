@@ -1,6 +1,5 @@
 """How `mlm` reads metrics, conditions, rules and files of options, and the Python that a command is."""
 
-import shlex
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from mlm_command import main
 from polars_mlmetrics.cli.calls import program, text_of
 from polars_mlmetrics.cli.metric_texts import metrics_of
-from tests.cli.commands import LOG
+from tests.cli import commands
+from tests.cli.commands import Printed, Refused, Table, run
 
 OPTIONS = """
 by = "model"
@@ -42,11 +41,12 @@ warn = true
 """
 
 
+DAYS = pl.date_range(date(2026, 11, 20), date(2026, 11, 21), eager=True)
+LOG = commands.LOG.with_columns(day=pl.concat([DAYS] * 6), fold=pl.col("sample") % 2)
+
+
 @pytest.fixture(autouse=True)
-def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    days = pl.date_range(date(2026, 11, 20), date(2026, 11, 21), eager=True)
-    LOG.with_columns(day=pl.concat([days] * 6), fold=pl.col("sample") % 2).write_parquet("log.parquet")
+def a_file_of_options(a_folder_with_a_log: None) -> None:
     Path("mlm.toml").write_text(OPTIONS)
 
 
@@ -57,7 +57,7 @@ COMMANDS = [
     "evaluate log.parquet -m f1:average=macro log_loss:weight=fold --slices country country,day --ci --min-samples 1",
     "evaluate log.parquet -m f1 --where day=2026-11-20 'country!=FR' 'score>0.1' fold=1 --per label",
     "evaluate log.parquet -c mlm.toml",
-    "compare log.parquet -c mlm.toml",
+    "compare log.parquet -c mlm.toml --slices country",
     "compare log.parquet -m log_loss --between model --baseline old --sample sample --margin 0.1",
     "compare log.parquet -m log_loss --between day --baseline 2026-11-20",
     "check log.parquet --by model -m f1 log_loss --ignore score_null --quick --skipped",
@@ -71,23 +71,18 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_the_python_that_is_shown_gives_the_same_table(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["state", "log.parquet", "-m", "f1", "--by", "model", "-o", "state.parquet"]) == 0
-    given = shlex.split(line)
-    assert main([*given, "--show-python"]) == 0
-    shown = capsys.readouterr().out
-    assert main([*given, "-f", "parquet", "-o", "table.parquet"]) in (0, 1)
-    names: dict[str, Any] = {}
-    exec(shown, names)
-    table = names["table"]
-    if given[0] == "update":  # the second time there is nothing to fold
+def test_the_python_that_is_shown_gives_the_same_table(line: str, of_shown_python: Table) -> None:
+    if line.startswith("finish"):
+        assert run("state log.parquet -m f1 --by model -o state.parquet") == 0
+    assert run(f"{line} -f parquet -o table.parquet") in (0, 1)
+    table = of_shown_python(line)
+    if line.startswith("update"):  # the second time there is nothing to fold
         table = table.with_columns(status=pl.lit("folded"))
     assert_frame_equal(table, pl.read_parquet("table.parquet"))
 
 
-def test_the_python_of_a_state(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["state", "log.parquet", "-m", "f1", "-o", "state.parquet", "--show-python"]) == 0
-    shown = capsys.readouterr().out
+def test_the_python_of_a_state(printed: Printed) -> None:
+    shown = printed("state log.parquet -m f1 -o state.parquet --show-python")
     assert not Path("state.parquet").exists()
     exec(shown, {})
     assert mlm.scan_states("state.parquet").mlm.finish().collect().item() == pytest.approx(0.6)
@@ -120,9 +115,8 @@ table = mlm.gate(
 """
 
 
-def test_long_calls_are_written_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["gate", "log.parquet", "-c", "mlm.toml", "--show-python"]) == 0
-    assert capsys.readouterr().out == SHOWN
+def test_long_calls_are_written_in_lines(printed: Printed) -> None:
+    assert printed("gate log.parquet -c mlm.toml --show-python") == SHOWN
 
 
 # -- metrics -----------------------------------------------------------------------------------------------------------
@@ -171,15 +165,13 @@ def test_texts_in_python() -> None:
 # -- files of options --------------------------------------------------------------------------------------------------
 
 
-def test_what_is_typed_wins(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split("evaluate log.parquet -c mlm.toml -m f1 --by country --slices fold --show-python")) == 0
-    shown = capsys.readouterr().out
+def test_what_is_typed_wins(printed: Printed) -> None:
+    shown = printed("evaluate log.parquet -c mlm.toml -m f1 --by country --slices fold --show-python")
     assert "mlm.f1()" in shown
     assert "log_loss" not in shown
     assert 'by="country"' in shown
     assert 'slices=["fold"]' in shown
-    assert main(shlex.split("gate log.parquet -c mlm.toml -m f1 --rule 'f1 > 0.5' --show-python")) == 0
-    assert "own" not in capsys.readouterr().out
+    assert "own" not in printed("gate log.parquet -c mlm.toml -m f1 --rule 'f1 > 0.5' --show-python")
 
 
 @pytest.mark.parametrize(
@@ -202,45 +194,37 @@ def test_what_is_typed_wins(capsys: pytest.CaptureFixture[str]) -> None:
         ("gate = [3]", 2, "must be a table"),
         ("gate = [{metrc = 'f1'}]", 2, "Did you mean 'metric'?"),
         ("by = [", 3, "is not TOML"),
+        pytest.param("x = " + "[" * 5000 + "]" * 5000, 3, "its brackets are nested too deeply", id="brackets"),
+        pytest.param("ci = " + "9" * 5000, 3, "Exceeds the limit (4300 digits)", id="digits"),
     ],
 )
-def test_a_file_that_is_wrong(text: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_wrong(text: str, code: int, said: str, refused: Refused) -> None:
     Path("wrong.toml").write_text(text)
-    assert main(["evaluate", "log.parquet", "-m", "f1", "-c", "wrong.toml"]) == code
-    error = capsys.readouterr().err
-    assert error.startswith("mlm: ")
-    assert error.count("\n") == 1
-    assert "unexpected" not in error
-    assert said in error
+    refused("evaluate log.parquet -m f1 -c wrong.toml", code, said)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("rule", "said"),
     [
-        ("gate = [{metric = 'f1', op = '>='}]", "lacks 'bound'"),
-        (
-            "gate = [{metric = 'f1', op = '>=', bound = 1, side = 'both'}]",
-            "side is 'value', 'low', 'high' or 'difference'",
-        ),
-        ("gate = [{metric = 'f1', op = '=>', bound = 1}]", "is no rule"),
+        ("op = '>='", "lacks 'bound'"),
+        ("op = '>=', bound = 1, side = 'both'", "side is 'value', 'low', 'high' or 'difference'"),
+        ("op = '=>', bound = 1", "is no rule"),
     ],
 )
-def test_a_rule_that_is_wrong(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("wrong.toml").write_text(text)
-    assert main(["gate", "log.parquet", "-m", "f1", "-c", "wrong.toml"]) == 2
-    assert said in capsys.readouterr().err
+def test_a_rule_that_is_wrong(rule: str, said: str, refused: Refused) -> None:
+    Path("wrong.toml").write_text(f"gate = [{{metric = 'f1', {rule}}}]")
+    refused("gate log.parquet -m f1 -c wrong.toml", 2, said)
 
 
-def test_the_low_end_of_an_interval(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_low_end_of_an_interval(printed: Printed) -> None:
     Path("low.toml").write_text("ci = 0.9\ngate = [{metric = 'f1', side = 'low', op = '>=', bound = 0.5}]")
-    assert main(["gate", "log.parquet", "-m", "f1", "-c", "low.toml"]) == 1
-    assert "f1_low >= 0.5,fail,f1_low is 0." in capsys.readouterr().out
+    assert "f1_low >= 0.5,fail,f1_low is 0." in printed("gate log.parquet -m f1 -c low.toml", 1)
 
 
-def test_update_prepares_each_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_update_prepares_each_file(printed: Printed) -> None:
     """One file has an old name, another copies; rows of another day are left out, whatever the type of the column."""
-    Path("logs").mkdir()
-    LOG.with_columns(day=pl.lit("2026-11-20")).rename({"score": "p"}).write_parquet("logs/1.parquet")
+    first = LOG.with_columns(day=pl.lit("2026-11-20")).rename({"score": "p"})
+    first.write_parquet("logs/1.parquet", mkdir=True)
     second = LOG.with_columns(day=pl.lit(date(2026, 11, 20)), country=pl.lit("IT"))
     other = second.with_columns(day=pl.lit(date(2026, 11, 21)))
     pl.concat([second, second, other]).write_parquet("logs/2.parquet")
@@ -251,21 +235,15 @@ dedupe = { keep = "last", by = ["model", "day"] }
 where = ["day=2026-11-20"]
 """)
     line = "update logs --into states -m f1 n_rows --by country -c prepare.toml --quiet"
-    assert main(shlex.split(line)) == 0
-    capsys.readouterr()
-    assert main(["finish", "states", "-m", "n_rows", "--by", "country"]) == 0
-    scored = LOG["score"].count()
-    by_country = dict(LOG.filter(pl.col("score").is_not_null())["country"].value_counts().rows())
-    expected = {**by_country, "IT": scored}
-    rows = capsys.readouterr().out.splitlines()[1:]
-    assert {row.partition(",")[0]: int(row.partition(",")[2]) for row in rows} == expected
-    assert main([*shlex.split(line), "--show-python"]) == 0
-    shown = capsys.readouterr().out
+    assert run(line) == 0
+    assert run("finish states -m n_rows --by country -o rows.parquet") == 0
+    by_country = dict(LOG.drop_nulls("score")["country"].value_counts().rows())
+    assert dict(pl.read_parquet("rows.parquet").rows()) == {**by_country, "IT": LOG["score"].count()}
+    shown = printed(f"{line} --show-python")
     assert 'log.rename({"p": "score"}, strict=False)' in shown
     assert 'pl.col("day") == "2026-11-20"' in shown
 
 
-def test_a_condition_keeps_no_null(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_condition_keeps_no_null(printed: Printed) -> None:
     pl.DataFrame({"score": [0.9, 0.9], "truth": [1, 1], "c": ["x", None]}).write_parquet("nulls.parquet")
-    assert main(["evaluate", "nulls.parquet", "-m", "n_rows", "--where", "c!=y"]) == 0
-    assert capsys.readouterr().out == "n_rows\n1\n"
+    assert printed("evaluate nulls.parquet -m n_rows --where c!=y") == "n_rows\n1\n"

@@ -1,7 +1,6 @@
 """`mlm slices`, `mlm curve`, and what commands do with states: each is the call of the library."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from mlm_command import main
+from tests.cli.commands import Printed, Refused, Table, run
 from tests.cli.slices_log import LOG
 
 FEATURES = "--features country device"
-
-
-@pytest.fixture(autouse=True)
-def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    LOG.write_parquet("log.parquet")
-
-
-def run(line: str) -> int:
-    return main(shlex.split(line))
 
 
 def table_of(line: str) -> pl.DataFrame:
@@ -41,15 +28,12 @@ CALLS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("options", "named"), CALLS, ids=[options for options, _ in CALLS])
-def test_slices_is_find_slices(options: str, named: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_slices_is_find_slices(options: str, named: Any, of_shown_python: Table) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} {options} --where model=new -q"
     rows = LOG.filter(pl.col("model") == "new")
     expected = mlm.find_slices(rows, mlm.brier_score(), ["country", "device"], **named)
     assert_frame_equal(table_of(line), expected)
-    assert run(f"{line} --show-python") == 0
-    names: dict[str, Any] = {}
-    exec(capsys.readouterr().out, names)
-    assert_frame_equal(names["table"], expected)
+    assert_frame_equal(of_shown_python(line), expected)
 
 
 CURVES: list[tuple[str, Any]] = [
@@ -62,22 +46,17 @@ CURVES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("options", "call"), CURVES, ids=[options for options, _ in CURVES])
-def test_curve_is_curve(options: str, call: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_curve_is_curve(options: str, call: Any, of_shown_python: Table) -> None:
     expected = call()
     assert_frame_equal(table_of(f"curve log.parquet {options}"), expected)
-    assert run(f"curve log.parquet {options} --show-python") == 0
-    names: dict[str, Any] = {}
-    exec(capsys.readouterr().out, names)
-    assert_frame_equal(names["table"], expected)
+    assert_frame_equal(of_shown_python(f"curve log.parquet {options}"), expected)
 
 
-def test_a_terminal_shows_some_points_of_a_curve(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_shows_some_points_of_a_curve(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
     points = mlm.curve(LOG.filter(pl.col("model") == "old"), "roc")
-    assert run("curve log.parquet --kind roc --where model=old") == 0
-    head, *rows, _, footer = capsys.readouterr().out.splitlines()
+    head, *rows, _, footer = printed("curve log.parquet --kind roc --where model=old").splitlines()
     assert head.split() == ["threshold", "fpr", "tpr"]
     assert len(rows) == 20
     assert [rows[0].split()[1:], rows[-1].split()] == [["0.000", "0.000"], ["-inf", "1.000", "1.000"]]
@@ -93,12 +72,11 @@ def test_a_file_of_options_serves_curves_too() -> None:
     assert_frame_equal(table_of("curve log.parquet --kind threshold -c mlm.toml"), expected)
 
 
-def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(printed: Printed) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} --by model"
     found = table_of(line)
     assert found.filter(pl.col("hidden_by").is_not_null()).height > 0
-    assert run(f"{line} -f table") == 0
-    head, *rows, empty, footer = capsys.readouterr().out.splitlines()
+    head, *rows, empty, footer = printed(f"{line} -f table").splitlines()
     assert head.split() == ["slice", "model", "n_samples", "value", "gap", "low", "high", "p_adjusted"]
     assert " ".join(row.split("  ")[0] for row in rows) == "country=FR, device=phone"
     assert max(map(len, [head, *rows, footer])) <= 80
@@ -107,22 +85,20 @@ def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(capsys: pyte
     assert footer.endswith(f" slices searched, 1 shown; repeats of these left out: {hidden} (-f csv has them)")
 
 
-def test_slices_as_csv_and_json_have_every_column(capsys: pytest.CaptureFixture[str]) -> None:
+def test_slices_as_csv_and_json_have_every_column(printed: Printed) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} --where model=new"
     found = table_of(line)
-    assert run(line) == 0
-    read = pl.read_csv(capsys.readouterr().out.encode())
+    read = pl.read_csv(printed(line).encode())
     assert read.columns == found.columns
     assert read["slice"].to_list() == found["slice"].to_list()
     conditions = [json.loads(f"[{text.replace('; ', ',')}]") for text in read["conditions"]]
     assert conditions == found["conditions"].to_list()
-    assert run(f"{line} -f json") == 0
-    assert [row["conditions"] for row in json.loads(capsys.readouterr().out)] == found["conditions"].to_list()
+    assert [row["conditions"] for row in json.loads(printed(f"{line} -f json"))] == found["conditions"].to_list()
 
 
-def test_no_slice_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(f"slices log.parquet -m brier_score {FEATURES} --where model=old -f table") == 0
-    assert capsys.readouterr().out == "no slice is surely worse than the rest\n"
+def test_no_slice_is_a_sentence(printed: Printed) -> None:
+    shown = printed(f"slices log.parquet -m brier_score {FEATURES} --where model=old -f table")
+    assert shown == "no slice is surely worse than the rest\n"
 
 
 @pytest.mark.parametrize(
@@ -140,12 +116,15 @@ def test_no_slice_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
         ("slcies log.parquet", 2, "did you mean slices?"),
     ],
 )
-def test_what_is_wrong_is_one_line(line: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(line) == code
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert said in captured.err
+def test_what_is_wrong_is_one_line(line: str, code: int, said: str, refused: Refused) -> None:
+    refused(line, code, said)
+
+
+def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    log = pl.DataFrame({"sample": range(200), "score": 0.5, "truth": [0, 1] * 100, "x": [1, 2] * 100, "y": 1})
+    log.write_parquet("constant.parquet")
+    assert run("slices constant.parquet -m log_loss --features x y") == 0
+    assert capsys.readouterr().err == "mlm: these features have one value only, and are left out: y.\n"
 
 
 def test_a_file_of_options_serves_slices_too() -> None:
@@ -162,9 +141,8 @@ def test_states_are_compared_and_searched() -> None:
     Path("mlm.toml").write_text("roles.score = 'score'\ncluster = 'device'\nprepare.where = ['model=x']")
     options = "-m brier_score --slices country -c mlm.toml"
     of_state = table_of(f"compare state.parquet --baseline old {options}")
-    state = mlm.scan_states("state.parquet")
-    compared = mlm.compare(state, mlm.brier_score(), baseline="old", slices=["country"]).collect()
-    assert_frame_equal(of_state, compared)
+    state = mlm.scan_states("state.parquet").collect()
+    assert_frame_equal(of_state, mlm.compare(state, mlm.brier_score(), baseline="old", slices=["country"]))
     assert of_state["n_pairs"].to_list() == [1500, 900, 600]
     rows = table_of("compare log.parquet -m brier_score --baseline old --slices country")
     assert_frame_equal(of_state.select("slice", "difference"), rows.select("slice", "difference"))

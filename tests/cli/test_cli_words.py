@@ -5,39 +5,28 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.cli.commands import LOG, run
+from tests.cli.commands import LOG, Printed, Refused, run
 
 
-@pytest.fixture(autouse=True)
-def a_folder_with_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    LOG.write_parquet("log.parquet")
-
-
-def test_a_truth_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_truth_in_words(printed: Printed, refused: Refused) -> None:
     word = pl.when(pl.col("truth") == 1).then(pl.lit("yes")).otherwise(pl.lit("a=b"))
     LOG.with_columns(truth=word).write_csv("words.csv")
-    assert run("evaluate log.parquet -m f1") == 0
-    expected = capsys.readouterr().out
+    expected = printed("evaluate log.parquet -m f1")
     Path("words.toml").write_text("roles = { truth = 'truth=yes' }", encoding="utf-8")
     for typed in ("--truth truth=yes", "--truth truth==yes", "-c words.toml"):
-        assert run(f"evaluate words.csv -m f1 {typed}") == 0
-        assert capsys.readouterr().out == expected
-    assert run("evaluate words.csv -m f1 --truth truth=Yes") == 4
-    assert capsys.readouterr().err == "mlm: column 'truth' has no value 'Yes': it has 'a=b', 'yes'.\n"
-    assert run("evaluate words.csv -m f1 --truth truth=yes --where truth=a=b") == 0
-    assert capsys.readouterr().out == "f1\n0.0\n"
+        assert printed(f"evaluate words.csv -m f1 {typed}") == expected
+    said = "mlm: column 'truth' has no value 'Yes': it has 'a=b', 'yes'.\n"
+    refused("evaluate words.csv -m f1 --truth truth=Yes", 4, said)
+    assert printed("evaluate words.csv -m f1 --truth truth=yes --where truth=a=b") == "f1\n0.0\n"
     LOG.with_columns(truth=pl.lit("no")).write_csv("no.csv")
-    assert run("evaluate no.csv -m f1 --truth truth=yes") == 0
-    assert capsys.readouterr().out == "f1\n0.0\n"
-    assert run("evaluate words.csv -m f1 --truth truth=a=b --show-python") == 0
-    assert 'truth=pl.col("truth") == "a=b"' in capsys.readouterr().out
+    assert printed("evaluate no.csv -m f1 --truth truth=yes") == "f1\n0.0\n"
+    shown = printed("evaluate words.csv -m f1 --truth truth=a=b --show-python")
+    assert 'truth=pl.col("truth") == "a=b"' in shown
 
 
 @pytest.mark.parametrize("log", ["ids.csv", "-"])
 def test_ids_that_are_cast_to_text_are_read_as_text(
-    log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    log: str, monkeypatch: pytest.MonkeyPatch, printed: Printed
 ) -> None:
     """Read as numbers, 001, 01 and 1 would be one."""
     Path("ids.csv").write_text("id,score,truth\n001,0.9,1\n01,0.2,0\n1,0.8,1\n2,0.3,0\n", encoding="utf-8")
@@ -45,20 +34,17 @@ def test_ids_that_are_cast_to_text_are_read_as_text(
     for options, n_samples in (("--sample id", 2), ("-c ids.toml", 4)):
         with Path("ids.csv").open(encoding="utf-8") as stream:
             monkeypatch.setattr("sys.stdin", stream)
-            assert run(f"evaluate {log} -m n_samples {options}") == 0
-        assert capsys.readouterr().out == f"n_samples\n{n_samples}\n"
+            assert printed(f"evaluate {log} -m n_samples {options}") == f"n_samples\n{n_samples}\n"
 
 
-def test_a_check_says_what_it_could_not_look_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_check_says_what_it_could_not_look_for(printed: Printed) -> None:
     LOG.rename({"sample": "id"}).write_csv("log.csv")
     LOG.clear().write_csv("empty.csv")
     without_samples = "The log has no column of samples, so no copies and no contradictions were looked\nfor: --sample"
     for line, said in {"log.csv": without_samples, "empty.csv": "\nThe log has no rows.\n"}.items():
-        assert run(f"check {line} -f table") == 0
-        assert said in capsys.readouterr().out
-    for line in ("log.csv --quick", "log.csv --sample id", "log.parquet"):
-        run(f"check {line} -f table")
-        assert "The log has no" not in capsys.readouterr().out
+        assert said in printed(f"check {line} -f table")
+    for line, code in {"log.csv --quick": 0, "log.csv --sample id": 1, "log.parquet": 1}.items():
+        assert "The log has no" not in printed(f"check {line} -f table", code)
 
 
 @pytest.mark.parametrize(
@@ -75,21 +61,16 @@ def test_a_message_says_what_to_type_here(line: str, said: str, capsys: pytest.C
     assert said in capsys.readouterr().err
 
 
-def test_a_table_says_why_its_first_value_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_says_why_its_first_value_lacks(printed: Printed) -> None:
     rows = LOG.filter(pl.col("model") == "new").with_columns(stars=pl.col("truth") * 4 + 1)
     rows.write_parquet("stars.parquet")
     line = "evaluate stars.parquet --truth stars -m f1 recall"
     why = "f1 is NaN: broken rows: a NaN, or a value out of range; check finds them"
     for more in ("", "--ci 0.9", "--slices model"):
-        assert run(f"{line} -f table {more}") == 0
-        assert why in " ".join(capsys.readouterr().out.split())
-    assert run(f"{line} -f table") == 0
-    assert " ".join(capsys.readouterr().out.split()).endswith(f"{why} (2 values are null or NaN)")
+        assert why in " ".join(printed(f"{line} -f table {more}").split())
+    assert " ".join(printed(f"{line} -f table").split()).endswith(f"{why} (2 values are null or NaN)")
     for silent in ("", "--tidy -f table", "--where stars<0 -m n_rows -f table"):
-        assert run(f"{line} {silent}") == 0
-        assert "check finds them" not in capsys.readouterr().out
-    assert run(f"{line} --passes 2 -f table") == 0
-    assert capsys.readouterr().out.endswith("\n--tidy says why a value is null or NaN\n")
+        assert "check finds them" not in printed(f"{line} {silent}")
+    assert printed(f"{line} --passes 2 -f table").endswith("\n--tidy says why a value is null or NaN\n")
     assert run("state stars.parquet --truth stars -m f1 -o state.parquet") == 0
-    assert run("finish state.parquet -f table") == 0
-    assert why in " ".join(capsys.readouterr().out.split())
+    assert why in " ".join(printed("finish state.parquet -f table").split())

@@ -2,16 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
-import polars_mlmetrics as mlm
 from tests.support.folders import ROOT
 
-PACKAGE = Path(mlm.__file__).parent
-
-
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
 
 # Indented ones too, as in a list; group 1 is the indentation, which is no part of the code.
 BLOCK = re.compile(r"^([ ]*)```([^\n]*)\n(.*?)^\1```[ ]*$", flags=re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ import io
 import re
 import runpy
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from itertools import pairwise
 from pathlib import Path
@@ -21,20 +21,30 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.docs.pages import PACKAGE, PAGES, blocks
+from tests.docs.pages import PAGES, blocks
 from tests.support.folders import ROOT
+from tests.support.sources import FILES, PACKAGE, nodes
 
-FILES = sorted(PACKAGE.rglob("*.py"))
 NOT_RUN = {"console", "diff", "sh", "text", "toml", "yaml"}
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+LONG = {"report.md", "own_metric.md", "your_own_metric.py", "scikit_learn.py"}
+"""They draw charts, check metrics or fit models: proofs. The docstrings of `report` and `check_metric` are none."""
+
+
+def name_of(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def cases(files: Iterable[Path]) -> list[Any]:
+    """The files, of which the long ones are proofs."""
+    marks = {True: [pytest.mark.proof], False: []}
+    return [pytest.param(file, marks=marks[file.name in LONG], id=name_of(file)) for file in files]
 
 
 @pytest.fixture(autouse=True)
-def as_everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def as_everywhere(folder: Path) -> Iterator[None]:
     """Tables are printed as Polars does by default, files go where nobody keeps any, and metrics are forgotten."""
     known = dict(mlm.CATALOGUE)
-    monkeypatch.chdir(tmp_path)
     with pl.Config():
         pl.Config.restore_defaults()
         yield
@@ -73,9 +83,10 @@ def run_session(text: str, name: str, line: int, names: dict[str, Any]) -> None:
     names.update(session.globs)  # the parser has made a copy
 
 
-@every_page
+@pytest.mark.parametrize("page", cases(page for page in PAGES if page.name != "metrics.md"))
 def test_a_page_shows_what_comes_out(page: Path) -> None:
-    run_page(page.read_text(), str(page.relative_to(ROOT)))
+    """That of metrics is written with what comes out: see `test_the_page_of_metrics_is_what_the_catalogue_gives`."""
+    run_page(page.read_text(), name_of(page))
 
 
 def test_there_is_something_to_run() -> None:
@@ -135,7 +146,7 @@ def test_a_page_that_shows_something_else_fails(right: str, wrong: str, said: st
         run_page(page, "page")
 
 
-@every_page
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_diff_is_of_the_files_as_they_are(page: Path) -> None:
     """What a diff on a page adds is there."""
     for block in blocks(page.read_text()):
@@ -166,27 +177,19 @@ def test_a_stale_diff_is_seen() -> None:
 # --- docstrings -------------------------------------------------------------------------------------------------------
 
 
-def docstrings(file: Path) -> Iterator[tuple[str, str, int]]:
-    """The name, the docstring and its line for all that has one: also for what a decorator puts out of sight."""
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            text = ast.get_docstring(node)
-            if text is not None:
-                yield getattr(node, "name", "module"), text, node.body[0].lineno - 1
-
-
+# Also of what a decorator puts out of sight.
 EXAMPLES = [
-    pytest.param(text, str(file), line, id=f"{file.relative_to(PACKAGE)}:{name}")
+    pytest.param(node, file, id=f"{file.relative_to(PACKAGE)}:{getattr(node, 'name', 'module')}")
     for file in FILES
     if ">>>" in file.read_text()
-    for name, text, line in docstrings(file)
-    if ">>>" in text
+    for node in nodes(file)
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ">>>" in (ast.get_docstring(node) or "")
 ]
 
 
-@pytest.mark.parametrize(("text", "file", "line"), EXAMPLES)
-def test_a_docstring_shows_what_comes_out(text: str, file: str, line: int) -> None:
-    run_session(text, file, line, {})
+@pytest.mark.parametrize(("node", "file"), EXAMPLES)
+def test_a_docstring_shows_what_comes_out(node: Any, file: Path) -> None:
+    run_session(ast.get_docstring(node) or "", str(file), node.body[0].lineno - 1, {})
 
 
 def test_there_are_examples() -> None:
@@ -201,7 +204,7 @@ SCRIPTS = sorted(
 """Two have tests of their own: `test_employment.py` and `test_notebook.py`."""
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+@pytest.mark.parametrize("script", cases(SCRIPTS))
 def test_an_example_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out
@@ -215,17 +218,9 @@ def test_the_page_of_metrics_is_what_the_catalogue_gives() -> None:
 # --- what lists other things ------------------------------------------------------------------------------------------
 
 
-def named_pages() -> set[str]:
-    """The pages that the navigation of the site names, in its groups."""
-    nav = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
-    entries = [
-        inner
-        for entry in nav
-        for (page,) in [entry.values()]
-        for inner in (page if isinstance(page, list) else [entry])
-    ]
-    return {file for entry in entries for file in entry.values()}
-
-
 def test_the_navigation_names_every_page() -> None:
-    assert named_pages() == {page.name for page in PAGES[1:]}
+    named = []
+    for entry in tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]:
+        (page,) = entry.values()
+        named += [file for inner in page for file in inner.values()] if isinstance(page, list) else [page]
+    assert sorted(named) == sorted(page.name for page in PAGES[1:])

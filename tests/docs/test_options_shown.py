@@ -16,7 +16,8 @@ import polars_mlmetrics as mlm
 from mlm_command.options import COMMANDS, Parser
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.testing import check_metric
-from tests.docs.pages import PACKAGE, PAGES, Block, blocks
+from tests.docs.pages import PAGES, Block, blocks
+from tests.support.sources import PACKAGE, tree
 
 Option = tuple[str, str]
 """The name of a function or a command, and the name of what it takes."""
@@ -54,7 +55,7 @@ def options_of_spark() -> set[Option]:
     """Read off the file, as Spark need not be installed."""
     return {
         (f"spark.{node.name}", option.arg)
-        for node in ast.parse((PACKAGE / "spark.py").read_text()).body
+        for node in tree(PACKAGE / "spark.py").body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
         for option in node.args.kwonlyargs
         if option.arg not in SHARED
@@ -102,11 +103,8 @@ def test_an_option_that_no_call_names_is_seen() -> None:
     shown = shown_in_python(blocks(page))
     assert {("worst", "k"), (ANY, "by"), (ANY, "average"), ("spark.state", "buckets")} <= shown
     assert shown.isdisjoint({("worst", "keep"), ("worst", "ci"), ("worst", "cluster"), ("state", "buckets")})
-    assert {
-        ("worst", "keep"),
-        ("spark.state", "buckets"),
-        (ANY, "average"),
-    } <= options_of_functions() | options_of_spark()
+    known = options_of_functions() | options_of_spark()
+    assert {("worst", "keep"), ("spark.state", "buckets"), (ANY, "average")} <= known
 
 
 # --- the command line -------------------------------------------------------------------------------------------------

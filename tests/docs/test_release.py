@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,17 +18,12 @@ TARGETS = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), fl
 
 
 def test_the_version_is_one() -> None:
-    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
-    assert cited is not None
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
-    assert newest is not None
-    assert {mlm.__version__, project()["project"]["version"], cited[1], newest[1]} == {mlm.__version__}
+    (cited,) = re.findall(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    newest, *_ = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert mlm.__version__ == project()["project"]["version"] == cited == newest
 
 
-def links(text: str) -> Iterator[str]:
-    """Where the links and pictures of a page lead."""
-    without_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    yield from re.findall(r"\]\(([^)\s]+)\)", without_code)
+WITHOUT_CODE = re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL)
 
 
 def anchors(page: Path) -> set[str]:
@@ -38,7 +32,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("link", sorted(set(links(README))))
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)\s]+)\)", WITHOUT_CODE))))
 def test_a_link_of_the_front_page_leads_somewhere(link: str) -> None:
     """A package index shows the page without its folder: once the project has a home, links name it in full."""
     if "urls" in project()["project"]:
@@ -53,9 +47,8 @@ def test_the_front_page_is_short() -> None:
     assert len(README.splitlines()) < 150
 
 
-def test_what_is_said_of_your_own_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_said_of_your_own_data_runs(folder: Path) -> None:
     """Each line of the table, in its order, in a folder with such data."""
-    monkeypatch.chdir(tmp_path)
     table = README.partition("## Your own data")[2].partition("\n\nIntervals")[0]
     lines = [line for row in table.splitlines() for line in re.findall(r"`([^`]+)`", row)]
     assert len(lines) == 7
@@ -65,14 +58,8 @@ def test_what_is_said_of_your_own_data_runs(tmp_path: Path, monkeypatch: pytest.
     day.drop("truth").cast({"score": pl.Float32}).write_parquet("logs/2.parquet")
     rows, y = np.array([[0.1], [0.4], [0.9], [1.2]]), np.array(["a", "a", "b", "b"])
     grades = {"query": [1, 1, 2, 2], "document": ["a", "b"] * 2, "score": [0.9, 0.4, 0.2, 0.8], "grade": [2, 0, 0, 1]}
-    names = {
-        "pl": pl,
-        "mlm": mlm,
-        "X": rows,
-        "y": y,
-        "model": LogisticRegression().fit(rows, y),
-        "runs": pl.DataFrame(grades),
-    }
+    model = LogisticRegression().fit(rows, y)
+    names = {"pl": pl, "mlm": mlm, "X": rows, "y": y, "model": model, "runs": pl.DataFrame(grades)}
     shown = []
     for line in lines:
         exec(f"result = {line.removeprefix('log = ')}", names)

@@ -1,12 +1,11 @@
-"""Pages without charts, which take longest."""
+"""Pages without charts, which take longest: a test that is about them draws them itself."""
 
 import pytest
 
-from polars_mlmetrics.reporting import page as page_module
+from polars_mlmetrics.reporting import page
 from tests.reporting.read_pages import undrawn_charts
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages without charts."""
-    monkeypatch.setattr(page_module, "drawn", undrawn_charts)
+    monkeypatch.setattr(page, "drawn", undrawn_charts)

@@ -1,10 +1,6 @@
 """A page as its readers see it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-
-import pytest
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\x1b\x00\x02\ufffe\u202e|`'
 
@@ -12,6 +8,3 @@ HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\x1b\x00\x02\u
 def undrawn_charts(charts: Sequence[object], static: bool) -> list[str]:
     """What stands in the place of charts, where these are not what a test is about."""
     return ["<svg></svg>"] * len(charts)
-
-
-without_charts = pytest.mark.usefixtures("undrawn")

@@ -19,10 +19,12 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting import answers, libraries
 from polars_mlmetrics.reporting import page as page_module
 from polars_mlmetrics.reporting.curve_sections import curve_lead
+from polars_mlmetrics.reporting.drawing import drawn
 from polars_mlmetrics.reporting.looks import LIGHT
 from polars_mlmetrics.reporting.page import SECTIONS
-from tests.reporting.read_pages import HOSTILE, undrawn_charts, without_charts
-from tests.reporting.report_log import LABELS, made
+from tests.reporting.read_pages import HOSTILE
+from tests.reporting.report_log import made
+from tests.support.readings import same
 
 SLICES = ["country", ["country", "device"]]
 
@@ -43,21 +45,22 @@ class Tags(HTMLParser):
 
 @cache
 def page(name: str, static: bool, charts: bool) -> str:
-    """A page whose model, label and country are called `name`, and its title too."""
-    log = made(
-        240,
-        {f"a{name}": 1.2, f"b{name}": 0.6},
-        labels=[f"{label}{name}" for label in LABELS],
-        countries=[f"{country}{name}" for country in ("DE", "JP")],
-    ).rename({"device": f"device{name}", "day": f"day{name}"})
-    slices = ["country", ["country", f"device{name}"]]
-    metrics = [mlm.log_loss(), mlm.f1(average="macro").alias(f"f1{name}")]
-    title, baseline = f"title{name}", f"a{name}"
-    made_of = mlm.report(log, metrics, baseline=baseline, slices=slices, by=f"day{name}", title=title, static=static)
+    """A page whose models, labels, countries and columns have this in their names, and its title too."""
+    log = made(240, {"a": 1.2, "b": 0.6}, countries=("DE", "JP"))
+    log = log.with_columns(pl.col("model", "label", "country") + name)
+    report = mlm.report(
+        log.rename({"device": f"device{name}", "day": f"day{name}"}),
+        [mlm.log_loss(), mlm.f1(average="macro").alias(f"f1{name}")],
+        baseline=f"a{name}",
+        slices=["country", ["country", f"device{name}"]],
+        by=f"day{name}",
+        title=f"title{name}",
+        static=static,
+    )
     with pytest.MonkeyPatch.context() as patch:
-        if not charts:
-            patch.setattr(page_module, "drawn", undrawn_charts)
-        return made_of.html
+        if charts:
+            patch.setattr(page_module, "drawn", drawn)
+        return report.html
 
 
 @pytest.mark.parametrize("charts", [False, pytest.param(True, marks=pytest.mark.proof)])
@@ -85,7 +88,6 @@ def test_every_section_is_there_and_nothing_in_it_moves_the_cursor() -> None:
     assert all(letter.isprintable() or letter == "\n" for letter in text)
 
 
-@without_charts
 def test_the_page_holds_no_row() -> None:
     log = made(300).with_columns(sample=pl.format("id-{}-of-a-person", "sample"))
     twice = pl.concat([log, log.head(3)])
@@ -94,138 +96,109 @@ def test_the_page_holds_no_row() -> None:
     assert "of-a-person" not in text
 
 
-@without_charts
-def test_a_report_is_saved_whole_and_replaces_nothing_by_itself(tmp_path: Path) -> None:
+def test_a_report_is_saved_whole_and_replaces_nothing_by_itself(folder: Path) -> None:
     report = mlm.report(made(100), mlm.log_loss(), baseline="champion")
-    report.save(tmp_path / "report.html")
-    report.save(tmp_path / "comment.md")
-    assert (tmp_path / "report.html").read_text("utf-8") == report.html
-    assert "[The whole report](report.html)" in (tmp_path / "comment.md").read_text("utf-8")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["comment.md", "report.html"]
-    for folder in ("pages (1)", "comments"):
-        (tmp_path / folder).mkdir()
-    report.save(tmp_path / "pages (1)" / "report.html")
-    with pytest.raises(mlm.FileError, match="no folder"):
-        report.save(tmp_path / "not there" / "report.html")
-    report.save(tmp_path / "comments" / "comment.md")
-    text = (tmp_path / "comments" / "comment.md").read_text("utf-8")
+    report.save("report.html")
+    report.save("comment.md")
+    assert Path("report.html").read_text("utf-8") == report.html
+    assert "[The whole report](report.html)" in Path("comment.md").read_text("utf-8")
+    assert sorted(file.name for file in folder.iterdir()) == ["comment.md", "report.html"]
+    for name in ("pages (1)", "comments"):
+        Path(name).mkdir()
+    report.save(folder / "pages (1)" / "report.html")
+    report.save("comments/comment.md")
+    text = Path("comments/comment.md").read_text("utf-8")
     assert "[The whole report](../pages%20%281%29/report.html)" in text
-    with pytest.raises(mlm.FileError, match="remote path"):
-        report.save("s3://bucket/report.html")
-    with pytest.raises(mlm.FileError, match="overwrite=True"):
-        report.save(tmp_path / "report.html")
-    report.save(tmp_path / "report.html", overwrite=True)
-    with pytest.raises(mlm.ParameterError, match=r"saved as \.html"):
-        report.save(tmp_path / "report.pdf")
+    for path, error, words in (
+        ("not there/report.html", mlm.FileError, "no folder"),
+        ("s3://bucket/report.html", mlm.FileError, "remote path"),
+        ("report.html", mlm.FileError, "overwrite=True"),
+        ("report.pdf", mlm.ParameterError, r"saved as \.html"),
+    ):
+        with pytest.raises(error, match=words):
+            report.save(path)
+    report.save("report.html", overwrite=True)
     assert "<iframe srcdoc=" in report._repr_html_()
 
 
 def test_a_comment_says_what_changed() -> None:
     log = made(800, bad={"challenger": 5.0}, countries=("DE", "FR", "BR", "IT", "ES", "JP"))
-    metrics = [mlm.log_loss(), mlm.f1(average="macro"), mlm.predicted_rate()]
+    metrics = [mlm.log_loss(), mlm.f1(), mlm.predicted_rate()]
     text = mlm.report(log, metrics, baseline="champion", slices=["country"]).markdown
-    table = mlm.compare(log, metrics, baseline="champion", slices=["country"]).filter(pl.col("metric") == "log_loss")
+    table = mlm.compare(log, metrics, baseline="champion", slices=["country"]).filter(metric="log_loss")
     slices = table.filter(pl.col("slice") != "", pl.col("verdict").is_in(["better", "worse"]))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
-    assert [row[2] for row in rows if row[2] != "all"] != []
-    assert sorted(row[2] for row in rows if row[2] != "all") == sorted(slices["slice"].to_list())
-    jp = table.row(by_predicate=pl.col("slice") == "country=JP", named=True)
-    (line,) = [row for row in rows if row[2] == "country=JP"]
-    assert line[0] == "| worse"
-    assert line[3:5] == [f"{jp['value']:.3f}", f"{jp['baseline_value']:.3f}"]
-    assert line[5] == f"+{jp['difference']:.3f} [+{jp['low']:.3f} to +{jp['high']:.3f}] |"
+    changed = {row[2]: row for row in rows if row[2] != "all"}
+    assert sorted(changed) == sorted(row[2] for row in rows if row[2] != "all") == sorted(slices["slice"]) != []
+    jp = slices.row(by_predicate=pl.col("slice") == "country=JP", named=True)
+    difference = f"+{jp['difference']:.3f} [+{jp['low']:.3f} to +{jp['high']:.3f}] |"
+    line = changed["country=JP"]
+    assert [line[0], *line[3:]] == ["| worse", f"{jp['value']:.3f}", f"{jp['baseline_value']:.3f}", difference]
     assert "predicted_rate" not in text
     assert mlm.log_loss().signature.replace("|", r"\|") in text
 
 
 def test_a_comment_is_a_table_whatever_the_names() -> None:
     log = made(100, {f"a{HOSTILE}": 1.2, f"b{HOSTILE}": 0.6})
-    rows = [
-        line for line in mlm.report(log, mlm.log_loss(), baseline=f"a{HOSTILE}").markdown.splitlines() if "|" in line
-    ]
-    columns = [len(re.findall(r"(?<!\\)\|", row)) for row in rows if row.startswith("|")]
-    assert len(set(columns)) == 1
-    assert not any("<script" in row or "<img" in row for row in rows)
+    text = mlm.report(log, mlm.log_loss(), baseline=f"a{HOSTILE}").markdown
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+    assert not any("<script" in line or "<img" in line for line in text.splitlines() if "|" in line)
 
 
 # -- what is asked -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each verb is called."""
-    counted: Counter[str] = Counter()
+def test_nothing_is_worked_out_twice_and_a_query_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
 
-    def counting(verb: Any) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            counted[verb.__name__] += 1
-            return verb(*args, **kwargs)
+    def counting(name: str, call: Any) -> Any:
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            calls[name] += 1
+            return call(*args, **kwargs)
 
-        return call
+        return counted
 
-    monkeypatch.setattr(answers, "check", counting(mlm.check))
-    for name in ("evaluate", "comparison_of", "find_slices", "finish"):
-        monkeypatch.setattr(answers, name, counting(getattr(answers, name)))
-    return counted
-
-
-@without_charts
-def test_nothing_is_worked_out_twice(calls: Counter[str]) -> None:
-    metrics = [mlm.log_loss(), mlm.f1(average="macro")]
-    report = mlm.report(made(200), metrics, baseline="champion", slices=SLICES, by="day")
+    for name in ("check", "evaluate", "comparison_of", "find_slices", "finish"):
+        monkeypatch.setattr(answers, name, counting(name, getattr(answers, name)))
+    log = made(200)
+    lazy = log.lazy().map_batches(counting("run", pl.DataFrame.clone), schema=log.schema)
+    report = mlm.report(lazy, [mlm.log_loss(), mlm.f1()], baseline="champion", slices=SLICES, by="day")
     report.html, report.markdown  # noqa: B018
     # Each of evaluate and compare: the headline by slice, the others of the whole. evaluate: the labels too.
-    assert calls == {"check": 1, "evaluate": 3, "comparison_of": 2}
+    assert calls == {"run": 1, "check": 1, "evaluate": 3, "comparison_of": 2}
 
 
-def test_a_query_is_run_once() -> None:
-    runs = []
-    log = made(200)
-
-    def source(frame: pl.DataFrame) -> pl.DataFrame:
-        runs.append(1)
-        return frame
-
-    lazy = log.lazy().map_batches(source, schema=log.schema)
-    mlm.report(lazy, [mlm.log_loss(), mlm.f1(average="macro")], baseline="champion", slices=SLICES, by="day")
-    assert runs == [1]
+CLASSES = mlm.from_arrays(
+    score=[[0.5, 0.2, 0.3], [0.3, 0.6, 0.1], [0.2, 0.3, 0.5]] * 20, truth=["a", "b", "c"] * 20, labels=["a", "b", "c"]
+)
 
 
 @pytest.mark.parametrize(
     ("log", "names"),
     [
+        (made(100), "log_loss f1_macro roc_auc average_precision calibration_error label_ranking_average_precision"),
         (
-            made(100),
-            ["log_loss", "f1_macro", "roc_auc", "average_precision", "calibration_error",
-             "label_ranking_average_precision"],
+            made(100).drop("label").with_columns(sample=pl.int_range(pl.len())),
+            "log_loss f1 roc_auc average_precision calibration_error",
         ),
-        (made(100).drop("label").with_columns(sample=pl.int_range(pl.len())),
-         ["log_loss", "f1", "roc_auc", "average_precision", "calibration_error"]),
-        (made(100).with_columns(pl.col("score") * 3), ["f1_macro", "roc_auc", "average_precision",
-                                                       "label_ranking_average_precision"]),
+        (
+            made(100).with_columns(pl.col("score") * 3),
+            "f1_macro roc_auc average_precision label_ranking_average_precision",
+        ),
+        (CLASSES, "multiclass_log_loss f1_macro top_k_accuracy_1"),
     ],
-    ids=["labels", "binary", "no probabilities"],
-)  # fmt: skip
-def test_the_metrics_fit_the_log(log: pl.DataFrame, names: list[str]) -> None:
+    ids=["labels", "binary", "no probabilities", "classes"],
+)
+def test_the_metrics_fit_the_log(log: pl.DataFrame, names: str) -> None:
     told = mlm.report(log)._told
-    assert [metric.output_name for metric in told.answers.asked.metrics] == names
-    assert told.models.select("metric").n_unique() == len(names)
+    assert [metric.output_name for metric in told.answers.asked.metrics] == names.split()
+    assert told.models.select("metric").n_unique() == len(names.split())
 
 
-def test_classes_have_metrics_of_classes() -> None:
-    scores = {"a": [0.5, 0.2, 0.3], "b": [0.3, 0.6, 0.1], "c": [0.2, 0.3, 0.5]}
-    rows = [(sample, label, scores[truth][place], label == truth) for sample in range(60)
-            for truth in ["abc"[sample % 3]] for place, label in enumerate("abc")]  # fmt: skip
-    log = pl.DataFrame(rows, schema=["sample", "label", "score", "truth"], orient="row")
-    told = mlm.report(log)._told
-    names = [metric.output_name for metric in told.answers.asked.metrics]
-    assert names == ["multiclass_log_loss", "f1_macro", "top_k_accuracy_1"]
-
-
-@without_charts
 def test_a_state_says_what_it_does_not_hold() -> None:
     log = made(300)
-    metrics = [mlm.log_loss(), mlm.f1(average="macro")]
+    metrics = [mlm.log_loss(), mlm.f1()]
     state = mlm.state(log, metrics, by=["model", "country", "day"])
     report = mlm.report(state, metrics, baseline="champion", slices=["country"], by="day")
     text = report.html
@@ -233,23 +206,20 @@ def test_a_state_says_what_it_does_not_hold() -> None:
     assert "Not in the state: make it with roc_auc(bins=4096) among its metrics." in text
     assert "Not in the state: make it with calibration_error() and brier_resolution() among its metrics." in text
     assert report._told.slices["slice"].to_list() != []
-    of_log = mlm.report(log, metrics, baseline="champion", slices=["country"], by="day")
-    for made_of in (report, of_log):
-        row = made_of._told.of("challenger")
-        assert row["difference"] == pytest.approx(of_log._told.of("challenger")["difference"], abs=1e-12)
-        assert row["verdict"] == "better"
+    of_log = mlm.compare(log, mlm.log_loss(), baseline="champion").row(0, named=True)
+    row = report._told.of("challenger")
+    assert row["difference"] == pytest.approx(of_log["difference"], abs=1e-12)
+    assert row["verdict"] == of_log["verdict"] == "better"
 
 
-@without_charts
 def test_a_state_without_buckets_has_values_alone() -> None:
     state = mlm.state(made(100), mlm.log_loss(), by=["model", "country"], buckets=0)
-    told = mlm.report(state, slices=["country"])._told
-    assert told.models["low"].null_count() == told.models.height
-    assert "nothing here has an interval" in mlm.report(state, slices=["country"]).html
+    report = mlm.report(state, slices=["country"])
+    assert report._told.models["low"].null_count() == report._told.models.height
+    assert "nothing here has an interval" in report.html
 
 
 @pytest.mark.proof
-@without_charts
 def test_slices_are_searched_for_in_the_model_in_question() -> None:
     log = made(1200, bad={"challenger": 6.0}, labels=["people"])
     report = mlm.report(log, mlm.log_loss(), baseline="champion", features=["country", "device"])
@@ -293,56 +263,44 @@ def test_what_is_refused(asked: dict[str, Any], error: type[Exception], words: s
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     monkeypatch.setattr(libraries, "import_module", lambda name: __import__(f"{name}_that_is_not_there"))
-    for call in (
-        lambda: mlm.report(made(50)),
-        lambda: mlm.plot(pl.DataFrame({"f1": [0.5]})),
-        lambda: mlm.table(made(5)),
-    ):
+    for verb in (mlm.report, mlm.plot, mlm.table):
         with pytest.raises(ModuleNotFoundError, match=r"pip install 'polars-mlmetrics\[report\]'"):
-            call()
+            verb(pl.DataFrame({"f1": [0.5]}))
 
 
 def test_curves_say_what_another_threshold_would_give() -> None:
     log = made(400)
     told = mlm.report(log, [mlm.log_loss(), mlm.f1(threshold=0.8)], baseline="champion")._told
-    own = log.filter(model="challenger")
-    truth, score = own["truth"].to_numpy(), own["score"].to_numpy()
-    now, *others = (f1_score(truth, score > at) for at in [0.8, *score])
-    lead = curve_lead(told)
-    found = re.fullmatch(
-        r"At the threshold in use, 0.8, f1 of challenger is (.*); at .* it would be (.*) \(chosen.*", lead
-    )
+    truth, score = log.filter(model="challenger").select("truth", "score").to_numpy().T
+    is_above = score[:, None] > score  # a column for each threshold
+    best = max(2 * truth @ is_above / (truth.sum() + is_above.sum(axis=0)))
+    said = r"At the threshold in use, 0.8, f1 of challenger is (.*); at .* it would be (.*) \(chosen.*"
+    found = re.fullmatch(said, curve_lead(told))
     assert found
-    assert (found[1], found[2]) == (f"{now:.3f}", f"{max(others):.3f}")
+    assert (found[1], found[2]) == (f"{f1_score(truth, score > 0.8):.3f}", f"{best:.3f}")
 
 
 def test_the_curves_are_those_of_each_model() -> None:
     log = made(400)
-    told = mlm.report(log, [mlm.log_loss(), mlm.roc_auc(bins=100)], baseline="champion")._told
-    curves = told.answers.curves
+    curves = mlm.report(log, [mlm.log_loss(), mlm.roc_auc(bins=100)], baseline="champion")._told.answers.curves
     assert sorted(curves) == ["calibration", "pr", "roc", "threshold"]
     for row in curves["pr"].filter(pl.col("threshold").is_finite()).gather_every(40).iter_rows(named=True):
-        own = log.filter(model=row["__mlm_model"])
-        at = {"threshold": row["threshold"]}
-        assert row["recall"] == pytest.approx(mlm.evaluate(own, mlm.recall(**at)).item(), rel=1e-12)
-        expected = mlm.evaluate(own, mlm.precision(**at)).item()
-        assert row["precision"] == (expected if expected is None else pytest.approx(expected, rel=1e-12))
+        own, at = log.filter(model=row["__mlm_model"]), row["threshold"]
+        expected = own.select(mlm.recall(threshold=at), mlm.precision(threshold=at)).row(0)
+        assert all(map(same, (row["recall"], row["precision"]), expected))
 
 
-@without_charts
 def test_scores_without_curves_say_so() -> None:
     log = made(100).with_columns(truth=pl.col("score") * 3, score=pl.col("score") * 2 + 1)
-    text = mlm.report(log, mlm.rmse(), baseline="champion").html
-    assert "The scores give no curve." in text
+    assert "The scores give no curve." in mlm.report(log, mlm.rmse(), baseline="champion").html
     text = mlm.report(made(100).with_columns(pl.col("score") * 9), mlm.roc_auc(), baseline="champion").html
     assert "The scores are not probabilities." in text
     assert "The scores give no curve." not in text
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("of", ["bool", "int", "date"])
-def test_models_are_of_any_type(of: str) -> None:
-    values = {"bool": (True, False), "int": (1, 2), "date": (dt.date(2026, 1, 1), dt.date(2026, 2, 1))}[of]
+@pytest.mark.parametrize("values", [(True, False), (1, 2), (dt.date(2026, 1, 1), dt.date(2026, 2, 1))])
+def test_models_are_of_any_type(values: tuple[Any, Any]) -> None:
     log = made(200)
     log = log.with_columns(model=pl.when(model="champion").then(pl.lit(values[0])).otherwise(pl.lit(values[1])))
     told = mlm.report(log, mlm.log_loss(), baseline=values[0])._told

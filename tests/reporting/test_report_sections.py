@@ -94,12 +94,10 @@ def test_of_an_average_the_best_point_of_the_curve_is_called_that() -> None:
     log = made(400, {"one": 1.0})
     told = mlm.report(log, mlm.f1(average="macro"))._told
     best = best_thresholds(told).row(0, named=True)
-    by_label = [
-        f1_score(part["truth"].to_numpy(), (part["score"] > best["threshold"]).to_numpy())
-        for part in log.partition_by("label")
-    ]
-    assert best["value"] == pytest.approx(np.mean(by_label), rel=1e-12)
-    assert f"the best of the {best['n_tried']} that were tried, it would be {np.mean(by_label):.3f}" in curve_lead(told)
+    decided = log.with_columns(pl.col("score") > best["threshold"]).partition_by("label")
+    mean = np.mean([f1_score(part["truth"], part["score"]) for part in decided])
+    assert best["value"] == pytest.approx(mean, rel=1e-12)
+    assert f"the best of the {best['n_tried']} that were tried, it would be {mean:.3f}" in curve_lead(told)
     assert best["n_tried"] == told.answers.curves["threshold"]["value"].is_finite().sum()
 
 
@@ -120,13 +118,13 @@ def test_the_area_of_a_curve_is_not_that_of_its_points(made_of: str) -> None:
     log = made(400)
     frame = mlm.state(log, mlm.f1(), mlm.roc_auc(bins=64), by="model") if made_of == "state" else log
     plots = curve_plots(mlm.report(frame, mlm.f1(), baseline="champion")._told)
-    cells = {"log": None, "state": 64}[made_of]
-    for metric, by_hand, (_, _, said) in zip(
-        (mlm.roc_auc, mlm.average_precision), (roc_auc_score, average_precision_score), plots, strict=False
-    ):
-        models = [log.filter(model=name) for name in ("champion", "challenger")]
-        exact = [by_hand(own["truth"], own["score"]) for own in models]
-        expected = exact if cells is None else [own.select(metric(bins=cells)).item() for own in models]
+    models = [log.filter(model=name) for name in ("champion", "challenger")]
+    areas = ((mlm.roc_auc, roc_auc_score), (mlm.average_precision, average_precision_score))
+    for (metric, by_hand), (_, _, said) in zip(areas, plots, strict=False):
+        if made_of == "log":
+            expected = [by_hand(own["truth"], own["score"]) for own in models]
+        else:
+            expected = [own.select(metric(bins=64)).item() for own in models]
         assert said == [f"{value:.3f}" for value in expected]
 
 

@@ -113,15 +113,16 @@ def test_nulls_weights_and_filters() -> None:
     check(nulled, where=pl.col("label") != 2)
 
 
-def test_roles() -> None:
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Float32])
+def test_roles(dtype: Any) -> None:
     """Columns and expressions, those of several metrics side by side; one column may be score and truth."""
     truth, short = pl.col("truth"), pl.col("score").cast(pl.Float32)
     expressions = [{"score": s, "truth": t} for s in (short * 3, -short) for t in (truth == 1, 1 - truth)]
-    for dtype in (pl.Int64, pl.Float32):
-        asked = TIED.with_columns(truth.cast(dtype), both="gain")
-        check(asked, RANKED, {"score": "score"}, {"score": "other"})
-        check(asked, FEW, *expressions, {"score": "truth", "truth": "truth"})
-        check(asked, GRADED, {"score": "both", "truth": "both"})
+    asked = TIED.with_columns(truth.cast(dtype), both="gain")
+    check(asked, RANKED, {"score": "score"}, {"score": "other"})
+    check(asked, FEW, *expressions, {"score": "truth", "truth": "truth"})
+    check(asked, GRADED, {"score": "both", "truth": "both"})
 
 
 # -- samples of any name -----------------------------------------------------------------------------------------------

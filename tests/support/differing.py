@@ -53,6 +53,10 @@ OF_GROUPS = [mlm.f1(), mlm.roc_auc(), mlm.calibration_error(), mlm.precision(thr
 METRICS = [*RANKINGS, *OF_LABELS, *OF_GROUPS, mlm.information_score(), mlm.spearman(average="macro"), mlm.n_excluded()]
 
 
+FEW = [mlm.ndcg(), *OF_LABELS[:2], mlm.f1(), mlm.information_score(), mlm.n_samples()]
+"""One of each kind."""
+
+
 def differing(one: pl.DataFrame, other: pl.DataFrame) -> list[str]:
     """The columns in which two tables differ by more than the order of adding."""
     assert one.schema == other.schema

@@ -47,6 +47,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("weight", "problem"), WEIGHTS.items(), ids=map(str, WEIGHTS))
 def test_a_weight_that_is_none(weight: float, problem: str) -> None:
     log = put(weight=[1.0, 1.0, 1.0, weight])

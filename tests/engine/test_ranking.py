@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.metrics as sk
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -53,6 +53,7 @@ def check_keys(numbers: Sequence[float], dtype: Any = pl.Float64) -> None:
     assert changes == [(one[0] != other[0], one != other) for one, other in pairwise(kept)]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(allow_nan=False), max_size=8), st.lists(st.floats(allow_nan=False, width=32), max_size=8))
 @example([sign * edge for edge in EDGES for sign in (1, -1)], [0.0, -0.0, -INF, INF, 2.0**-149, -(2.0**-149)])
 def test_keys(numbers: list[float], short: list[float]) -> None:

@@ -21,96 +21,20 @@ A_PATTERN = "Polars reads this name as a pattern for several columns. Rename the
 
 # -- every parameter that names a column -------------------------------------------------------------------------------
 
-NAMING = {
-    "by",
-    "slices",
-    "between",
-    "over",
-    "cluster",
-    "keep",
-    "features",
-    "order",
-    "of_sample",
-    "of_label",
-    "target",
-    "where",
-    "rules",
-    "true_labels",
-    "known",
-    *ROLE_NAMES,
-}
+OF_COLUMNS = (
+    "by slices between over cluster keep features order of_sample of_label target where rules true_labels known"
+)
+NAMING = {*OF_COLUMNS.split(), *ROLE_NAMES}
 """The parameters that name columns, or are made of columns."""
 
-OTHERS = {
-    "frame",
-    "table",
-    "state",
-    "found",
-    "row",
-    "rule",
-    "schema",
-    "returned",
-    "truths",
-    "asked",
-    "source",
-    "path",
-    "folder",
-    "metric",
-    "metrics",
-    "weights",
-    "range",
-    "best",
-    "undefined_when",
-    "grain",
-    "counts",
-    "needs_negatives",
-    "interval",
-    "influence",
-    "numerator",
-    "denominator",
-    "baseline",
-    "per",
-    "kind",
-    "threshold",
-    "inclusive",
-    "points",
-    "bins",
-    "buckets",
-    "ci",
-    "margin",
-    "adjust",
-    "worse",
-    "top",
-    "depth",
-    "k",
-    "min_samples",
-    "tidy",
-    "signature",
-    "passes",
-    "memory",
-    "progress",
-    "prepare",
-    "gone",
-    "overwrite",
-    "storage_options",
-    "strict",
-    "credential_provider",
-    "ignore",
-    "skipped",
-    "thorough",
-    "severity",
-    "on_undefined",
-    "title",
-    "static",
-    "classes",
-    "labels",
-    "sample_weight",
-    "n_labels",
-    "format",
-    "hive",
-    "missing",
-    "version",
-}
+OF_OTHER_THINGS = """
+frame table state found row rule schema returned truths asked source path folder metric metrics weights range best
+undefined_when grain counts needs_negatives interval influence numerator denominator baseline per kind threshold
+inclusive points bins buckets ci margin adjust worse top depth k min_samples tidy signature passes memory progress
+prepare gone overwrite storage_options strict credential_provider ignore skipped thorough severity on_undefined
+title static classes labels sample_weight n_labels format hive missing version
+"""
+OTHERS = {*OF_OTHER_THINGS.split()}
 
 NO_NAMES = {
     ("cube", "columns"): "slices= refuses them",

@@ -1,8 +1,6 @@
 """The plan of an evaluation: no work is done twice, and one name is one thing."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 import pytest
@@ -10,6 +8,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import sources
 from tests.support.plans import physical, wide_log
+from tests.support.refusals import raised
 
 
 @pytest.fixture(scope="module")
@@ -111,43 +110,36 @@ def test_roles_that_are_the_plans_own_are_not_in_the_name(log: pl.LazyFrame) -> 
 # -- names are identities ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def clash() -> Iterator[Any]:
-    """A metric with a statistic that has the name of another."""
-
-    @mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
-    def clashing(u: mlm.Unit) -> pl.Expr:
-        """Not what it says."""
-        return mlm.ratio(u.sum("positives", u.score), u.rows())
-
-    yield clashing
-    del mlm.CATALOGUE["clashing"]
+@mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
+def clashing(u: mlm.Unit) -> pl.Expr:
+    """Not what it says: its statistic has the name of another."""
+    return mlm.ratio(u.sum("positives", u.score), u.rows())
 
 
-def test_two_statistics_of_one_name(log: pl.LazyFrame, clash: Any) -> None:
+@mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
+def two_monoids(u: mlm.Unit) -> pl.Expr:
+    """The spread of the score."""
+    return u.max("score", u.score) - u.min("score", u.score)
+
+
+del mlm.CATALOGUE["clashing"], mlm.CATALOGUE["two_monoids"]
+
+
+def test_two_statistics_of_one_name(log: pl.LazyFrame) -> None:
     message = "two different statistics have the name 'positives': give one of them another name."
-    for metrics in ([clash(), mlm.prevalence()], [mlm.prevalence(), clash()], [clash() - mlm.prevalence()]):
-        with pytest.raises(mlm.NameCollisionError) as caught:
-            mlm.evaluate(log, metrics, by="model")
-        assert str(caught.value) == message
+    other = mlm.prevalence()
+    for metrics in ([clashing(), other], [other, clashing()], [clashing() - other]):
+        assert raised(mlm.NameCollisionError, mlm.evaluate, log, metrics, by="model") == message
 
 
-def test_one_name_in_two_units_is_no_clash(log: pl.LazyFrame, clash: Any) -> None:
-    table = mlm.evaluate(log, clash(), mlm.prevalence(average="samples"), by="model").collect()
+def test_one_name_in_two_units_is_no_clash(log: pl.LazyFrame) -> None:
+    table = mlm.evaluate(log, clashing(), mlm.prevalence(average="samples"), by="model").collect()
     assert table.columns == ["model", "clashing", "prevalence_samples"]
 
 
 def test_two_monoids_under_one_name(log: pl.LazyFrame) -> None:
-    @mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
-    def two_monoids(u: mlm.Unit) -> pl.Expr:
-        """The spread of the score."""
-        return u.max("score", u.score) - u.min("score", u.score)
-
-    try:
-        with pytest.raises(mlm.NameCollisionError, match="'score'"):
-            mlm.evaluate(log, two_monoids())
-    finally:
-        del mlm.CATALOGUE["two_monoids"]
+    with pytest.raises(mlm.NameCollisionError, match="'score'"):
+        mlm.evaluate(log, two_monoids())
 
 
 @pytest.mark.parametrize("what", ["feature", "look back", "key"])
@@ -168,12 +160,10 @@ def test_other_things_of_one_name(log: pl.LazyFrame, what: str) -> None:
             return u.sum("other", u.within("thing", u.score, "min"))
         return u.sum("other", u.on_rows("mean_thing", u.rows()) - u.score)
 
+    del mlm.CATALOGUE["first_meaning"], mlm.CATALOGUE["second_meaning"]
     name, others = ("one", []) if what == "key" else ("country", [second_meaning()])
-    try:
-        with pytest.raises(mlm.NameCollisionError, match="'one'" if what == "key" else "thing"):
-            mlm.evaluate(log.rename({"country": name}), first_meaning(), *others, by=name)
-    finally:
-        del mlm.CATALOGUE["first_meaning"], mlm.CATALOGUE["second_meaning"]
+    with pytest.raises(mlm.NameCollisionError, match="'one'" if what == "key" else "thing"):
+        mlm.evaluate(log.rename({"country": name}), first_meaning(), *others, by=name)
 
 
 def test_two_groups_of_one_code_are_an_error(log: pl.LazyFrame, monkeypatch: pytest.MonkeyPatch) -> None:

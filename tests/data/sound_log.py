@@ -81,14 +81,17 @@ def all_broken(values: list[Any]) -> bool:
     return all(value is not None and math.isnan(value) for value in values)
 
 
+def breaks(log: pl.DataFrame, *metrics: mlm.Metric, **roles: Any) -> bool:
+    """Whether all of the metrics are NaN by every road, that of states too where there is one."""
+    in_states = [metric for metric in metrics if metric.output_name not in ("roc_auc", "average_precision")]
+    return all_broken(values(log, *metrics, **roles) + by_state(log, *in_states, **roles))
+
+
 READERS = [
     mlm.f1(), mlm.f1(average="macro"), mlm.f1(average="samples"), mlm.roc_auc(), mlm.average_precision(),
     mlm.one_error(), mlm.ndcg(), mlm.log_loss(), mlm.brier_score(), mlm.calibration_error(),
 ]  # fmt: skip
 """Metrics of each kind, all of which read the score and the truth."""
-
-
-IN_STATES = [metric for metric in READERS if metric.output_name not in ("roc_auc", "average_precision")]
 
 
 RETURNED = pl.DataFrame({"sample": [1, 1], "label": ["a", "b"], "score": [0.9, 0.8]})

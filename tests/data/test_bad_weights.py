@@ -202,7 +202,7 @@ def test_a_threshold_is_a_probability_where_the_score_is(as_frame: Any, reader: 
 def test_a_threshold_of_any_size_is_right_of_other_scores() -> None:
     """Logits and margins have thresholds of their own: nothing says that they are probabilities."""
     log = LOG.with_columns(margin=pl.Series([3.0, -1.0, 2.6, 2.4]), p=pl.lit(0.5))
-    far, expected = mlm.f1(threshold=2.5).on(score="margin"), 0.5  # of rows 1 and 3 the first is true, as is row 4
+    far, expected = mlm.f1(threshold=2.5).on(score="margin"), 0.5  # rows 1 and 3 are predicted, 1 and 4 are true
     unread = mlm.log_loss().on(score="margin").filter(pl.col("sample") < 0)
     for others in (
         [],

@@ -15,6 +15,7 @@ from tests.support.readings import same
 
 FRAME = groups()["multi: own weights", 1].drop("world", "fold")
 
+INTEGERS = [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64]
 NUMBERS = [column for column in SCORES if column != "answer"]
 
 
@@ -58,58 +59,42 @@ def compare(frame: pl.DataFrame, original: pl.DataFrame, cases: list[Case], samp
     assert wrong(expressions.row(0, named=True), original, inline) == []
 
 
-def of_truth(*kinds: str) -> list[Case]:
-    return [case for case in CASES if case.declared.truth in kinds]
+OTHER_TRUTHS = ["soft", "real", "gain", "amount"]
+HARD = FRAME.with_columns(pl.col("truth").alias(column) for column in OTHER_TRUTHS)
+COUNTS = FRAME.with_columns(pl.col(OTHER_TRUTHS).abs().ceil())
+HEAVY = FRAME.with_columns(weight=pl.col("weight") * 40)
+FINITE = FRAME.with_columns(pl.col("margin").clip(-9, 9))
+WHOLE = FRAME.with_columns((pl.col(NUMBERS) > 0.4).cast(pl.Float64)).with_columns(rate=pl.col("rate") + 1)  # 0 is none
+
+BINARY = [case for case in CASES if case.declared.truth == "binary"]
+OF_COUNTS = [case for case in CASES if case.declared.truth in ("soft", "real", "gain", "positive", "above -1")]
+OF_HARD = [case for case in OF_COUNTS if case.declared.truth != "positive"]
+SCORED = [case for case in CASES if case.declared.score != "any"]
+
+# The weights are unsigned too: no difference or product of them wraps. Half a unit of Float32 is far from what tells
+# one score from another here, but not from a threshold.
+CAST: dict[str, tuple[pl.DataFrame, list[str], list[Any], list[Case]]] = {
+    "truth": (FRAME, ["truth"], [*INTEGERS, pl.Boolean, pl.Float32, pl.Decimal(10, 2)], BINARY),
+    "truth of 0 and 1 where others are allowed": (HARD, OTHER_TRUTHS, [pl.Boolean], OF_HARD),
+    "truth of other numbers": (COUNTS, OTHER_TRUTHS, [pl.Int8, pl.UInt64, pl.Float32, pl.Decimal(10, 2)], OF_COUNTS),
+    "weight": (HEAVY, ["weight"], [pl.UInt8, pl.Int8, pl.Int16, pl.UInt64, pl.Float32, pl.Decimal(6, 1)], CASES),
+    "score": (FINITE, NUMBERS, [pl.Float32, pl.Decimal(12, 4)], SCORED),
+    "score of whole numbers": (WHOLE, NUMBERS, [pl.Int8, pl.UInt8, pl.Int64, pl.Boolean], SCORED),
+}
 
 
-@pytest.mark.one_in(7)
-@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64, pl.Boolean, pl.Float32, pl.Decimal(10, 2)])
-def test_truth(dtype: pl.DataType) -> None:
-    compare(FRAME.with_columns(pl.col("truth").cast(dtype)), FRAME, of_truth("binary"))
-
-
-def test_boolean_truth_where_other_numbers_are_allowed() -> None:
-    columns = ["soft", "real", "gain", "amount"]
-    hard = FRAME.with_columns(pl.col("truth").alias(column) for column in columns)
-    cases = of_truth("soft", "real", "gain", "above -1")
-    compare(hard.with_columns(pl.col(columns).cast(pl.Boolean)), hard, cases)
-
-
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Decimal(10, 2)])
-def test_truth_of_other_numbers(dtype: pl.DataType) -> None:
-    columns = ["soft", "real", "gain", "amount"]
-    narrow = FRAME.with_columns(pl.col(columns).abs().ceil().cast(dtype))
-    compare(narrow, narrow.with_columns(pl.col(columns).cast(pl.Float64)),
-            of_truth("soft", "real", "gain", "positive", "above -1"))  # fmt: skip
-
-
-@pytest.mark.one_in(6)
-@pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int16, pl.UInt64, pl.Float32, pl.Decimal(6, 1)])
-def test_weight(dtype: pl.DataType) -> None:
-    """Unsigned ones too: no difference or product of weights wraps."""
-    heavy = FRAME.with_columns(weight=pl.col("weight") * 40)
-    compare(heavy.with_columns(pl.col("weight").cast(dtype)), heavy, CASES)
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("dtype", [pl.Float32, pl.Decimal(12, 4)])
-def test_score(dtype: pl.DataType) -> None:
-    """The very numbers that the type holds, as Float64."""
-    columns = NUMBERS
-    finite = FRAME.with_columns(margin=pl.col("margin").clip(-9, 9)).with_columns(pl.col(columns).cast(dtype))
-    held = finite.with_columns(pl.col(columns).cast(pl.Float64))
-    # Half a unit of Float32 is far from what tells one score from another here, but not from a threshold.
-    compare(finite, held, [case for case in CASES if case.declared.score != "any"])
-
-
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.Boolean])
-def test_score_of_whole_numbers(dtype: pl.DataType) -> None:
-    whole = FRAME.with_columns((pl.col(column) > 0.4).cast(dtype) for column in NUMBERS)
-    whole = whole.with_columns(rate=(pl.col("rate").cast(pl.Int8) + 1).cast(dtype))  # 0 is no rate
-    held = whole.with_columns(pl.col(NUMBERS).cast(pl.Float64))
-    compare(whole, held, [case for case in CASES if case.declared.score != "any"])
+@pytest.mark.parametrize(
+    ("wide", "columns", "dtype", "cases"),
+    [
+        pytest.param(wide, columns, dtype, cases, id=f"{what} as {dtype}", marks=[pytest.mark.proof] if place else [])
+        for what, (wide, columns, dtypes, cases) in CAST.items()
+        for place, dtype in enumerate(dtypes)
+    ],
+)
+def test_numbers(wide: pl.DataFrame, columns: list[str], dtype: Any, cases: list[Case]) -> None:
+    """They are the very numbers that the type holds, as Float64."""
+    narrow = wide.with_columns(pl.col(columns).cast(dtype))
+    compare(narrow, narrow.with_columns(pl.col(columns).cast(pl.Float64)), cases)
 
 
 def turned_categorical(values: pl.Series) -> pl.Series:
@@ -272,13 +257,10 @@ CUTS: dict[str, Any] = {
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64, pl.Decimal(4, 2)])
 def test_threshold_is_of_the_scores_type(dtype: pl.DataType, cut: str, engine: str) -> None:
     """0.7 is not over 0.7, and is at least 0.7; its neighbours are on their sides."""
-    if dtype == pl.Float32:
-        near = np.float32(0.7)
-        scores = [float(s) for s in (np.nextafter(near, np.float32(0)), near, np.nextafter(near, np.float32(1)))]
-    elif dtype == pl.Float64:
-        scores = [float(np.nextafter(0.7, 0)), 0.7, float(np.nextafter(0.7, 1))]
-    else:
-        scores = [0.69, 0.7, 0.71]
+    scores = [0.69, 0.7, 0.71]
+    if dtype.is_float():
+        near = (np.float32 if dtype == pl.Float32 else np.float64)(0.7)
+        scores = [float(np.nextafter(near, near - 1)), float(near), float(np.nextafter(near, near + 1))]
     frame = pl.DataFrame({"score": pl.Series(scores).cast(dtype), "truth": [1, 1, 1], "label": "a", "sample": 1})
     frame = frame.with_columns(limit=pl.lit(0.7))
     if cut == "single column" and dtype != pl.Float32:

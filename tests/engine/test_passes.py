@@ -1,5 +1,6 @@
 """Passes change nothing but the memory: one table, from parts of whole samples, however the rows are cut."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -267,9 +268,8 @@ REFUSED: list[tuple[list[pl.Expr], dict[str, Any], str]] = [
 def test_what_is_refused(metrics: list[pl.Expr], options: dict[str, Any], said: str) -> None:
     frame = LOG.with_columns(pair=pl.concat_list("sample", "sample"))
     for rows in (frame, frame.lazy()):
-        with pytest.raises(mlm.MetricError) as caught:
+        with pytest.raises(mlm.MetricError, match=f"^{re.escape(said)}$"):
             mlm.evaluate(rows, metrics, **options)
-        assert str(caught.value) == said
 
 
 def test_metrics_that_do_not_look_into_samples_need_none() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from tests.support.differing import FEW, LOG, asked, check, differing
+from tests.support.refusals import raised
 
 HINT = "Put row-wise expressions into roles, by= and .filter() of metrics; or use passes='auto'."
 NO_SCAN = f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}"
@@ -77,17 +78,13 @@ def test_file_by_file(scan: Scan, folder: Path, capsys: pytest.CaptureFixture[st
 def test_steps_on_a_scan(step: Callable[[pl.LazyFrame], pl.LazyFrame], said: tuple[str, ...], folder: Path) -> None:
     frame = step(pl.scan_parquet([folder / f"{i}.parquet" for i in range(3)]))
     check(frame, FEW, by="model", counts=[3, "auto"])
-    with pytest.raises(mlm.ParameterError) as caught:
-        mlm.evaluate(frame, FEW, passes="files").collect()
-    assert str(caught.value) in said
+    assert raised(mlm.ParameterError, lambda: mlm.evaluate(frame, FEW, passes="files").collect()) in said
 
 
 @pytest.mark.parametrize(("scan", "said"), NO_SCANS.values(), ids=NO_SCANS)
 def test_scans_that_are_no_files_or_more(scan: Scan, said: str, folder: Path) -> None:
     check(scan(folder), FEW, counts=[3])
-    with pytest.raises(mlm.ParameterError) as caught:
-        mlm.evaluate(scan(folder), FEW, passes="files").collect()
-    assert str(caught.value) == said
+    assert raised(mlm.ParameterError, lambda: mlm.evaluate(scan(folder), FEW, passes="files").collect()) == said
 
 
 # -- the scan that was given is the one that is read -------------------------------------------------------------------
@@ -153,9 +150,8 @@ def test_files_that_change_meanwhile_are_an_error_or_not_seen(change: Callable[[
 
 def test_a_file_of_more_rows_than_there_were_is_named(tmp_path: Path) -> None:
     def write(name: int, rows: int) -> None:
-        pl.DataFrame({"sample": [name] * rows, "score": [0.5] * rows, "truth": [1] * rows}).write_parquet(
-            tmp_path / f"{name}.parquet"
-        )
+        file = pl.DataFrame({"sample": [name] * rows, "score": [0.5] * rows, "truth": [1] * rows})
+        file.write_parquet(tmp_path / f"{name}.parquet")
 
     for name in range(3):
         write(name, 20)
@@ -171,9 +167,7 @@ URL = "http://user:word@127.0.0.1:1/log.parquet?sig=secret"
 
 def test_remote_files_are_refused_by_name_and_not_asked_for_in_another_way() -> None:
     frame = pl.scan_parquet(URL, schema=LOG.schema, glob=False, storage_options={"max_retries": 0})
-    with pytest.raises(mlm.ParameterError) as caught:
-        mlm.evaluate(frame, mlm.f1(), passes="files")
-    assert str(caught.value) == (
+    assert raised(mlm.ParameterError, mlm.evaluate, frame, mlm.f1(), passes="files") == (
         "passes='files' reads local files only, and http://…@127.0.0.1:1/log.parquet?… is remote: use passes='auto', "
         "which reads remote files too."
     )

@@ -65,28 +65,25 @@ LISTS = log().select("q_user", "q_note", pl.concat_list("q_score", "q_limit").al
 NAMED = LISTS.with_columns(q_item=pl.lit(["a", "b"]), q_class=pl.lit(["a"]))
 TRUTHS = log().select("q_model", "q_user", "q_item", "q_hit").unique()
 
-ADAPTED: list[tuple[Call, Any]] = [
-    (Call("from_wide", (), {"sample": C("q_user"), "keep": [C("q_note")]}), WIDE),
-    (
-        Call(
-            "from_lists", (), {"score": C("q_score"), "truth": C("q_hit"), "sample": C("q_user"), "keep": C("q_note")}
-        ),
-        LISTS,
-    ),
-    (Call("from_lists", (), {"score": C("q_score"), "label": C("q_item"), "true_labels": C("q_class")}), NAMED),
-    (
-        Call(
-            "from_predictions",
-            (),
-            {"score": C("q_said"), "truth": C("q_class"), "sample": C("q_user"), "keep": [C("q_note")]},
-        ),
-        log(),
-    ),
-    (
-        Call(
-            "with_truths", (TRUTHS,), {**ROLES, "by": C("q_model"), "of_sample": [C("q_country")], "known": C("q_one")}
-        ),
+
+def adapted(verb: str, frame: pl.DataFrame, *given: Any, **asked: Any) -> tuple[Call, pl.DataFrame]:
+    return Call(verb, given, asked), frame
+
+
+OF_SAMPLE = {"sample": C("q_user"), "keep": [C("q_note")]}
+ADAPTED = [
+    adapted("from_wide", WIDE, **OF_SAMPLE),
+    adapted("from_lists", LISTS, score=C("q_score"), truth=C("q_hit"), **OF_SAMPLE),
+    adapted("from_lists", NAMED, score=C("q_score"), label=C("q_item"), true_labels=C("q_class")),
+    adapted("from_predictions", log(), score=C("q_said"), truth=C("q_class"), **OF_SAMPLE),
+    adapted(
+        "with_truths",
         log().drop("q_hit"),
+        TRUTHS,
+        **ROLES,
+        by=C("q_model"),
+        of_sample=[C("q_country")],
+        known=C("q_one"),
     ),
 ]
 """How other shapes become logs: they name columns too."""

@@ -28,16 +28,20 @@ def group_bys(plan: pl.LazyFrame) -> int:
     return plan.explain(optimized=False).count("AGGREGATE")
 
 
-def test_a_statistic_that_many_metrics_share_is_folded_once(log: pl.LazyFrame) -> None:
-    plan = mlm.evaluate(log, mlm.f1(), mlm.precision(), mlm.mcc(), mlm.accuracy(), mlm.true_positives(), by="model")
-    assert folds(plan, "true_positives@0.5") == 1
-    assert folds(plan, "n_rows") == 1
-    assert group_bys(plan) == 1
+FOLDED: dict[str, tuple[list[mlm.Metric], list[str]]] = {
+    "shared": (
+        [mlm.f1(), mlm.precision(), mlm.mcc(), mlm.accuracy(), mlm.true_positives()],
+        ["true_positives@0.5", "n_rows"],
+    ),
+    "of two thresholds": ([mlm.f1(), mlm.recall(threshold=0.3)], ["true_positives@0.5", "true_positives@0.3"]),
+    "in arithmetic": ([mlm.f1(), (mlm.f1() - mlm.recall()).alias("gap"), -mlm.precision()], ["true_positives@0.5"]),
+}
 
 
-def test_thresholds_that_differ_are_statistics_that_differ(log: pl.LazyFrame) -> None:
-    plan = mlm.evaluate(log, mlm.f1(), mlm.recall(threshold=0.3), by="model")
-    assert (folds(plan, "true_positives@0.5"), folds(plan, "true_positives@0.3")) == (1, 1)
+@pytest.mark.parametrize(("metrics", "statistics"), FOLDED.values(), ids=FOLDED)
+def test_a_statistic_is_folded_once(log: pl.LazyFrame, metrics: list[mlm.Metric], statistics: list[str]) -> None:
+    plan = mlm.evaluate(log, metrics, by="model")
+    assert [folds(plan, statistic) for statistic in statistics] == [1] * len(statistics)
     assert group_bys(plan) == 1
 
 
@@ -68,12 +72,6 @@ def test_a_group_its_labels_and_its_bins_are_folded_in_one_reading(log: pl.LazyF
     for by in ("model", None):
         assert scans(mlm.evaluate(log, *metrics, mlm.n_rows(), by=by)) == 1
         assert scans(mlm.evaluate(log, *metrics, mlm.subset_accuracy(), by=by)) == 2  # one more, for the samples
-
-
-def test_metrics_in_arithmetic_are_folded_with_the_others(log: pl.LazyFrame) -> None:
-    plan = mlm.evaluate(log, mlm.f1(), (mlm.f1() - mlm.recall()).alias("gap"), -mlm.precision(), by="model")
-    assert folds(plan, "true_positives@0.5") == 1
-    assert group_bys(plan) == 1
 
 
 def test_the_account_of_a_tidy_table_costs_no_fold_of_the_rows_but_that_of_the_samples(log: pl.LazyFrame) -> None:

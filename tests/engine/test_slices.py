@@ -231,15 +231,19 @@ def test_the_source_is_read_as_often_for_many_groupings_as_for_few(suite: str, t
 SLICED: list[str | list[str]] = ["steady", "some", "every", ["steady", "some"]]
 
 
+def check_slices(table: pl.DataFrame, rows: pl.DataFrame, per: Any = None) -> None:
+    for slicing in [[], *map(keys_of, SLICED)]:
+        expected = mlm.evaluate(rows, SUITES["samples"], by=["world", *slicing], per=per)
+        found = table.filter(sliced_by=", ".join(slicing)).select(expected.columns)
+        assert_frame_equal(found, expected, check_row_order=False, rel_tol=1e-12)
+
+
 @pytest.mark.parametrize("passes", [None, 3])
 def test_a_sample_in_a_slice_is_what_its_rows_give_by_themselves(passes: int | None) -> None:
     suite, asked = SUITES["samples"], {"by": "world", "slices": SLICED, "per": "sample"}
     table = mlm.evaluate(log(), suite, **asked, passes=passes, progress=False)
     assert table["sliced_by"].n_unique() == 1 + len(SLICED)
-    for slicing in [[], *map(keys_of, SLICED)]:
-        expected = mlm.evaluate(log(), suite, by=["world", *slicing], per="sample")
-        found = table.filter(sliced_by=", ".join(slicing)).select(expected.columns)
-        assert_frame_equal(found, expected, check_row_order=False, rel_tol=1e-12)
+    check_slices(table, log(), per="sample")
 
 
 def test_a_column_of_the_sample_may_be_a_key() -> None:
@@ -257,11 +261,7 @@ def test_parts_of_samples_are_ranked_whatever_their_ids() -> None:
     is_small = log().select(ids.is_between(0, 2**32 - 1).alias("is_small"))["is_small"]
     assert {True, False} <= {*is_small}
     rows = log().filter(pl.col("sample").is_not_null()).with_columns(sample=ids)
-    table = mlm.evaluate(rows, SUITES["samples"], by="world", slices=SLICED)
-    for slicing in map(keys_of, SLICED):
-        expected = mlm.evaluate(rows, SUITES["samples"], by=["world", *slicing])
-        found = table.filter(sliced_by=", ".join(slicing)).select(expected.columns)
-        assert_frame_equal(found, expected, check_row_order=False, rel_tol=1e-12)
+    check_slices(mlm.evaluate(rows, SUITES["samples"], by="world", slices=SLICED), rows)
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "worst"])

@@ -18,23 +18,19 @@ CLASSES = pl.LazyFrame(
 )
 
 
+NEEDS_A_LABEL = f"needs a label: label column 'class' {NOT_THERE}"
+
+score = mlm.information_score
+
+
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        (mlm.information_score(prior="priors"), f"prior column 'priors' {NOT_THERE}"),
-        (
-            mlm.information_score(prior="name"),
-            "prior is String: it must be Boolean or a number. Cast or map 'name' first.",
-        ),
-        (
-            mlm.information_score(prior={1: 0.5}),
-            "information_score: label 1 is int, and the label column is String.",
-        ),
-        (
-            mlm.information_score().on(label="class"),
-            f"information_score needs a label: label column 'class' {NOT_THERE}",
-        ),
-        (mlm.ndcg(ties="ignore").on(label="class"), f"ndcg needs a label: label column 'class' {NOT_THERE}"),
+        (score(prior="priors"), f"prior column 'priors' {NOT_THERE}"),
+        (score(prior="name"), "prior is String: it must be Boolean or a number. Cast or map 'name' first."),
+        (score(prior={1: 0.5}), "information_score: label 1 is int, and the label column is String."),
+        (score().on(label="class"), f"information_score {NEEDS_A_LABEL}"),
+        (mlm.ndcg(ties="ignore").on(label="class"), f"ndcg {NEEDS_A_LABEL}"),
     ],
 )
 def test_a_number_of_the_row_that_is_not_there(metric: mlm.Metric, message: str) -> None:

@@ -32,6 +32,10 @@ def test_every_error_is_a_metric_error_and_a_value_error() -> None:
 
 # -- parameters: said when the metric is made --------------------------------------------------------------------------
 
+MACRO = "Did you mean 'macro'?"
+TIES = "'wrong' or 'right' or 'half'"
+BY_ROW = 'must be computed row by row, and col("p").sum() is not.'
+SUM = pl.col("p").sum()
 THRESHOLDS = "a number, {label: number} (or a table), an expression or 'argmax'"
 PRIORS = "a column name or an expression or {label: number} or None"
 OF_LABELS = "an average over labels takes {label: weight}"
@@ -40,7 +44,7 @@ OF_LABELS = "an average over labels takes {label: weight}"
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("f1", {"average": "makro"}, f"average must be {AVERAGES}, not 'makro'. Did you mean 'macro'?"),
+        ("f1", {"average": "makro"}, f"average must be {AVERAGES}, not 'makro'. {MACRO}"),
         ("f1", {"average": None}, f"average must be {AVERAGES}, not None."),
         ("f1", {"average": pl.col("x")}, f'average must be {AVERAGES}, not col("x").'),
         ("f1", {"average": np.array([1, 2])}, f"average must be {AVERAGES}, not array([1, 2])."),
@@ -48,23 +52,15 @@ OF_LABELS = "an average over labels takes {label: weight}"
         ("f1", {"average": {"a": "x"}}, f"{OF_LABELS}, not {{'a': 'x'}}."),
         ("f1", {"average": {"a": float("inf")}}, f"{OF_LABELS}, not {{'a': inf}}."),
         ("f1", {"average": {"a": 1, "b": -1}}, "the weights of an average must not sum to 0: {'a': 1, 'b': -1}."),
-        (
-            "labelwise_precision",
-            {"average": "micro"},
-            f"average must be {LABEL_AVERAGES}, not 'micro'. Did you mean 'macro'?",
-        ),
+        ("labelwise_precision", {"average": "micro"}, f"average must be {LABEL_AVERAGES}, not 'micro'. {MACRO}"),
         ("coverage_error", {"base": 2}, "base must be 0 or 1, not 2."),
         ("coverage_error", {"base": True}, "base must be 0 or 1, not True."),
-        (
-            "ranking_loss",
-            {"ties": "rigth"},
-            "ties must be 'wrong' or 'right' or 'half', not 'rigth'. Did you mean 'right'?",
-        ),
+        ("ranking_loss", {"ties": "rigth"}, f"ties must be {TIES}, not 'rigth'. Did you mean 'right'?"),
         ("f1", {"threshold": "argmx"}, f"threshold must be {THRESHOLDS}, not 'argmx'."),
         ("f1", {"threshold": float("nan")}, f"threshold must be {THRESHOLDS}, not nan."),
         ("f1", {"threshold": {}}, f"threshold must be {THRESHOLDS}, not {{}}."),
         ("f1", {"threshold": {"a": "1"}}, f"threshold must be {THRESHOLDS}, not {{'a': '1'}}."),
-        ("f1", {"threshold": pl.col("t").max()}, 'a threshold must be computed row by row, and col("t").max() is not.'),
+        ("f1", {"threshold": SUM}, f"a threshold {BY_ROW}"),
         ("f1", {"labels": "abc"}, "labels takes a list of labels, not 'abc'."),
         ("f1", {"labels": []}, "labels takes a list of labels, not []."),
         ("calibration_error", {"bins": 0}, "bins must be a whole number of at least 1, not 0."),
@@ -75,11 +71,7 @@ OF_LABELS = "an average over labels takes {label: weight}"
         ("roc_auc", {"max_fpr": 0}, "max_fpr must be a number greater than 0 and at most 1 or None, not 0."),
         ("recall_at_precision", {"p": 1.2}, "p must be a number of at least 0 and at most 1, not 1.2."),
         ("information_score", {"prior": 0.5}, f"prior must be {PRIORS}, not 0.5."),
-        (
-            "information_score",
-            {"prior": pl.col("x").sum()},
-            'prior must be computed row by row, and col("x").sum() is not.',
-        ),
+        ("information_score", {"prior": SUM}, f"prior {BY_ROW}"),
         ("information_score", {"prior": {"a": "x"}}, "prior takes {label: number}, not {'a': 'x'}."),
         ("information_score", {"prior": {}}, "prior takes {label: number}, not {}."),
     ],
@@ -127,8 +119,8 @@ def test_what_a_parameter_may_be_is_said(make: Callable[[], object], facts: list
 
 # -- roles: said when they are bound, by a metric or by a verb ---------------------------------------------------------
 
-
-BY_ROW = 'must be computed row by row, and col("p").sum() is not. Add it as a column first.'
+NO_NAME = "names no column: pass a name, or a list of different names."
+A_PATTERN = "Polars reads this name as a pattern for several columns. Rename the column."
 
 
 @pytest.mark.parametrize(
@@ -140,19 +132,11 @@ BY_ROW = 'must be computed row by row, and col("p").sum() is not. Add it as a co
             mlm.ParameterError,
             f"role 'y_true' is not one of the roles ({ROLES}). Did you mean 'truth'?",
         ),
-        ({"score": pl.col("p").sum()}, mlm.MetricError, f"role 'score' {BY_ROW}"),
-        ({"weight": pl.col("p").sum()}, mlm.MetricError, f"role 'weight' {BY_ROW}"),
-        (
-            {"sample": []},
-            mlm.ParameterError,
-            "role 'sample' names no column: pass a name, or a list of different names.",
-        ),
+        ({"score": SUM}, mlm.MetricError, f"role 'score' {BY_ROW} Add it as a column first."),
+        ({"weight": SUM}, mlm.MetricError, f"role 'weight' {BY_ROW} Add it as a column first."),
+        ({"sample": []}, mlm.ParameterError, f"role 'sample' {NO_NAME}"),
         ({"label": ["a", "b"]}, mlm.ParameterError, "role 'label' takes a column name, not ['a', 'b']."),
-        (
-            {"label": "^a$"},
-            mlm.ParameterError,
-            "label column '^a$': Polars reads this name as a pattern for several columns. Rename the column.",
-        ),
+        ({"label": "^a$"}, mlm.ParameterError, f"label column '^a$': {A_PATTERN}"),
     ],
 )
 def test_a_role_that_is_not_right(roles: dict[str, Any], error: type[Exception], message: str) -> None:

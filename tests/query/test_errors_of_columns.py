@@ -189,11 +189,7 @@ def test_a_tidy_table_may_have_metrics_called_like_its_columns() -> None:
 @either_frame
 @pytest.mark.parametrize(
     ("name", "metric"),
-    [
-        ("positives", mlm.prevalence()),
-        ("ranks_of_positives", mlm.roc_auc()),
-        ("positives by score", mlm.ks()),
-    ],
+    [("positives", mlm.prevalence()), ("ranks_of_positives", mlm.roc_auc()), ("positives by score", mlm.ks())],
 )
 def test_a_key_called_like_a_statistic(log: Any, name: str, metric: mlm.Metric) -> None:
     renamed = log.rename({"country": name})

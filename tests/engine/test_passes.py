@@ -36,7 +36,7 @@ OF_SAMPLES = [case for place, case in enumerate(OF_SAMPLES) if case.is_plain or 
 @cache
 def in_worlds(weighted: bool, count: int | None) -> pl.DataFrame:
     """Every metric, and of those that look into samples other parameters too, in one table."""
-    cases = {str(case): case for case in (*OF_SAMPLES, *a_few(12))}.values()
+    cases = {str(case): case for case in (*OF_SAMPLES, *a_few(40))}.values()
     metrics = [case.metric(weighted=weighted) for case in cases]
     return mlm.evaluate(worlds().lazy(), metrics, by=KEYS, passes=count, progress=False).collect()
 
@@ -172,7 +172,7 @@ def parts_of(frame: pl.DataFrame, count: int, sample: Sequence[str] = ("sample",
     return [part.collect() for part in cut.parts(bytes_a_row=1)]
 
 
-@pytest.mark.one_in(14)
+@pytest.mark.one_in(27)
 @pytest.mark.parametrize("name", SERIES)
 def test_ids_of_every_type(name: str) -> None:
     frame = made_log(max(150, 3 * len(SERIES[name])), SERIES[name])

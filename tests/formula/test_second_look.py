@@ -38,7 +38,7 @@ def exactly(log: pl.DataFrame) -> list[float]:
 
 def far_log(offset: float, spread: float) -> pl.DataFrame:
     """Days whose means lie further apart than the values of a day, all far from 0."""
-    random, size = np.random.default_rng(1), 600
+    random, size = np.random.default_rng(1), 300
     day = random.integers(0, 7, size)
     truth = offset + spread * (day + 0.1 * random.normal(size=size))
     return pl.DataFrame(
@@ -58,7 +58,7 @@ def test_states_keep_all_digits(weighted: bool, offset: float, spread: float) ->
     roles = {"weight": "weight"} if weighted else {}
     expected = pytest.approx(exactly(log if weighted else log.with_columns(weight=pl.lit(1.0))), rel=EXACT)
     assert mlm.evaluate(log, METRICS, **roles).row(0) == expected
-    halves = [mlm.state(half, METRICS, by="day", buckets=8, **roles) for half in (log[:200], log[200:])]
+    halves = [mlm.state(half, METRICS, by="day", buckets=8, **roles) for half in (log[:100], log[100:])]
     merged = [mlm.compact(half.with_columns(bucket=pl.lit(0, dtype=pl.Int64))) for half in halves]
     by_day = mlm.compact(pl.concat([*merged, halves[0].clear()]))
     of_all = mlm.compact(by_day.with_columns(day=pl.lit(0)).cast({"day": pl.Int64}))

@@ -50,6 +50,7 @@ NO_TRUTHS = {
 BINARY = [metric for metric in READERS if metric.output_name not in ("ndcg", "log_loss", "brier_score")]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("shown", "truth"), NO_TRUTHS.items(), ids=NO_TRUTHS)
 def test_a_truth_that_is_neither_0_nor_1(shown: str, truth: pl.Series) -> None:
     log = put(truth=truth)

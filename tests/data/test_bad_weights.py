@@ -204,13 +204,8 @@ def test_a_threshold_of_any_size_is_right_of_other_scores() -> None:
     log = LOG.with_columns(margin=pl.Series([3.0, -1.0, 2.6, 2.4]), p=pl.lit(0.5))
     far, expected = mlm.f1(threshold=2.5).on(score="margin"), 0.5  # rows 1 and 3 are predicted, 1 and 4 are true
     unread = mlm.log_loss().on(score="margin").filter(pl.col("sample") < 0)
-    for others in (
-        [],
-        [mlm.log_loss(logits=True).on(score="margin")],
-        [mlm.log_loss().on(score="p")],
-        [mlm.roc_auc()],
-        [unread],
-    ):
-        assert mlm.evaluate(log, far, *others).row(0)[0] == expected
+    others = [mlm.log_loss(logits=True).on(score="margin"), mlm.log_loss().on(score="p"), mlm.roc_auc(), unread]
+    for beside in ([], *([metric] for metric in others)):
+        assert mlm.evaluate(log, far, *beside).row(0)[0] == expected
     for fitting in (0.0, 1.0, INF, -INF):
         assert mlm.evaluate(LOG, mlm.f1(threshold=fitting), mlm.log_loss()).width == 2

@@ -37,7 +37,7 @@ def made_log(rows: int = 600, ids: pl.Series | None = None) -> pl.DataFrame:
 LOG = made_log()
 
 
-RANKINGS = [mlm.ndcg(), mlm.ranking_loss(), mlm.reciprocal_rank(), mlm.one_error(), mlm.f1(average="samples")]
+RANKINGS = [mlm.ndcg(), mlm.ranking_loss(), mlm.precision_at(2), mlm.one_error(), mlm.f1(average="samples")]
 
 
 OF_LABELS = [

@@ -86,9 +86,11 @@ CAST: dict[str, tuple[pl.DataFrame, list[str], list[Any], list[Case]]] = {
 @pytest.mark.parametrize(
     ("wide", "columns", "dtype", "cases"),
     [
-        pytest.param(wide, columns, dtype, cases if is_proof else cases[::2], id=f"{what} as {dtype}", marks=marks)
+        pytest.param(
+            wide, columns, dtype, cases if is_proof else cases[::2], id=f"{what} as {dtype}{rest}", marks=marks
+        )
         for what, (wide, columns, dtypes, cases) in CAST.items()
-        for is_proof, marks in ((False, []), (True, [pytest.mark.proof]))
+        for is_proof, marks, rest in ((False, [], ""), (True, [pytest.mark.proof], ", all"))
         for dtype in (dtypes if is_proof else dtypes[:1])
     ],
 )

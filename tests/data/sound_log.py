@@ -40,10 +40,9 @@ def put(**columns: Sequence[Any] | pl.Series) -> pl.DataFrame:
 def values(log: pl.DataFrame, *metrics: mlm.Metric, **roles: Any) -> list[Any]:
     """The values of metrics by evaluate and as expressions, of a DataFrame and on both engines: all the same."""
     table = mlm.evaluate(log, *metrics, **roles)
-    inline = [metric.on(**roles) for metric in metrics]
-    for engine in ENGINES:
-        for other in (mlm.evaluate(log.lazy(), *metrics, **roles), log.lazy().select(inline)):
-            got = other.collect(engine=engine)
+    for plan in (mlm.evaluate(log.lazy(), *metrics, **roles), log.lazy().select(m.on(**roles) for m in metrics)):
+        for engine in ENGINES:
+            got = plan.collect(engine=engine)
             assert got.columns == table.columns
             assert all(map(same, got.row(0), table.row(0))), f"{engine}: {got.row(0)}, and {table.row(0)}"
     return list(table.row(0))
@@ -58,12 +57,9 @@ def by_state(log: pl.DataFrame, *metrics: mlm.Metric, **roles: Any) -> list[Any]
 def told(log: pl.DataFrame, metric: mlm.Metric, **roles: Any) -> dict[str, Any]:
     """The tidy row of a metric: of a LazyFrame too."""
     table = mlm.evaluate(log, metric, tidy=True, **roles)
-    lazy = mlm.evaluate(log.lazy(), metric, tidy=True, **roles)
-    assert (
-        lazy.collect(engine="streaming")
-        .select("n_rows", "n_excluded", "reason")
-        .equals(table.select("n_rows", "n_excluded", "reason"))
-    )
+    lazy = mlm.evaluate(log.lazy(), metric, tidy=True, **roles).collect(engine="streaming")
+    counts = ["n_rows", "n_excluded", "reason"]
+    assert lazy.select(counts).equals(table.select(counts))
     return table.row(0, named=True)
 
 
@@ -85,14 +81,17 @@ def all_broken(values: list[Any]) -> bool:
     return all(value is not None and math.isnan(value) for value in values)
 
 
+def breaks(log: pl.DataFrame, *metrics: mlm.Metric, **roles: Any) -> bool:
+    """Whether all of the metrics are NaN by every road, that of states too where there is one."""
+    in_states = [metric for metric in metrics if metric.output_name not in ("roc_auc", "average_precision")]
+    return all_broken(values(log, *metrics, **roles) + by_state(log, *in_states, **roles))
+
+
 READERS = [
     mlm.f1(), mlm.f1(average="macro"), mlm.f1(average="samples"), mlm.roc_auc(), mlm.average_precision(),
     mlm.one_error(), mlm.ndcg(), mlm.log_loss(), mlm.brier_score(), mlm.calibration_error(),
 ]  # fmt: skip
 """Metrics of each kind, all of which read the score and the truth."""
-
-
-IN_STATES = [metric for metric in READERS if metric.output_name not in ("roc_auc", "average_precision")]
 
 
 RETURNED = pl.DataFrame({"sample": [1, 1], "label": ["a", "b"], "score": [0.9, 0.8]})

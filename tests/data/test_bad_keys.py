@@ -122,11 +122,9 @@ def test_the_same_state_twice(tmp_path: Path) -> None:
 
 
 def test_the_same_file_twice(tmp_path: Path) -> None:
-    from polars_mlmetrics.adapters.scan import scan
-
     file = tmp_path / "1.parquet"
     LOG.write_parquet(file)
-    for read in (scan, mlm.scan_states):
+    for read in (mlm.scan, mlm.scan_states):
         assert "is given twice" in raised(mlm.FileError, read, [file, file])
 
 
@@ -158,12 +156,10 @@ OTHER_KEYS = {"Int32": pl.Int32, "Float64": pl.Float64, "String": pl.String}
 
 @pytest.mark.parametrize(("name", "dtype"), OTHER_KEYS.items(), ids=OTHER_KEYS)
 def test_a_key_of_another_type_in_one_file(name: str, dtype: Any, tmp_path: Path) -> None:
-    from polars_mlmetrics.adapters.scan import scan
-
     one, two = tmp_path / "1.parquet", tmp_path / "2.parquet"
     LOG.write_parquet(one)
     LOG.cast({"sample": dtype}).write_parquet(two)
-    message = raised(mlm.FileError, mlm.evaluate, scan(tmp_path), mlm.n_samples())
+    message = raised(mlm.FileError, mlm.evaluate, mlm.scan(tmp_path), mlm.n_samples())
     assert message.startswith(f"column 'sample' is {name} in {two} and Int64 in {one}. schema= ")
 
 

@@ -6,69 +6,57 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.data.sound_log import (
-    IN_STATES,
-    INF,
-    LOG,
-    NAN,
-    OF_BROKEN_ROWS,
-    READERS,
-    all_broken,
-    by_state,
-    found,
-    put,
-    told,
-    values,
-)
+from tests.data.sound_log import INF, LOG, NAN, OF_BROKEN_ROWS, READERS, breaks, by_state, found, put, told, values
 
 # -- NaN score ---------------------------------------------------------------------------------------------------------
 
+BROKEN = put(score=[0.9, NAN, 0.6, 0.8])
+
 
 def test_nan_score_breaks_what_reads_it() -> None:
-    log = put(score=[0.9, NAN, 0.6, 0.8])
-    assert all_broken(values(log, *READERS))
-    assert all_broken(by_state(log, *IN_STATES))
+    assert breaks(BROKEN, *READERS)
 
 
 def test_nan_score_breaks_its_own_group_alone() -> None:
-    log = put(score=[0.9, NAN, 0.6, 0.8])
-    one, two = mlm.evaluate(log, mlm.accuracy(), by="sample")["accuracy"]
+    one, two = mlm.evaluate(BROKEN, mlm.accuracy(), by="sample")["accuracy"]
     assert math.isnan(one)
     assert two == 0.5
 
 
 def test_nan_score_is_counted_and_named() -> None:
-    log = put(score=[0.9, NAN, 0.6, 0.8])
-    row = told(log, mlm.f1())
+    row = told(BROKEN, mlm.f1())
     assert (row["n_rows"], row["n_excluded"], row["reason"]) == (4, 0, OF_BROKEN_ROWS)
-    assert found(log, "score_nan") == ("error", 1, ["sample=1, label=b, score=nan, truth=0"])
+    assert found(BROKEN, "score_nan") == ("error", 1, ["sample=1, label=b, score=nan, truth=0"])
 
 
 def test_nan_score_can_be_left_out_and_is_counted() -> None:
-    log = put(score=[0.9, NAN, 0.6, 0.8])
-    assert values(log, mlm.f1(), mlm.n_rows(), mlm.n_excluded(), score=pl.col("score").fill_nan(None)) == [0.8, 3, 1]
+    filled = pl.col("score").fill_nan(None)
+    assert values(BROKEN, mlm.f1(), mlm.n_rows(), mlm.n_excluded(), score=filled) == [0.8, 3, 1]
 
 
 # -- ±inf score --------------------------------------------------------------------------------------------------------
 
 
+INFINITE = put(score=[INF, -INF, 0.6, 0.8])
+
+OF_PROBABILITIES = [mlm.log_loss(), mlm.brier_score(), mlm.calibration_error()]
+
+
 def test_infinite_score_has_its_place_in_a_ranking() -> None:
     """The true ones have inf and 0.8, the others -inf and 0.6."""
-    log = put(score=[INF, -INF, 0.6, 0.8])
-    assert values(log, mlm.f1(), mlm.roc_auc(), mlm.one_error(), mlm.ranking_loss()) == [0.8, 1.0, 0.0, 0.0]
+    assert values(INFINITE, mlm.f1(), mlm.roc_auc(), mlm.one_error(), mlm.ranking_loss()) == [0.8, 1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("score", [INF, -INF])
 def test_infinite_score_is_no_probability(score: float) -> None:
     log = put(score=[score, 0.2, 0.6, 0.8])
-    assert all_broken(values(log, mlm.log_loss(), mlm.brier_score(), mlm.calibration_error()))
+    assert breaks(log, *OF_PROBABILITIES)
     assert told(log, mlm.log_loss())["reason"] == OF_BROKEN_ROWS
 
 
 def test_infinite_score_is_named() -> None:
-    log = put(score=[INF, -INF, 0.6, 0.8])
-    assert found(log, "score_infinite") == ("warning", 1, ["sample=1, label=a, score=inf, truth=1"])
-    assert found(log, "score_minus_infinite") == ("info", 1, ["sample=1, label=b, score=-inf, truth=0"])
+    assert found(INFINITE, "score_infinite") == ("warning", 1, ["sample=1, label=a, score=inf, truth=1"])
+    assert found(INFINITE, "score_minus_infinite") == ("info", 1, ["sample=1, label=b, score=-inf, truth=0"])
 
 
 # -- score outside [0,1] -----------------------------------------------------------------------------------------------
@@ -77,8 +65,7 @@ MARGINS = put(score=[1.5, 0.2, 0.6, -3.0])
 
 
 def test_score_outside_0_to_1_is_no_probability() -> None:
-    assert all_broken(values(MARGINS, mlm.log_loss(), mlm.brier_score(), mlm.calibration_error()))
-    assert all_broken(by_state(MARGINS, mlm.log_loss(), mlm.brier_score(), mlm.calibration_error()))
+    assert breaks(MARGINS, *OF_PROBABILITIES)
 
 
 def test_score_outside_0_to_1_is_ranked_and_decided() -> None:
@@ -102,8 +89,8 @@ UNSCORED = put(score=[0.9, 0.2, 0.6, None])
 
 
 def test_null_score_is_left_out_and_counted() -> None:
-    assert values(UNSCORED, mlm.recall(), mlm.n_rows(), mlm.n_excluded()) == [1.0, 3, 1]
-    assert by_state(UNSCORED, mlm.recall(), mlm.n_rows(), mlm.n_excluded()) == [1.0, 3, 1]
+    for road in (values, by_state):
+        assert road(UNSCORED, mlm.recall(), mlm.n_rows(), mlm.n_excluded()) == [1.0, 3, 1]
     row = told(UNSCORED, mlm.recall())
     assert (row["n_rows"], row["n_excluded"], row["reason"]) == (3, 1, None)
 

@@ -11,40 +11,30 @@ from tests.support.refusals import either_frame, raised
 
 # -- numbers for each row ----------------------------------------------------------------------------------------------
 
-NO_CLASS = "label column 'class' is not in the table (sample, label, score, truth, name)."
+NOT_THERE = "is not in the table (sample, label, score, truth, name)."
 
 CLASSES = pl.LazyFrame(
     {"sample": [1, 1], "label": ["a", "b"], "score": [0.5, 0.2], "truth": [1, 0], "name": ["x", "y"]}
 )
 
 
+NEEDS_A_LABEL = f"needs a label: label column 'class' {NOT_THERE}"
+
+score = mlm.information_score
+
+
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        (
-            mlm.information_score(prior="priors"),
-            "prior column 'priors' is not in the table (sample, label, score, truth, name).",
-        ),
-        (
-            mlm.information_score(prior="name"),
-            "prior is String: it must be Boolean or a number. Cast or map 'name' first.",
-        ),
-        (
-            mlm.information_score(prior={1: 0.5}),
-            "information_score: label 1 is int, and the label column is String.",
-        ),
-        (
-            mlm.information_score().on(label="class"),
-            f"information_score needs a label: {NO_CLASS}",
-        ),
-        (
-            mlm.ndcg(ties="ignore").on(label="class"),
-            f"ndcg needs a label: {NO_CLASS}",
-        ),
+        (score(prior="priors"), f"prior column 'priors' {NOT_THERE}"),
+        (score(prior="name"), "prior is String: it must be Boolean or a number. Cast or map 'name' first."),
+        (score(prior={1: 0.5}), "information_score: label 1 is int, and the label column is String."),
+        (score().on(label="class"), f"information_score {NEEDS_A_LABEL}"),
+        (mlm.ndcg(ties="ignore").on(label="class"), f"ndcg {NEEDS_A_LABEL}"),
     ],
 )
 def test_a_number_of_the_row_that_is_not_there(metric: mlm.Metric, message: str) -> None:
-    assert raised(mlm.ColumnError, lambda: mlm.evaluate(CLASSES, metric)) == message
+    assert raised(mlm.ColumnError, mlm.evaluate, CLASSES, metric) == message
 
 
 def test_a_prior_that_is_not_known_is_reported() -> None:
@@ -76,15 +66,13 @@ def test_what_cannot_be_an_expression_says_so() -> None:
         """The number of places."""
         return u.runs(u.rank.alias("place"), pl.lit(1).alias("rows"))[0].count()
 
-    frame = CLASSES.collect()
-    try:
-        for metric, what in ((both_looks(), "a value per row of its unit"), (runs_of_places(), "runs")):
-            name = metric.output_name
-            assert raised(mlm.MetricError, lambda metric=metric: frame.select(metric)) == (
-                f"{name}: {what} with values of other units cannot be used as an expression: use evaluate."
-            )
-    finally:
-        del mlm.CATALOGUE["both_looks"], mlm.CATALOGUE["runs_of_places"]
+    del mlm.CATALOGUE["both_looks"], mlm.CATALOGUE["runs_of_places"]
+    for metric, what in (
+        (both_looks(), "both_looks: a value per row of its unit"),
+        (runs_of_places(), "runs_of_places: runs"),
+    ):
+        message = raised(mlm.MetricError, lambda metric=metric: CLASSES.collect().select(metric))
+        assert message == f"{what} with values of other units cannot be used as an expression: use evaluate."
 
 
 # -- classes that cannot be compared, labels that cannot be ------------------------------------------------------------
@@ -112,14 +100,11 @@ PAIRS = [
 @pytest.mark.parametrize("name", ["classification_accuracy", "global_accuracy", "confusion"])
 def test_classes_that_cannot_be_compared(name: str, score: pl.DataType, truth: pl.DataType) -> None:
     frame = pl.DataFrame(schema={"sample": pl.Int64, "score": score, "truth": truth})
+    types = "score is {score}, truth is {truth}".format(**frame.schema)
+    verb, *metrics = [mlm.confusion] if name == "confusion" else [mlm.evaluate, mlm.CATALOGUE[name]()]
     for given in (frame, frame.lazy()):
-        if name == "confusion":
-            message = raised(mlm.ColumnError, mlm.confusion, given)
-        else:
-            message = raised(mlm.ColumnError, mlm.evaluate, given, mlm.CATALOGUE[name]())
-        shown = (frame.schema["score"], frame.schema["truth"])
-        assert message == "{} compares classes, but score is {}, truth is {}: these cannot be compared. {}".format(
-            name, *shown, "Cast one to the type of the other."
+        assert raised(mlm.ColumnError, verb, given, *metrics) == (
+            f"{name} compares classes, but {types}: these cannot be compared. Cast one to the type of the other."
         )
 
 

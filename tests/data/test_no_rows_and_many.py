@@ -8,15 +8,16 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.data.sound_log import ENGINES, IN_STATES, LOG, READERS, by_state, put, told, values
+from tests.data.sound_log import ENGINES, LOG, READERS, by_state, put, told, values
 
 # -- empty frame, 0 slices, all filtered -------------------------------------------------------------------------------
 
 
 def test_an_empty_frame_gives_one_row_without_values() -> None:
     counts = [mlm.n_rows(), mlm.n_samples(), mlm.n_excluded()]
-    assert values(LOG.clear(), *READERS, *counts) == [*[None] * len(READERS), 0, 0, 0]
-    assert by_state(LOG.clear(), *IN_STATES, *counts) == [*[None] * len(IN_STATES), 0, 0, 0]
+    in_states = [metric for metric in READERS if metric.output_name not in ("roc_auc", "average_precision")]
+    for road, metrics in ((values, READERS), (by_state, in_states)):
+        assert road(LOG.clear(), *metrics, *counts) == [*[None] * len(metrics), 0, 0, 0]
     assert told(LOG.clear(), mlm.f1())["reason"] == "no rows"
 
 
@@ -74,16 +75,15 @@ EMPTY: dict[str, Callable[[], pl.DataFrame]] = {
 }
 
 
-@pytest.mark.parametrize("name", JUDGED)
-def test_a_judgement_of_no_rows_is_refused(name: str) -> None:
-    words, ask = JUDGED[name]
+@pytest.mark.parametrize(("words", "ask"), JUDGED.values(), ids=JUDGED)
+def test_a_judgement_of_no_rows_is_refused(words: str, ask: Callable[[], object]) -> None:
     with pytest.raises(mlm.MetricError, match=words):
         ask()
 
 
-@pytest.mark.parametrize("name", EMPTY)
-def test_a_list_of_no_rows_is_empty(name: str) -> None:
-    assert EMPTY[name]().is_empty()
+@pytest.mark.parametrize("ask", EMPTY.values(), ids=EMPTY)
+def test_a_list_of_no_rows_is_empty(ask: Callable[[], pl.DataFrame]) -> None:
+    assert ask().is_empty()
 
 
 @pytest.mark.parametrize("kind", ["roc", "pr", "gain", "det", "calibration"])
@@ -110,10 +110,8 @@ def test_counts_beyond_32_bits_merge() -> None:
         table = mlm.finish(frame, mlm.n_rows(), mlm.n_samples(), mlm.true_positives(), mlm.f1(), mlm.accuracy())
         assert table.row(0) == (24_000_000_000, 12_000_000_000, 12_000_000_000.0, 0.8, 0.75)
         assert table.schema["n_rows"] == table.schema["n_samples"] == pl.Int64
-        assert mlm.finish(frame, mlm.f1(average="macro"), mlm.one_error()).row(0) == (
-            pytest.approx(5 / 6, rel=1e-12),
-            0.0,
-        )
+        more = mlm.finish(frame, mlm.f1(average="macro"), mlm.one_error()).row(0)
+        assert more == pytest.approx((5 / 6, 0.0), rel=1e-12)
         assert mlm.finish(frame, mlm.roc_auc(bins=4)).item() == mlm.evaluate(LOG, mlm.roc_auc(bins=4)).item()
         row = mlm.finish(frame, mlm.f1(), tidy=True).row(0, named=True)
         assert (row["n_rows"], row["support"]) == (24_000_000_000, 12_000_000_000.0)
@@ -129,7 +127,5 @@ def test_counts_beyond_32_bits_come_back_from_a_file(tmp_path: Path) -> None:
 def test_sums_of_weights_beyond_32_bits(dtype: Any) -> None:
     """Each fits in 32 bits, and no sum of two does."""
     log = put(weight=pl.Series([2**31 + 2**30] * 4).cast(dtype))
-    assert values(log, mlm.support(), mlm.precision(), weight="weight") == [
-        2.0**32 + 2.0**31,
-        pytest.approx(2 / 3, rel=1e-12),
-    ]
+    expected = pytest.approx([2.0**32 + 2.0**31, 2 / 3], rel=1e-12)
+    assert values(log, mlm.support(), mlm.precision(), weight="weight") == expected

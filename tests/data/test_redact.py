@@ -45,16 +45,24 @@ CALLS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with a log, in which the test works, without the setting."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(REDACT, raising=False)
-    COPIES.write_parquet("log.parquet")
-    LOG.write_csv("log.csv")
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("logs")
+    COPIES.write_parquet(folder / "log.parquet")
+    LOG.write_csv(folder / "log.csv")
     # Polars guesses the type of the scores before it reads the last one.
     bad = [LOG.with_columns(score=pl.lit("1"))] * 200 + [LOG.with_columns(score=pl.lit(SECRET))]
-    pl.concat(bad).write_csv("bad.csv")
+    pl.concat(bad).write_csv(folder / "bad.csv")
+    for text in ("false", "true"):
+        (folder / f"{text}.toml").write_text(f"[privacy]\nredact = {text}\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def folder(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with logs, in which the test works, without the setting."""
+    monkeypatch.chdir(logs)
+    monkeypatch.delenv(REDACT, raising=False)
 
 
 def message_of(call: Callable[[], Any]) -> str:
@@ -112,13 +120,9 @@ COMMANDS: dict[str, Sequence[str]] = {
 def test_no_line_of_a_command_shows_a_value_where_its_file_hides_them(
     typed: Sequence[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    Path("show.toml").write_text("[privacy]\nredact = false\n")
-    Path("hide.toml").write_text("[privacy]\nredact = true\n")
-    texts = []
-    for file in ("show.toml", "hide.toml"):
+    for file, shows in (("false.toml", True), ("true.toml", False)):
         main([*typed, "-c", file])
-        texts.append("".join(capfd.readouterr()))
-    assert [SECRET in text for text in texts] == [True, False]
+        assert (SECRET in "".join(capfd.readouterr())) == shows
     assert not os.environ.get(REDACT)
 
 
@@ -129,7 +133,8 @@ def test_no_line_of_a_command_shows_a_value_where_its_file_hides_them(
         ("redat = true", "key of privacy 'redat' is not one that is read (redact). Did you mean 'redact'?"),
     ],
 )
-def test_another_setting_is_refused(text: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("mlm.toml").write_text(f"[privacy]\n{text}\n")
-    assert main(["check", "log.csv", "-c", "mlm.toml"]) == 2
+def test_another_setting_is_refused(text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = tmp_path / "mlm.toml"
+    settings.write_text(f"[privacy]\n{text}\n")
+    assert main(["check", "log.csv", "-c", str(settings)]) == 2
     assert words in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""A sorted flag that is no longer true changes no number, in any verb."""
+"""A sorted flag that is no longer true changes no number: no verb and no adapter takes it at its word."""
 
 import polars as pl
 import pytest
@@ -31,9 +31,14 @@ def flagged(*columns: str, descending: bool) -> pl.DataFrame:
 
 
 @descending
-def test_a_stale_sorted_flag_on_the_key_of_groups(descending: bool) -> None:
-    table = mlm.evaluate(flagged("sample", descending=descending), mlm.n_rows(), mlm.accuracy(), by="sample")
-    assert table.rows() == [(1, 2, 1.0), (2, 2, 1.0), (3, 2, 0.0)]
+@pytest.mark.parametrize("scanned", [False, True], ids=["as it is", "by scan"])
+def test_a_stale_sorted_flag_on_the_key_of_groups(scanned: bool, descending: bool) -> None:
+    log = flagged(*SHUFFLED.columns, descending=descending)
+    rows = mlm.scan(log) if scanned else log
+    by_sample = mlm.evaluate(rows, mlm.n_rows(), mlm.accuracy(), mlm.recall(average="macro"), by="sample")
+    assert by_sample.lazy().collect().rows() == [(1, 2, 1.0, 1.0), (2, 2, 1.0, 1.0), (3, 2, 0.0, 0.0)]
+    assert mlm.evaluate(rows, mlm.n_rows(), by="label").lazy().collect().rows() == [("a", 3), ("b", 3)]
+    assert mlm.evaluate(rows, mlm.recall(average="max")).lazy().collect().item() == pytest.approx(2 / 3, rel=1e-12)
 
 
 @descending
@@ -74,3 +79,30 @@ def test_a_stale_sorted_flag_hides_no_duplicate(descending: bool) -> None:
     assert found(twice, "duplicate")[1] == 6
     assert mlm.dedupe(twice, keep="first").equals(SHUFFLED)
     assert "duplicate" not in problems(log)
+
+
+def without_flags(table: pl.DataFrame) -> bool:
+    return not any(any(column.flags.values()) for column in table)
+
+
+@descending
+def test_scan_gives_rows_without_flags(descending: bool) -> None:
+    assert without_flags(mlm.scan(flagged("sample", "label", "score", descending=descending)).collect())
+
+
+@descending
+def test_truths_are_found_in_tables_of_stale_flags(descending: bool) -> None:
+    log = flagged("sample", "label", descending=descending)
+    truths = pl.DataFrame({"sample": [2, 1, 3], "label": "a"})
+    joined = mlm.with_truths(log.drop("truth"), truths.with_columns(pl.all().set_sorted(descending=descending)))
+    expected = SHUFFLED.sort("sample", "label")["truth"].cast(pl.Boolean)
+    assert joined.sort("sample", "label")["truth"].to_list() == expected.to_list()
+
+
+@descending
+def test_wide_tables_of_stale_flags_become_the_same_rows(descending: bool) -> None:
+    wide = pl.DataFrame({"sample": [3, 1, 2], "score_a": [0.9, 0.1, 0.5], "truth_a": [1, 0, 1]})
+    of_flagged = wide.with_columns(pl.all().set_sorted(descending=descending))
+    plain, long = (mlm.from_wide(table, sample="sample").lazy().collect() for table in (wide, of_flagged))
+    assert long.equals(plain)
+    assert without_flags(long)

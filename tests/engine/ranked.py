@@ -66,7 +66,7 @@ def check(
         for place, (case, given) in enumerate(bound)
     }
     shuffled = asked[np.random.default_rng(5).permutation(asked.height)]
-    for engine, frame in ((ENGINES[0], asked), (ENGINES[1], asked), (ENGINES[1], shuffled)):
+    for engine, frame in (("in-memory", asked), ("streaming", shuffled)):
         table = mlm.evaluate(frame.lazy(), metrics, by=by).collect(engine=engine)
         got = {(row.get(by), key): value for row in table.to_dicts() for key, value in row.items() if key != by}
         assert got.keys() == expected.keys()

@@ -5,7 +5,7 @@ And how often a call goes from one file of the package to another, as a reader o
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -105,14 +105,6 @@ def test_equal_calls_give_one_metric(readings: Readings) -> None:
     assert max(readings.values()) == 2
 
 
-@pytest.fixture
-def over_a_bound() -> Iterator[None]:
-    """A metric of this name may be declared: afterwards it is none again."""
-    yield
-    del mlm.CATALOGUE["over_a_bound"]
-
-
-@pytest.mark.usefixtures("over_a_bound")
 def test_a_formula_of_others_is_read_at_each_call() -> None:
     bound = 0.3
 
@@ -120,6 +112,7 @@ def test_a_formula_of_others_is_read_at_each_call() -> None:
     def over_a_bound(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
         return mlm.ratio(u.count(f"over_{bound}", u.score > bound), u.rows())
 
+    del mlm.CATALOGUE["over_a_bound"]
     assert SMALL.select(over_a_bound()).collect().item() == 0.75
     bound = 0.5
     assert SMALL.select(over_a_bound()).collect().item() == 0.5

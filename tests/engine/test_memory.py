@@ -19,7 +19,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import memory, passes, progress
 from polars_mlmetrics.engine.memory import free_memory, memory_budget
 from polars_mlmetrics.engine.passes import Passes
-from tests.support.differing import ENGINES, LOG, METRICS, broken
+from tests.support.differing import ENGINES, FEW, LOG, broken
 from tests.support.folders import ROOT
 from tests.support.readings import same
 
@@ -132,17 +132,17 @@ def test_auto_heeds_memory(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 
 
 def test_a_line_for_each_pass(capsys: pytest.CaptureFixture[str]) -> None:
-    mlm.evaluate(LOG, METRICS, by="model", passes=3)
+    mlm.evaluate(LOG, FEW, by="model", passes=3)
     lines = re.sub(r"\d+ s$", "N s", capsys.readouterr().err, flags=re.MULTILINE)
     assert lines == "pass 1 of 3 done, N s\npass 2 of 3 done, N s\npass 3 of 3 done, N s\n"
 
 
 def test_silence(capsys: pytest.CaptureFixture[str]) -> None:
-    mlm.evaluate(LOG, METRICS, passes=3, progress=False)
-    mlm.evaluate(LOG, METRICS, passes=1)
-    mlm.evaluate(LOG, METRICS, passes="auto")
+    mlm.evaluate(LOG, FEW, passes=3, progress=False)
+    mlm.evaluate(LOG, FEW, passes=1)
+    mlm.evaluate(LOG, FEW, passes="auto")
     mlm.evaluate(LOG, mlm.f1(), mlm.recall(average="macro"), passes=3)  # nothing of them is worked out in passes
-    mlm.evaluate(LOG.lazy(), METRICS, passes=3)
+    mlm.evaluate(LOG.lazy(), FEW, passes=3)
     assert capsys.readouterr() == ("", "")
 
 
@@ -161,7 +161,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_a_terminal_has_one_line_that_is_written_over(terminal: Terminal) -> None:
-    mlm.evaluate(LOG, METRICS, passes=3)
+    mlm.evaluate(LOG, FEW, passes=3)
     assert re.fullmatch(r"(\rpass \d of 3 done, \d+ s){3}\n", terminal.getvalue())
 
 
@@ -186,7 +186,7 @@ def bar(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_a_terminal_with_rich_has_a_bar(bar: list[Any], terminal: Terminal) -> None:
-    mlm.evaluate(LOG, METRICS, passes=3)
+    mlm.evaluate(LOG, FEW, passes=3)
     assert bar[0] == {"description": "pass by pass", "console": SimpleNamespace(stderr=True), "transient": True}
     assert bar[1:] == [1, 2, 3, "closed"]
     assert terminal.getvalue() == ""
@@ -194,7 +194,7 @@ def test_a_terminal_with_rich_has_a_bar(bar: list[Any], terminal: Terminal) -> N
 
 def test_nobody_looks(bar: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "sys", sys)
-    mlm.evaluate(LOG, METRICS, passes=3)
+    mlm.evaluate(LOG, FEW, passes=3)
     assert bar == []
 
 
@@ -218,13 +218,13 @@ def broken_in_a_pass(monkeypatch: pytest.MonkeyPatch) -> pl.LazyFrame:
 def test_a_bar_ends_with_the_work(bar: list[Any], broken_in_a_pass: pl.LazyFrame) -> None:
     """Also while somebody keeps the error, as notebooks do."""
     with pytest.raises(RuntimeError, match="the rows were read") as kept:
-        mlm.evaluate(broken_in_a_pass, METRICS, passes=3).collect()
+        mlm.evaluate(broken_in_a_pass, FEW, passes=3).collect()
     assert bar[1:] == ["closed"], kept
 
 
 def test_the_line_of_a_terminal_ends_with_the_work(terminal: Terminal, broken_in_a_pass: pl.LazyFrame) -> None:
     with pytest.raises(RuntimeError, match="the rows were read"):
-        mlm.evaluate(broken_in_a_pass, METRICS, passes=3).collect()
+        mlm.evaluate(broken_in_a_pass, FEW, passes=3).collect()
     assert terminal.getvalue().endswith("\n")
 
 
@@ -232,7 +232,7 @@ def test_the_line_of_a_terminal_ends_with_the_work(terminal: Terminal, broken_in
 
 THREADS = """
 import polars as pl, polars_mlmetrics as mlm
-from tests.engine.test_passes import LOG, METRICS, differing
+from tests.support.differing import LOG, METRICS, differing
 expected = mlm.evaluate(LOG, METRICS, by="model")
 table = mlm.evaluate(LOG.lazy(), METRICS, by="model", passes=4, progress=False)
 for engine in ("in-memory", "streaming"):

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.support.differing import LOG, METRICS, asked, check, differing
+from tests.support.differing import FEW, LOG, asked, check, differing
+from tests.support.refusals import raised
 
 HINT = "Put row-wise expressions into roles, by= and .filter() of metrics; or use passes='auto'."
 NO_SCAN = f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}"
@@ -67,8 +68,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("scan", SCANS.values(), ids=SCANS)
 def test_file_by_file(scan: Scan, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in ({}, {"by": pl.col("model").str.to_uppercase(), "slices": ["country"], "weight": "weight"}):
-        assert not differing(asked(scan(folder), METRICS, passes="files", **options), asked(LOG, METRICS, **options))
-    mlm.evaluate(scan(folder), METRICS, passes="files").collect()
+        assert not differing(asked(scan(folder), FEW, passes="files", **options), asked(LOG, FEW, **options))
+    mlm.evaluate(scan(folder), mlm.ndcg(), passes="files").collect()
     assert "pass 3 of 3" in capsys.readouterr().err
 
 
@@ -76,18 +77,14 @@ def test_file_by_file(scan: Scan, folder: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(("step", "said"), OF_SCANS.values(), ids=OF_SCANS)
 def test_steps_on_a_scan(step: Callable[[pl.LazyFrame], pl.LazyFrame], said: tuple[str, ...], folder: Path) -> None:
     frame = step(pl.scan_parquet([folder / f"{i}.parquet" for i in range(3)]))
-    check(frame, METRICS, by="model", counts=[3, "auto"])
-    with pytest.raises(mlm.ParameterError) as caught:
-        mlm.evaluate(frame, METRICS, passes="files").collect()
-    assert str(caught.value) in said
+    check(frame, FEW, by="model", counts=[3, "auto"])
+    assert raised(mlm.ParameterError, lambda: mlm.evaluate(frame, FEW, passes="files").collect()) in said
 
 
 @pytest.mark.parametrize(("scan", "said"), NO_SCANS.values(), ids=NO_SCANS)
 def test_scans_that_are_no_files_or_more(scan: Scan, said: str, folder: Path) -> None:
-    check(scan(folder), METRICS, counts=[3])
-    with pytest.raises(mlm.ParameterError) as caught:
-        mlm.evaluate(scan(folder), METRICS, passes="files").collect()
-    assert str(caught.value) == said
+    check(scan(folder), FEW, counts=[3])
+    assert raised(mlm.ParameterError, lambda: mlm.evaluate(scan(folder), FEW, passes="files").collect()) == said
 
 
 # -- the scan that was given is the one that is read -------------------------------------------------------------------
@@ -105,14 +102,14 @@ def test_the_options_of_a_scan_hold_for_each_file(tmp_path: Path) -> None:
     )
     assert frame.select(pl.col("part").unique().sort()).collect()["part"].to_list() == ["0", "1", "2"]
     for options in ({"by": "part"}, {"by": ["part", "model"], "weight": "weight"}):
-        assert not differing(asked(frame, METRICS, passes="files", **options), asked(frame, METRICS, **options))
+        assert not differing(asked(frame, FEW, passes="files", **options), asked(frame, FEW, **options))
 
 
 def test_a_key_of_folders_can_be_asked_for(folder: Path) -> None:
     frame = pl.scan_parquet(folder / "hive")
     days = [pl.read_parquet(folder / f"{day}.parquet").with_columns(day=pl.lit(day, pl.Int64)) for day in range(3)]
-    told = asked(frame, METRICS, passes="files", by="day")
-    assert not differing(told, asked(pl.concat(days), METRICS, by="day"))
+    told = asked(frame, FEW, passes="files", by="day")
+    assert not differing(told, asked(pl.concat(days), FEW, by="day"))
 
 
 def test_state_and_check_read_file_by_file_too(folder: Path) -> None:
@@ -127,7 +124,7 @@ def test_files_without_rows_are_parts_too(tmp_path: Path) -> None:
     for i, rows in enumerate([LOG.head(0), LOG, LOG.head(0)]):
         rows.write_parquet(tmp_path / f"{i}.parquet")
     frame = pl.scan_parquet(tmp_path)
-    assert not differing(asked(frame, METRICS, passes="files"), asked(LOG, METRICS))
+    assert not differing(asked(frame, FEW, passes="files"), asked(LOG, FEW))
 
 
 CHANGES: dict[str, Callable[[Path], Any]] = {
@@ -144,8 +141,8 @@ def test_files_that_change_meanwhile_are_an_error_or_not_seen(change: Callable[[
     for i in range(3):
         LOG.filter(pl.col("sample") % 3 == i).write_parquet(tmp_path / f"{i}.parquet")
     frame = pl.scan_parquet(tmp_path)
-    before = asked(frame, METRICS)
-    table = mlm.evaluate(frame, METRICS, passes="files", progress=False)
+    before = asked(frame, FEW)
+    table = mlm.evaluate(frame, FEW, passes="files", progress=False)
     change(tmp_path)
     with suppress(mlm.FileError, FileNotFoundError):
         assert not differing(table.collect(), before)
@@ -153,9 +150,8 @@ def test_files_that_change_meanwhile_are_an_error_or_not_seen(change: Callable[[
 
 def test_a_file_of_more_rows_than_there_were_is_named(tmp_path: Path) -> None:
     def write(name: int, rows: int) -> None:
-        pl.DataFrame({"sample": [name] * rows, "score": [0.5] * rows, "truth": [1] * rows}).write_parquet(
-            tmp_path / f"{name}.parquet"
-        )
+        file = pl.DataFrame({"sample": [name] * rows, "score": [0.5] * rows, "truth": [1] * rows})
+        file.write_parquet(tmp_path / f"{name}.parquet")
 
     for name in range(3):
         write(name, 20)
@@ -171,9 +167,7 @@ URL = "http://user:word@127.0.0.1:1/log.parquet?sig=secret"
 
 def test_remote_files_are_refused_by_name_and_not_asked_for_in_another_way() -> None:
     frame = pl.scan_parquet(URL, schema=LOG.schema, glob=False, storage_options={"max_retries": 0})
-    with pytest.raises(mlm.ParameterError) as caught:
-        mlm.evaluate(frame, mlm.f1(), passes="files")
-    assert str(caught.value) == (
+    assert raised(mlm.ParameterError, mlm.evaluate, frame, mlm.f1(), passes="files") == (
         "passes='files' reads local files only, and http://…@127.0.0.1:1/log.parquet?… is remote: use passes='auto', "
         "which reads remote files too."
     )

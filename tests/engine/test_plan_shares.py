@@ -1,8 +1,6 @@
 """The plan of an evaluation: no work is done twice, and one name is one thing."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 import pytest
@@ -10,6 +8,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import sources
 from tests.support.plans import physical, wide_log
+from tests.support.refusals import raised
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +28,20 @@ def group_bys(plan: pl.LazyFrame) -> int:
     return plan.explain(optimized=False).count("AGGREGATE")
 
 
-def test_a_statistic_that_many_metrics_share_is_folded_once(log: pl.LazyFrame) -> None:
-    plan = mlm.evaluate(log, mlm.f1(), mlm.precision(), mlm.mcc(), mlm.accuracy(), mlm.true_positives(), by="model")
-    assert folds(plan, "true_positives@0.5") == 1
-    assert folds(plan, "n_rows") == 1
-    assert group_bys(plan) == 1
+FOLDED: dict[str, tuple[list[mlm.Metric], list[str]]] = {
+    "shared": (
+        [mlm.f1(), mlm.precision(), mlm.mcc(), mlm.accuracy(), mlm.true_positives()],
+        ["true_positives@0.5", "n_rows"],
+    ),
+    "of two thresholds": ([mlm.f1(), mlm.recall(threshold=0.3)], ["true_positives@0.5", "true_positives@0.3"]),
+    "in arithmetic": ([mlm.f1(), (mlm.f1() - mlm.recall()).alias("gap"), -mlm.precision()], ["true_positives@0.5"]),
+}
 
 
-def test_thresholds_that_differ_are_statistics_that_differ(log: pl.LazyFrame) -> None:
-    plan = mlm.evaluate(log, mlm.f1(), mlm.recall(threshold=0.3), by="model")
-    assert (folds(plan, "true_positives@0.5"), folds(plan, "true_positives@0.3")) == (1, 1)
+@pytest.mark.parametrize(("metrics", "statistics"), FOLDED.values(), ids=FOLDED)
+def test_a_statistic_is_folded_once(log: pl.LazyFrame, metrics: list[mlm.Metric], statistics: list[str]) -> None:
+    plan = mlm.evaluate(log, metrics, by="model")
+    assert [folds(plan, statistic) for statistic in statistics] == [1] * len(statistics)
     assert group_bys(plan) == 1
 
 
@@ -69,12 +72,6 @@ def test_a_group_its_labels_and_its_bins_are_folded_in_one_reading(log: pl.LazyF
     for by in ("model", None):
         assert scans(mlm.evaluate(log, *metrics, mlm.n_rows(), by=by)) == 1
         assert scans(mlm.evaluate(log, *metrics, mlm.subset_accuracy(), by=by)) == 2  # one more, for the samples
-
-
-def test_metrics_in_arithmetic_are_folded_with_the_others(log: pl.LazyFrame) -> None:
-    plan = mlm.evaluate(log, mlm.f1(), (mlm.f1() - mlm.recall()).alias("gap"), -mlm.precision(), by="model")
-    assert folds(plan, "true_positives@0.5") == 1
-    assert group_bys(plan) == 1
 
 
 def test_the_account_of_a_tidy_table_costs_no_fold_of_the_rows_but_that_of_the_samples(log: pl.LazyFrame) -> None:
@@ -111,43 +108,36 @@ def test_roles_that_are_the_plans_own_are_not_in_the_name(log: pl.LazyFrame) -> 
 # -- names are identities ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def clash() -> Iterator[Any]:
-    """A metric with a statistic that has the name of another."""
-
-    @mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
-    def clashing(u: mlm.Unit) -> pl.Expr:
-        """Not what it says."""
-        return mlm.ratio(u.sum("positives", u.score), u.rows())
-
-    yield clashing
-    del mlm.CATALOGUE["clashing"]
+@mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
+def clashing(u: mlm.Unit) -> pl.Expr:
+    """Not what it says: its statistic has the name of another."""
+    return mlm.ratio(u.sum("positives", u.score), u.rows())
 
 
-def test_two_statistics_of_one_name(log: pl.LazyFrame, clash: Any) -> None:
+@mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
+def two_monoids(u: mlm.Unit) -> pl.Expr:
+    """The spread of the score."""
+    return u.max("score", u.score) - u.min("score", u.score)
+
+
+del mlm.CATALOGUE["clashing"], mlm.CATALOGUE["two_monoids"]
+
+
+def test_two_statistics_of_one_name(log: pl.LazyFrame) -> None:
     message = "two different statistics have the name 'positives': give one of them another name."
-    for metrics in ([clash(), mlm.prevalence()], [mlm.prevalence(), clash()], [clash() - mlm.prevalence()]):
-        with pytest.raises(mlm.NameCollisionError) as caught:
-            mlm.evaluate(log, metrics, by="model")
-        assert str(caught.value) == message
+    other = mlm.prevalence()
+    for metrics in ([clashing(), other], [other, clashing()], [clashing() - other]):
+        assert raised(mlm.NameCollisionError, mlm.evaluate, log, metrics, by="model") == message
 
 
-def test_one_name_in_two_units_is_no_clash(log: pl.LazyFrame, clash: Any) -> None:
-    table = mlm.evaluate(log, clash(), mlm.prevalence(average="samples"), by="model").collect()
+def test_one_name_in_two_units_is_no_clash(log: pl.LazyFrame) -> None:
+    table = mlm.evaluate(log, clashing(), mlm.prevalence(average="samples"), by="model").collect()
     assert table.columns == ["model", "clashing", "prevalence_samples"]
 
 
 def test_two_monoids_under_one_name(log: pl.LazyFrame) -> None:
-    @mlm.metric(range=(0, 1), best="max", undefined_when="no rows")
-    def two_monoids(u: mlm.Unit) -> pl.Expr:
-        """The spread of the score."""
-        return u.max("score", u.score) - u.min("score", u.score)
-
-    try:
-        with pytest.raises(mlm.NameCollisionError, match="'score'"):
-            mlm.evaluate(log, two_monoids())
-    finally:
-        del mlm.CATALOGUE["two_monoids"]
+    with pytest.raises(mlm.NameCollisionError, match="'score'"):
+        mlm.evaluate(log, two_monoids())
 
 
 @pytest.mark.parametrize("what", ["feature", "look back", "key"])
@@ -168,12 +158,10 @@ def test_other_things_of_one_name(log: pl.LazyFrame, what: str) -> None:
             return u.sum("other", u.within("thing", u.score, "min"))
         return u.sum("other", u.on_rows("mean_thing", u.rows()) - u.score)
 
+    del mlm.CATALOGUE["first_meaning"], mlm.CATALOGUE["second_meaning"]
     name, others = ("one", []) if what == "key" else ("country", [second_meaning()])
-    try:
-        with pytest.raises(mlm.NameCollisionError, match="'one'" if what == "key" else "thing"):
-            mlm.evaluate(log.rename({"country": name}), first_meaning(), *others, by=name)
-    finally:
-        del mlm.CATALOGUE["first_meaning"], mlm.CATALOGUE["second_meaning"]
+    with pytest.raises(mlm.NameCollisionError, match="'one'" if what == "key" else "thing"):
+        mlm.evaluate(log.rename({"country": name}), first_meaning(), *others, by=name)
 
 
 def test_two_groups_of_one_code_are_an_error(log: pl.LazyFrame, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.support.refusals import raised
 
 # Accuracy by hand: rows 1 and 3 are right of weights 1 and 3, and row 2 is wrong of weight 6. Group b is all right.
 LOG = pl.DataFrame(
@@ -160,8 +161,7 @@ def test_a_number_keeps_the_good_end_or_turns_it(metric: mlm.Metric) -> None:
 
 
 def test_division_by_a_metric_turns_the_good_end() -> None:
-    assert (2 / mlm.f1()).best == "min"
-    assert (2 / mlm.log_loss()).best == "max"
+    assert ((2 / mlm.f1()).best, (2 / mlm.log_loss()).best) == ("min", "max")
 
 
 def test_the_worst_by_a_function() -> None:
@@ -169,19 +169,19 @@ def test_the_worst_by_a_function() -> None:
     assert mlm.worst(A, metric, k=1).row(0) == (2, 0, 0, 0)
 
 
-REFUSED: dict[str, Callable[[], object]] = {
-    "no number of decimals": lambda: mlm.f1().round("x"),  # type: ignore[arg-type]
-    "decimals below 0": lambda: mlm.f1().round(-1),
-    "no mode": lambda: mlm.f1().round(2, mode="up"),  # type: ignore[arg-type]
-    "nothing to fill in": lambda: mlm.f1().fill_null(),
-    "an argument too many": lambda: mlm.f1().sqrt(2),  # type: ignore[call-arg]
+REFUSED: dict[str, Callable[[Any], object]] = {
+    "no number of decimals": lambda f1: f1.round("x"),
+    "decimals below 0": lambda f1: f1.round(-1),
+    "no mode": lambda f1: f1.round(2, mode="up"),
+    "nothing to fill in": lambda f1: f1.fill_null(),
+    "an argument too many": lambda f1: f1.sqrt(2),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_polars_refuses_is_refused_at_once(name: str) -> None:
+@pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
+def test_what_polars_refuses_is_refused_at_once(make: Callable[[Any], object]) -> None:
     with pytest.raises((TypeError, ValueError, OverflowError)):
-        REFUSED[name]()
+        make(mlm.f1())
 
 
 # -- numbers of NumPy --------------------------------------------------------------------------------------------------
@@ -251,11 +251,9 @@ def test_roles_do_not_reach_a_plain_expression(name: str) -> None:
     plain = PLAIN[name](mlm.accuracy())
     assert not isinstance(plain, mlm.Metric)
     expected = A.select(PLAIN[name](mlm.accuracy().on(weight="w"))).item()
+    words = r"so the roles passed to evaluate do not apply to it: bind them first, .*\.on\(weight='w'\)\.$"
     for frame in (A, A.lazy()):
-        with pytest.raises(
-            mlm.MetricError,
-            match=r"so the roles passed to evaluate do not apply to it: bind them first, .*\.on\(weight='w'\)\.$",
-        ):
+        with pytest.raises(mlm.MetricError, match=words):
             mlm.evaluate(frame, mlm.f1().alias("f"), plain.alias("value"), weight="w")
     assert mlm.evaluate(A, plain.alias("value")).item() == A.select(plain).item()
     bound = PLAIN[name](mlm.accuracy().on(weight="w")).alias("value")
@@ -263,10 +261,9 @@ def test_roles_do_not_reach_a_plain_expression(name: str) -> None:
 
 
 def test_the_line_to_write_is_shown() -> None:
-    bound = mlm.accuracy().on(score="score", weight="w").filter(label="x")
-    with pytest.raises(mlm.MetricError) as caught:
-        mlm.evaluate(A, (bound > 0.5).alias("good"), score="score", truth=pl.col("truth"), weight="w")
-    assert str(caught.value) == (
+    good = (mlm.accuracy().on(score="score", weight="w").filter(label="x") > 0.5).alias("good")
+    roles = {"score": "score", "truth": pl.col("truth"), "weight": "w"}
+    assert raised(mlm.MetricError, mlm.evaluate, A, good, **roles) == (
         "'good' is an expression that contains a metric, so the roles passed to evaluate do not apply to it: bind "
         "them first, "
         'accuracy().on(score=\'score\', weight=\'w\').filter([(col("label")) == ("x")]).on(truth=col("truth")).'

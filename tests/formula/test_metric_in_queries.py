@@ -1,6 +1,7 @@
 """A metric is read wherever Polars takes an expression."""
 
 from datetime import date
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,52 +12,35 @@ from tests.formula.small_log import LOG, A
 
 ENGINES = ["in-memory", "streaming"]
 
-METRICS = [
-    mlm.f1(),
-    mlm.recall(average="macro"),
-    mlm.precision(average="samples"),
-    mlm.one_error(),
-    mlm.labelwise_precision(),
-    mlm.roc_auc(),
-    mlm.n_rows(),
+VALUES: list[tuple[mlm.Metric, list[float]]] = [
+    (mlm.f1(), [0.5, 1.0]),
+    (mlm.recall(average="macro"), [0.5, 1.0]),
+    (mlm.precision(average="samples"), [0.5, 1.0]),
+    (mlm.one_error(), [0.5, 0.0]),
+    (mlm.labelwise_precision(), [0.5, 1.0]),
+    (mlm.roc_auc(), [0.75, 1.0]),
+    (mlm.n_rows(), [4, 4]),
 ]
+METRICS = [metric for metric, _ in VALUES]
+BY_MODEL = pl.DataFrame({"model": ["a", "b"], **{metric.output_name: values for metric, values in VALUES}})
+BY_DAY = BY_MODEL.select(pl.Series("day", [date(2026, 1, 1), date(2026, 1, 2)]), pl.exclude("model"))
 
-BY_MODEL = pl.DataFrame(
-    {
-        "model": ["a", "b"],
-        "f1": [0.5, 1.0],
-        "recall_macro": [0.5, 1.0],
-        "precision_samples": [0.5, 1.0],
-        "one_error": [0.5, 0.0],
-        "labelwise_precision_macro": [0.5, 1.0],
-        "roc_auc": [0.75, 1.0],
-        "n_rows": [4, 4],
-    }
-)
+QUERIES: dict[str, tuple[pl.LazyFrame, pl.DataFrame]] = {
+    "group_by": (LOG.lazy().group_by("model").agg(METRICS).sort("model"), BY_MODEL),
+    "select": (A.lazy().select(METRICS), BY_MODEL.drop("model").head(1)),
+    "group_by_dynamic": (LOG.lazy().sort("day").group_by_dynamic("day", every="1d").agg(METRICS), BY_DAY),
+}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_in_group_by(engine: str) -> None:
-    table = LOG.lazy().group_by("model").agg(METRICS).sort("model").collect(engine=engine)
-    assert_frame_equal(table, BY_MODEL)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_in_select(engine: str) -> None:
-    table = A.lazy().select(METRICS).collect(engine=engine)
-    assert_frame_equal(table, BY_MODEL.drop("model").head(1))
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_in_group_by_dynamic(engine: str) -> None:
-    table = LOG.lazy().sort("day").group_by_dynamic("day", every="1d").agg(METRICS).collect(engine=engine)
-    expected = BY_MODEL.select(pl.Series("day", [date(2026, 1, 1), date(2026, 1, 2)]), pl.exclude("model"))
-    assert_frame_equal(table, expected)
+@pytest.mark.parametrize(("query", "expected"), QUERIES.values(), ids=QUERIES)
+def test_in_a_query(query: pl.LazyFrame, expected: pl.DataFrame, engine: Any) -> None:
+    assert_frame_equal(query.collect(engine=engine), expected)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
-def test_over(metric: mlm.Metric, engine: str) -> None:
+def test_over(metric: mlm.Metric, engine: Any) -> None:
     table = LOG.lazy().select("model", metric.over("model")).unique().sort("model").collect(engine=engine)
     assert_frame_equal(table, BY_MODEL.select("model", metric.meta.output_name()))
 

@@ -57,14 +57,11 @@ def readings(log: pl.DataFrame, metric: mlm.Metric) -> dict[str, dict[str, Any]]
 
 
 # By hand: shop a has prices of 10 and 2 (labels x and x, weights 1 and 3), b none, c a NaN.
-@pytest.mark.parametrize(
-    ("average", "of_a"),
-    [("micro", 6.0), ("macro", 6.0), ("samples", 6.0), ("min", 6.0), ({"x": 2.0, "y": 1.0}, 6.0)],
-)
-def test_a_null_leaves_the_row_out_and_a_nan_breaks(average: Any, of_a: float) -> None:
+@pytest.mark.parametrize("average", ["micro", "macro", "samples", "min", {"x": 2.0, "y": 1.0}])
+def test_a_null_leaves_the_row_out_and_a_nan_breaks(average: Any) -> None:
     metric = declared(lambda u: PRICE)(average=average)
     for reading, values in readings(LOG, metric).items():
-        assert values["a"] == of_a, reading
+        assert values["a"] == 6.0, reading
         assert values["b"] is None, reading
         assert math.isnan(values["c"]), reading
 
@@ -94,10 +91,8 @@ def test_shared_statistics_are_of_the_rows_of_each_metric() -> None:
         """The mean price of true rows."""
         return mlm.ratio(u.sum("price", pl.when(u.truth).then(PRICE)), u.positives())
 
-    row = mlm.evaluate(LOG.filter(shop="a"), price_of_positives(), mlm.support()).row(0)
-    assert row == ((10.0 + 2.0) / 2, 2)
-    row = mlm.evaluate(LOG.filter(shop="b"), price_of_positives(), mlm.support()).row(0)
-    assert row == (None, 2)
+    for shop, price in (("a", (10.0 + 2.0) / 2), ("b", None)):
+        assert mlm.evaluate(LOG.filter(shop=shop), price_of_positives(), mlm.support()).row(0) == (price, 2)
 
 
 def test_per_unit() -> None:

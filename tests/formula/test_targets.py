@@ -10,6 +10,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from tests.support.readings import READINGS, both, same
+from tests.support.refusals import raised
 
 RNG = np.random.default_rng(9)
 ROWS = 60
@@ -26,17 +27,13 @@ PRICES = pl.DataFrame(
 # Targets of unequal numbers of samples, each sample with one true class of two.
 CLASSES = pl.DataFrame(
     [
-        {
-            "sample": s,
-            "target": t,
-            "class": c,
-            "score": 0.3 + 0.4 * ((s + c) % 2),
-            "truth": int(c == s % 2 % (s % 3 + 1)),
-        }
-        for t, samples in (("one", 3), ("two", 5), ("three", 2))
+        (s, target, c, 0.3 + 0.4 * ((s + c) % 2), int(c == s % 2 % (s % 3 + 1)))
+        for target, samples in (("one", 3), ("two", 5), ("three", 2))
         for s in range(samples)
         for c in (0, 1)
-    ]
+    ],
+    schema=["sample", "target", "class", "score", "truth"],
+    orient="row",
 )
 ROLES: dict[str, Any] = {"sample": ["sample", "target"], "label": "class"}
 EACH = {"one": 2.0, "two": 1.0, "three": -1.0}
@@ -111,9 +108,9 @@ def test_what_is_undefined_leaves_both_sums() -> None:
     frame = pl.DataFrame({"label": ["x", "x", "y"], "score": [1.0, 2.0, 1.0], "truth": [1.0, 3.0, 1.0]})
     assert both(frame, mlm.r2(undefined=None)) is not None
     only_x = both(frame.filter(label="x"), mlm.r2())
-    assert same(both(frame, mlm.average_score(mlm.r2())), only_x)
-    assert same(both(frame, mlm.average_score(mlm.r2(), target="label")), only_x)
-    assert same(both(frame, mlm.average_score({"x": mlm.r2(), "y": mlm.r2(), "absent": mlm.r2()})), only_x)
+    each = {"x": mlm.r2(), "y": mlm.r2(), "absent": mlm.r2()}
+    for metric in (mlm.average_score(mlm.r2()), mlm.average_score(mlm.r2(), target="label"), mlm.average_score(each)):
+        assert same(both(frame, metric), only_x)
     assert both(frame, mlm.average_score({"y": mlm.r2(), "absent": mlm.r2()})) is None
 
 
@@ -142,10 +139,8 @@ def test_means_over_targets_are_not_averaged_over_more(target: str | None) -> No
     inner = mlm.average_score(mlm.mae(), target="u")
     for metric in (inner, 1 - inner, inner.round(2), mlm.average_score({"x": mlm.mae()})):
         for given in (metric, {"x": metric}):
-            with pytest.raises(
-                mlm.ParameterError, match="is already a mean over targets, and cannot be averaged again"
-            ):
-                mlm.average_score(given, target=target)
+            message = raised(mlm.ParameterError, mlm.average_score, given, target=target)
+            assert "is already a mean over targets, and cannot be averaged again" in message
 
 
 @pytest.mark.parametrize("per", ["label", "sample"])
@@ -225,9 +220,7 @@ AVERAGED = "mae(average='macro') is already an average over labels. Name the col
     ],
 )
 def test_what_cannot_be_averaged(arguments: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(mlm.ParameterError) as caught:
-        mlm.average_score(*arguments)
-    assert str(caught.value) == f"average_score: {message}"
+    assert raised(mlm.ParameterError, mlm.average_score, *arguments) == f"average_score: {message}"
 
 
 @pytest.mark.parametrize(
@@ -238,28 +231,21 @@ def test_what_is_no_metric(given: Any) -> None:
         mlm.average_score(given)
 
 
+NOT_THERE = "is not in the table (model, sample, label, score, truth, w)."
+NO_TEXT = "average_score: target 1 is int, and the target column is String."
+
+
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        (
-            mlm.average_score(mlm.n_rows()),
-            "target column 'target' is not in the table (model, sample, label, score, truth, w).",
-        ),
-        (
-            mlm.average_score(mlm.n_rows(), {1: 1.0}, target="label"),
-            "average_score: target 1 is int, and the target column is String.",
-        ),
-        (
-            mlm.average_score({1: mlm.mae(), "x": mlm.mae()}),
-            "average_score: target 1 is int, and the target column is String.",
-        ),
+        (mlm.average_score(mlm.n_rows()), f"target column 'target' {NOT_THERE}"),
+        (mlm.average_score(mlm.n_rows(), {1: 1.0}, target="label"), NO_TEXT),
+        (mlm.average_score({1: mlm.mae(), "x": mlm.mae()}), NO_TEXT),
         (
             mlm.average_score({"x": mlm.mae()}, target="targt"),
-            "target column 'targt' is not in the table (model, sample, label, score, truth, w). Did you mean 'truth'?",
+            f"target column 'targt' {NOT_THERE} Did you mean 'truth'?",
         ),
     ],
 )
 def test_what_the_table_lacks(metric: mlm.Metric, message: str) -> None:
-    with pytest.raises(mlm.ColumnError) as caught:
-        mlm.evaluate(PRICES.lazy(), metric)
-    assert str(caught.value) == message
+    assert raised(mlm.ColumnError, mlm.evaluate, PRICES.lazy(), metric) == message

@@ -14,40 +14,28 @@ from tests.support.refusals import LOG, either_frame, raised
 # -- what is asked for -------------------------------------------------------------------------------------------------
 
 
+NO_METRIC = "no metric is given: pass at least one, such as f1()."
+MIN_SAMPLES = "evaluate: min_samples must be a whole number of at least 1 or None, not "
+NOT_PER = "per= cannot be used with tidy, signature or min_samples."
+NO_VALUE = "these metrics have no value per"
+
+
 @either_frame
 @pytest.mark.parametrize(
     ("metrics", "options", "message"),
     [
-        ([], {}, "no metric is given: pass at least one, such as f1()."),
-        ([[]], {}, "no metric is given: pass at least one, such as f1()."),
-        ([mlm.f1()], {"min_samples": 0}, "evaluate: min_samples must be a whole number of at least 1 or None, not 0."),
-        (
-            [mlm.f1()],
-            {"min_samples": 1.5},
-            "evaluate: min_samples must be a whole number of at least 1 or None, not 1.5.",
-        ),
-        (
-            [mlm.f1()],
-            {"min_samples": True},
-            "evaluate: min_samples must be a whole number of at least 1 or None, not True.",
-        ),
+        ([], {}, NO_METRIC),
+        ([[]], {}, NO_METRIC),
+        ([mlm.f1()], {"min_samples": 0}, f"{MIN_SAMPLES}0."),
+        ([mlm.f1()], {"min_samples": 1.5}, f"{MIN_SAMPLES}1.5."),
+        ([mlm.f1()], {"min_samples": True}, f"{MIN_SAMPLES}True."),
         ([mlm.f1()], {"per": "country"}, "per is 'label' or 'sample', not 'country'."),
-        (
-            [mlm.f1()],
-            {"per": "label", "tidy": True},
-            "per= cannot be used with tidy, signature or min_samples.",
-        ),
-        (
-            [mlm.f1()],
-            {"per": "label", "min_samples": 2},
-            "per= cannot be used with tidy, signature or min_samples.",
-        ),
+        ([mlm.f1()], {"per": "label", "tidy": True}, NOT_PER),
+        ([mlm.f1()], {"per": "label", "min_samples": 2}, NOT_PER),
     ],
     ids=str,
 )
-def test_a_question_that_is_not_right(
-    log: pl.DataFrame | pl.LazyFrame, metrics: list[Any], options: dict[str, Any], message: str
-) -> None:
+def test_a_question_that_is_not_right(log: Any, metrics: list[Any], options: dict[str, Any], message: str) -> None:
     assert raised(mlm.ParameterError, mlm.evaluate, log, *metrics, **options) == message
 
 
@@ -64,7 +52,7 @@ def test_a_question_that_is_not_right(
     ],
     ids=["factory", "function", "text", "number", "None", "Series"],
 )
-def test_what_is_not_a_metric(log: pl.DataFrame | pl.LazyFrame, given: Any, facts: list[str]) -> None:
+def test_what_is_not_a_metric(log: Any, given: Any, facts: list[str]) -> None:
     for metrics in ([given], [mlm.recall(), given]):
         message = raised(mlm.ParameterError, mlm.evaluate, log, metrics)
         assert [fact for fact in facts if fact not in message] == [], message
@@ -75,9 +63,7 @@ def test_what_is_not_a_metric(log: pl.DataFrame | pl.LazyFrame, given: Any, fact
 @pytest.mark.parametrize(
     "expression", [pl.col("score"), pl.col("score") * 2, pl.col("score").unique(), pl.col("score").head(2)], ids=str
 )
-def test_a_plain_expression_that_is_not_one_value_a_group(
-    log: pl.DataFrame | pl.LazyFrame, expression: pl.Expr
-) -> None:
+def test_a_plain_expression_that_is_not_one_value_a_group(log: Any, expression: pl.Expr) -> None:
     for options in ({}, {"by": "country"}, {"tidy": True}):
         message = raised(mlm.MetricError, mlm.evaluate, log, mlm.f1(), expression, **options)
         assert "score" in message
@@ -85,13 +71,13 @@ def test_a_plain_expression_that_is_not_one_value_a_group(
 
 
 @either_frame
-def test_a_plain_expression_of_many_columns(log: pl.DataFrame | pl.LazyFrame) -> None:
+def test_a_plain_expression_of_many_columns(log: Any) -> None:
     with pytest.raises(mlm.ParameterError, match="several columns: name them one by one"):
         mlm.evaluate(log, pl.all().mean())
 
 
 @either_frame
-def test_a_plain_expression_that_is_no_number_has_no_tidy_value(log: pl.DataFrame | pl.LazyFrame) -> None:
+def test_a_plain_expression_that_is_no_number_has_no_tidy_value(log: Any) -> None:
     with pytest.raises(mlm.MetricError, match=r"country.*String"):
         mlm.evaluate(log, pl.col("country").first(), tidy=True)
 
@@ -100,22 +86,18 @@ def test_a_plain_expression_that_is_no_number_has_no_tidy_value(log: pl.DataFram
 @pytest.mark.parametrize(
     ("metrics", "per", "message"),
     [
-        (
-            [mlm.f1(), mlm.one_error(), mlm.ranking_loss().alias("loss")],
-            "label",
-            "these metrics have no value per label: one_error, loss.",
-        ),
-        ([mlm.labelwise_precision()], "sample", "these metrics have no value per sample: labelwise_precision_macro."),
-        ([mlm.f1() + mlm.one_error()], "label", "these metrics have no value per label: one_error."),
+        ([mlm.f1(), mlm.one_error(), mlm.ranking_loss().alias("loss")], "label", f"{NO_VALUE} label: one_error, loss."),
+        ([mlm.labelwise_precision()], "sample", f"{NO_VALUE} sample: labelwise_precision_macro."),
+        ([mlm.f1() + mlm.one_error()], "label", f"{NO_VALUE} label: one_error."),
         ([mlm.f1(), pl.len()], "label", "'len' is a plain expression, which has no value per label."),
     ],
 )
-def test_no_value_per_unit(log: pl.DataFrame | pl.LazyFrame, metrics: list[pl.Expr], per: str, message: str) -> None:
+def test_no_value_per_unit(log: Any, metrics: list[pl.Expr], per: str, message: str) -> None:
     assert raised(mlm.MetricError, mlm.evaluate, log, metrics, per=per) == message
 
 
 @either_frame
-def test_units_of_different_columns(log: pl.DataFrame | pl.LazyFrame) -> None:
+def test_units_of_different_columns(log: Any) -> None:
     message = raised(mlm.MetricError, mlm.evaluate, log, mlm.f1().on(label="country"), mlm.recall(), per="label")
     assert "'country'" in message
     assert "'label'" in message
@@ -123,10 +105,12 @@ def test_units_of_different_columns(log: pl.DataFrame | pl.LazyFrame) -> None:
 
 # -- worst -------------------------------------------------------------------------------------------------------------
 
+F1 = mlm.f1()
+
 
 @either_frame
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, None])
-def test_k(log: pl.DataFrame | pl.LazyFrame, k: Any) -> None:
+def test_k(log: Any, k: Any) -> None:
     assert raised(mlm.ParameterError, mlm.worst, log, mlm.f1(), k=k) == (
         f"worst: k must be a whole number of at least 1, not {k!r}."
     )
@@ -143,7 +127,7 @@ def test_k(log: pl.DataFrame | pl.LazyFrame, k: Any) -> None:
     ],
     ids=["factory", "plain expression", "text", "None"],
 )
-def test_worst_takes_a_metric(log: pl.DataFrame | pl.LazyFrame, given: Any, facts: list[str]) -> None:
+def test_worst_takes_a_metric(log: Any, given: Any, facts: list[str]) -> None:
     message = raised(mlm.ParameterError, mlm.worst, log, given)
     assert [fact for fact in facts if fact not in message] == [], message
     assert " at 0x" not in message
@@ -152,17 +136,10 @@ def test_worst_takes_a_metric(log: pl.DataFrame | pl.LazyFrame, given: Any, fact
 @either_frame
 @pytest.mark.parametrize(
     "metric",
-    [
-        mlm.prevalence(),
-        mlm.n_rows(),
-        mlm.f1() + mlm.log_loss(),
-        mlm.f1() * mlm.log_loss(),
-        mlm.recall() - mlm.precision(),
-        mlm.recall() / mlm.precision(),
-    ],
+    [mlm.prevalence(), mlm.n_rows(), F1 + mlm.log_loss(), F1 * mlm.log_loss(), F1 - mlm.recall(), F1 / mlm.recall()],
     ids=repr,
 )
-def test_a_metric_without_a_worst_end(log: pl.DataFrame | pl.LazyFrame, metric: mlm.Metric) -> None:
+def test_a_metric_without_a_worst_end(log: Any, metric: mlm.Metric) -> None:
     message = raised(mlm.MetricError, mlm.worst, log, metric)
     assert message.startswith(f"{metric.output_name} has no worst values")
 
@@ -207,24 +184,26 @@ def test_a_metric_of_a_name_that_is_taken() -> None:
 # -- calls as they are made elsewhere ----------------------------------------------------------------------------------
 
 TWO = pl.DataFrame({"model": ["a", "b"] * 4, "sample": range(8), "score": [0.1, 0.9] * 4, "truth": [0, 1] * 4})
+POSITIONAL = "f1: too many positional arguments (parameters: threshold, average, inclusive, labels, undefined)."
+ANY: Any = mlm
+"""The library as type checkers do not see it."""
 CALLS: dict[str, Callable[[], object]] = {
-    "evaluate takes a DataFrame or a LazyFrame, not a str: mlm.scan reads a file.": lambda: mlm.evaluate(
-        "log.csv",  # type: ignore[type-var]
-        mlm.f1(),
+    "evaluate takes a DataFrame or a LazyFrame, not a str: mlm.scan reads a file.": (
+        lambda: ANY.evaluate("log.csv", mlm.f1())
     ),
-    "f1: too many positional arguments (parameters: threshold, average, inclusive, labels, undefined). A metric takes "
-    "no rows: evaluate(from_arrays(score=..., truth=...), f1()) does.": lambda: mlm.f1([1, 0], [0.9, 0.2]),  # type: ignore[misc]
-    "f1: too many positional arguments (parameters: threshold, average, inclusive, labels, undefined). Pass parameters "
-    "by name, such as threshold=.": lambda: mlm.f1(0.3),  # type: ignore[misc]
-    "a key is a column, such as by='model', and f1() is a metric.": lambda: mlm.check(TWO, mlm.f1()),
-    "kind 'roc_auc()' is not a kind of curve (roc, pr, det, gain, threshold, calibration).": lambda: mlm.curve(
-        TWO,
-        mlm.roc_auc(),  # type: ignore[arg-type]
+    f"{POSITIONAL} A metric takes no rows: evaluate(from_arrays(score=..., truth=...), f1()) does.": (
+        lambda: ANY.f1([1, 0], [0.9, 0.2])
     ),
-    "a single metric is expected, and [f1()] is a list.": lambda: mlm.worst(TWO, [mlm.f1()]),  # type: ignore[arg-type]
+    f"{POSITIONAL} Pass parameters by name, such as threshold=.": lambda: ANY.f1(0.3),
+    "a key is a column, such as by='model', and f1() is a metric.": lambda: ANY.check(TWO, mlm.f1()),
+    "kind 'roc_auc()' is not a kind of curve (roc, pr, det, gain, threshold, calibration).": (
+        lambda: ANY.curve(TWO, mlm.roc_auc())
+    ),
+    "a single metric is expected, and [f1()] is a list.": lambda: ANY.worst(TWO, [mlm.f1()]),
     "plot takes the table of evaluate, finish, curve, compare or find_slices, and this one has the columns severity, "
-    "problem, count, share, of, examples and 2 more. Of a log, type mlm.plot(mlm.evaluate(log, mlm.f1(), "
-    "by=...)).": lambda: mlm.plot(mlm.check(TWO)),
+    "problem, count, share, of, examples and 2 more. Of a log, type mlm.plot(mlm.evaluate(log, mlm.f1(), by=...)).": (
+        lambda: mlm.plot(mlm.check(TWO))
+    ),
     "two columns of the result would have the name 'model', by which compare tells the models apart: leave it out of "
     "by=.": lambda: mlm.compare(TWO, mlm.f1(), baseline="a", by="model"),
     **{

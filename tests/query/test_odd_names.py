@@ -21,96 +21,20 @@ A_PATTERN = "Polars reads this name as a pattern for several columns. Rename the
 
 # -- every parameter that names a column -------------------------------------------------------------------------------
 
-NAMING = {
-    "by",
-    "slices",
-    "between",
-    "over",
-    "cluster",
-    "keep",
-    "features",
-    "order",
-    "of_sample",
-    "of_label",
-    "target",
-    "where",
-    "rules",
-    "true_labels",
-    "known",
-    *ROLE_NAMES,
-}
+OF_COLUMNS = (
+    "by slices between over cluster keep features order of_sample of_label target where rules true_labels known"
+)
+NAMING = {*OF_COLUMNS.split(), *ROLE_NAMES}
 """The parameters that name columns, or are made of columns."""
 
-OTHERS = {
-    "frame",
-    "table",
-    "state",
-    "found",
-    "row",
-    "rule",
-    "schema",
-    "returned",
-    "truths",
-    "asked",
-    "source",
-    "path",
-    "folder",
-    "metric",
-    "metrics",
-    "weights",
-    "range",
-    "best",
-    "undefined_when",
-    "grain",
-    "counts",
-    "needs_negatives",
-    "interval",
-    "influence",
-    "numerator",
-    "denominator",
-    "baseline",
-    "per",
-    "kind",
-    "threshold",
-    "inclusive",
-    "points",
-    "bins",
-    "buckets",
-    "ci",
-    "margin",
-    "adjust",
-    "worse",
-    "top",
-    "depth",
-    "k",
-    "min_samples",
-    "tidy",
-    "signature",
-    "passes",
-    "memory",
-    "progress",
-    "prepare",
-    "gone",
-    "overwrite",
-    "storage_options",
-    "strict",
-    "credential_provider",
-    "ignore",
-    "skipped",
-    "thorough",
-    "severity",
-    "on_undefined",
-    "title",
-    "static",
-    "classes",
-    "labels",
-    "sample_weight",
-    "n_labels",
-    "format",
-    "hive",
-    "missing",
-    "version",
-}
+OF_OTHER_THINGS = """
+frame table state found row rule schema returned truths asked source path folder metric metrics weights range best
+undefined_when grain counts needs_negatives interval influence numerator denominator baseline per kind threshold
+inclusive points bins buckets ci margin adjust worse top depth k min_samples tidy signature passes memory progress
+prepare gone overwrite storage_options strict credential_provider ignore skipped thorough severity on_undefined
+title static classes labels sample_weight n_labels format hive missing version
+"""
+OTHERS = {*OF_OTHER_THINGS.split()}
 
 NO_NAMES = {
     ("cube", "columns"): "slices= refuses them",
@@ -141,28 +65,25 @@ LISTS = log().select("q_user", "q_note", pl.concat_list("q_score", "q_limit").al
 NAMED = LISTS.with_columns(q_item=pl.lit(["a", "b"]), q_class=pl.lit(["a"]))
 TRUTHS = log().select("q_model", "q_user", "q_item", "q_hit").unique()
 
-ADAPTED: list[tuple[Call, Any]] = [
-    (Call("from_wide", (), {"sample": C("q_user"), "keep": [C("q_note")]}), WIDE),
-    (
-        Call(
-            "from_lists", (), {"score": C("q_score"), "truth": C("q_hit"), "sample": C("q_user"), "keep": C("q_note")}
-        ),
-        LISTS,
-    ),
-    (Call("from_lists", (), {"score": C("q_score"), "label": C("q_item"), "true_labels": C("q_class")}), NAMED),
-    (
-        Call(
-            "from_predictions",
-            (),
-            {"score": C("q_said"), "truth": C("q_class"), "sample": C("q_user"), "keep": [C("q_note")]},
-        ),
-        log(),
-    ),
-    (
-        Call(
-            "with_truths", (TRUTHS,), {**ROLES, "by": C("q_model"), "of_sample": [C("q_country")], "known": C("q_one")}
-        ),
+
+def adapted(verb: str, frame: pl.DataFrame, *given: Any, **asked: Any) -> tuple[Call, pl.DataFrame]:
+    return Call(verb, given, asked), frame
+
+
+OF_SAMPLE = {"sample": C("q_user"), "keep": [C("q_note")]}
+ADAPTED = [
+    adapted("from_wide", WIDE, **OF_SAMPLE),
+    adapted("from_lists", LISTS, score=C("q_score"), truth=C("q_hit"), **OF_SAMPLE),
+    adapted("from_lists", NAMED, score=C("q_score"), label=C("q_item"), true_labels=C("q_class")),
+    adapted("from_predictions", log(), score=C("q_said"), truth=C("q_class"), **OF_SAMPLE),
+    adapted(
+        "with_truths",
         log().drop("q_hit"),
+        TRUTHS,
+        **ROLES,
+        by=C("q_model"),
+        of_sample=[C("q_country")],
+        known=C("q_one"),
     ),
 ]
 """How other shapes become logs: they name columns too."""

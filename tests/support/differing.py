@@ -37,7 +37,7 @@ def made_log(rows: int = 600, ids: pl.Series | None = None) -> pl.DataFrame:
 LOG = made_log()
 
 
-RANKINGS = [mlm.ndcg(), mlm.ranking_loss(), mlm.reciprocal_rank(), mlm.one_error(), mlm.f1(average="samples")]
+RANKINGS = [mlm.ndcg(), mlm.ranking_loss(), mlm.precision_at(2), mlm.one_error(), mlm.f1(average="samples")]
 
 
 OF_LABELS = [
@@ -51,6 +51,10 @@ OF_GROUPS = [mlm.f1(), mlm.roc_auc(), mlm.calibration_error(), mlm.precision(thr
 
 
 METRICS = [*RANKINGS, *OF_LABELS, *OF_GROUPS, mlm.information_score(), mlm.spearman(average="macro"), mlm.n_excluded()]
+
+
+FEW = [mlm.ndcg(), *OF_LABELS[:2], mlm.f1(), mlm.information_score(), mlm.n_samples()]
+"""One of each kind."""
 
 
 def differing(one: pl.DataFrame, other: pl.DataFrame) -> list[str]:

@@ -19,18 +19,17 @@ from tests.sweep.tables import Part
 
 
 @dataclass(frozen=True)
-class Bound(Node):
-    inner: Node
-    roles: Mapping[str, Any]
+class Around(Node):
+    """Something around a metric."""
 
-    def code(self) -> str:
-        return f"{self.inner.code()}.on({arguments(self.roles)})"
+    inner: Node
 
     def parts(self) -> Sequence[Node]:
         return (self.inner,)
 
     def _inside(self, setting: Setting) -> Setting:
-        return replace(setting, bound={**self.roles, **setting.bound})
+        """How the metric in it is settled."""
+        return setting
 
     def answer(self, part: Part, setting: Setting) -> Answer:
         return self.inner.answer(part, self._inside(setting))
@@ -43,27 +42,25 @@ class Bound(Node):
 
 
 @dataclass(frozen=True)
-class Scoped(Node):
-    inner: Node
+class Bound(Around):
+    roles: Mapping[str, Any]
+
+    def code(self) -> str:
+        return f"{self.inner.code()}.on({arguments(self.roles)})"
+
+    def _inside(self, setting: Setting) -> Setting:
+        return replace(setting, bound={**self.roles, **setting.bound})
+
+
+@dataclass(frozen=True)
+class Scoped(Around):
     where: Where
 
     def code(self) -> str:
         return f"{self.inner.code()}.filter({self.where.made!r})"
 
-    def parts(self) -> Sequence[Node]:
-        return (self.inner,)
-
     def _inside(self, setting: Setting) -> Setting:
         return replace(setting, scope=(self.where, *setting.scope))
-
-    def answer(self, part: Part, setting: Setting) -> Answer:
-        return self.inner.answer(part, self._inside(setting))
-
-    def leaves(self, setting: Setting) -> Iterator[tuple[Leaf, Setting]]:
-        return self.inner.leaves(self._inside(setting))
-
-    def counts(self, part: Part, setting: Setting) -> Counts:
-        return self.inner.counts(part, self._inside(setting))
 
 
 FUNCTIONS: dict[str, Callable[..., Answer]] = {
@@ -74,18 +71,14 @@ FUNCTIONS: dict[str, Callable[..., Answer]] = {
 
 
 @dataclass(frozen=True)
-class Applied(Node):
+class Applied(Around):
     """A function of a value."""
 
-    inner: Node
     function: str
     given: tuple[Any, ...] = ()
 
     def code(self) -> str:
         return f"{self.inner.code()}.{self.function}({', '.join(map(repr, self.given))})"
-
-    def parts(self) -> Sequence[Node]:
-        return (self.inner,)
 
     def answer(self, part: Part, setting: Setting) -> Answer:
         inner = self.inner.answer(part, setting)
@@ -207,9 +200,6 @@ class Plain(Node):
 
     def code(self) -> str:
         return self.text
-
-    def parts(self) -> Sequence[Node]:
-        return ()
 
     def answer(self, part: Part, setting: Setting) -> Answer:
         value = PLAIN[self.text](part.rows)

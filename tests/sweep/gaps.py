@@ -15,13 +15,12 @@ from tests.sweep.derived import Applied
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.jackknife import NOISE, UNSURE, alone, bare, buckets_of, core_of, kind_of, quantile, without
 from tests.sweep.own import Own
-from tests.sweep.paired import constant_in_samples
-from tests.sweep.settled import NULL, UNCLEAR, Answer, added, negated, quotient, word
+from tests.sweep.paired import cluster_of
+from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, added, negated, quotient, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 
 FEW, SEEMS_FEW = 10, 24
-
-Row = dict[str, Answer]
+NO_ENDS = {"low": NULL, "high": NULL}
 
 
 @dataclass(frozen=True)
@@ -53,16 +52,9 @@ class Gap(Call):
     """A call of `gap`."""
 
     over: tuple[str, ...] = ("country",)
-    level: float = 0.95
-    cluster: tuple[str, ...] | None = None
 
-    @property
-    def function(self) -> str:
-        return "gap"
-
-    def _options(self) -> dict[str, Any]:
-        cluster = {} if self.cluster is None else {"cluster": list(self.cluster)}
-        return {**super()._options(), "over": list(self.over), "ci": self.level, **cluster}
+    def own_options(self) -> dict[str, Any]:
+        return {"over": list(self.over), "ci": self.level, "cluster": self.clusters}
 
     def expected(self) -> Iterator[tuple[Key, Row | None]]:
         ((_, node),) = self.metrics
@@ -82,17 +74,13 @@ class Gap(Call):
             return {"gap": Answer(math.nan)} if len(known) > 1 else {}
         if not all(map(math.isfinite, numbers)):
             return {}
+        counted = Answer(len(known))
         if len(known) < 2:
             names = ("gap", "low", "high", "ratio", "worst_value", "best_value")
-            return {
-                **dict.fromkeys(names, NULL),
-                "worst": word(None),
-                "best": word(None),
-                "n_slices": Answer(len(known)),
-            }
+            return {**dict.fromkeys(names, NULL), "worst": word(None), "best": word(None), "n_slices": counted}
         low, high = (end(known.values(), key=lambda answer: answer.value or 0.0) for end in (min, max))
         difference = added(high, negated(low))
-        row = {"gap": difference, "ratio": quotient(low, high), "n_slices": Answer(len(known))}
+        row = {"gap": difference, "ratio": quotient(low, high), "n_slices": counted}
         worst, best = (high, low) if direction(node) == "min" else (low, high)
         row |= {"worst_value": worst, "best_value": best}
         if direction(node) == "unknown":
@@ -122,7 +110,7 @@ class Gap(Call):
         kind, leaves = kind_of(core), [leaf for leaf, _ in core.leaves(Setting(self.roles, value_of))]
         if kind in ("total", "extreme") or not all(leaf.merges for leaf in leaves):
             flag = {"total": "totals", "extreme": "extremes"}.get(kind, "no_state")
-            return {"low": NULL, "high": NULL, "ci_flag": word(flag)}
+            return {**NO_ENDS, "ci_flag": word(flag)}
         slices = [self._slice(core, group, parts[key], self._text(key), answer) for key, answer in known.items()]
         if any(each is None for each in slices):
             return {}
@@ -154,21 +142,17 @@ class Gap(Call):
             moved = {b: 0.0 if abs(by) <= NOISE * size else by for b, by in moved.items()}
             count = sum(one.has_value[b] or other.has_value[b] or by != 0 for b, by in moved.items())
             if count < 2 or not all(map(math.isfinite, moved.values())):
-                return {"low": NULL, "high": NULL, "ci_flag": word("undefined_replicates")}
+                return {**NO_ENDS, "ci_flag": word("undefined_replicates")}
             errors.append(math.sqrt((count - 1) / count * math.fsum(by**2 for by in moved.values())))
             half = quantile(1 - (1 - self.level) / len(pairs), count - 1) * errors[-1]
             highs.append(abs(difference) + half)
             if one.is_sure and other.is_sure:
                 lows.append(abs(difference) - half)
         if not any(errors):
-            return {"low": NULL, "high": NULL, "ci_flag": word("degenerate")}
+            return {**NO_ENDS, "ci_flag": word("degenerate")}
         slack = 1e-9 * max(1.0, *highs)
-        few = min(each.telling for each in slices) < FEW
-        return {
-            "low": Answer(max(lows), slack),
-            "high": Answer(max(highs), slack),
-            "ci_flag": word("few_buckets" if few else "ok"),
-        }
+        flag = "few_buckets" if min(each.telling for each in slices) < FEW else "ok"
+        return {"low": Answer(max(lows), slack), "high": Answer(max(highs), slack), "ci_flag": word(flag)}
 
 
 def direction(node: Node) -> str | None:
@@ -189,9 +173,7 @@ def gap(random: Random, table: Table) -> Call:
         node = draw.derived(draw.leaf)
     free = [name for name in KEYS if name not in by]
     over = tuple(random.sample(free, random.choice([1, 1, 1, 2])))
-    sample = roles.get("sample", "sample")
-    names: list[str] = [sample] if isinstance(sample, str) else list(sample)
-    cluster = ("user",) if random.random() < 0.3 and constant_in_samples(table, "user", names) else None
+    cluster = cluster_of(random, table, roles)
     return Gap(
         "gap", table, (("m0", node),), by, roles=roles, engine=random.choice(ENGINES), over=over, cluster=cluster,
         level=random.choice([0.95, 0.8, 0.5]),

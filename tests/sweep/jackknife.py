@@ -38,8 +38,7 @@ def buckets_of(table: Table, columns: Sequence[str]) -> list[int]:
         found = {row[:-1]: row[-1] for row in state.select(*names, "bucket").rows()}
         return [found[key] for key in table.frame.select(columns).rows()]
 
-    found: list[int] = of_table(table, ("buckets", tuple(columns)), work)
-    return found
+    return of_table(table, ("buckets", tuple(columns)), work)
 
 
 def without(part: Part, buckets: Sequence[int], bucket: int) -> Part:

@@ -22,20 +22,9 @@ from tests.sweep.settled import Answer
 from tests.sweep.tables import Key
 from tests.sweep.written import answer
 
-SCHEMA = pl.Schema(
-    {
-        "seed": pl.Int64,
-        "call": pl.Int64,
-        "text": pl.String,
-        "keys": pl.List(pl.String),
-        "frame": pl.Binary,
-        "row": pl.String,
-        "column": pl.String,
-        "kind": pl.String,
-        "value": pl.String,
-        "slack": pl.Float64,
-    }
-)
+OF_CALL = {"seed": pl.Int64, "call": pl.Int64, "text": pl.String, "keys": pl.List(pl.String), "frame": pl.Binary}
+OF_CELL = {**dict.fromkeys(("row", "column", "kind", "value"), pl.String), "slack": pl.Float64}
+SCHEMA = pl.Schema({**OF_CALL, **OF_CELL})
 """The frame stands beside the first cell of a call, as bytes of an Arrow file."""
 
 PLACE, SHAPE, ERROR = "place of the row", "columns", "error"

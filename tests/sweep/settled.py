@@ -62,6 +62,8 @@ def word(text: str | None) -> Word:
     return Word(None, text=text)
 
 
+Row = dict[str, Answer]
+
 NULL = Answer(None)
 UNCLEAR = Answer(None, unclear=True)
 

@@ -13,7 +13,7 @@ from tests.sweep.asked import Leaf, Node, Setting, value_of
 from tests.sweep.calls import Call
 from tests.sweep.derived import Applied
 from tests.sweep.drawn import ENGINES, Draw, some
-from tests.sweep.jackknife import NOISE, UNSURE, alone, bare, buckets_of, core_of, kind_of, quantile, without
+from tests.sweep.jackknife import NOISE, Replicates, bare, buckets_of, core_of, kind_of, quantile, replicates_of
 from tests.sweep.own import Own
 from tests.sweep.paired import cluster_of
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, added, negated, quotient, word
@@ -23,28 +23,9 @@ FEW, SEEMS_FEW = 10, 24
 NO_ENDS = {"low": NULL, "high": NULL}
 
 
-@dataclass(frozen=True)
-class Slice:
-    """A slice with a value, what it is without each bucket, and which buckets have one alone."""
-
-    text: str
-    value: Answer
-    without: dict[int, float]
-    has_value: dict[int, bool]
-    whole: float
-
-    def moved(self, bucket: int) -> float:
-        away, size = self.without[bucket] - self.whole, abs(self.without[bucket]) + abs(self.whole)
-        return 0.0 if abs(away) <= NOISE * size else away
-
-    @property
-    def telling(self) -> int:
-        return sum(self.has_value[b] or self.moved(b) != 0 for b in self.without)
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether its buckets are enough to say how far its value is off."""
-        return self.telling >= (FEW if any(self.moved(b) != 0 for b in self.without) else SEEMS_FEW + 1)
+def is_sure(found: Replicates) -> bool:
+    """Whether the buckets of a slice are enough to say how far its value is off."""
+    return found.n_buckets >= (FEW if any(found.moved(b) != 0 for b in found.without) else SEEMS_FEW + 1)
 
 
 @dataclass(frozen=True)
@@ -111,34 +92,18 @@ class Gap(Call):
         if kind in ("total", "extreme") or not all(leaf.merges for leaf in leaves):
             flag = {"total": "totals", "extreme": "extremes"}.get(kind, "no_state")
             return {**NO_ENDS, "ci_flag": word(flag)}
-        slices = [self._slice(core, group, parts[key], self._text(key), answer) for key, answer in known.items()]
-        if any(each is None for each in slices):
-            return {}
-        return self._of_pairs([each for each in slices if each is not None])
-
-    def _slice(self, core: Node, group: Part, part: Part, text: str, value: Answer) -> Slice | None:
-        """A slice, where it is clear how its value moves."""
         setting, buckets = Setting(self.roles, value_of), buckets_of(self.table, self.cluster or self.sample)
-        each = sorted({buckets[place] for place in group.places})
-        whole = core.answer(part, setting)
-        answers = {b: core.answer(without(part, buckets, b), setting) for b in each}
-        rows = {b: alone(part, buckets, b) for b in each}
-        has = {b: bool(r.places) and core.answer(r, setting).value is not None for b, r in rows.items()}
-        if whole.value is None or any(answer.unclear for answer in [whole, *answers.values()]):
-            return None
-        left = {b: math.nan if answer.value is None else answer.value for b, answer in answers.items()}
-        size = abs(whole.value)
-        if any(NOISE / 100 * size < abs(moved - whole.value) < UNSURE * size for moved in left.values()):
-            return None
-        return Slice(text, value, left, has, whole.value)
+        slices = [replicates_of(core, setting, parts[key], buckets, among=group) for key in known]
+        is_open = any(each.whole.value is None or each.unclear for each in slices)
+        return {} if is_open else self._of_pairs(slices)
 
-    def _of_pairs(self, slices: Sequence[Slice]) -> Row:
+    def _of_pairs(self, slices: Sequence[Replicates]) -> Row:
         """Between what the largest of all differences lies: of every pair, with the level shared among them."""
         pairs = list(combinations(slices, 2))
         lows, highs, errors = [0.0], [], []
         for one, other in pairs:
-            difference, size = one.whole - other.whole, abs(one.whole) + abs(other.whole)
-            moved = {b: one.without[b] - other.without[b] - difference for b in one.without}
+            difference, size = left(one.whole) - left(other.whole), one.size + other.size
+            moved = {b: left(one.without[b]) - left(other.without[b]) - difference for b in one.without}
             moved = {b: 0.0 if abs(by) <= NOISE * size else by for b, by in moved.items()}
             count = sum(one.has_value[b] or other.has_value[b] or by != 0 for b, by in moved.items())
             if count < 2 or not all(map(math.isfinite, moved.values())):
@@ -146,13 +111,17 @@ class Gap(Call):
             errors.append(math.sqrt((count - 1) / count * math.fsum(by**2 for by in moved.values())))
             half = quantile(1 - (1 - self.level) / len(pairs), count - 1) * errors[-1]
             highs.append(abs(difference) + half)
-            if one.is_sure and other.is_sure:
+            if is_sure(one) and is_sure(other):
                 lows.append(abs(difference) - half)
         if not any(errors):
             return {**NO_ENDS, "ci_flag": word("degenerate")}
         slack = 1e-9 * max(1.0, *highs)
-        flag = "few_buckets" if min(each.telling for each in slices) < FEW else "ok"
+        flag = "few_buckets" if min(each.n_buckets for each in slices) < FEW else "ok"
         return {"low": Answer(max(lows), slack), "high": Answer(max(highs), slack), "ci_flag": word(flag)}
+
+
+def left(answer: Answer) -> float:
+    return math.nan if answer.value is None else answer.value
 
 
 def direction(node: Node) -> str | None:

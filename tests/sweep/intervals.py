@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -12,7 +12,17 @@ from tests.sweep.calls import Call
 from tests.sweep.derived import Averaged, inside
 from tests.sweep.differences import n_labels
 from tests.sweep.drawn import ENGINES, Draw, some
-from tests.sweep.jackknife import Interval, Replicates, alone, bare, buckets_of, core_of, kind_of, without
+from tests.sweep.jackknife import (
+    Interval,
+    Replicates,
+    alone,
+    bare,
+    buckets_of,
+    core_of,
+    kind_of,
+    replicates_of,
+    without,
+)
 from tests.sweep.own import Own
 from tests.sweep.paired import cluster_of
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, word
@@ -76,14 +86,10 @@ class WithIntervals(Call):
 
     def _replicates(self, core: Node, part: Part) -> Replicates:
         setting, buckets = Setting(self.roles, value_of), buckets_of(self.table, self.cluster or self.sample)
-        whole = core.answer(part, setting)
-        left_out = {b: without(part, buckets, b) for b in sorted({buckets[place] for place in part.places})}
-        values = {b: core.answer(rest, setting) for b, rest in left_out.items()}
-        has = {b: core.answer(alone(part, buckets, b), setting).value is not None for b in left_out}
-        labels = n_labels(core, setting, part)
-        lost = any(answer.value is None for answer in values.values())
-        lost = lost or (labels > 0 and any(n_labels(core, setting, rest) < labels for rest in left_out.values()))
-        return Replicates(whole, abs(whole.value or 0.0), values, has, lost)
+        found, labels = replicates_of(core, setting, part, buckets, among=part), n_labels(core, setting, part)
+        left_out = (without(part, buckets, b) for b in found.without)
+        lost = labels > 0 and any(n_labels(core, setting, rest) < labels for rest in left_out)
+        return replace(found, lost=found.lost or lost)
 
     def _samples_with_value(self, core: Node, part: Part) -> int | None:
         """How many samples a mean over the very clusters is of."""

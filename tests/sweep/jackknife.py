@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 import polars_mlmetrics as mlm
 from tests.support.readings import READINGS
-from tests.sweep.asked import SUMS, Leaf, Node, of_table
+from tests.sweep.asked import SUMS, Leaf, Node, Setting, of_table
 from tests.sweep.derived import FUNCTIONS, Applied, Bound, Derived, Scoped
 from tests.sweep.settled import Answer
 from tests.sweep.tables import Part, Table
@@ -139,10 +139,8 @@ class Replicates:
     @property
     def n_buckets(self) -> int:
         """How many buckets tell something."""
-        return sum(self.has_value[b] or (not self._is_null(b) and self.moved(b) != 0) for b in self.without)
-
-    def _is_null(self, bucket: int) -> bool:
-        return self.without[bucket].value is None or self.whole.value is None
+        known = {b: self.whole.value is not None and answer.value is not None for b, answer in self.without.items()}
+        return sum(self.has_value[b] or (is_known and self.moved(b) != 0) for b, is_known in known.items())
 
     @property
     def se(self) -> Answer:
@@ -154,6 +152,15 @@ class Replicates:
         se = math.sqrt((count - 1) / count * math.fsum(self.moved(b) ** 2 for b in self.without))
         slack = math.sqrt(len(self.without)) * max(a.slack + self.whole.slack for a in self.without.values())
         return Answer(se, slack + READINGS * se if se else 0.0)
+
+
+def replicates_of(core: Node, setting: Setting, part: Part, buckets: Sequence[int], *, among: Part) -> Replicates:
+    """Those of some rows, without each bucket that is among others."""
+    whole, each = core.answer(part, setting), sorted({buckets[place] for place in among.places})
+    values = {b: core.answer(without(part, buckets, b), setting) for b in each}
+    rows = {b: alone(part, buckets, b) for b in each}
+    has = {b: bool(own.places) and core.answer(own, setting).value is not None for b, own in rows.items()}
+    return Replicates(whole, abs(whole.value or 0.0), values, has, any(a.value is None for a in values.values()))
 
 
 # --- the ends -------------------------------------------------------------------------------------------------------

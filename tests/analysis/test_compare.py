@@ -112,9 +112,7 @@ def test_a_difference_is_that_of_the_pairs(road: str) -> None:
 
 
 def test_label_averages_are_of_the_labels_that_both_have() -> None:
-    rows = log().with_columns(
-        truth=pl.when(label="d", model="new").then(0).otherwise("truth"),
-    )
+    rows = log().with_columns(truth=pl.when(label="d", model="new").then(0).otherwise("truth"))
     row = compared(mlm.recall(average="macro"), rows=rows).filter(model="new").row(0, named=True)
     pairs = known(rows.filter(model="new")) & known(rows.filter(model="old"))
     of_pairs = rows.filter(pl.col("sample").is_in(list(pairs)), pl.col("label") != "d")

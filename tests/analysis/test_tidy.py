@@ -6,7 +6,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.analysis.champions import CHAMPION, LOG, rows
-from tests.analysis.parts import OF_X, OF_Y, PARTS
+from tests.analysis.parts import OF_EACH, OF_X, OF_Y, PARTS, TURNED
 
 # -- min_samples -------------------------------------------------------------------------------------------------------
 
@@ -41,15 +41,7 @@ def test_min_samples_counts_the_samples_that_a_metric_uses() -> None:
 @pytest.mark.parametrize("tidy", [False, True])
 @pytest.mark.parametrize(
     "metric",
-    [
-        OF_X - OF_Y,
-        OF_Y - OF_X,
-        (OF_X - OF_Y).round(1),
-        (1 - OF_Y) / 2,
-        mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()}),
-        mlm.average_score({"y": mlm.accuracy(), "x": mlm.accuracy()}),
-        mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()}) * 2,
-    ],
+    [OF_X - OF_Y, OF_Y - OF_X, (OF_X - OF_Y).round(1), (1 - OF_Y) / 2, OF_EACH, TURNED, OF_EACH * 2],
     ids=repr,
 )
 def test_every_part_of_a_metric_needs_its_samples(metric: mlm.Metric, tidy: bool) -> None:
@@ -64,8 +56,7 @@ def test_every_part_of_a_metric_needs_its_samples(metric: mlm.Metric, tidy: bool
 def test_the_part_that_has_too_few_samples_is_named() -> None:
     derived = mlm.evaluate(PARTS, OF_X - OF_Y.alias("of_y"), min_samples=3, tidy=True)
     assert derived["reason"].item() == "of_y: fewer than 3 samples"
-    each = mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()})
-    assert mlm.evaluate(PARTS, each, min_samples=3, tidy=True)["reason"].item() == "target 'y': fewer than 3 samples"
+    assert mlm.evaluate(PARTS, OF_EACH, min_samples=3, tidy=True)["reason"].item() == "target 'y': fewer than 3 samples"
 
 
 def test_a_sample_without_a_used_row_does_not_count() -> None:

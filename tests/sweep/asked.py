@@ -12,7 +12,9 @@ from typing import Any
 import polars as pl
 
 from tests.laws import oracle
+from tests.laws.cases import Case
 from tests.laws.references.rows import Row as Seen
+from tests.support.folded_log import has_no_state
 from tests.support.readings import READINGS
 from tests.sweep.settled import UNCLEAR, Answer
 from tests.sweep.tables import Part, Table
@@ -191,21 +193,7 @@ class Leaf(Node):
     @property
     def merges(self) -> bool:
         """Whether a state can hold it: a sample is whole, a group is in parts."""
-        if self.name == "information_score":
-            return self.params.get("prior") is not None
-        if self.grain == "sample":
-            return True
-        if self.name in WITH_BINS:
-            return self.params.get("bins") is not None
-        return self.name not in WHOLE_GROUPS
-
-
-WITH_BINS = (
-    "roc_auc", "gini", "average_precision", "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
-    "lift_at",
-)  # fmt: skip
-
-WHOLE_GROUPS = ("spearman", "median_absolute_error", "relative_absolute_error")
+        return not has_no_state(Case(self.name, self.params))
 
 
 def params_of(leaf: Leaf) -> dict[str, Any]:

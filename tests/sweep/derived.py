@@ -65,7 +65,7 @@ class Scoped(Around):
 
 FUNCTIONS: dict[str, Callable[..., Answer]] = {
     "round": settled.rounded, "clip": settled.clipped, "fill_null": settled.filled, "abs": settled.size,
-    "sqrt": settled.root, "log1p": settled.log1p, "__pow__": lambda answer, _: settled.square(answer),
+    "sqrt": settled.root, "log1p": settled.log1p, "__pow__": lambda answer, _: settled.product(answer, answer),
     "cast": lambda answer, kind: settled.single(answer) if kind.text == "pl.Float32" else answer,
 }  # fmt: skip
 

@@ -116,10 +116,6 @@ def size(answer: Answer) -> Answer:
     return answer if answer.value is None else replace(answer, value=abs(answer.value))
 
 
-def square(answer: Answer) -> Answer:
-    return product(answer, answer)
-
-
 def single(answer: Answer) -> Answer:
     """In single precision, as far as it goes."""
     if answer.value is None:

@@ -143,7 +143,7 @@ def test_a_slicing_that_is_named_twice_is_there_once() -> None:
     repeated = ["a", *mlm.cube("a", "b"), ["b", "a"]]
     for verb in (
         lambda slices: mlm.evaluate(log, mlm.f1(), by="model", slices=slices),
-        lambda slices: mlm.compare(log, mlm.f1(), baseline="m", slices=slices),
+        lambda slices: mlm.compare(log, mlm.ks(), baseline="m", slices=slices),
         lambda slices: mlm.worst(log, mlm.accuracy(), slices=slices, by="model"),
         lambda slices: mlm.finish(mlm.state(log, mlm.f1(), by=["a", "b", "model"]), by="model", slices=slices),
     ):

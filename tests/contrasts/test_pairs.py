@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from tests.support.readings import same
 
 Row = dict[str, Any]
 Rows = Sequence[Row]
-Mean = Callable[[Rows], float | None]
+Mean = Callable[[Rows], float]
 
 
 @metric(range=(0, float("inf")), best="min")
@@ -71,25 +72,28 @@ def known(*names: str) -> Callable[[Row], bool]:
     return lambda row: all(row[name] is not None for name in ("score", "truth", *names))
 
 
-def mean(of: Callable[[Row], float], weight: Callable[[Row], float] = lambda _: 1) -> Mean:
-    return lambda rows: sum(weight(row) * of(row) for row in rows) / sum(map(weight, rows)) if rows else None
+def mean(of: Callable[[Row], float]) -> Mean:
+    return lambda rows: sum(map(of, rows)) / len(rows)
 
 
-def is_right(row: Row) -> bool:
-    return bool((row["score"] >= 0.5) == row["truth"])
+def hits(weight: Callable[[Row], float] = lambda _: 1) -> Mean:
+    return lambda rows: sum(weight(row) for row in rows if row["truth"] and row["score"] >= 0.5)
 
 
-CACHED = pl.col("cached")
-PLAIN = Way(known(), mean(is_right))
-IS_CACHED = Way(lambda row: known()(row) and bool(row["cached"]), mean(is_right))
-WEIGHED = Way(known("weight"), mean(is_right, itemgetter("weight")))
+# Most of them are totals, which have no interval to work out.
+CACHED = mlm.true_positives().filter(pl.col("cached"))
+WEIGHED = mlm.true_positives().on(weight="weight")
+IS_CACHED, HAS_WEIGHT = (
+    Way(lambda row: known()(row) and bool(row["cached"]), hits()),
+    Way(known("weight"), hits(itemgetter("weight"))),
+)
 METRICS: dict[str, tuple[mlm.Metric, list[Way]]] = {
-    "plain": (mlm.accuracy(), [PLAIN]),
-    "weighed": (mlm.accuracy().on(weight="weight"), [WEIGHED]),
+    "plain": (mlm.accuracy(), [Way(known(), mean(lambda row: (row["score"] >= 0.5) == row["truth"]))]),
+    "weighed": (WEIGHED, [HAS_WEIGHT]),
     "amount": (lost(), [Way(known("amount"), mean(itemgetter("amount")))]),
-    "cached": (mlm.accuracy().filter(CACHED), [IS_CACHED]),
-    "of_a": (mlm.accuracy(labels=["a"]), [Way(lambda row: known()(row) and row["label"] == "a", mean(is_right))]),
-    "difference": (mlm.accuracy().filter(CACHED) - mlm.accuracy().on(weight="weight"), [IS_CACHED, WEIGHED]),
+    "cached": (CACHED, [IS_CACHED]),
+    "of_a": (mlm.true_positives(labels=["a"]), [Way(lambda row: known()(row) and row["label"] == "a", hits())]),
+    "difference": (CACHED - WEIGHED, [IS_CACHED, HAS_WEIGHT]),
 }
 ASKED = [each.alias(name) for name, (each, _) in METRICS.items()]
 
@@ -196,6 +200,7 @@ def test_a_bucket_that_only_the_baseline_has_widens_the_interval_too() -> None:
 # -- where no sample is a pair -----------------------------------------------------------------------------------------
 
 
+@cache
 def by_month() -> pl.DataFrame:
     """Two models in three groups: one where both have the same samples, one where they share none, one of the old."""
     old, new = (rows_of(model, place) for place, model in enumerate(("old", "new"), start=1))
@@ -204,13 +209,19 @@ def by_month() -> pl.DataFrame:
     return pl.concat([*shared, *apart, old.with_columns(group=pl.lit("alone"))])
 
 
-@pytest.mark.parametrize("metric", [mlm.accuracy(), mlm.ks(), mlm.n_rows(), mlm.f1(undefined=0.0)], ids=str)
-def test_a_group_without_a_pair_says_so(metric: mlm.Metric) -> None:
-    table = mlm.compare(by_month(), metric, baseline="old", by="group")
+@pytest.fixture(scope="module")
+def of_groups() -> pl.DataFrame:
+    metrics = [mlm.accuracy(), mlm.ks(), mlm.n_rows(), mlm.f1(undefined=0.0)]
+    return mlm.compare(by_month(), metrics, baseline="old", by="group")
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "ks", "n_rows", "f1"])
+def test_a_group_without_a_pair_says_so(of_groups: pl.DataFrame, metric: str) -> None:
+    table = of_groups.filter(metric=metric)
     assert table["group"].to_list() == ["alone", "apart", "shared"]
     # Of a sample of which no row counts nothing is told.
     for row, n_unpaired in zip(table.head(2).to_dicts(), (59, 118), strict=True):
-        right = {"metric": metric.output_name, "n_pairs": 0, "n_unpaired": n_unpaired, "ci_flag": "no_pairs"}
+        right = {"metric": metric, "n_pairs": 0, "n_unpaired": n_unpaired, "ci_flag": "no_pairs"}
         told = {name: value for name, value in row.items() if value is not None}
         assert told == {"group": row["group"], "model": "new", **right}
     assert table["difference"][2] is not None
@@ -258,8 +269,8 @@ RULES = {
 
 
 @pytest.mark.parametrize(("on_undefined", "status"), [("fail", "fail"), ("pass", "skip"), ("skip", "skip")])
-def test_a_gate_passes_nothing_that_was_not_compared(on_undefined: Any, status: str) -> None:
-    table = mlm.compare(by_month(), mlm.accuracy(), baseline="old", by="group").filter(group="apart")
+def test_a_gate_passes_nothing_that_was_not_compared(of_groups: pl.DataFrame, on_undefined: Any, status: str) -> None:
+    table = of_groups.filter(group="apart", metric="accuracy")
     found = mlm.gate(table, RULES, on_undefined=on_undefined)
     assert found["status"].to_list() == [status] * len(RULES)
     reasons = [f"no sample is on both sides: {name} is null" for name in ("difference", "low", "verdict", "verdict")]

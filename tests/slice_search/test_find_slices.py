@@ -24,8 +24,8 @@ FEATURES = ["country", "device", "age"]
 
 @pytest.mark.parametrize("metric", [mlm.f1(), mlm.brier_score()], ids=str)
 def test_a_bad_slice_stands_first(metric: mlm.Metric) -> None:
-    first = [mlm.find_slices(log(seed), metric, FEATURES[:2], k=1).row(0, named=True) for seed in range(3)]
-    assert [row["slice"] for row in first] == ["country=DE, device=phone"] * 3
+    first = [mlm.find_slices(log(seed), metric, FEATURES[:2], k=1).row(0, named=True) for seed in range(2)]
+    assert [row["slice"] for row in first] == ["country=DE, device=phone"] * 2
     assert max(row["p_adjusted"] for row in first) < 0.01
 
 
@@ -106,11 +106,11 @@ def test_what_is_said_is_what_the_rows_give(name: str) -> None:
 
 def test_a_group_is_searched_by_itself() -> None:
     rows = pl.concat([log(5).with_columns(model=pl.lit("new")), log(6, is_bad=False).with_columns(model=None)])
-    table = mlm.find_slices(rows.lazy(), mlm.f1(), ["country", "device"], by="model")
+    table = mlm.find_slices(rows.lazy(), mlm.f1(), ["country", "device"], by="model", depth=1)
     assert isinstance(table, pl.DataFrame)
     for model in (None, "new"):
         is_own = pl.col("model").eq_missing(pl.lit(model))
-        alone = mlm.find_slices(rows.filter(is_own), mlm.f1(), ["country", "device"])
+        alone = mlm.find_slices(rows.filter(is_own), mlm.f1(), ["country", "device"], depth=1)
         assert_frame_equal(table.filter(is_own).drop("model"), alone, rel_tol=1e-9)
 
 
@@ -140,19 +140,16 @@ def test_what_never_varies_and_has_no_bounds_has_no_interval() -> None:
     assert (row["value"], row["rest"], row["low"], row["p"], row["ci_flag"]) == (0.5, 0.25, None, None, "degenerate")
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("metric", [mlm.recall(), mlm.f1(), mlm.precision(), mlm.f1(average="macro")], ids=str)
 def test_a_slice_of_a_few_positives_that_were_missed_is_no_finding(metric: mlm.Metric) -> None:
     """One row in twenty is true, and no column has to do with it: each slice without a hit is as bad as can be."""
-    found = 0
-    for seed in range(2):
-        random = np.random.default_rng(seed)
-        rows = pl.DataFrame({"truth": random.random(8000) < 0.05, "score": random.random(8000) * 0.52})
-        of_chance = [pl.Series(name, random.integers(0, 6, 8000).astype(str)) for name in "ab"]
-        rows = rows.with_row_index("sample").with_columns(*of_chance, label=pl.lit("x"))
-        table = mlm.find_slices(rows, metric, ["a", "b"], depth=2)
-        found += table.filter(pl.col("p_adjusted") <= 0.05).height
-    assert found == 0
+    random = np.random.default_rng(0)
+    rows = pl.DataFrame({"truth": random.random(8000) < 0.05, "score": random.random(8000) * 0.52})
+    of_chance = [pl.Series(name, random.integers(0, 6, 8000).astype(str)) for name in "ab"]
+    rows = rows.with_row_index("sample").with_columns(*of_chance, label=pl.lit("x"))
+    table = mlm.find_slices(rows, metric, ["a", "b"], depth=2)
+    assert table.filter(pl.col("p_adjusted") <= 0.05).is_empty()
 
 
 def test_a_slice_has_as_many_samples_as_are_asked_for() -> None:
@@ -166,7 +163,7 @@ def test_a_slice_has_as_many_samples_as_are_asked_for() -> None:
 def test_rows_of_several_models_and_coarse_bins_are_flagged() -> None:
     rows = log(1)
     both = pl.concat([rows.with_columns(model=pl.lit(model)) for model in ("new", "old")])
-    asked: dict[str, Any] = {"features": ["country", "device"], "k": 1}
+    asked: dict[str, Any] = {"features": ["device"], "k": 1}
     assert set(mlm.find_slices(both, mlm.f1(), **asked)["ci_flag"]) == {"pooled"}
     assert "pooled" not in mlm.find_slices(both, mlm.f1(), by="model", **asked)["ci_flag"]
     assert "pooled" not in mlm.find_slices(both, mlm.f1(), ["model", "device"], k=1)["ci_flag"]

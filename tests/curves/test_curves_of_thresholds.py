@@ -9,8 +9,6 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.curves.thresholds import METRICS, is_close, log_of
 
-del mlm.CATALOGUE["cost_at"], mlm.CATALOGUE["most_missed"]  # the laws of the catalogue are not about them
-
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", METRICS)

@@ -22,6 +22,9 @@ def most_missed(u: mlm.Unit, *, threshold: mlm.Threshold = 0.5, average: mlm.Ave
     return u.max(f"most_missed@{threshold}", pl.when(~u.decision(threshold)).then(pl.col("amount")))
 
 
+del mlm.CATALOGUE["cost_at"], mlm.CATALOGUE["most_missed"]  # the laws of the catalogue are not about them
+
+
 def log_of(n: int = 600) -> pl.DataFrame:
     random = np.random.default_rng(11)
     log = pl.DataFrame(

@@ -44,15 +44,12 @@ def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int, 
     """What the confirm half says of a slice, by its definition."""
     rows = rows.with_columns(bucket_of(["sample"], rows.schema, 64)[0].alias("bucket"))
     half = rows.filter(pl.col("bucket") % 2 == 1).with_columns(is_in.alias("is_in"))
-
-    def values(rows: pl.DataFrame) -> tuple[float, float]:
-        table = dict(mlm.evaluate(rows, metric, by="is_in").rows())
-        return table[True], table[False]
-
-    value, rest = values(half)
+    rest, value = mlm.evaluate(half, metric, by="is_in")[metric.output_name]
     gap = sign * (rest - value)
     buckets = half["bucket"].unique()
-    without = [values(half.filter(pl.col("bucket") != bucket)) for bucket in buckets]
+    left = half.join(pl.DataFrame({"left_out": buckets}), how="cross").filter(pl.col("bucket") != pl.col("left_out"))
+    values = mlm.evaluate(left, metric, by=["left_out", "is_in"])[metric.output_name].to_list()
+    without = list(zip(values[1::2], values[::2], strict=True))
     moved = [sign * (other - own) - gap for own, other in without]
     se = sqrt((len(buckets) - 1) / len(buckets) * sum(move**2 for move in moved))
     for side, of_all, each in zip((True, False), (value, rest), zip(*without, strict=True), strict=True):

@@ -21,7 +21,7 @@ from tests.support.readings import same
 
 Row = dict[str, Any]
 Rows = Sequence[Row]
-Mean = Callable[[Rows], float]
+Mean = Callable[[Rows], float | None]
 
 
 @metric(range=(0, float("inf")), best="min")
@@ -73,7 +73,7 @@ def known(*names: str) -> Callable[[Row], bool]:
 
 
 def mean(of: Callable[[Row], float]) -> Mean:
-    return lambda rows: sum(map(of, rows)) / len(rows)
+    return lambda rows: sum(map(of, rows)) / len(rows) if rows else None
 
 
 def hits(weight: Callable[[Row], float] = lambda _: 1) -> Mean:

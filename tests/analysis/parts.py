@@ -16,3 +16,4 @@ PARTS = pl.DataFrame(
 
 
 OF_X, OF_Y = mlm.accuracy().filter(label="x"), mlm.accuracy().filter(label="y")
+OF_EACH, TURNED = (mlm.average_score(dict.fromkeys(labels, mlm.accuracy())) for labels in ("xy", "yx"))

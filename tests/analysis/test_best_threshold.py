@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.curves.thresholds import cost_at, log_of
+from tests.curves.thresholds import by_trying, cost_at, log_of
 
 METRICS: dict[str, Callable[..., mlm.Metric]] = {
     "f1": mlm.f1,
@@ -21,14 +21,8 @@ METRICS: dict[str, Callable[..., mlm.Metric]] = {
 }
 
 
-def by_trying(rows: pl.DataFrame, made: Callable[..., mlm.Metric]) -> tuple[float, float]:
-    """The best value, and the highest threshold that has it."""
-    best = made().best
-    tried = sorted({-math.inf, *rows["score"].drop_nulls()}, reverse=True)
-    values = [rows.select(made(threshold=threshold)).item() for threshold in tried]
-    known = [(value, threshold) for value, threshold in zip(values, tried, strict=True) if value is not None]
-    value = (max if best == "max" else min)(value for value, _ in known)
-    return next(threshold for each, threshold in known if math.isclose(each, value, rel_tol=1e-12)), value
+def best_of_all(rows: pl.DataFrame, made: Callable[..., mlm.Metric]) -> tuple[float, float]:
+    return by_trying(rows, made, [-math.inf, *rows["score"].drop_nulls().unique()])
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -40,7 +34,7 @@ def test_it_is_the_best_of_all(name: str) -> None:
         rows = log.filter(pl.col("model").eq_missing(pl.lit(model)))
         # The scores of the rows that it reads are tried.
         (measure,) = METRICS[name]().tree.measures()
-        expected = by_trying(rows.filter(measure.predicates) if measure.predicates else rows, METRICS[name])
+        expected = best_of_all(rows.filter(*measure.predicates), METRICS[name])
         assert (threshold, value) == pytest.approx(expected, rel=1e-12)
 
 
@@ -63,7 +57,7 @@ def test_the_point_of_a_metric_has_its_value(metric: mlm.Metric) -> None:
         rows = log.filter(label=label)
         assert value == pytest.approx(rows.select(metric).item(), rel=1e-12)
         (measure,) = metric.tree.measures()
-        rows = rows.filter(measure.predicates) if measure.predicates else rows
+        rows = rows.filter(*measure.predicates)
         weight = {"weight": "w"} if "weight" in measure.roles else {}
         asked = [mlm.recall, mlm.precision, mlm.false_positive_rate]
         recall, precision, fpr = mlm.evaluate(rows, [one(threshold=threshold) for one in asked], **weight).row(0)
@@ -84,7 +78,7 @@ def test_thresholds_of_labels_are_what_a_metric_takes() -> None:
     mapping = dict(table.rows())
     for label, threshold, value, n_rows in best.rows():
         rows = log.filter(part, label=label)
-        assert (threshold, value) == pytest.approx(by_trying(rows, mlm.f1))
+        assert (threshold, value) == pytest.approx(best_of_all(rows, mlm.f1))
         assert n_rows == rows["score"].count()
     for average in ("micro", "macro"):
         taken, named = (mlm.f1(threshold=each, average=average) for each in (table, mapping))  # type: ignore[arg-type]

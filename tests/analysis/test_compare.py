@@ -19,6 +19,8 @@ from tests.analysis.pairs_log import log, rows_of
 from tests.support.readings import same
 
 LEVEL = 0.9
+PAIRS = [mlm.ks(), mlm.n_samples()]  # no intervals: quick where only the pairs matter
+FACTS = ["model", "metric", "value", "baseline_value", "n_pairs", "n_unpaired"]
 SUITE = [
     mlm.f1(),
     mlm.log_loss(),
@@ -30,6 +32,10 @@ SUITE = [
     (mlm.f1() - mlm.recall()).alias("derived"),
     mlm.recall().round(1).alias("rounded"),
 ]
+
+
+def compared(*metrics: Any, rows: pl.DataFrame | None = None, **asked: Any) -> pl.DataFrame:
+    return mlm.compare(log() if rows is None else rows, *(metrics or [mlm.f1()]), **{"baseline": "old", **asked})
 
 
 def known(rows: pl.DataFrame) -> set[int]:
@@ -93,12 +99,10 @@ SLICES: list[Any] = ["country", "side", ["country", "side"]]
 
 @pytest.mark.parametrize("road", [*(pytest.param(road, marks=pytest.mark.proof) for road in ("at once", "lazy")), "by"])
 def test_a_difference_is_that_of_the_pairs(road: str) -> None:
-    asked: dict[str, Any] = {"baseline": "old", "ci": LEVEL}
-    if road == "by":
-        table = mlm.compare(log(), SUITE, by="country", **asked)
-    else:
-        frame: Any = log() if road == "at once" else log().lazy().filter(pl.col("sample") >= 0)
-        table = mlm.compare(frame, SUITE, slices=SLICES, **asked).lazy().collect()
+    rows = log().filter(pl.col("model") != "other") if road == "by" else log()
+    frame: Any = rows.lazy().filter(pl.col("sample") >= 0) if road == "lazy" else rows
+    asked: dict[str, Any] = {"by": "country"} if road == "by" else {"slices": SLICES}
+    table = mlm.compare(frame, SUITE, baseline="old", ci=LEVEL, **asked).lazy().collect()
     wrong = []
     for row in table.filter(pl.col("metric").is_in(list(METRICS))).iter_rows(named=True):
         keys = {key: row[key] for key in ("country", "side") if row.get(key) is not None}
@@ -106,14 +110,12 @@ def test_a_difference_is_that_of_the_pairs(road: str) -> None:
         if not all(same(row[fact], value, 1e-7) for fact, value in right.items()):
             wrong.append((keys, row["model"], row["metric"], {fact: row[fact] for fact in right}, right))
     assert wrong == []
-    assert table["model"].unique().sort().to_list() == ["new", "other"]
+    assert table["model"].unique().sort().to_list() == (["new"] if road == "by" else ["new", "other"])
 
 
 def test_label_averages_are_of_the_labels_that_both_have() -> None:
-    rows = log().with_columns(
-        truth=pl.when((pl.col("label") == "d") & (pl.col("model") == "new")).then(0).otherwise("truth"),
-    )
-    row = mlm.compare(rows, mlm.recall(average="macro"), baseline="old").filter(model="new").row(0, named=True)
+    rows = log().with_columns(truth=pl.when(label="d", model="new").then(0).otherwise("truth"))
+    row = compared(mlm.recall(average="macro"), rows=rows).filter(model="new").row(0, named=True)
     pairs = known(rows.filter(model="new")) & known(rows.filter(model="old"))
     of_pairs = rows.filter(pl.col("sample").is_in(list(pairs)), pl.col("label") != "d")
     ours, theirs = (mlm.evaluate(of_pairs.filter(model=m), mlm.recall(average="macro")).item() for m in ("new", "old"))
@@ -122,8 +124,12 @@ def test_label_averages_are_of_the_labels_that_both_have() -> None:
     assert row["low"] is not None
 
 
-def test_of_a_state_all_rows_count() -> None:
-    metrics = [mlm.f1(), mlm.log_loss(), mlm.ndcg()]
+of_some = pytest.mark.parametrize("metrics", [[mlm.f1(), mlm.log_loss()], [mlm.ndcg()]], ids=["sums", "samples"])
+
+
+@pytest.mark.one_in(2)
+@of_some
+def test_of_a_state_all_rows_count(metrics: list[mlm.Metric]) -> None:
     state = mlm.state(log(), metrics, by=["model", "country"])
     table = mlm.compare(state, metrics, baseline="old", slices=["country"], ci=LEVEL)
     assert table["ci_flag"].unique().to_list() == ["pairs_unknown"]
@@ -132,36 +138,39 @@ def test_of_a_state_all_rows_count() -> None:
     rows = log().filter(pl.col("model") != "new", pl.col("sample") < 120)
     state = mlm.state(rows, metrics, by=["model", "country"])
     known_of_state = ["n_pairs", "n_unpaired", "ci_flag"]
-    of_log, of_state = (mlm.compare(each, metrics, baseline="old", slices=["country"]) for each in (rows, state))
+    of_log, of_state = (mlm.compare(each, metrics, baseline="old", by="country") for each in (rows, state))
     assert_frame_equal(of_log.drop(known_of_state), of_state.drop(known_of_state), rel_tol=1e-9)
 
 
-def test_a_state_of_pairs_knows_them(tmp_path: Path) -> None:
-    metrics = [mlm.f1(), mlm.log_loss(), mlm.ndcg()]
+@pytest.mark.one_in(2)
+@of_some
+def test_a_state_of_pairs_knows_them(metrics: list[mlm.Metric]) -> None:
     rows = log().filter(pl.col("model") != "other")
     state = mlm.state(rows, metrics, by=["model", "country"], between="model")
     of_log, of_state = (mlm.compare(each, metrics, baseline="old", slices=["country"]) for each in (rows, state))
     assert_frame_equal(of_log.drop("n_unpaired"), of_state.drop("n_unpaired"), rel_tol=1e-9)
     assert of_state["n_unpaired"].null_count() == of_state.height
+
+
+def test_pairs_of_a_state_are_those_of_all_its_models(tmp_path: Path) -> None:
     # All models must have a sample, not only the two that are compared.
-    of_three = mlm.compare(mlm.state(log(), metrics, by="model", between="model"), mlm.f1(), baseline="old")
+    state = mlm.state(log(), mlm.f1(), by=["model", "country"], between="model")
+    of_three = mlm.compare(state, baseline="old")
     pairs = known(log().filter(model="new")) & known(log().filter(model="old")) & known(log().filter(model="other"))
     assert of_three["n_pairs"].to_list() == [len(pairs)] * 2
     # Of a file that one model lacks the samples are no pairs.
-    lone = mlm.state(log().filter(pl.col("model") == "old"), metrics, by=["model", "country"], between="model")
-    both = mlm.compare(pl.concat([state, lone]), mlm.f1(), baseline="old")
+    lone = mlm.state(log().filter(model="old"), mlm.f1(), by=["model", "country"], between="model")
+    both = mlm.compare(pl.concat([state, lone]), baseline="old")
     assert both.select("n_pairs", "ci_flag").row(0) == (None, "pairs_unknown")
     state.mlm.write_state(tmp_path / "state.parquet")
     read = mlm.scan_states(tmp_path / "state.parquet")
-    assert mlm.compare(read, mlm.f1(), baseline="old").collect()["n_pairs"].null_count() == 0
+    assert mlm.compare(read, baseline="old").collect()["n_pairs"].null_count() == 0
 
 
 def test_a_sample_may_be_several_columns() -> None:
     rows = log().with_columns(part=pl.col("sample") % 7, sample=pl.col("sample") // 7)
-    roles: dict[str, Any] = {"sample": ["sample", "part"], "baseline": "old"}
-    facts = ["model", "metric", "value", "baseline_value", "n_pairs", "n_unpaired"]
-    of_one, of_two = mlm.compare(log(), SUITE[:3], baseline="old"), mlm.compare(rows, SUITE[:3], **roles)
-    assert_frame_equal(of_one.select(facts), of_two.select(facts), rel_tol=1e-12)
+    of_one, of_two = (compared(PAIRS, **asked) for asked in ({}, {"rows": rows, "sample": ["sample", "part"]}))
+    assert_frame_equal(of_one.select(FACTS), of_two.select(FACTS), rel_tol=1e-12)
     state = mlm.state(rows, mlm.f1(), by="model", between="model", sample=["sample", "part"])
     assert mlm.compare(state, baseline="old")["n_pairs"].null_count() == 0
 
@@ -170,140 +179,112 @@ def test_a_sample_may_be_several_columns() -> None:
 def test_a_column_of_the_sample_may_be_a_key(keys: dict[str, Any]) -> None:
     """A sample has one part, so that it is the same sample with and without it."""
     rows = log().with_columns(part=pl.col("sample") % 2)
-    facts = ["model", "metric", "value", "baseline_value", "n_pairs", "n_unpaired"]
-    of_one = mlm.compare(rows, mlm.f1(), baseline="old", **keys)
-    of_two = mlm.compare(rows, mlm.f1(), baseline="old", sample=["part", "sample"], **keys)
-    assert_frame_equal(of_one.select(facts), of_two.select(facts), rel_tol=1e-12)
+    of_one, of_two = (compared(PAIRS, rows=rows, sample=each, **keys) for each in ("sample", ["part", "sample"]))
+    assert_frame_equal(of_one.select(FACTS), of_two.select(FACTS), rel_tol=1e-12)
 
 
 def test_groups_may_be_expressions() -> None:
     is_de = pl.col("country") == "DE"
-    asked: dict[str, Any] = {"baseline": "old"}
-    of_names = mlm.compare(log(), mlm.f1(), by="country", between="model", **asked)
-    of_texts = mlm.compare(log(), mlm.f1(), by=(~is_de).alias("country"), between=pl.col("model").str.slice(0), **asked)
+    of_names = compared(PAIRS, by="country", between="model")
+    of_texts = compared(PAIRS, by=(~is_de).alias("country"), between=pl.col("model").str.slice(0))
     assert_frame_equal(of_names.drop("country"), of_texts.drop("country"), rel_tol=1e-12)
 
 
-def test_p_is_adjusted_within_a_metric_and_a_model() -> None:
-    table = mlm.compare(log(), mlm.f1(), mlm.mse(), baseline="old", slices=["country", "label", "side"])
-    for _, family in table.group_by("metric", "model", pl.col("sliced_by") == ""):
+@pytest.fixture(scope="module")
+def sliced() -> pl.DataFrame:
+    return compared(mlm.f1(), mlm.mse(), slices=["country", "label"])
+
+
+def test_p_is_adjusted_within_a_metric_and_a_model(sliced: pl.DataFrame) -> None:
+    for _, family in sliced.group_by("metric", "model", pl.col("sliced_by") == ""):
         p = family["p"].to_list()
         assert family["p_adjusted"].to_list() == pytest.approx(stats.false_discovery_control(p), rel=1e-12)
-    assert (
-        mlm.compare(log(), mlm.f1(), baseline="old", slices=["label"], adjust=None)
-        .select((pl.col("p") == pl.col("p_adjusted")).all())
-        .item()
-    )
+    table = compared(by="label", adjust=None)
+    assert table["p"].equals(table["p_adjusted"])
 
 
-def verdicts(shift: float, metric: mlm.Metric, margin: float | None = None) -> str:
-    """The verdict on a model whose errors are those of the baseline and a shift, give or take a little."""
+def verdicts(metric: mlm.Metric, *shifts: float, margin: float | None = None) -> list[str | None]:
+    """The verdicts on models whose errors are those of the baseline and a shift, give or take a little."""
     old = rows_of("old", 7919, range(200)).with_columns(truth=0.0)
     wobble = (pl.col("sample") % 5 - 2) / 1000
-    new = old.with_columns(model=pl.lit("new"), score=pl.col("score") + shift + wobble)
-    return mlm.compare(pl.concat([old, new]), metric, baseline="old", margin=margin)["verdict"].item()
+    new = [old.with_columns(model=pl.lit(f"by {s}"), score=pl.col("score") + s + wobble) for s in shifts]
+    found = dict(compared(metric, rows=pl.concat([old, *new]), margin=margin).select("model", "verdict").rows())
+    return [found[f"by {shift}"] for shift in shifts]
 
 
 def test_a_verdict_goes_by_the_direction_of_the_metric() -> None:
-    assert [verdicts(shift, mlm.mae()) for shift in (-0.01, 0.0, 0.01)] == ["better", "unclear", "worse"]
-    negative = (0 - mlm.mae()).alias("negative")
-    assert [verdicts(shift, negative) for shift in (-0.01, 0.0, 0.01)] == ["better", "unclear", "worse"]
-    assert verdicts(0.01, mlm.bias()) is None
+    assert verdicts(mlm.mae(), -0.01, 0.0, 0.01) == ["better", "unclear", "worse"]
+    assert verdicts((0 - mlm.mae()).alias("negative"), -0.01, 0.0, 0.01) == ["better", "unclear", "worse"]
+    assert verdicts(mlm.bias(), 0.01) == [None]
 
 
 def test_a_margin_tells_no_change_from_what_is_not_known() -> None:
-    assert [verdicts(shift, mlm.mae(), 0.005) for shift in (-0.01, 0.0, 0.004, 0.01)] == [
-        "better", "no change", "no change", "worse",
-    ]  # fmt: skip
-    table = mlm.compare(log(), mlm.f1(), baseline="old", margin=10.0)
-    assert table["verdict"].unique().to_list() == ["no change"]
+    of_shifts = verdicts(mlm.mae(), -0.01, 0.0, 0.004, 0.01, margin=0.005)
+    assert of_shifts == ["better", "no change", "no change", "worse"]
+    assert compared(margin=10.0)["verdict"].unique().to_list() == ["no change"]
 
 
 def test_equal_models_do_not_differ() -> None:
     both = pl.concat([rows_of("old", 7919, range(50)), rows_of("new", 7919, range(50))])
     # Without an interval nothing was tested: there is no verdict.
-    assert mlm.compare(both, mlm.f1(), baseline="old").select("difference", "verdict").row(0) == (0.0, None)
-    assert mlm.compare(both, mlm.f1(), baseline="old", margin=0.01)["verdict"].item() == "no change"
+    assert compared(rows=both).select("difference", "verdict").row(0) == (0.0, None)
+    assert compared(rows=both, margin=0.01)["verdict"].item() == "no change"
+    row = compared(mlm.ndcg(), rows=both).row(0, named=True)
+    assert (row["difference"], row["low"], row["p"], row["ci_flag"]) == (0.0, None, None, "degenerate")
 
 
 def test_a_difference_of_what_is_broken_is_no_zero() -> None:
-    broken = log().with_columns(score=pl.when((pl.col("model") == "new") & (pl.col("sample") == 40)).then(-0.1)
-                                .otherwise("score"))  # fmt: skip
-    table = mlm.compare(broken, mlm.log_loss(), baseline="old")
-    (difference,) = table.filter(pl.col("model") == "new")["difference"]
-    assert difference != difference
-    assert table.filter(pl.col("model") == "other")["difference"].is_finite().all()
+    broken = log().with_columns(score=pl.when(model="new", sample=40).then(-0.1).otherwise("score"))
+    table = compared(mlm.log_loss(), rows=broken)
+    assert table.select("model", pl.col("difference").is_nan()).rows() == [("new", True), ("other", False)]
+    assert table.filter(model="other")["difference"].is_finite().all()
     # Nor is it null where the other side is undefined: the baseline predicts nothing.
     scores = {"old": pl.lit(0.1), "new": pl.lit(float("nan")), "other": pl.col("score")}
     broken = pl.concat([log().filter(model=model).with_columns(score=score) for model, score in scores.items()])
-    table = mlm.compare(broken, mlm.precision(), baseline="old").select("model", "difference", "verdict", "ci_flag")
-    assert [(*row[:1], *map(str, row[1:])) for row in table.rows()] == [
-        ("new", "nan", "None", "None"),
-        ("other", "None", "None", "None"),
-    ]
+    table = compared(mlm.precision(), rows=broken).select("model", "difference", "verdict", "ci_flag")
+    assert str(table.rows()) == str([("new", float("nan"), None, None), ("other", None, None, None)])
 
 
 def test_few_clusters_are_told_though_pairs_are_many() -> None:
     rows = log().with_columns(user=pl.col("sample") // 6)
-    asked: dict[str, Any] = {"baseline": "old", "slices": ["country"]}
-    table = mlm.compare(rows, mlm.f1(), cluster="user", **asked).filter(model="other")
-    assert table["ci_flag"].to_list() == ["low_n"] * 3
-    assert mlm.compare(rows, mlm.f1(), **asked).filter(model="other")["ci_flag"].to_list() == ["ok"] * 3
+    for cluster, flag in (("user", "low_n"), (None, "ok")):
+        table = compared(rows=rows, cluster=cluster, by="country").filter(model="other")
+        assert table["ci_flag"].to_list() == [flag] * 2
 
 
-def test_a_margin_that_harm_does_not_reach_is_not_worse() -> None:
-    metrics = [mlm.mse(), mlm.f1()]
-    unclear = mlm.compare(log(), metrics, baseline="old", slices=["country", "label"]).filter(verdict="unclear")
-    names = {"max": "low", "min": "high"}
-    for metric in metrics:
-        rows = unclear.filter(metric=metric.output_name)
-        end = names[metric.tree.best or ""]
-        other = "high" if end == "low" else "low"
-        for row in rows.filter(pl.col(end).abs() < pl.col(other).abs()).iter_rows(named=True):
-            margin = abs(row[end]) + 1e-9
-            table = mlm.compare(log(), metric, baseline="old", slices=["country", "label"], margin=margin)
-            assert table.filter(slice=row["slice"], model=row["model"])["verdict"].item() == "not worse"
-            return
-    raise AssertionError("no row to test it on")
+def test_a_margin_that_harm_does_not_reach_is_not_worse(sliced: pl.DataFrame) -> None:
+    unclear = sliced.filter(verdict="unclear")
+    of_loss = unclear.filter(pl.col("high").abs() < pl.col("low").abs(), metric="mse")
+    row = of_loss.row(0, named=True)
+    table = compared(mlm.mse(), slices=["country", "label"], margin=row["high"] + 1e-9)
+    assert table.filter(slice=row["slice"], model=row["model"])["verdict"].item() == "not worse"
 
 
 def test_what_has_no_interval_says_why() -> None:
-    table = mlm.compare(log(), mlm.ks(), mlm.support(), baseline="old").filter(model="other")
+    table = compared(mlm.ks(), mlm.support()).filter(model="other")
     assert table["ci_flag"].to_list() == ["no_state", "totals"]
     assert table.select("difference", "verdict").null_count().row(0) == (0, 2)
-    with_margin = mlm.compare(log(), mlm.ks(), baseline="old", margin=1.0)
-    assert with_margin["verdict"].to_list() == [None, None]
-    same_scores = pl.concat([rows_of("old", 7919, range(50)), rows_of("new", 7919, range(50))])
-    row = mlm.compare(same_scores, mlm.ndcg(), baseline="old").row(0, named=True)
-    assert (row["difference"], row["low"], row["p"], row["ci_flag"]) == (0.0, None, None, "degenerate")
+    assert compared(mlm.ks(), margin=1.0)["verdict"].to_list() == [None, None]
 
 
 def test_the_table_is_the_same_whatever_there_is_in_it() -> None:
     lazy = mlm.compare(log().lazy(), mlm.f1(), baseline="old", by="country", slices=["side"])
     assert lazy.collect_schema() == lazy.collect().schema
     assert [*lazy.collect_schema()] == ["country", "sliced_by", "slice", "side", "model", *COLUMNS]
-    method, function = log().mlm.compare(mlm.f1(), baseline="old"), mlm.compare(log(), mlm.f1(), baseline="old")
-    assert_frame_equal(method, function, rel_tol=1e-12)
-
-
-def compared(*metrics: Any, **asked: Any) -> pl.DataFrame:
-    return mlm.compare(log(), metrics or mlm.f1(), **{"baseline": "old", **asked})
+    assert_frame_equal(log().mlm.compare(PAIRS, baseline="old"), compared(PAIRS), rel_tol=1e-12)
 
 
 STATE = mlm.state(log(), mlm.f1(), by="model")
+NO_SAMPLES = log().with_columns(sample=pl.lit(None, pl.Int64))
 CALLS: dict[str, Callable[[], object]] = {
     "baseline='older' is no value of 'model', which has 'new', 'old', 'other'.": lambda: compared(baseline="older"),
     "baseline=3 is no value of 'model'": lambda: compared(baseline=3),
-    "'model' has no other value than baseline='old'.": lambda: mlm.compare(
-        log().filter(model="old"), mlm.f1(), baseline="old"
-    ),
+    "'model' has no other value than baseline='old'.": lambda: compared(rows=log().filter(model="old")),
     "'modle' is not in the table": lambda: compared(between="modle"),
     "two columns of the result would have the name 'model'": lambda: compared(by="model"),
     "'model' is already in by=": lambda: compared(slices=["model"]),
     "compare takes a metric, but len() is a plain expression.": lambda: compared(pl.len()),
-    "there is nothing to compare: the table has no rows, or none with a sample.": lambda: mlm.compare(
-        log().with_columns(sample=pl.lit(None, pl.Int64)), mlm.f1(), baseline="old"
-    ),
+    "there is nothing to compare: the table has no rows, or none with a sample.": lambda: compared(rows=NO_SAMPLES),
     "margin must be a number of at least 0, not -1.": lambda: compared(margin=-1),
     "adjust is 'bh' or None, not 'holm'.": lambda: compared(adjust="holm"),
     "as ci, such as 0.95, not None": lambda: compared(ci=None),

@@ -27,21 +27,15 @@ def test_it_is_the_matrix_of_scikit_learn(weighted: bool) -> None:
     frame, true, predicted, weight = table(weighted)
     pairs = mlm.confusion(frame, weight="weight" if weighted else None)
     names = [chr(ord("A") + c) for c in range(CLASSES)]
-    matrix = {
-        (names[t], names[p]): n
-        for t, row in enumerate(sk.confusion_matrix(true, predicted, sample_weight=weight))
-        for p, n in enumerate(row)
-        if n
-    }
-    assert {(t, p): n for t, p, n in pairs.rows()} == pytest.approx(matrix, rel=1e-12)
-    assert pairs.select("truth", "predicted").rows() == sorted(matrix)
+    matrix = sk.confusion_matrix(true, predicted, sample_weight=weight)
+    cells = [(names[t], names[p], pytest.approx(n, rel=1e-12)) for (t, p), n in np.ndenumerate(matrix) if n]
+    assert pairs.rows() == cells
 
 
 def test_hard_predictions_are_counted_as_they_are() -> None:
     frame, true, predicted, _ = table(weighted=False)
-    hard = pl.DataFrame({"truth": true, "score": predicted}).with_columns(
-        pl.all().replace_strict(dict(enumerate("ABCD")))
-    )
+    numbers = pl.DataFrame({"truth": true, "score": predicted})
+    hard = numbers.with_columns(pl.all().replace_strict(dict(enumerate("ABCD"))))
     assert_frame_equal(mlm.confusion(hard), mlm.confusion(frame))
 
 
@@ -111,9 +105,8 @@ def test_a_lazy_frame_says_so_when_it_is_collected(engine: str) -> None:
 
 
 def test_rows_that_are_left_out_make_no_second_class() -> None:
-    frame = SEVERAL.with_columns(
-        score=pl.when((pl.col("sample") != "photo 1") | (pl.col("label") == "A")).then("score")
-    )
+    is_used = (pl.col("sample") != "photo 1") | (pl.col("label") == "A")
+    frame = SEVERAL.with_columns(score=pl.when(is_used).then("score"))
     assert mlm.confusion(frame).rows() == mlm.confusion(frame.lazy()).collect().rows() == [("A", "A", 2.0)]
 
 
@@ -138,9 +131,8 @@ def test_cells_of_labels_are_those_of_scikit_learn(weighted: bool, inclusive: bo
     said = (score >= 0.5 if inclusive else score > 0.5).astype(int)
     roles = {"weight": "weight"} if weighted else {}
     table = mlm.confusion(frame, threshold=0.5, inclusive=inclusive, **roles)
-    assert table.schema == {
-        "label": pl.String, "cell": pl.String, "truth": pl.Boolean, "predicted": pl.Boolean, "n": pl.Float64
-    }  # fmt: skip
+    texts, flags = dict.fromkeys(("label", "cell"), pl.String), dict.fromkeys(("truth", "predicted"), pl.Boolean)
+    assert table.schema == {**texts, **flags, "n": pl.Float64}
     matrices = sk.multilabel_confusion_matrix(truth, said, sample_weight=weight)
     expected = [
         (label, cell, bool(CELLS[cell][0]), bool(CELLS[cell][1]), pytest.approx(matrix[CELLS[cell]], rel=1e-12))
@@ -167,9 +159,8 @@ def test_thresholds_by_label_and_by_row() -> None:
     assert_frame_equal(by_label, pl.concat(parts))
     by_row = frame.with_columns(bound=pl.col("label").replace_strict(bounds))
     assert_frame_equal(mlm.confusion(by_row, threshold=pl.col("bound")), by_label)
-    assert_frame_equal(
-        mlm.confusion(frame, threshold={"C": 0.8, None: 0.5}).filter(label="C"), by_label.filter(label="C")
-    )
+    of_c = mlm.confusion(frame, threshold={"C": 0.8, None: 0.5}).filter(label="C")
+    assert_frame_equal(of_c, by_label.filter(label="C"))
     with pytest.raises(mlm.ParameterError, match="no threshold for label 'A', "):
         mlm.confusion(frame, threshold={"C": 0.8})
     lazily = mlm.confusion(frame.lazy(), threshold={"C": 0.8}).collect()
@@ -222,42 +213,33 @@ def test_a_lazy_frame_stays_lazy(engine: str) -> None:
     assert_frame_equal(collected.filter("even", weight=2.0).drop("even", "weight"), mlm.confusion(one))
 
 
+ROLES = "sample, label, score, truth"
+LACKS = f"is not in the table ({ROLES})"
+NO_NUMBER = (
+    "score is String: it must be Boolean or a number. Cast or map 'label' first. If it is the predicted class, "
+    "mlm.from_predictions makes the long table."
+)
+CELL = pl.lit(1).alias("cell")
+TWO = "two columns of the result would have the name '{}': use .alias(...) on one of them."
+HELP = "help(confusion) lists what it takes."
+ARGMAX = "without a threshold, confusion already takes the best class of a sample: leave out 'argmax'."
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"by": "modle"}, "column 'modle' is not in the table (sample, label, score, truth)."),
-        ({"by": "truth"}, "two columns of the result would have the name 'truth': use .alias(...) on one of them."),
-        (
-            {"scor": "p"},
-            (
-                "role 'scor' is not one of the roles (sample, label, score, truth, weight). Did you mean 'score'? "
-                "help(confusion) lists what it takes."
-            ),
-        ),
-        (
-            {"score": "label"},
-            (
-                "score is String: it must be Boolean or a number. Cast or map 'label' first. If it is the predicted "
-                "class, mlm.from_predictions makes the long table."
-            ),
-        ),
-        ({"sample": "photo"}, "sample column 'photo' is not in the table (sample, label, score, truth)."),
-        (
-            {"label": "lable"},
-            "label column 'lable' is not in the table (sample, label, score, truth, pair). Did you mean 'label'?",
-        ),
+        ({"by": "modle"}, f"column 'modle' {LACKS}."),
+        ({"by": "truth"}, TWO.format("truth")),
+        ({"scor": "p"}, f"role 'scor' is not one of the roles ({ROLES}, weight). Did you mean 'score'? {HELP}"),
+        ({"score": "label"}, NO_NUMBER),
+        ({"sample": "photo"}, f"sample column 'photo' {LACKS}."),
+        ({"label": "lable"}, f"label column 'lable' is not in the table ({ROLES}, pair). Did you mean 'label'?"),
         ({"label": "pair"}, "label is List(Int64): a class must be a plain value."),
-        ({"by": "cell", "threshold": 0.5}, "column 'cell' is not in the table (sample, label, score, truth)."),
-        (
-            {"by": pl.lit(1).alias("cell"), "threshold": 0.5},
-            "two columns of the result would have the name 'cell': use .alias(...) on one of them.",
-        ),
-        (
-            {"threshold": "argmax"},
-            "without a threshold, confusion already takes the best class of a sample: leave out 'argmax'.",
-        ),
+        ({"by": "cell", "threshold": 0.5}, f"column 'cell' {LACKS}."),
+        ({"by": CELL, "threshold": 0.5}, TWO.format("cell")),
+        ({"threshold": "argmax"}, ARGMAX),
         ({"inclusive": True}, "confusion: inclusive works only with a threshold. Pass threshold= too."),
-        ({"weight": "w"}, "weight column 'w' is not in the table (sample, label, score, truth)."),
+        ({"weight": "w"}, f"weight column 'w' {LACKS}."),
     ],
 )
 def test_what_cannot_be_is_said_at_once(arguments: dict[str, Any], message: str) -> None:

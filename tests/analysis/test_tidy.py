@@ -6,7 +6,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.analysis.champions import CHAMPION, LOG, rows
-from tests.analysis.parts import OF_X, OF_Y, PARTS
+from tests.analysis.parts import OF_EACH, OF_X, OF_Y, PARTS, TURNED
 
 # -- min_samples -------------------------------------------------------------------------------------------------------
 
@@ -15,20 +15,13 @@ def test_values_of_small_slices_are_null_and_their_rows_stay() -> None:
     log = CHAMPION.filter((pl.col("device") == "ios") | (pl.col("label") == "x"))
     big = pl.concat([log, log.with_columns(pl.col("sample") + 2, device=pl.lit("ios"))])
     table = mlm.evaluate(big, mlm.accuracy(), mlm.n_samples(), mlm.n_rows(), slices=["device"], min_samples=3)
-    assert rows(table, "slice", "accuracy", "n_samples", "n_rows") == [
-        ("", 4 / 6, 4, 6),
-        ("device=ios", 0.8, 3, 5),
-        ("device=web", None, 1, 1),
-    ]
+    expected = [("", 4 / 6, 4, 6), ("device=ios", 0.8, 3, 5), ("device=web", None, 1, 1)]
+    assert rows(table, "slice", "accuracy", "n_samples", "n_rows") == expected
 
 
 def test_min_samples_says_why() -> None:
     table = mlm.evaluate(CHAMPION, mlm.accuracy(), slices=["device"], min_samples=2, tidy=True)
-    assert rows(table, "value", "n_samples", "reason") == [
-        (0.5, 2, None),
-        (None, 1, "fewer than 2 samples"),
-        (None, 1, "fewer than 2 samples"),
-    ]
+    assert rows(table, "value", "n_samples", "reason") == [(0.5, 2, None), *[(None, 1, "fewer than 2 samples")] * 2]
 
 
 def test_no_rows_are_why_there_are_too_few_samples() -> None:
@@ -48,15 +41,7 @@ def test_min_samples_counts_the_samples_that_a_metric_uses() -> None:
 @pytest.mark.parametrize("tidy", [False, True])
 @pytest.mark.parametrize(
     "metric",
-    [
-        OF_X - OF_Y,
-        OF_Y - OF_X,
-        (OF_X - OF_Y).round(1),
-        (1 - OF_Y) / 2,
-        mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()}),
-        mlm.average_score({"y": mlm.accuracy(), "x": mlm.accuracy()}),
-        mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()}) * 2,
-    ],
+    [OF_X - OF_Y, OF_Y - OF_X, (OF_X - OF_Y).round(1), (1 - OF_Y) / 2, OF_EACH, TURNED, OF_EACH * 2],
     ids=repr,
 )
 def test_every_part_of_a_metric_needs_its_samples(metric: mlm.Metric, tidy: bool) -> None:
@@ -71,8 +56,7 @@ def test_every_part_of_a_metric_needs_its_samples(metric: mlm.Metric, tidy: bool
 def test_the_part_that_has_too_few_samples_is_named() -> None:
     derived = mlm.evaluate(PARTS, OF_X - OF_Y.alias("of_y"), min_samples=3, tidy=True)
     assert derived["reason"].item() == "of_y: fewer than 3 samples"
-    each = mlm.average_score({"x": mlm.accuracy(), "y": mlm.accuracy()})
-    assert mlm.evaluate(PARTS, each, min_samples=3, tidy=True)["reason"].item() == "target 'y': fewer than 3 samples"
+    assert mlm.evaluate(PARTS, OF_EACH, min_samples=3, tidy=True)["reason"].item() == "target 'y': fewer than 3 samples"
 
 
 def test_a_sample_without_a_used_row_does_not_count() -> None:
@@ -90,11 +74,9 @@ def test_plain_expressions_of_too_few_samples_are_null() -> None:
     table = mlm.evaluate(PARTS, plain, by="label", min_samples=3)
     assert table.rows() == [("x", 6, 0.54, True), ("y", None, None, None)]
     table = mlm.evaluate(PARTS, plain, mlm.accuracy(), slices=["label"], min_samples=6, tidy=True)
-    assert rows(table.filter(metric="len"), "slice", "value", "n_samples", "reason") == [
-        ("", None, 5, "fewer than 6 samples"),
-        ("label=x", None, 5, "fewer than 6 samples"),
-        ("label=y", None, 2, "fewer than 6 samples"),
-    ]
+    lengths = rows(table.filter(metric="len"), "slice", "value", "n_samples", "reason")
+    counts = [("", 5), ("label=x", 5), ("label=y", 2)]
+    assert lengths == [(name, None, n, "fewer than 6 samples") for name, n in counts]
     assert table.schema["reason"] == pl.String
 
 
@@ -102,36 +84,23 @@ def test_plain_expressions_are_counted_by_the_roles_of_the_verb() -> None:
     log = PARTS.rename({"sample": "doc"})
     assert mlm.evaluate(log, pl.len(), min_samples=6, sample="doc").item() is None
     assert mlm.evaluate(log, pl.len(), min_samples=5, sample="doc").item() == 8
-    with pytest.raises(
-        mlm.ColumnError, match=r"^min_samples counts samples: sample column 'sample' is not in the table"
-    ):
-        mlm.evaluate(log, pl.len(), min_samples=5)
 
 
 @pytest.mark.parametrize("tidy", [False, True])
-def test_min_samples_of_a_table_without_samples_is_an_error(tidy: bool) -> None:
-    with pytest.raises(
-        mlm.ColumnError, match=r"^min_samples counts samples: sample column 'sample' is not in the table"
-    ):
-        mlm.evaluate(PARTS.drop("sample"), mlm.accuracy(), min_samples=2, tidy=tidy)
+@pytest.mark.parametrize("metric", [pl.len(), mlm.accuracy()], ids=["expression", "metric"])
+def test_min_samples_of_a_table_without_samples_is_an_error(metric: pl.Expr, tidy: bool) -> None:
+    message = r"^min_samples counts samples: sample column 'sample' is not in the table"
+    with pytest.raises(mlm.ColumnError, match=message):
+        mlm.evaluate(PARTS.rename({"sample": "doc"}), metric, min_samples=2, tidy=tidy)
 
 
 # -- tidy --------------------------------------------------------------------------------------------------------------
 
 TIDY = {
     "metric": pl.String,
-    "value": pl.Float64,
-    "se": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "ci_method": pl.String,
-    "ci_flag": pl.String,
-    "n_buckets": pl.Int64,
-    "n_clusters": pl.Int64,
-    "n_rows": pl.Int64,
-    "n_samples": pl.Int64,
-    "n_split": pl.Int64,
-    "n_excluded": pl.Int64,
+    **dict.fromkeys(("value", "se", "low", "high"), pl.Float64),
+    **dict.fromkeys(("ci_method", "ci_flag"), pl.String),
+    **dict.fromkeys(("n_buckets", "n_clusters", "n_rows", "n_samples", "n_split", "n_excluded"), pl.Int64),
     "support": pl.Float64,
     "n_undefined": pl.Int64,
     "reason": pl.String,
@@ -182,20 +151,13 @@ def test_tidy_counts() -> None:
     log = CHAMPION.with_columns(score=pl.when(pl.col("score") != 0.2).then("score"), w=pl.lit(2.0))
     table = mlm.evaluate(log, mlm.recall(), mlm.recall(average="macro"), mlm.one_error(), weight="w", tidy=True)
     counts = rows(table, "metric", "n_rows", "n_samples", "n_excluded", "support", "n_undefined")
-    assert counts == [
-        ("recall", 3, 2, 1, 4.0, 0),
-        ("recall_macro", 3, 2, 1, 4.0, 1),
-        ("one_error", 3, 2, 1, 4.0, 0),
-    ]
+    expected = [("recall", 0), ("recall_macro", 1), ("one_error", 0)]
+    assert counts == [(name, 3, 2, 1, 4.0, n_undefined) for name, n_undefined in expected]
 
 
 def test_tidy_counts_are_of_the_rows_a_metric_reads() -> None:
-    table = mlm.evaluate(
-        CHAMPION,
-        mlm.recall().filter(label="x").alias("filtered"),
-        mlm.recall(labels=["y"]).alias("of_y"),
-        tidy=True,
-    )
+    metrics = mlm.recall().filter(label="x").alias("filtered"), mlm.recall(labels=["y"]).alias("of_y")
+    table = mlm.evaluate(CHAMPION, metrics, tidy=True)
     counts = rows(table, "metric", "n_rows", "n_excluded", "support", "reason")
     assert counts == [("filtered", 2, 0, 2.0, None), ("of_y", 2, 0, 0.0, "no positives")]
 
@@ -204,6 +166,9 @@ def test_a_row_without_the_key_of_its_unit_is_excluded_from_that_metric() -> Non
     log = CHAMPION.with_columns(label=pl.when(pl.col("score") != 0.2).then("label"))
     table = mlm.evaluate(log, mlm.accuracy(), mlm.accuracy(average="macro"), tidy=True)
     assert rows(table, "metric", "n_rows", "n_excluded") == [("accuracy", 4, 0), ("accuracy_macro", 3, 1)]
+
+
+BROKEN = "broken rows: a NaN, or a value out of range"
 
 
 def one(score: object, truth: object, **columns: object) -> pl.DataFrame:
@@ -224,9 +189,9 @@ def one(score: object, truth: object, **columns: object) -> pl.DataFrame:
         (one([None], [1]).cast({"score": pl.Float64}), mlm.recall(), "no rows: all 1 are excluded for a null"),
         (one([0.9, None], [1, None]), mlm.recall(), None),
         (one([0.9], [1]), mlm.recall().filter(pl.col("score") > 1), "no rows"),
-        (one([float("nan")], [1]), mlm.recall(), "broken rows: a NaN, or a value out of range"),
-        (one([0.9], [2]), mlm.recall(), "broken rows: a NaN, or a value out of range"),
-        (one([1.5], [1]), mlm.log_loss(), "broken rows: a NaN, or a value out of range"),
+        (one([float("nan")], [1]), mlm.recall(), BROKEN),
+        (one([0.9], [2]), mlm.recall(), BROKEN),
+        (one([1.5], [1]), mlm.log_loss(), BROKEN),
         (one([0.9], [0]), mlm.recall(undefined=0.0), None),
         (one([0.9], [1]), mlm.recall() / (mlm.recall() - mlm.precision()), "division by 0"),
         (one([0.9], [0]), mlm.precision() + mlm.recall(), "recall: no positives"),
@@ -234,34 +199,14 @@ def one(score: object, truth: object, **columns: object) -> pl.DataFrame:
         (one([0.9], [0]), mlm.recall() - mlm.recall(), "no positives"),
         (one([0.9], [0]), mlm.recall().round(2), "no positives"),
         (one([0.9], [0]), mlm.recall().fill_null(0.5), None),
-        (
-            one([0.9, 1.5], [1, 0]),
-            mlm.recall() / mlm.log_loss(),
-            "log_loss: broken rows: a NaN, or a value out of range",
-        ),
+        (one([0.9, 1.5], [1, 0]), mlm.recall() / mlm.log_loss(), f"log_loss: {BROKEN}"),
         (one([0.9], [1]), (mlm.recall() - 2).sqrt(), "not a number, such as inf - inf or the root of -1"),
         (one([0.9], [1]), mlm.n_rows().filter(pl.col("score") > 1) / mlm.recall(), None),
         (one([0.9], [1]), mlm.recall().filter(pl.col("score") > 1) / mlm.n_rows(), "recall: no rows"),
-        (
-            one([0.9, 0.9], [0, 0], label=["x", "y"]),
-            mlm.recall(average="macro"),
-            "undefined in 2 labels: no positives",
-        ),
-        (
-            one([0.9, 0.9], [0, 0], sample=[1, 2]),
-            mlm.recall(average="samples"),
-            "undefined in 2 samples: no positives",
-        ),
-        (
-            one([0.9], [1], label=["x"]),
-            mlm.recall(average="macro", labels=["z"]),
-            "no rows",
-        ),
-        (
-            one([0.9], [1], sample=[1], w=[0.0]),
-            mlm.one_error().on(weight="w"),
-            "the weights of the samples sum to 0",
-        ),
+        (one(0.9, [0, 0], label=["x", "y"]), mlm.recall(average="macro"), "undefined in 2 labels: no positives"),
+        (one(0.9, [0, 0], sample=[1, 2]), mlm.recall(average="samples"), "undefined in 2 samples: no positives"),
+        (one([0.9], [1], label="x"), mlm.recall(average="macro", labels=["z"]), "no rows"),
+        (one([0.9], [1], sample=1, w=0.0), mlm.one_error().on(weight="w"), "the weights of the samples sum to 0"),
     ],
     ids=str,
 )

@@ -6,6 +6,7 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.analysis.parts import OF_X, OF_Y, PARTS
 
+RECALL, OF_Y_ALONE = mlm.recall(), mlm.recall(threshold={"y": 0.5})
 COUNTS = ("n_rows", "n_samples", "n_excluded", "support", "n_undefined")
 
 
@@ -59,33 +60,18 @@ def test_a_target_without_a_row_that_counts_is_not_undefined(target: str | None)
 @pytest.mark.parametrize(
     ("metric", "reason"),
     [
-        (mlm.average_score({"x": mlm.recall(), "y": mlm.r2()}), None),
-        (
-            mlm.average_score({"x": mlm.recall(threshold={"y": 0.5}), "y": mlm.r2()}),
-            "target 'x': rows without a threshold: 5",
-        ),
-        (mlm.average_score({"q": mlm.recall(), "y": mlm.recall()}).filter(truth=0), "target 'q': no rows"),
+        (mlm.average_score({"x": RECALL, "y": mlm.r2()}), None),
+        (mlm.average_score({"x": OF_Y_ALONE, "y": mlm.r2()}), "target 'x': rows without a threshold: 5"),
+        (mlm.average_score({"q": RECALL, "y": RECALL}).filter(truth=0), "target 'q': no rows"),
         (mlm.average_score({"q": mlm.recall(undefined=0.0)}), "no rows"),
-        (
-            mlm.average_score({"x": mlm.recall(), "y": mlm.recall()}, [2, -1]).filter(truth=0),
-            "target 'x': no positives",
-        ),
-        (mlm.average_score(mlm.recall(threshold={"y": 0.5}), target="label"), "rows without a threshold: 5"),
-        (mlm.average_score(mlm.recall(), target="label").filter(truth=0), "undefined in 2 targets: no positives"),
-        (mlm.average_score(mlm.recall() - mlm.r2()).filter(truth=0), "undefined in 2 targets"),
-        (mlm.average_score(mlm.recall(), target="label").filter(label="q"), "no rows"),
-        (
-            mlm.average_score(mlm.recall(), {"x": 1, "y": -1, "q": 3}, target="label"),
-            "the weights of the targets sum to 0",
-        ),
-        (
-            mlm.average_score({"x": mlm.recall(), "y": mlm.recall(), "q": mlm.recall()}, [1, -1, 3]),
-            "the weights of the targets sum to 0",
-        ),
-        (
-            mlm.recall(threshold={"y": 0.5}) - mlm.average_score({"y": mlm.recall()}).alias("of_y"),
-            "rows without a threshold: 5",
-        ),
+        (mlm.average_score({"x": RECALL, "y": RECALL}, [2, -1]).filter(truth=0), "target 'x': no positives"),
+        (mlm.average_score(OF_Y_ALONE, target="label"), "rows without a threshold: 5"),
+        (mlm.average_score(RECALL, target="label").filter(truth=0), "undefined in 2 targets: no positives"),
+        (mlm.average_score(RECALL - mlm.r2()).filter(truth=0), "undefined in 2 targets"),
+        (mlm.average_score(RECALL, target="label").filter(label="q"), "no rows"),
+        (mlm.average_score(RECALL, {"x": 1, "y": -1, "q": 3}, target="label"), "the weights of the targets sum to 0"),
+        (mlm.average_score(dict.fromkeys("xyq", RECALL), [1, -1, 3]), "the weights of the targets sum to 0"),
+        (OF_Y_ALONE - mlm.average_score({"y": RECALL}).alias("of_y"), "rows without a threshold: 5"),
     ],
     ids=repr,
 )

@@ -19,6 +19,7 @@ LOG = pl.DataFrame(
     }
 )
 WHOLE = LOG.head(4)
+LOSS = mlm.log_loss()
 
 
 def samples(table: pl.DataFrame) -> list[int]:
@@ -56,36 +57,30 @@ def test_of_each_group() -> None:
     table = mlm.worst(WHOLE, mlm.log_loss(), k=1, by="model")
     assert table.columns == ["model", "sample", "log_loss", "n_undefined", "n_broken"]
     assert table.select("model", "sample").rows() == [("a", 1), ("b", 3)]
-
-
-def test_of_each_group_of_an_expression() -> None:
-    table = mlm.worst(WHOLE, mlm.log_loss(), k=1, by=[pl.col("model").str.to_uppercase().alias("score")])
-    assert table.select("score", "sample").rows() == [("A", 1), ("B", 3)]
+    of_expression = mlm.worst(WHOLE, mlm.log_loss(), k=1, by=[pl.col("model").str.to_uppercase().alias("score")])
+    assert of_expression.select("score", "sample").rows() == [("A", 1), ("B", 3)]
+    of_null = WHOLE.with_columns(model=pl.when(pl.col("model") == "b").then("model"))
+    table = mlm.worst(of_null, mlm.log_loss(), k=1, by="model")
+    assert table.select("model", "sample").rows() == [(None, 1), ("b", 3)]
 
 
 def test_of_each_slice_after_the_whole() -> None:
     table = mlm.worst(WHOLE, mlm.log_loss(), k=1, by="model", slices=["label"])
-    assert table.select("model", "sliced_by", "slice", "label", "sample").rows() == [
-        ("a", "", "", None, 1),
-        ("a", "label", "label=x", "x", 1),
-        ("a", "label", "label=y", "y", 2),
-        ("b", "", "", None, 3),
-        ("b", "label", "label=x", "x", 3),
-        ("b", "label", "label=y", "y", 4),
-    ]
+    slices = [("", "", None), ("label", "label=x", "x"), ("label", "label=y", "y")]
+    of_slices = table.select("model", "sliced_by", "slice", "label").rows()
+    assert of_slices == [(model, *of_slice) for model in "ab" for of_slice in slices]
+    assert samples(table) == [1, 1, 2, 3, 3, 4]
 
 
 def test_columns_are_kept_that_have_one_value_in_a_unit() -> None:
     log = pl.concat([WHOLE, WHOLE]).with_columns(url=pl.format("u{}", "sample"), row=pl.int_range(pl.len()))
     table = mlm.worst(log, mlm.log_loss(), k=2, by=pl.col("model").alias("url_of"), keep=["url", "row"])
     assert table.columns == ["url_of", "sample", "log_loss", "n_undefined", "n_broken", "url", "row"]
-    assert table.select("url_of", "sample", "url", "row").rows() == [
-        ("a", 1, "u1", None), ("a", 2, "u2", None), ("b", 3, "u3", None), ("b", 4, "u4", None)
-    ]  # fmt: skip
+    expected = [("a", 1, "u1", None), ("a", 2, "u2", None), ("b", 3, "u3", None), ("b", 4, "u4", None)]
+    assert table.select("url_of", "sample", "url", "row").rows() == expected
     sliced = mlm.worst(WHOLE, mlm.log_loss(), k=1, slices=["model"], keep="label")
-    assert sliced.select("slice", "sample", "label").rows() == [
-        ("", 1, "x"), ("model=a", 1, "x"), ("model=b", 3, "x"),
-    ]  # fmt: skip
+    expected = [("", 1, "x"), ("model=a", 1, "x"), ("model=b", 3, "x")]
+    assert sliced.select("slice", "sample", "label").rows() == expected
 
 
 @pytest.mark.parametrize(
@@ -102,20 +97,11 @@ def test_what_cannot_be_kept_is_refused(keep: Any, error: type[Exception], said:
         mlm.worst(WHOLE, mlm.log_loss(), keep=keep)
 
 
-def test_of_a_null_group() -> None:
-    log = WHOLE.with_columns(model=pl.when(pl.col("model") == "b").then("model"))
-    table = mlm.worst(log, mlm.log_loss(), k=1, by="model")
-    assert table.select("model", "sample").rows() == [(None, 1), ("b", 3)]
-
-
 @pytest.mark.parametrize("average", ["macro", "weighted", "min", {"x": 1.0, "y": 2.0}])
 def test_a_metric_of_labels_gives_labels(average: object) -> None:
     table = mlm.worst(WHOLE, mlm.brier_score(average=average))
     assert table.columns == ["label", "brier_score", "n_undefined", "n_broken"]
     assert table["label"].to_list() == ["x", "y"]
-
-
-def test_labelwise_precision_gives_labels() -> None:
     assert mlm.worst(WHOLE, mlm.labelwise_precision()).columns[0] == "label"
 
 
@@ -145,16 +131,7 @@ def test_an_alias_and_a_filter() -> None:
 
 
 @pytest.mark.parametrize(
-    "metric",
-    [
-        -mlm.log_loss(),
-        1 - mlm.log_loss(),
-        2 * mlm.log_loss() + 1,
-        mlm.log_loss() + mlm.brier_score(),
-        mlm.log_loss() / 2,
-        mlm.log_loss() * -1,
-    ],
-    ids=repr,
+    "metric", [-LOSS, 1 - LOSS, 2 * LOSS + 1, LOSS + mlm.brier_score(), LOSS / 2, LOSS * -1], ids=repr
 )
 def test_arithmetic_keeps_the_worst_end_or_turns_it(metric: mlm.Metric) -> None:
     assert samples(mlm.worst(WHOLE, metric.alias("cost"))) == [1, 2, 3, 4]
@@ -180,13 +157,11 @@ def test_no_rows() -> None:
 
 @pytest.mark.parametrize("name", ["n_undefined", "n_broken", "sample"])
 def test_a_name_that_the_table_has_already_is_an_error(name: str) -> None:
-    with pytest.raises(mlm.NameCollisionError, match=f"two columns of the result would have the name '{name}'"):
-        mlm.worst(LOG, mlm.log_loss().alias(name))
-
-
-def test_a_key_that_the_table_has_already_is_an_error() -> None:
-    with pytest.raises(mlm.NameCollisionError, match="two columns of the result would have the name 'n_broken'"):
-        mlm.worst(LOG, mlm.log_loss(), by=pl.col("model").alias("n_broken"))
+    message = f"two columns of the result would have the name '{name}'"
+    with pytest.raises(mlm.NameCollisionError, match=message):
+        mlm.worst(LOG, LOSS.alias(name))
+    with pytest.raises(mlm.NameCollisionError, match=message):
+        mlm.worst(LOG, LOSS, by=pl.col("model").alias(name))
 
 
 def test_labels_that_an_average_does_not_name_have_no_place_in_the_order() -> None:

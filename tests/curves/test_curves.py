@@ -17,31 +17,23 @@ Numbers = NDArray[np.float64]
 RNG = np.random.default_rng(7)
 
 
-def smooth(n: int) -> Numbers:
-    return RNG.random(n)
+smooth = RNG.random
 
 
 def tied(n: int) -> Numbers:
     return RNG.integers(0, 40, n) * 0.025
 
 
-def half_tied(n: int) -> Numbers:
-    return np.where(RNG.random(n) < 0.6, 0.5, RNG.random(n))
-
-
-def constant(n: int) -> Numbers:
-    return np.full(n, 0.25)
-
-
-def separated(n: int) -> Numbers:
-    return np.arange(n) * 2.0**-12
-
-
-def any_real(n: int) -> Numbers:
-    return np.concatenate([[-np.inf, np.inf, 0.0, -0.0], RNG.normal(0, 1e3, n - 4)])
-
-
-SCORES = [smooth, tied, half_tied, constant, separated, any_real]
+SCORES: dict[str, Callable[[int], Numbers]] = {
+    "smooth": smooth,
+    "tied": tied,
+    "half tied": lambda n: np.where(RNG.random(n) < 0.6, 0.5, RNG.random(n)),
+    "constant": lambda n: np.full(n, 0.25),
+    "separated": lambda n: np.arange(n) * 2.0**-12,
+    "any real": lambda n: np.concatenate([[-np.inf, np.inf, 0.0, -0.0], RNG.normal(0, 1e3, n - 4)]),
+}
+of_all_scores = pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
+of_rows_and_bins = pytest.mark.parametrize("options", [{}, {"bins": 64}], ids=["rows", "bins"])
 
 
 def log_of(scores: Numbers, *, share: float = 0.3, **more: Any) -> pl.DataFrame:
@@ -59,7 +51,7 @@ def exact(log: pl.DataFrame) -> list[tuple[float, float]]:
     return found
 
 
-@pytest.mark.parametrize("scores", SCORES)
+@of_all_scores
 @pytest.mark.parametrize("points", [2, 5, 50, 5000])
 def test_a_thinned_curve_is_the_exact_one_with_points_left_out(scores: Callable[[int], Numbers], points: int) -> None:
     log = log_of(scores(1200))
@@ -99,7 +91,7 @@ def test_the_points_that_are_kept_do_not_depend_on_the_unit_of_weights(kind: Any
         assert one["threshold"].to_list() == other["threshold"].to_list()
 
 
-@pytest.mark.parametrize("scores", SCORES)
+@of_all_scores
 @pytest.mark.parametrize("options", [{}, {"weight": "w"}], ids=["rows", "weights"])
 def test_curves_are_those_of_scikit_learn(scores: Callable[[int], Numbers], options: Mapping[str, Any]) -> None:
     log = log_of(scores(300), w=RNG.integers(1, 5, 300).astype(float)).filter(pl.col("score").is_finite())
@@ -111,7 +103,7 @@ def test_curves_are_those_of_scikit_learn(scores: Callable[[int], Numbers], opti
     assert found.row(-1, named=True) | {"tpr": 1.0, "fpr": 1.0} == found.row(-1, named=True)
 
 
-@pytest.mark.parametrize("scores", SCORES)
+@of_all_scores
 @pytest.mark.parametrize("options", [{}, {"weight": "w"}, {"bins": 16}], ids=["rows", "weights", "bins"])
 @pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32])
 def test_each_point_is_what_lies_above_its_threshold(
@@ -153,7 +145,7 @@ def grouped(n: int = 600) -> pl.DataFrame:
     return log.with_columns(score=pl.when(pl.int_range(pl.len()) % 11 != 3).then("score"))
 
 
-@pytest.mark.parametrize("options", [{}, {"bins": 64}], ids=["rows", "bins"])
+@of_rows_and_bins
 @pytest.mark.parametrize("kind", ["roc", "pr", "det", "gain"])
 def test_a_group_has_the_curve_of_its_rows(kind: Any, options: Mapping[str, Any]) -> None:
     log = grouped()
@@ -164,7 +156,7 @@ def test_a_group_has_the_curve_of_its_rows(kind: Any, options: Mapping[str, Any]
     assert found.select("model", "label").unique().height == 6
 
 
-@pytest.mark.parametrize("options", [{}, {"bins": 64}], ids=["rows", "bins"])
+@of_rows_and_bins
 def test_a_slice_has_the_curve_of_its_rows(options: Mapping[str, Any]) -> None:
     log = grouped()
     found = mlm.curve(log, "roc", by="model", slices=["country", ["country", "label"]], points=7, **options)

@@ -1,7 +1,7 @@
 """Curves and best thresholds from a state: those of the log with the same bins, and what a state must hold for them."""
 
-import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.curves.thresholds import METRICS, cost_at, is_close, log_of
+from tests.curves.thresholds import METRICS, by_trying, cost_at, is_close, log_of
 
 BINS = 64
 LOG = log_of(400).filter(pl.col("score").fill_null(1) >= 0)
@@ -61,8 +61,8 @@ def test_the_values_at_thresholds_are_those_of_the_log(state: pl.DataFrame, name
     assert found["value"].is_not_null().any()
 
 
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("name", ["f1", "macro", "named", "filtered", "share"])
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", ["f1", "macro", "named", "share", "filtered"])
 def test_their_intervals_are_those_of_the_log(state: pl.DataFrame, name: str) -> None:
     metric = TOLD[name]().alias("m")
     found = mlm.curve(state, "threshold", metric, points=3, ci=0.9, **KEYS)
@@ -79,6 +79,7 @@ def test_rows_with_weights_are_told_as_well(weighted: pl.DataFrame, name: str, c
     assert_same(found, mlm.curve(LOG, "threshold", metric, points=3, bins=BINS, ci=ci, by="model", weight="w"))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", TOLD)
 def test_the_value_at_a_threshold_is_that_of_the_metric_with_it(state: pl.DataFrame, name: str) -> None:
     made = TOLD[name]
@@ -97,18 +98,9 @@ def test_bins_of_calibration_are_those_of_the_log(state: pl.DataFrame, ci: float
 
 @pytest.mark.parametrize("ci", [None, 0.9])
 def test_of_weighted_bins_a_state_has_no_count_of_rows(weighted: pl.DataFrame, ci: float | None) -> None:
-    of_log = mlm.curve(LOG, "calibration", ci=ci, by="model", weight="w").with_columns(
-        n_rows=pl.lit(None, dtype=pl.Int64)
-    )
-    assert_same(mlm.curve(weighted, "calibration", ci=ci, by="model"), of_log)
-
-
-def by_trying(rows: pl.DataFrame, made: Callable[..., mlm.Metric], ends: list[float]) -> tuple[float, float]:
-    """The best value, and the highest of some thresholds that has it."""
-    values = [rows.select(made(threshold=end)).item() for end in ends]
-    known = [(value, end) for value, end in zip(values, ends, strict=True) if value is not None]
-    best = (max if made().best == "max" else min)(value for value, _ in known)
-    return next(end for value, end in known if math.isclose(value, best, rel_tol=1e-12)), best
+    of_log = mlm.curve(LOG, "calibration", ci=ci, by="model", weight="w")
+    no_count = of_log.with_columns(n_rows=pl.lit(None, dtype=pl.Int64))
+    assert_same(mlm.curve(weighted, "calibration", ci=ci, by="model"), no_count)
 
 
 @pytest.mark.parametrize("name", ["f1", "macro", "filtered", "loss"])
@@ -177,61 +169,40 @@ def test_a_lazy_state_gives_a_lazy_curve(state: pl.DataFrame) -> None:
     assert_same(found.collect(), mlm.curve(state, "threshold", mlm.f1(average="macro"), by="model", points=5))
 
 
-PLAIN = mlm.state(
-    LOG, mlm.roc_auc(bins=BINS), mlm.calibration_error(bins=9), mlm.mae().on(score="amount").alias("amount"), by="model"
-)
+F1, OF_LABELS = mlm.f1(), mlm.f1(average="macro")
+OF_FLOATS = mlm.ks(bins=BINS, grid="float")
+OF_TRUE = F1.filter(pl.col("truth"))
+AMOUNT = mlm.mae().on(score="amount").alias("amount")
+PLAIN = mlm.state(LOG, mlm.roc_auc(bins=BINS), mlm.calibration_error(bins=9), AMOUNT, by="model")
+GAP, PART = "'squared_gap@logits=False'", r"brier_resolution\(bins="
+VERBS: dict[str, Callable[..., Any]] = {
+    "none": partial(mlm.curve, mlm.state(LOG, F1), "threshold"),
+    "curve": partial(mlm.curve, PLAIN, "threshold"),
+    "bins": partial(mlm.curve, PLAIN, "calibration"),
+    "best": partial(mlm.best_threshold, PLAIN),
+}
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("verb", "metrics", "asked", "message"),
     [
-        (
-            lambda: mlm.curve(mlm.state(LOG, mlm.f1()), "threshold", mlm.f1()),
-            r"holds no curve: make it with roc_auc\(bins=4096\) among its metrics, or use the log",
-        ),
-        (
-            lambda: mlm.curve(PLAIN, "threshold", mlm.f1(), bins=32),
-            r"holds no curve with bins=32: make it with roc_auc\(bins=32\) among",
-        ),
-        (
-            lambda: mlm.curve(PLAIN, "threshold", mlm.f1(average="macro")),
-            r"no curve by label: make it with roc_auc\(average='macro', bins=4096\) among",
-        ),
-        (
-            lambda: mlm.curve(PLAIN, "threshold", mlm.f1().filter(pl.col("truth"))),
-            r"""make it with roc_auc\(bins=4096\).filter\(\[?\(?col\("truth"\).*\) among""",
-        ),
-        (
-            lambda: mlm.curve(PLAIN, "threshold", mlm.f1().on(weight="amount")),
-            r"make it with roc_auc\(bins=4096\).on\(weight='amount'\) among",
-        ),
-        (
-            lambda: mlm.curve(PLAIN, "calibration"),
-            r"no calibration curve with 9 bins: make it with brier_resolution\(bins=9\) among its metrics",
-        ),
-        (
-            lambda: mlm.curve(PLAIN, "calibration", bins=5),
-            r"5 bins: make it with calibration_error\(bins=5\) and brier_resolution\(bins=5\) among",
-        ),
-        (lambda: mlm.curve(PLAIN, "threshold", mlm.f1(inclusive=True)), "f1 predicts a score that is equal"),
-        (lambda: mlm.curve(PLAIN, "threshold", cost_at()), "cost_at reads more of a row than its truth"),
-        (
-            lambda: mlm.curve(PLAIN, "threshold", mlm.f1() - mlm.brier_score()),
-            "brier_score needs 'squared_gap@logits=False', which this state does not hold",
-        ),
-        (lambda: mlm.curve(PLAIN, "threshold", mlm.f1(), score="w"), "score= cannot be given for a state"),
-        (lambda: mlm.best_threshold(PLAIN, mlm.f1(), per="label"), r"no curve by label: make it with roc_auc\(aver"),
-        (lambda: mlm.best_threshold(PLAIN, mlm.ks(bins=7)), r"no curve with bins=7: make it with roc_auc\(bins=7\)"),
-        (
-            lambda: mlm.best_threshold(PLAIN, mlm.ks(bins=BINS, grid="float")),
-            r"no curve with bins=64: make it with roc_auc\(bins=64, grid='float'\)",
-        ),
-        (
-            lambda: mlm.best_threshold(PLAIN, mlm.f1(), where=pl.col("label") == "x"),
-            "'label' is not a by column of the state",
-        ),
+        ("none", [F1], {}, r"holds no curve: make it with roc_auc\(bins=4096\) among its metrics, or use the log"),
+        ("curve", [F1], {"bins": 32}, r"holds no curve with bins=32: make it with roc_auc\(bins=32\) among"),
+        ("curve", [OF_LABELS], {}, r"no curve by label: make it with roc_auc\(average='macro', bins=4096\) among"),
+        ("curve", [OF_TRUE], {}, r"""make it with roc_auc\(bins=4096\).filter\(\[?\(?col\("truth"\).*\) among"""),
+        ("curve", [F1.on(weight="amount")], {}, r"make it with roc_auc\(bins=4096\).on\(weight='amount'\) among"),
+        ("bins", [], {}, rf"no calibration curve with 9 bins: make it with {PART}9\) among its metrics"),
+        ("bins", [], {"bins": 5}, rf"5 bins: make it with calibration_error\(bins=5\) and {PART}5\) among"),
+        ("curve", [mlm.f1(inclusive=True)], {}, "f1 predicts a score that is equal"),
+        ("curve", [cost_at()], {}, "cost_at reads more of a row than its truth"),
+        ("curve", [F1 - mlm.brier_score()], {}, f"brier_score needs {GAP}, which this state does not hold"),
+        ("curve", [F1], {"score": "w"}, "score= cannot be given for a state"),
+        ("best", [F1], {"per": "label"}, r"no curve by label: make it with roc_auc\(aver"),
+        ("best", [mlm.ks(bins=7)], {}, r"no curve with bins=7: make it with roc_auc\(bins=7\)"),
+        ("best", [OF_FLOATS], {}, r"no curve with bins=64: make it with roc_auc\(bins=64, grid='float'\)"),
+        ("best", [F1], {"where": pl.col("label") == "x"}, "'label' is not a by column of the state"),
     ],
 )
-def test_what_a_state_lacks_is_said(call: Callable[[], Any], message: str) -> None:
+def test_what_a_state_lacks_is_said(verb: str, metrics: Any, asked: dict[str, Any], message: str) -> None:
     with pytest.raises(mlm.MetricError, match=message):
-        call()
+        VERBS[verb](*metrics, **asked)

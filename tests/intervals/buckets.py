@@ -14,21 +14,14 @@ from polars_mlmetrics.engine.state_table import bucket_of
 from tests.laws.cases import AVERAGES, NO_AVERAGE, plain_cases
 from tests.support.folded_log import has_no_state
 from tests.support.frames import worlds
+from tests.support.readings import same
 
 BUCKETS = 5
-
-
 DIGITS = 1e-9  # a difference of two sums has lost some of their digits, and a root or a deviation of it more
 
-
 CASES = [case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average) if not has_no_state(case)]
-
-
 METRICS = {str(case): case.metric(weighted=True) for case in CASES}
-
-
 BUCKET_OF, _ = bucket_of(["sample"], worlds().schema, BUCKETS)
-
 
 Values = dict[tuple[Any, ...], dict[str, Any]]
 
@@ -52,6 +45,16 @@ def expected(by: tuple[str, ...], every: int) -> Values:
         for group in there.select(by).unique().rows() if by else [()]:
             found[*group, bucket] = left.get(group, nothing)
     return found
+
+
+def differing(got: Values, right: Values) -> list[Any]:
+    assert got.keys() == right.keys()
+    return [
+        (key, name, row[name], right[key][name])
+        for key, row in got.items()
+        for name in row
+        if not same(row[name], right[key][name], DIGITS)
+    ]
 
 
 def times(buckets: int) -> NDArray[Any]:

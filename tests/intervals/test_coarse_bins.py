@@ -100,19 +100,29 @@ def test_a_part_of_the_curve_is_judged_by_the_cells_within_it() -> None:
     assert flags == ["coarse_bins", "ok"]
 
 
-def test_differences_of_crowded_scores_have_no_verdict() -> None:
+def of_two() -> pl.DataFrame:
+    scores = {"fine": log(7, 2000, 1), "crowded": log(7, 2000, 40)}
+    return pl.concat(rows.with_columns(model=pl.lit(name)) for name, rows in scores.items())
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("source", ["log", "state", "state of pairs"])
+def test_differences_of_crowded_scores_have_no_verdict(source: str) -> None:
     """The same order of scores: the area is the same, and its bins say that it is worse."""
-    fine, crowded = log(7, 2000, 1), log(7, 2000, 40)
-    both = pl.concat([fine.with_columns(model=pl.lit("fine")), crowded.with_columns(model=pl.lit("crowded"))])
-    binned, columns = mlm.roc_auc(bins=4096), ["verdict", "ci_flag"]
-    for source in (both, mlm.state(both, binned, by="model"), mlm.state(both, binned, by="model", between="model")):
-        table = mlm.compare(source, binned, baseline="fine")
-        assert table["high"].item() < 0  # what a verdict would stand on
-        assert table.select(columns).rows() == [(None, "coarse_bins")]
-        assert mlm.compare(source, binned, baseline="fine", margin=0.5)["verdict"].item() is None
-    assert mlm.gap(both, binned, over="model")["ci_flag"].item() == "coarse_bins"
+    both, binned, between = of_two(), mlm.roc_auc(bins=4096), "model" if source == "state of pairs" else None
+    asked = both if source == "log" else mlm.state(both, binned, by="model", between=between)
+    table = mlm.compare(asked, binned, baseline="fine")
+    assert table["high"].item() < 0  # what a verdict would stand on
+    assert table.select("verdict", "ci_flag").rows() == [(None, "coarse_bins")]
+    assert mlm.compare(asked, binned, baseline="fine", margin=0.5)["verdict"].item() is None
+
+
+def test_bins_decide_where_a_difference_is_small_and_of_a_gap() -> None:
+    binned = mlm.roc_auc(bins=4096)
+    assert mlm.gap(of_two(), binned, over="model")["ci_flag"].item() == "coarse_bins"
+    fine = of_two().filter(model="fine")
     again = fine.with_columns(model=pl.lit("again"), score=pl.col("score") * 0.99)
-    table = mlm.compare(pl.concat([both.filter(model="fine"), again]), binned, baseline="fine")
+    table = mlm.compare(pl.concat([fine, again]), binned, baseline="fine")
     assert table["ci_flag"].item() == "coarse_bins"  # the two are nearly equal: their bins decide
 
 

@@ -15,9 +15,8 @@ from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource
-from tests.intervals.buckets import BUCKET_OF, BUCKETS, DIGITS, METRICS, Values, times
+from tests.intervals.buckets import BUCKET_OF, BUCKETS, METRICS, Values, differing, times
 from tests.support.frames import KEYS, worlds
-from tests.support.readings import same
 
 FEW_DRAWS = 4
 
@@ -66,12 +65,4 @@ def values(by: list[str]) -> Values:
 @pytest.mark.parametrize("by", [["fold"], [], KEYS], ids=str)
 def test_each_draw(by: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws, "DRAWS", FEW_DRAWS)
-    got, right = values(by), expected(tuple(by))
-    assert got.keys() == right.keys()
-    differing = [
-        (key, name, got[key][name], right[key][name])
-        for key in got
-        for name in METRICS
-        if not same(got[key][name], right[key][name], DIGITS)
-    ]
-    assert differing == []
+    assert differing(values(by), expected(tuple(by))) == []

@@ -16,7 +16,7 @@ from polars_mlmetrics.analysis import question
 from polars_mlmetrics.engine.state_table import bucket_of
 from polars_mlmetrics.formula.measure import Measure
 from tests.intervals.buckets import BUCKET_OF, BUCKETS, METRICS, expected
-from tests.intervals.users import SUITE, users
+from tests.intervals.users import HALF, SUITE, users
 from tests.support.frames import KEYS, worlds
 from tests.support.readings import same
 
@@ -57,13 +57,10 @@ class Expected(NamedTuple):
     high: float | None = None
 
 
-def reference(
-    measure: Measure,
-    value: float,
-    without: Sequence[float | None],
-    alone: Sequence[float | None],
-    samples: int | None,
-) -> Expected:
+Values = Sequence[float | None]
+
+
+def reference(measure: Measure, value: float, without: Values, alone: Values, samples: int | None) -> Expected:
     """The interval by its definition, in plain Python."""
     moved = [0.0 if each is None or abs(each - value) <= 1e-12 * abs(value) else each - value for each in without]
     buckets = sum(move != 0 or each is not None for move, each in zip(moved, alone, strict=True))
@@ -96,7 +93,7 @@ def has_interval(measure: Measure) -> bool:
     return not counts and measure.parameters.get("average") not in ("min", "max")
 
 
-def is_what_rounding_left(values: Sequence[float | None]) -> bool:
+def is_what_rounding_left(values: Values) -> bool:
     """Whether the values of all buckets, and without each, and how far these vary, are 0 but for rounding."""
     known = [abs(value) for value in values if value is not None]
     return any(0 < value < NOTHING for value in known) and all(value < NOTHING for value in known)
@@ -126,37 +123,29 @@ def differing(table: pl.DataFrame, by: tuple[str, ...]) -> list[Any]:
 @pytest.mark.proof
 @pytest.mark.parametrize("by", [("fold",), ("world",), tuple(KEYS)], ids=str)
 @pytest.mark.parametrize("verb", ["evaluate", "finish"])
-def test_an_interval_is_what_the_definition_gives(
-    by: tuple[str, ...], verb: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interval_is_what_the_definition_gives(by: Any, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question, "BUCKETS", BUCKETS)
     metrics = [metric.alias(name) for name, metric in METRICS.items()]
-    if verb == "evaluate":
-        table = mlm.evaluate(worlds(), metrics, by=by, ci=LEVEL, tidy=True)
-    else:
-        state = mlm.state(worlds(), metrics, by=by, buckets=BUCKETS)
-        table = mlm.finish(state, metrics, by=by, ci=LEVEL, tidy=True)
+    source = worlds() if verb == "evaluate" else mlm.state(worlds(), metrics, by=by, buckets=BUCKETS)
+    table = getattr(mlm, verb)(source, metrics, by=by, ci=LEVEL, tidy=True)
     assert table.filter(pl.col("low").is_not_null()).height > 100
     assert differing(table, by) == []
 
 
-ROADS: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "at once": lambda frame: mlm.evaluate(frame, SUITE, slices=SLICES, ci=0.95, tidy=True),
-    "a query": lambda frame: mlm.evaluate(
-        frame.lazy().filter(pl.col("score") >= 0), SUITE, slices=SLICES, ci=0.95, tidy=True
-    ).collect(),
-    "in passes": lambda frame: mlm.evaluate(frame, SUITE, slices=SLICES, ci=0.95, tidy=True, passes=3, progress=False),
-}
-SLICES: list[Any] = ["country", "side", ["country", "side"]]
+SLICES = [["country"], ["side"], ["country", "side"]]
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("road", ["at once", "a query", "in passes"])
 def test_the_interval_of_a_slice_is_that_of_its_rows(road: str) -> None:
-    table = ROADS[road](users())
+    frame: Any = users().lazy().filter(pl.col("score") >= 0) if road == "a query" else users()
+    passes = 3 if road == "in passes" else None
+    asked: dict[str, Any] = {"ci": 0.95, "tidy": True, "passes": passes, "progress": False}
+    metrics = HALF if road == "at once" else SUITE
+    table = mlm.evaluate(frame, metrics, slices=SLICES, **asked).lazy().collect()
     assert table["low"].null_count() == 0
-    for keys in (["country"], ["side"], ["country", "side"]):
-        alone = mlm.evaluate(users(), SUITE, by=keys, ci=0.95, tidy=True).drop("n_split")
+    for keys in SLICES:
+        alone = mlm.evaluate(users(), metrics, by=keys, ci=0.95, tidy=True).drop("n_split")
         assert_frame_equal(table.filter(sliced_by=", ".join(keys)).select(alone.columns), alone, rel_tol=1e-9)
 
 
@@ -180,10 +169,7 @@ def test_labels_have_intervals_of_their_own() -> None:
 
 def test_a_label_that_is_not_there_has_no_interval() -> None:
     table = mlm.evaluate(users(), mlm.recall(labels=["a", "z"]), per="label", ci=0.95).sort("label")
-    assert table.select("label", pl.exclude("label").is_null()).rows() == [
-        ("a", False, False, False),
-        ("z", True, True, True),
-    ]
+    assert table.select("label", pl.exclude("label").is_null()).rows() == [("a", *[False] * 3), ("z", *[True] * 3)]
 
 
 def test_rows_of_one_cluster_stay_together() -> None:
@@ -250,9 +236,8 @@ def test_a_flag_says_what_to_know_of_an_interval() -> None:
     assert flags(users().with_columns(score=0.3, truth=1), mlm.mae()) == ["degenerate"]
     assert flags(rare, mlm.recall(), mlm.recall(average="macro")) == ["undefined_replicates", "undefined_replicates"]
     assert flags(users().with_columns(truth=0), mlm.recall()) == [None]
-    few = users().with_columns(
-        truth=pl.when(label="d").then(pl.col("truth") * (pl.col("sample") < 50)).otherwise("truth")
-    )
+    is_few = pl.col("truth") * (pl.col("sample") < 50)
+    few = users().with_columns(truth=pl.when(label="d").then(is_few).otherwise("truth"))
     assert flags(few, mlm.f1(), mlm.f1(average="macro"), mlm.f1(average="weighted")) == ["ok", "low_n", "low_n"]
     assert flags(few, (mlm.f1(average="macro") - mlm.recall()).alias("difference")) == ["low_n"]
 
@@ -274,10 +259,7 @@ def test_a_state_of_several_versions_of_polars_has_no_intervals() -> None:
         (lambda: mlm.evaluate(users(), mlm.f1(), cluster="user"), "cluster= is for intervals: pass ci= too"),
         (lambda: mlm.evaluate(users(), mlm.f1(), ci=0.9, cluster="usr"), "Did you mean 'user'?"),
         (lambda: mlm.evaluate(users(), mlm.f1(), ci=0.9, per="sample"), "a single sample has no interval"),
-        (
-            lambda: mlm.evaluate(users(), mlm.ndcg(), ci=0.9, cluster="side"),
-            "cluster= has several values in one sample",
-        ),
+        (lambda: mlm.evaluate(users(), mlm.ndcg(), ci=0.9, cluster="side"), "has several values in one sample"),
         (lambda: mlm.evaluate(users().drop("sample"), mlm.f1(), ci=0.9), "there is no sample column 'sample'"),
         (lambda: mlm.evaluate(users(), pl.len(), ci=0.9), "'len' is a plain expression, which has no interval"),
         (lambda: mlm.evaluate(users(), mlm.f1(), mlm.f1().alias("f1_low"), ci=0.9), "the name 'f1_low'"),

@@ -12,6 +12,7 @@ import polars_mlmetrics as mlm
 from tests.intervals.users import users
 
 ENDS = ["recall", "recall_low", "recall_high"]
+ONE = "one sample is one cluster, and a single cluster has no interval"
 MACRO = mlm.recall(average="macro")
 
 
@@ -63,10 +64,7 @@ def test_a_lazy_frame_gives_the_same(engine: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: mlm.worst(users(), mlm.log_loss(), ci=0.95),
-            "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval.",
-        ),
+        (lambda: mlm.worst(users(), mlm.log_loss(), ci=0.95), f"ci= is for metrics averaged over labels: {ONE}."),
         (lambda: mlm.worst(users(), MACRO, ci=95), "ci must be a number between 0 and 1, such as 0.95, not 95."),
         (lambda: mlm.worst(users(), MACRO, cluster="user"), "cluster= is for intervals: pass ci= too"),
         (lambda: mlm.worst(users(), MACRO, ci=0.9, cluster="usr"), "Did you mean 'user'?"),

@@ -29,3 +29,5 @@ SUITE = [
     mlm.hamming_loss(threshold="argmax"),
     (mlm.f1() - mlm.recall()).alias("difference"),
 ]
+HALF = SUITE[::2]
+"""One of each grain, bins and arithmetic."""

@@ -4,7 +4,7 @@ import random
 import re
 import runpy
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
+from tests.slice_search.bad_slice import log
 
 FEATURES = ["country", "device"]
 
@@ -22,24 +23,6 @@ COLUMNS = [
     "p_adjusted", "share_of_harm", "t_search", "parent", "parent_value", "hidden_by", "overlap", "n_clusters",
     "ci_flag", "n_tested", "plan",
 ]  # fmt: skip
-
-
-def log(seed: int = 1, n: int = 3000) -> pl.DataFrame:
-    """Rows whose score is a guess for the Germans on a phone; four samples a user."""
-    draw = random.Random(seed)
-    columns: dict[str, list[Any]] = {
-        "sample": list(range(n)),
-        "country": draw.choices(["DE", "FR", "US", None], k=n),
-        "device": draw.choices(["phone", "tablet", "desk"], k=n),
-        "day": [date(2025, 1, 1) + timedelta(days=draw.randrange(300)) for _ in range(n)],
-        "truth": draw.choices([0, 1], k=n),
-        "noise": [draw.random() for _ in range(n)],
-    }
-    rows = pl.DataFrame(columns).with_columns(
-        user=pl.col("sample") * 7919 % 750, good=pl.col("truth") * 0.4 + pl.col("noise") * 0.6
-    )
-    is_bad = (pl.col("country") == "DE").fill_null(False) & (pl.col("device") == "phone")
-    return rows.with_columns(score=pl.when(is_bad).then("noise").otherwise("good"))
 
 
 def test_the_columns() -> None:
@@ -91,24 +74,21 @@ def weighted_correlation(rows: pl.DataFrame) -> float:
     return float(together[0, 1] / np.sqrt(together[0, 0] * together[1, 1]))
 
 
-OF_WEIGHTS: dict[str, dict[str, Any]] = {
-    "half": {},
-    "passes": {"passes": 3},
-    "clusters": {"cluster": "sample"},
-    "state": {},
-    "deviations": {},
+OF_MEANS = mlm.mae().on(weight="w"), FEATURES, weighted_mean_error, 0
+OF_WEIGHTS: dict[str, tuple[mlm.Metric, list[str], Callable[[pl.DataFrame], float], int, dict[str, Any]]] = {
+    "half": (*OF_MEANS, {}),
+    "passes": (*OF_MEANS, {"passes": 3}),
+    "clusters": (*OF_MEANS, {"cluster": "sample"}),
+    "state": (*OF_MEANS, {}),
+    "deviations": (mlm.pearson().on(weight="w"), ["country"], weighted_correlation, 1, {}),
 }
 
 
 @pytest.mark.parametrize("road", OF_WEIGHTS)
 def test_the_share_of_harm_heeds_weights(road: str) -> None:
-    rows, asked = weighted(), OF_WEIGHTS[road]
-    metric, by_hand, best = mlm.mae(), weighted_mean_error, 0
-    if road == "deviations":
-        metric, by_hand, best = mlm.pearson(), weighted_correlation, 1
-    metric = metric.on(weight="w")
-    state = mlm.state(rows, metric, mlm.n_samples(), by=FEATURES) if road == "state" else None
-    found = mlm.find_slices(rows if state is None else state, metric, FEATURES, **asked)
+    rows, (metric, features, by_hand, best, asked) = weighted(), OF_WEIGHTS[road]
+    source = mlm.state(rows, metric, mlm.n_samples(), by=FEATURES) if road == "state" else rows
+    found = mlm.find_slices(source, metric, features, **asked)
     [row] = found.filter(slice="country=FR").to_dicts()
     seen = rows.filter(pl.col("sample").is_in(confirmed(rows)))
     whole, rest = by_hand(seen), by_hand(seen.filter(country="DE"))
@@ -143,8 +123,7 @@ def test_a_slice_that_knows_the_truth_is_flagged() -> None:
     rows = log().with_columns(is_wrong=pl.col("noise") < 0.1, truth=pl.col("truth").cast(pl.Float64))
     rows = rows.with_columns(score=pl.when("is_wrong").then(1 - pl.col("truth") * 0.9).otherwise("truth"))
     table = mlm.find_slices(rows, mlm.mae(), ["is_wrong", "device"])
-    assert table.filter(slice="is_wrong=true").select("ci_flag", "share_of_harm").row(0) == ("leak?", 1.0)
-    assert table.filter(slice="is_wrong=true")["share_of_harm"].to_list() == [1.0]
+    assert table.filter(slice="is_wrong=true").select("ci_flag", "share_of_harm").rows() == [("leak?", 1.0)]
 
 
 def test_clusters_are_what_is_parted() -> None:
@@ -157,42 +136,45 @@ def test_clusters_are_what_is_parted() -> None:
     assert first["value"] == pytest.approx(mlm.evaluate(inside, mlm.brier_score()).item())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("metric", [mlm.f1(), mlm.f1(average="macro"), mlm.roc_auc(bins=10)], ids=str)
 def test_a_state_gives_what_its_log_gives(metric: mlm.Metric) -> None:
     rows = log().with_columns(model=pl.col("sample") % 2, label=pl.col("user") % 3)
     state = mlm.state(rows, metric, mlm.n_samples(), mlm.n_rows(), by=["model", *FEATURES])
-    right = mlm.find_slices(rows, metric, FEATURES, by="model").drop("plan")
-    assert_frame_equal(mlm.find_slices(state, metric, FEATURES, by="model").drop("plan"), right, rel_tol=1e-9)
+    asked: dict[str, Any] = {"by": "model", "depth": 1}
+    right = mlm.find_slices(rows, metric, FEATURES, **asked).drop("plan")
+    assert_frame_equal(mlm.find_slices(state, metric, FEATURES, **asked).drop("plan"), right, rel_tol=1e-9)
+
+
+def ranked() -> pl.DataFrame:
+    """Samples of two labels each."""
+    rows = log().with_columns(sample=pl.col("sample") % 1500, label=pl.col("user"))
+    return rows.with_columns(pl.col(FEATURES).first().over("sample"))
+
+
+RANKING = mlm.label_ranking_average_precision()
 
 
 def test_a_state_gives_what_its_log_gives_of_metrics_of_samples() -> None:
-    rows = log().with_columns(sample=pl.col("sample") % 1500, label=pl.col("user"))
-    rows = rows.with_columns(pl.col(FEATURES).first().over("sample"))
-    metric = mlm.label_ranking_average_precision()
-    state = mlm.state(rows, metric, mlm.n_samples(), by=FEATURES)
-    found, right = (mlm.find_slices(frame, metric, ["device"], k=3).drop("plan") for frame in (state, rows))
+    state = mlm.state(ranked(), RANKING, mlm.n_samples(), by=FEATURES)
+    found, right = (mlm.find_slices(frame, RANKING, ["device"], k=3).drop("plan") for frame in (state, ranked()))
     assert right.height
     assert_frame_equal(found, right, rel_tol=1e-9)
 
 
 def test_groups_of_metrics_of_samples_are_searched_by_themselves() -> None:
-    rows = log().with_columns(sample=pl.col("sample") % 1500, label=pl.col("user"))
-    rows = rows.with_columns(pl.col(FEATURES).first().over("sample"), model=pl.lit("old"))
+    rows = ranked().with_columns(model=pl.lit("old"))
     newer = rows.with_columns(model=pl.lit("new"), score=pl.col("noise"))
-    metric = mlm.label_ranking_average_precision()
-    alone = mlm.find_slices(rows, metric, ["device"]).drop("plan")
-    both = mlm.find_slices(pl.concat([rows, newer]), metric, ["device"], by="model").drop("plan")
+    alone = mlm.find_slices(rows, RANKING, ["device"]).drop("plan")
+    both = mlm.find_slices(pl.concat([rows, newer]), RANKING, ["device"], by="model").drop("plan")
     assert alone.height
     assert_frame_equal(both.filter(model="old").drop("model"), alone, rel_tol=1e-9)
 
 
 def tagged() -> pl.DataFrame:
     tags = {"phone": ["mobile", "small", "mobile"], "tablet": ["mobile"], "desk": []}
-    lists = pl.DataFrame(
-        {"device": list(tags), "tags": list(tags.values())}, schema_overrides={"tags": pl.List(pl.String)}
-    )
-    rows = log().join(lists, on="device", maintain_order="left")
-    return rows.with_columns(tags=pl.when(pl.col("sample") % 9 > 0).then("tags"))
+    tagged = pl.col("device").replace_strict(tags, return_dtype=pl.List(pl.String))
+    return log().with_columns(tags=pl.when(pl.col("sample") % 9 > 0).then(tagged))
 
 
 def test_of_lists_each_value_is_a_slice() -> None:
@@ -225,9 +207,8 @@ def test_dates_are_ranges() -> None:
 
 
 def test_where_a_new_model_is_worse_than_an_old_one() -> None:
-    pairs = pl.concat(
-        [log().with_columns(model=pl.lit("new")), log().with_columns(model=pl.lit("old"), score=pl.col("good"))]
-    )
+    older = log().with_columns(model=pl.lit("old"), score=pl.col("good"))
+    pairs = pl.concat([log().with_columns(model=pl.lit("new")), older])
     new, old = (mlm.f1().filter(pl.col("model") == name) for name in ("new", "old"))
     first = mlm.find_slices(pairs, (new - old).alias("change"), FEATURES, worse="low").row(0, named=True)
     assert (first["slice"], first["n_samples"], first["n_rows"]) == ("country=DE, device=phone", 247, 494)
@@ -240,43 +221,36 @@ def test_a_feature_without_large_values_is_left_out() -> None:
     assert_frame_equal(table.drop("plan"), mlm.find_slices(rows, mlm.brier_score(), ["device"]).drop("plan"))
 
 
-def find(metric: Any = None, features: Any = "device", rows: Any = None, **asked: Any) -> object:
-    return mlm.find_slices(
-        log(1, 300) if rows is None else rows, mlm.f1() if metric is None else metric, features, **asked
-    )
+FEW = log(1, 300)
+COUNTED = [mlm.f1(), mlm.n_samples()]
+STATE = mlm.state(FEW, COUNTED, by="device")
+SPREAD = mlm.state(FEW.with_columns(pl.col("sample") // 2), COUNTED, by="device")
 
 
+def find(metric: Any = COUNTED[0], features: Any = "device", rows: Any = FEW, **asked: Any) -> object:
+    return mlm.find_slices(rows, metric, features, **asked)
+
+
+def find_of_state(**made: Any) -> object:
+    return find(rows=mlm.state(FEW, COUNTED, **{"by": "device", **made}))
+
+
+MACRO = mlm.f1(average="macro")
 CALLS: dict[str, Callable[[], object]] = {
-    "put mlm.n_samples() among its metrics": lambda: find(rows=mlm.state(log(), mlm.f1(), by="device")),
-    "needs 32 buckets, and this state has 16": lambda: find(
-        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device", buckets=16)
-    ),
-    "this state has no buckets": lambda: find(
-        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device", buckets=0)
-    ),
-    "'device' is not a by column of the state": lambda: find(
-        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="country")
-    ),
-    "samples lie in several values of 'device': a slice of this state": lambda: find(
-        rows=mlm.state(log().with_columns(pl.col("sample") // 2), mlm.f1(), mlm.n_samples(), by="device")
-    ),
-    "sample= cannot be given for a state": lambda: find(
-        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), sample="user"
-    ),
-    "memory= is for a log": lambda: find(
-        rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), memory="1 GB"
-    ),
-    "passes= is for a log": lambda: find(rows=mlm.state(log(), mlm.f1(), mlm.n_samples(), by="device"), passes=2),
+    "put mlm.n_samples() among its metrics": lambda: find(rows=mlm.state(FEW, mlm.f1(), by="device")),
+    "needs 32 buckets, and this state has 16": lambda: find_of_state(buckets=16),
+    "this state has no buckets": lambda: find_of_state(buckets=0),
+    "'device' is not a by column of the state": lambda: find_of_state(by="country"),
+    "samples lie in several values of 'device': a slice of this state": lambda: find(rows=SPREAD),
+    "sample= cannot be given for a state": lambda: find(rows=STATE, sample="user"),
+    "memory= is for a log": lambda: find(rows=STATE, memory="1 GB"),
+    "passes= is for a log": lambda: find(rows=STATE, passes=2),
     "pass worse='low' or worse='high'": lambda: find(mlm.f1() - mlm.accuracy()),
     "memory= works only with passes='auto'": lambda: find(memory="1 GB"),
     "cluster column 'usr' is not in the table": lambda: find(cluster="usr"),
-    "feature 'deep' is List(List(Int64))": lambda: find(
-        features="deep", rows=log(1, 300).with_columns(deep=pl.lit([[1]]))
-    ),
-    "which is too many: look at fewer features, or pass a smaller depth=": lambda: find(
-        mlm.f1(average="macro"), ["a", "b"], many_labels()
-    ),
-}  # fmt: skip
+    "feature 'deep' is List(List(Int64))": lambda: find(features="deep", rows=FEW.with_columns(deep=pl.lit([[1]]))),
+    "too many: look at fewer features, or pass a smaller depth=": lambda: find(MACRO, ["a", "b"], many_labels()),
+}
 
 
 def many_labels() -> pl.DataFrame:

@@ -12,6 +12,9 @@ from typing import Any
 import polars as pl
 
 from tests.laws import oracle
+from tests.laws.cases import Case
+from tests.laws.references.rows import Row as Seen
+from tests.support.folded_log import has_no_state
 from tests.support.readings import READINGS
 from tests.sweep.settled import UNCLEAR, Answer
 from tests.sweep.tables import Part, Table
@@ -38,6 +41,11 @@ class Made:
 
 def built(value: Any) -> Any:
     return value.expression if isinstance(value, Made) else value
+
+
+def roles_of(roles: Mapping[str, Any]) -> dict[str, Any]:
+    """Roles as the oracle takes them."""
+    return {role: built(column) for role, column in roles.items()}
 
 
 def arguments(given: Mapping[str, Any]) -> str:
@@ -112,8 +120,9 @@ class Node:
     @abstractmethod
     def answer(self, part: Part, setting: Setting) -> Answer: ...
 
-    @abstractmethod
-    def parts(self) -> Sequence[Node]: ...
+    def parts(self) -> Sequence[Node]:
+        """What it is made of."""
+        return ()
 
     def leaves(self, setting: Setting) -> Iterator[tuple[Leaf, Setting]]:
         """The measures it is made of, each with its roles and scope."""
@@ -141,9 +150,6 @@ class Leaf(Node):
         made += f".on({arguments(self.roles)})" if self.roles else ""
         return made + (f".filter({', '.join(repr(c.made) for c in self.where)})" if self.where else "")
 
-    def parts(self) -> Sequence[Node]:
-        return ()
-
     def answer(self, part: Part, setting: Setting) -> Answer:
         rows, roles = setting.of(self, part)
         return setting.of_leaf(self, rows, roles)
@@ -155,15 +161,13 @@ class Leaf(Node):
         rows, roles = setting.of(self, part)
 
         def work() -> dict[str, Any]:
-            given = {role: built(column) for role, column in roles.items()}
-            return oracle.expected_counts(self.name, rows.frame, params_of(self), given)
+            return oracle.expected_counts(self.name, rows.frame, params_of(self), roles_of(roles))
 
         name = (self.name, repr(self.params), repr(roles))
         found = of_table(part.table, ("counts", rows.places, *name), work)
         reads_truth = "truth" in oracle.DECLARED[self.name].reads or self.params.get("average") == "weighted"
         support = found["support"] if reads_truth else None
-        which = (*name, repr((*self.where, *setting.scope)))
-        undefined = {which: found["n_undefined"]}
+        undefined = {(*name, repr((*self.where, *setting.scope))): found["n_undefined"]}
         return Counts(found["n_rows"], found["n_excluded"], found["n_samples"], support, undefined)
 
     # -- what must be known of it ------------------------------------------------------------------------------
@@ -189,21 +193,7 @@ class Leaf(Node):
     @property
     def merges(self) -> bool:
         """Whether a state can hold it: a sample is whole, a group is in parts."""
-        if self.name == "information_score":
-            return self.params.get("prior") is not None
-        if self.grain == "sample":
-            return True
-        if self.name in WITH_BINS:
-            return self.params.get("bins") is not None
-        return self.name not in WHOLE_GROUPS
-
-
-WITH_BINS = (
-    "roc_auc", "gini", "average_precision", "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
-    "lift_at",
-)  # fmt: skip
-
-WHOLE_GROUPS = ("spearman", "median_absolute_error", "relative_absolute_error")
+        return not has_no_state(Case(self.name, self.params))
 
 
 def params_of(leaf: Leaf) -> dict[str, Any]:
@@ -221,17 +211,18 @@ def outcome(leaf: Leaf, part: Part, roles: Mapping[str, Any]) -> oracle.Outcome:
     """A metric of some rows, by its reference."""
 
     def work() -> oracle.Outcome:
-        given = {role: built(column) for role, column in roles.items()}
-        return oracle.outcome(leaf.name, part.frame, params_of(leaf), given)
+        return oracle.outcome(leaf.name, part.frame, params_of(leaf), roles_of(roles))
 
-    found: oracle.Outcome = of_table(part.table, (part.places, leaf.name, repr(leaf.params), repr(roles)), work)
-    return found
+    return of_table(part.table, (part.places, leaf.name, repr(leaf.params), repr(roles)), work)
+
+
+def read_rows(leaf: Leaf, part: Part, roles: Mapping[str, Any], unit: str) -> list[Seen]:
+    """The rows that count to a measure."""
+    return oracle.rows_of(leaf.name, part.frame, params_of(leaf), roles_of(roles), unit).included
 
 
 def as_answer(leaf: Leaf, value: oracle.Value) -> Answer:
-    if value is None or not math.isfinite(value):
-        return Answer(value)
-    if leaf.name in COUNTS:
+    if value is None or not math.isfinite(value) or leaf.name in COUNTS:
         return Answer(value)
     least = 0.0 if leaf.name in SUMS else 1.0
     return Answer(value, READINGS * max(abs(value), least))

@@ -9,7 +9,7 @@ import polars as pl
 
 from tests.laws import oracle
 from tests.support.readings import READINGS
-from tests.sweep.asked import COUNTS, Leaf, Node, Setting, arguments, as_answer, built, of_table, params_of, value_of
+from tests.sweep.asked import COUNTS, Leaf, Node, Setting, arguments, as_answer, of_table, params_of, roles_of, value_of
 from tests.sweep.derived import NO_SETTING, Plain
 from tests.sweep.settled import NULL, UNCLEAR, Answer
 from tests.sweep.tables import Key, Part, Table
@@ -44,6 +44,9 @@ class Call:
     of_state: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     """What else is given by name."""
+    level: Any = None
+    """What `ci=` is given."""
+    cluster: tuple[str, ...] | None = None
 
     @property
     def sample(self) -> list[str]:
@@ -92,7 +95,7 @@ class Call:
     @property
     def function(self) -> str:
         """The name of the verb in the package."""
-        return "finish" if self.of_state else "evaluate"
+        return "evaluate" if self.verb in ("slices", "per", "passes", "ci") else self.verb
 
     def asked(self) -> list[str]:
         """What is asked for by its place."""
@@ -125,8 +128,17 @@ class Call:
             "tidy": self.tidy or None,
             "passes": self.passes,
             **self.options,
+            **self.own_options(),
         }
         return {name: value for name, value in given.items() if value is not None}
+
+    def own_options(self) -> dict[str, Any]:
+        """What the verb takes besides; None is not given."""
+        return {}
+
+    @property
+    def clusters(self) -> list[str] | None:
+        return None if self.cluster is None else list(self.cluster)
 
     def answered(self) -> pl.DataFrame:
         return answer(self.code(), self.table.frame)
@@ -196,8 +208,7 @@ class Call:
                     found.setdefault(sample, set()).add(tuple(row[column] for column in self.state_by))
             return found
 
-        found: dict[Key, set[Key]] = of_table(part.table, (part.places, self.state_by, tuple(self.sample)), work)
-        return found
+        return of_table(part.table, (part.places, self.state_by, tuple(self.sample)), work)
 
     # -- too few samples, and the counts of a tidy row ---------------------------------------------------------
 
@@ -276,21 +287,17 @@ class Call:
         """The value of each unit, and those that have a row."""
 
         def work() -> tuple[dict[Any, Answer], list[Any]]:
-            given = {role: built(column) for role, column in roles.items()}
             params = {name: value for name, value in params_of(leaf).items() if name != "average"}
+            asked = leaf.name, part.frame, params, roles_of(roles), self.per or ""
+            keys = [getattr(row, self.per or "") for row in oracle.rows_of(*asked).included]
             if leaf.name == "n_rows":
-                rows = oracle.rows_of(leaf.name, part.frame, params, given, self.per or "").included
-                keys = [getattr(row, self.per or "") for row in rows]
                 counts = {key: Answer(keys.count(key)) for key in keys if key is not None}
                 return counts, list(counts)
-            values = oracle.expected_units(leaf.name, part.frame, params, given, self.per or "")
-            rows = oracle.rows_of(leaf.name, part.frame, params, given, self.per or "").included
-            there = dict.fromkeys(getattr(row, self.per or "") for row in rows)
-            return {unit: as_answer(leaf, value) for unit, value in values.items()}, list(there)
+            values = oracle.expected_units(*asked)
+            return {unit: as_answer(leaf, value) for unit, value in values.items()}, list(dict.fromkeys(keys))
 
         if leaf.params.get("ties") == "ignore" and part.table.frame["label"].dtype != pl.String:
             _, there = self._unit_values(replace(leaf, params={**leaf.params, "ties": "average"}), part, roles)
             return dict.fromkeys(there, UNCLEAR), there
         key = ("units", self.per, part.places, leaf.name, repr(leaf.params), repr(roles))
-        found: tuple[dict[Any, Answer], list[Any]] = of_table(part.table, key, work)
-        return found
+        return of_table(part.table, key, work)

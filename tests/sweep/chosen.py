@@ -9,13 +9,11 @@ from typing import Any
 import polars_mlmetrics as mlm
 from tests.laws import oracle
 from tests.sweep import drawn
-from tests.sweep.asked import Leaf, Setting, built, params_of, value_of
+from tests.sweep.asked import Leaf, Setting, read_rows, value_of
 from tests.sweep.calls import Call
 from tests.sweep.drawn import ENGINES, Draw, some
-from tests.sweep.settled import NULL, UNCLEAR, Answer, word
+from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, word
 from tests.sweep.tables import KEYS, Key, Part, Table
-
-Row = dict[str, Answer]
 
 
 def ordered(found: Mapping[Key, float], slack: float, k: int) -> Iterator[tuple[Key, bool]]:
@@ -35,13 +33,8 @@ class Chosen(Call):
 
     k: int = 50
 
-    @property
-    def function(self) -> str:
-        return self.verb
-
-    def _options(self) -> dict[str, Any]:
-        given = super()._options()
-        return {**{name: value for name, value in given.items() if name != "per"}, "k": self.k}
+    def own_options(self) -> dict[str, Any]:
+        return {"per": None, "k": self.k}
 
     def unit_values(self, part: Part, kept: tuple[str, ...]) -> dict[Key, Answer]:
         """The value of each unit that has a row."""
@@ -57,8 +50,8 @@ class Worst(Chosen):
 
     keep: tuple[str, ...] = ()
 
-    def _options(self) -> dict[str, Any]:
-        return {**super()._options(), **({"keep": list(self.keep)} if self.keep else {})}
+    def own_options(self) -> dict[str, Any]:
+        return {**super().own_options(), "keep": list(self.keep) or None}
 
     def expected(self) -> Iterator[tuple[Key, Row | None]]:
         ((name, leaf),) = self.metrics
@@ -124,8 +117,8 @@ class Flips(Chosen):
 
     baseline: Any = None
 
-    def _options(self) -> dict[str, Any]:
-        return {**super()._options(), "between": "model", "baseline": self.baseline}
+    def own_options(self) -> dict[str, Any]:
+        return {**super().own_options(), "between": "model", "baseline": self.baseline}
 
     @property
     def keys(self) -> list[str]:
@@ -195,10 +188,6 @@ class BestThreshold(Call):
     """A call of `best_threshold`."""
 
     @property
-    def function(self) -> str:
-        return "best_threshold"
-
-    @property
     def keys(self) -> list[str]:
         return [*self.by, *(["label"] if self.per else [])]
 
@@ -241,9 +230,7 @@ def highest_within(known: list[tuple[float, Answer]], sign: int, best: float, sh
 
 def candidates(leaf: Leaf, group: Part, roles: Mapping[str, Any]) -> tuple[list[float], int, bool]:
     """The scores of the rows with a score and a truth, the highest first, how many these are, and if one is broken."""
-    rows, given = Setting(roles, value_of).of(leaf, group)
-    named = {role: built(column) for role, column in given.items()}
-    used = oracle.rows_of(leaf.name, rows.frame, params_of(leaf), named, "group").included
+    used = read_rows(leaf, *Setting(roles, value_of).of(leaf, group), "group")
     scores = {float(row.score) for row in used if not math.isnan(row.score)}
     return sorted(scores, reverse=True), len(used), any(row.broken for row in used)
 

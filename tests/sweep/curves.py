@@ -13,14 +13,12 @@ from tests.laws.references.rows import Row as Seen
 from tests.laws.references.rows import total
 from tests.support.readings import READINGS
 from tests.sweep import drawn
-from tests.sweep.asked import Leaf, Setting, built, value_of
+from tests.sweep.asked import Leaf, Setting, built, read_rows, value_of
 from tests.sweep.calls import Call
 from tests.sweep.chosen import candidates, takes_a_threshold
 from tests.sweep.drawn import ENGINES, Draw, some
-from tests.sweep.settled import NULL, Answer
+from tests.sweep.settled import NULL, Answer, Row
 from tests.sweep.tables import KEYS, Key, Part, Table
-
-Row = dict[str, Answer]
 
 NAN = Answer(math.nan)
 
@@ -36,28 +34,17 @@ def share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def rows_of(name: str, part: Part, roles: Mapping[str, Any]) -> list[Seen]:
-    """The rows with a score and a truth, as a metric of the catalogue reads them."""
-    given = {role: built(column) for role, column in roles.items()}
-    return oracle.rows_of(name, part.frame, {}, given, "group").included
-
-
 @dataclass(frozen=True)
 class Curve(Call):
     """A call of `curve`."""
 
     kind: str = "roc"
-    level: float | None = None
-
-    @property
-    def function(self) -> str:
-        return "curve"
 
     def asked(self) -> list[str]:
         return [repr(self.kind), *(super().asked() if self.kind == "threshold" else [])]
 
-    def _options(self) -> dict[str, Any]:
-        return {**super()._options(), **({} if self.level is None else {"ci": self.level})}
+    def own_options(self) -> dict[str, Any]:
+        return {"ci": self.level}
 
     @property
     def keys(self) -> list[str]:
@@ -86,7 +73,7 @@ class Curve(Call):
     # -- a ranking ---------------------------------------------------------------------------------------------
 
     def _points(self, part: Part) -> Iterator[tuple[Key, Row | None]]:
-        rows = rows_of("roc_auc", part, self.roles)
+        rows = read_rows(Leaf("roc_auc", {}), part, self.roles, "group")
         counted = {"n_rows": Answer(len(rows))}
         if not rows:
             yield (None,), {**dict.fromkeys(("tp", "fp"), NULL), **counted}
@@ -136,7 +123,7 @@ class Curve(Call):
     # -- calibration -------------------------------------------------------------------------------------------
 
     def _bins(self, part: Part) -> Iterator[tuple[Key, Row | None]]:
-        rows, count = rows_of("brier_score", part, self.roles), self.options.get("bins", 15)
+        rows, count = read_rows(Leaf("brier_score", {}), part, self.roles, "group"), self.options.get("bins", 15)
         if not rows:
             yield (None,), {"score": NULL, "truth": NULL, "n_rows": Answer(0)}
             return
@@ -214,18 +201,12 @@ class Confusion(Call):
     """A call of `confusion`: of decisions where a threshold is given, else of classes."""
 
     decided: Mapping[str, Any] | None = None
-    level: float | None = None
-
-    @property
-    def function(self) -> str:
-        return "confusion"
 
     def asked(self) -> list[str]:
         return []
 
-    def _options(self) -> dict[str, Any]:
-        level = {} if self.level is None else {"ci": self.level}
-        return {**super()._options(), **(self.decided or {}), **level}
+    def own_options(self) -> dict[str, Any]:
+        return {**(self.decided or {}), "ci": self.level}
 
     @property
     def labels(self) -> list[str]:
@@ -273,8 +254,7 @@ class Confusion(Call):
 
     def _scored(self, part: Part) -> dict[Key, list[float]]:
         """The weight of each sample, at its true class and the best ones."""
-        given = {role: built(column) for role, column in self.roles.items()}
-        included = oracle.rows_of("accuracy", part.frame, {}, given, "sample").included
+        included = read_rows(Leaf("accuracy", {}), part, self.roles, "sample")
         samples: dict[Any, list[Seen]] = {}
         for row in included:
             if row.label is not None:

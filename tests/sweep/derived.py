@@ -19,73 +19,66 @@ from tests.sweep.tables import Part
 
 
 @dataclass(frozen=True)
-class Bound(Node):
+class Around(Node):
+    """Something around a metric."""
+
     inner: Node
+
+    def parts(self) -> Sequence[Node]:
+        return (self.inner,)
+
+    def _inside(self, setting: Setting) -> Setting:
+        """How the metric in it is settled."""
+        return setting
+
+    def answer(self, part: Part, setting: Setting) -> Answer:
+        return self.inner.answer(part, self._inside(setting))
+
+    def leaves(self, setting: Setting) -> Iterator[tuple[Leaf, Setting]]:
+        return self.inner.leaves(self._inside(setting))
+
+    def counts(self, part: Part, setting: Setting) -> Counts:
+        return self.inner.counts(part, self._inside(setting))
+
+
+@dataclass(frozen=True)
+class Bound(Around):
     roles: Mapping[str, Any]
 
     def code(self) -> str:
         return f"{self.inner.code()}.on({arguments(self.roles)})"
 
-    def parts(self) -> Sequence[Node]:
-        return (self.inner,)
-
     def _inside(self, setting: Setting) -> Setting:
         return replace(setting, bound={**self.roles, **setting.bound})
 
-    def answer(self, part: Part, setting: Setting) -> Answer:
-        return self.inner.answer(part, self._inside(setting))
-
-    def leaves(self, setting: Setting) -> Iterator[tuple[Leaf, Setting]]:
-        return self.inner.leaves(self._inside(setting))
-
-    def counts(self, part: Part, setting: Setting) -> Counts:
-        return self.inner.counts(part, self._inside(setting))
-
 
 @dataclass(frozen=True)
-class Scoped(Node):
-    inner: Node
+class Scoped(Around):
     where: Where
 
     def code(self) -> str:
         return f"{self.inner.code()}.filter({self.where.made!r})"
 
-    def parts(self) -> Sequence[Node]:
-        return (self.inner,)
-
     def _inside(self, setting: Setting) -> Setting:
         return replace(setting, scope=(self.where, *setting.scope))
-
-    def answer(self, part: Part, setting: Setting) -> Answer:
-        return self.inner.answer(part, self._inside(setting))
-
-    def leaves(self, setting: Setting) -> Iterator[tuple[Leaf, Setting]]:
-        return self.inner.leaves(self._inside(setting))
-
-    def counts(self, part: Part, setting: Setting) -> Counts:
-        return self.inner.counts(part, self._inside(setting))
 
 
 FUNCTIONS: dict[str, Callable[..., Answer]] = {
     "round": settled.rounded, "clip": settled.clipped, "fill_null": settled.filled, "abs": settled.size,
-    "sqrt": settled.root, "log1p": settled.log1p, "__pow__": lambda answer, _: settled.square(answer),
+    "sqrt": settled.root, "log1p": settled.log1p, "__pow__": lambda answer, _: settled.product(answer, answer),
     "cast": lambda answer, kind: settled.single(answer) if kind.text == "pl.Float32" else answer,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Applied(Node):
+class Applied(Around):
     """A function of a value."""
 
-    inner: Node
     function: str
     given: tuple[Any, ...] = ()
 
     def code(self) -> str:
         return f"{self.inner.code()}.{self.function}({', '.join(map(repr, self.given))})"
-
-    def parts(self) -> Sequence[Node]:
-        return (self.inner,)
 
     def answer(self, part: Part, setting: Setting) -> Answer:
         inner = self.inner.answer(part, setting)
@@ -207,9 +200,6 @@ class Plain(Node):
 
     def code(self) -> str:
         return self.text
-
-    def parts(self) -> Sequence[Node]:
-        return ()
 
     def answer(self, part: Part, setting: Setting) -> Answer:
         value = PLAIN[self.text](part.rows)

@@ -1,6 +1,7 @@
 """`compare`: what the difference of two models is, on the samples that both have, and what is said of it."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -9,11 +10,11 @@ from typing import Any
 import polars_mlmetrics as mlm
 from tests.laws import oracle, references
 from tests.sweep import jackknife
-from tests.sweep.asked import Leaf, Made, Node, Setting, as_answer, built, params_of, value_of
+from tests.sweep.asked import Leaf, Made, Node, Setting, as_answer, params_of, read_rows, roles_of, value_of
 from tests.sweep.calls import Call
 from tests.sweep.jackknife import Interval, Replicates, alone, buckets_of, core_of, kind_of, p_value, quantile, without
 from tests.sweep.own import Own
-from tests.sweep.settled import NULL, UNCLEAR, Answer, Word, added, negated, word
+from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, Word, added, negated, word
 from tests.sweep.tables import Key, Part
 
 COLUMNS = (
@@ -21,8 +22,6 @@ COLUMNS = (
     "n_undefined", "n_undefined_baseline", "ci_flag", "mde",
 )  # fmt: skip
 POWER = 0.8
-
-Row = dict[str, Answer]
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,11 @@ class Compare(Call):
     between: str = "model"
     baseline: Any = None
     margin: float | None = None
-    level: float = 0.95
-    cluster: tuple[str, ...] | None = None
     adjust: str | None = "bh"
 
-    @property
-    def function(self) -> str:
-        return "compare"
-
-    def _options(self) -> dict[str, Any]:
-        given = {"between": self.between, "baseline": self.baseline, "ci": self.level}
-        given |= {} if self.margin is None else {"margin": self.margin}
-        given |= {} if self.cluster is None else {"cluster": list(self.cluster)}
-        return {**super()._options(), **given, **({} if self.adjust else {"adjust": Made("None")})}
+    def own_options(self) -> dict[str, Any]:
+        of_pairs = {"between": self.between, "baseline": self.baseline, "ci": self.level, "margin": self.margin}
+        return {**of_pairs, "cluster": self.clusters, "adjust": None if self.adjust else Made("None")}
 
     @property
     def keys(self) -> list[str]:
@@ -108,13 +99,8 @@ class Compare(Call):
             rows, places = node.rows(part, setting)
             samples = oracle.keys_of(rows.frame, names)
             return [{samples[place] for place in places}]
-        found = []
-        for leaf, own in node.leaves(setting):
-            rows, roles = own.of(leaf, part)
-            given = {role: built(column) for role, column in roles.items()}
-            used = oracle.rows_of(leaf.name, rows.frame, params_of(leaf), given, leaf.grain).included
-            found.append({row.sample for row in used})
-        return found
+        leaves = list(node.leaves(setting))
+        return [{row.sample for row in read_rows(leaf, *own.of(leaf, part), leaf.grain)} for leaf, own in leaves]
 
     def _row(self, node: Node, sides: Sides, samples: list[Any]) -> Row:
         """What is said of a metric."""
@@ -231,29 +217,18 @@ class Compare(Call):
         left_out = {b: sides.without(buckets, b) for b in each}
         values = {b: self.difference(core, of_rest)[2] for b, of_rest in left_out.items()}
         has = {b: self.difference(core, sides.alone(buckets, b))[2].value is not None for b in each}
+        setting = Setting(self.roles, value_of)
+        labels = n_labels(core, setting, sides.ours, sides.theirs)
         lost = any(answer.value is None for answer in values.values()) or any(
-            self._labels(core, of_rest) < self._labels(core, sides) for of_rest in left_out.values()
+            n_labels(core, setting, rest.ours, rest.theirs) < labels for rest in left_out.values()
         )
         return Replicates(whole, abs(ours.value or 0.0) + abs(theirs.value or 0.0), values, has, lost)
 
-    def _labels(self, core: Node, sides: Sides) -> int:
-        """How many labels have a value that counts, in all averages of a metric."""
-        found = 0
-        for leaf, setting in core.leaves(Setting(self.roles, value_of)):
-            if leaf.grain == "label":
-                part, roles = setting.of(leaf, sides.ours)
-                theirs, _ = setting.of(leaf, sides.theirs)
-                found += len(defined_labels(leaf, part, roles, None if "undefined" in leaf.params else theirs))
-        return found
-
     def _flag(self, found: Replicates, kind: str, sides: Sides, n_pairs: int, leaves: list[Leaf]) -> Answer:
         buckets, se = buckets_of(self.table, self.cluster or self.sample), found.se.value
-        counting = Leaf("n_rows", {})
-        known = oracle.rows_of(counting.name, sides.ours.frame, {}, self._given(), "group").included
+        known = read_rows(Leaf("n_rows", {}), sides.ours, self._given(), "group")
         n_clusters = n_pairs if self.cluster in (None, tuple(self.sample)) else self._n_clusters(sides.ours)
-        by_bucket: dict[int, int] = {}
-        for place in sides.ours.places:
-            by_bucket[buckets[place]] = by_bucket.get(buckets[place], 0) + 1
+        by_bucket = Counter(buckets[place] for place in sides.ours.places)
         share = max(by_bucket.values(), default=0) / max(len(known), 1)
         cases = {
             "undefined_replicates": found.lost,
@@ -272,11 +247,11 @@ class Compare(Call):
         return replace(word(jackknife.flag_of(cases)), unclear=is_open)
 
     def _given(self) -> dict[str, Any]:
-        return {role: built(column) for role, column in self.roles.items() if role != "weight"}
+        return {role: column for role, column in self.roles.items() if role != "weight"}
 
     def _n_clusters(self, part: Part) -> int:
         given = {**self._given(), "sample": list(self.cluster or ())}
-        return references.n_samples(oracle.rows_of("n_samples", part.frame, {}, given, "group").included)
+        return references.n_samples(read_rows(Leaf("n_samples", {}), part, given, "group"))
 
     # -- what is said of all differences together --------------------------------------------------------------
 
@@ -345,18 +320,27 @@ def best_of(node: Node) -> str | None:
     return mlm.CATALOGUE[node.name].best if isinstance(node, Leaf) else None
 
 
+def n_labels(core: Node, setting: Setting, ours: Part, theirs: Part | None = None) -> int:
+    """How many labels have a value that counts, in all averages of a metric."""
+    found = 0
+    for leaf, own in core.leaves(setting):
+        if leaf.grain == "label":
+            part, roles = own.of(leaf, ours)
+            other = None if theirs is None or "undefined" in leaf.params else own.of(leaf, theirs)[0]
+            found += len(defined_labels(leaf, part, roles, other))
+    return found
+
+
 def defined_labels(leaf: Leaf, part: Part, roles: Mapping[str, Any], theirs: Part | None) -> set[Any]:
     """The labels that have a value, on both sides where there is another."""
-    found = [
-        {unit.key for unit in units(leaf, side, roles) if unit.value is not None} for side in (part, theirs) if side
-    ]
-    return set.intersection(*found)
+    sides = [side for side in (part, theirs) if side]
+    return set.intersection(*({u.key for u in units(leaf, side, roles) if u.value is not None} for side in sides))
 
 
 def units(leaf: Leaf, part: Part, roles: Mapping[str, Any]) -> list[oracle.Settled]:
     """The units of a metric that count."""
-    given, params = {role: built(column) for role, column in roles.items()}, params_of(leaf)
-    rows = oracle.rows_of(leaf.name, part.frame, params, given, leaf.grain)
+    params = params_of(leaf)
+    rows = oracle.rows_of(leaf.name, part.frame, params, roles_of(roles), leaf.grain)
     found = oracle.that_count(oracle.units_of(leaf.name, rows, params, leaf.grain), params)
     return [oracle.filled(unit, params) for unit in found]
 

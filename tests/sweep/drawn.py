@@ -10,7 +10,7 @@ import polars as pl
 
 from tests.laws.cases import CASES, Case
 from tests.sweep.asked import Leaf, Made, Node, Where
-from tests.sweep.derived import PLAIN, Applied, Averaged, Bound, Derived, Plain, Scoped
+from tests.sweep.derived import Applied, Averaged, Bound, Derived, Scoped
 from tests.sweep.tables import LABELS, SAMPLE_OF_TWO, TARGETS
 
 INFINITY = float("inf")
@@ -161,10 +161,6 @@ class Draw:
 
 def some(random: Random, values: list[str], most: int) -> tuple[str, ...]:
     return tuple(random.sample(values, random.randint(0, min(most, len(values)))))
-
-
-def plain(random: Random) -> Node:
-    return Plain(random.choice(list(PLAIN)))
 
 
 def roles(random: Random) -> dict[str, Any]:

@@ -13,39 +13,19 @@ from tests.sweep.asked import Leaf, Node, Setting, value_of
 from tests.sweep.calls import Call
 from tests.sweep.derived import Applied
 from tests.sweep.drawn import ENGINES, Draw, some
-from tests.sweep.jackknife import NOISE, UNSURE, alone, bare, buckets_of, core_of, kind_of, quantile, without
+from tests.sweep.jackknife import NOISE, Replicates, bare, buckets_of, core_of, kind_of, quantile, replicates_of
 from tests.sweep.own import Own
-from tests.sweep.paired import constant_in_samples
-from tests.sweep.settled import NULL, UNCLEAR, Answer, added, negated, quotient, word
+from tests.sweep.paired import cluster_of
+from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, added, negated, quotient, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 
 FEW, SEEMS_FEW = 10, 24
+NO_ENDS = {"low": NULL, "high": NULL}
 
-Row = dict[str, Answer]
 
-
-@dataclass(frozen=True)
-class Slice:
-    """A slice with a value, what it is without each bucket, and which buckets have one alone."""
-
-    text: str
-    value: Answer
-    without: dict[int, float]
-    has_value: dict[int, bool]
-    whole: float
-
-    def moved(self, bucket: int) -> float:
-        away, size = self.without[bucket] - self.whole, abs(self.without[bucket]) + abs(self.whole)
-        return 0.0 if abs(away) <= NOISE * size else away
-
-    @property
-    def telling(self) -> int:
-        return sum(self.has_value[b] or self.moved(b) != 0 for b in self.without)
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether its buckets are enough to say how far its value is off."""
-        return self.telling >= (FEW if any(self.moved(b) != 0 for b in self.without) else SEEMS_FEW + 1)
+def is_sure(found: Replicates) -> bool:
+    """Whether the buckets of a slice are enough to say how far its value is off."""
+    return found.n_buckets >= (FEW if any(found.moved(b) != 0 for b in found.without) else SEEMS_FEW + 1)
 
 
 @dataclass(frozen=True)
@@ -53,16 +33,9 @@ class Gap(Call):
     """A call of `gap`."""
 
     over: tuple[str, ...] = ("country",)
-    level: float = 0.95
-    cluster: tuple[str, ...] | None = None
 
-    @property
-    def function(self) -> str:
-        return "gap"
-
-    def _options(self) -> dict[str, Any]:
-        cluster = {} if self.cluster is None else {"cluster": list(self.cluster)}
-        return {**super()._options(), "over": list(self.over), "ci": self.level, **cluster}
+    def own_options(self) -> dict[str, Any]:
+        return {"over": list(self.over), "ci": self.level, "cluster": self.clusters}
 
     def expected(self) -> Iterator[tuple[Key, Row | None]]:
         ((_, node),) = self.metrics
@@ -82,17 +55,13 @@ class Gap(Call):
             return {"gap": Answer(math.nan)} if len(known) > 1 else {}
         if not all(map(math.isfinite, numbers)):
             return {}
+        counted = Answer(len(known))
         if len(known) < 2:
             names = ("gap", "low", "high", "ratio", "worst_value", "best_value")
-            return {
-                **dict.fromkeys(names, NULL),
-                "worst": word(None),
-                "best": word(None),
-                "n_slices": Answer(len(known)),
-            }
+            return {**dict.fromkeys(names, NULL), "worst": word(None), "best": word(None), "n_slices": counted}
         low, high = (end(known.values(), key=lambda answer: answer.value or 0.0) for end in (min, max))
         difference = added(high, negated(low))
-        row = {"gap": difference, "ratio": quotient(low, high), "n_slices": Answer(len(known))}
+        row = {"gap": difference, "ratio": quotient(low, high), "n_slices": counted}
         worst, best = (high, low) if direction(node) == "min" else (low, high)
         row |= {"worst_value": worst, "best_value": best}
         if direction(node) == "unknown":
@@ -122,53 +91,37 @@ class Gap(Call):
         kind, leaves = kind_of(core), [leaf for leaf, _ in core.leaves(Setting(self.roles, value_of))]
         if kind in ("total", "extreme") or not all(leaf.merges for leaf in leaves):
             flag = {"total": "totals", "extreme": "extremes"}.get(kind, "no_state")
-            return {"low": NULL, "high": NULL, "ci_flag": word(flag)}
-        slices = [self._slice(core, group, parts[key], self._text(key), answer) for key, answer in known.items()]
-        if any(each is None for each in slices):
-            return {}
-        return self._of_pairs([each for each in slices if each is not None])
-
-    def _slice(self, core: Node, group: Part, part: Part, text: str, value: Answer) -> Slice | None:
-        """A slice, where it is clear how its value moves."""
+            return {**NO_ENDS, "ci_flag": word(flag)}
         setting, buckets = Setting(self.roles, value_of), buckets_of(self.table, self.cluster or self.sample)
-        each = sorted({buckets[place] for place in group.places})
-        whole = core.answer(part, setting)
-        answers = {b: core.answer(without(part, buckets, b), setting) for b in each}
-        rows = {b: alone(part, buckets, b) for b in each}
-        has = {b: bool(r.places) and core.answer(r, setting).value is not None for b, r in rows.items()}
-        if whole.value is None or any(answer.unclear for answer in [whole, *answers.values()]):
-            return None
-        left = {b: math.nan if answer.value is None else answer.value for b, answer in answers.items()}
-        size = abs(whole.value)
-        if any(NOISE / 100 * size < abs(moved - whole.value) < UNSURE * size for moved in left.values()):
-            return None
-        return Slice(text, value, left, has, whole.value)
+        slices = [replicates_of(core, setting, parts[key], buckets, among=group) for key in known]
+        is_open = any(each.whole.value is None or each.unclear for each in slices)
+        return {} if is_open else self._of_pairs(slices)
 
-    def _of_pairs(self, slices: Sequence[Slice]) -> Row:
+    def _of_pairs(self, slices: Sequence[Replicates]) -> Row:
         """Between what the largest of all differences lies: of every pair, with the level shared among them."""
         pairs = list(combinations(slices, 2))
         lows, highs, errors = [0.0], [], []
         for one, other in pairs:
-            difference, size = one.whole - other.whole, abs(one.whole) + abs(other.whole)
-            moved = {b: one.without[b] - other.without[b] - difference for b in one.without}
+            difference, size = left(one.whole) - left(other.whole), one.size + other.size
+            moved = {b: left(one.without[b]) - left(other.without[b]) - difference for b in one.without}
             moved = {b: 0.0 if abs(by) <= NOISE * size else by for b, by in moved.items()}
             count = sum(one.has_value[b] or other.has_value[b] or by != 0 for b, by in moved.items())
             if count < 2 or not all(map(math.isfinite, moved.values())):
-                return {"low": NULL, "high": NULL, "ci_flag": word("undefined_replicates")}
+                return {**NO_ENDS, "ci_flag": word("undefined_replicates")}
             errors.append(math.sqrt((count - 1) / count * math.fsum(by**2 for by in moved.values())))
             half = quantile(1 - (1 - self.level) / len(pairs), count - 1) * errors[-1]
             highs.append(abs(difference) + half)
-            if one.is_sure and other.is_sure:
+            if is_sure(one) and is_sure(other):
                 lows.append(abs(difference) - half)
         if not any(errors):
-            return {"low": NULL, "high": NULL, "ci_flag": word("degenerate")}
+            return {**NO_ENDS, "ci_flag": word("degenerate")}
         slack = 1e-9 * max(1.0, *highs)
-        few = min(each.telling for each in slices) < FEW
-        return {
-            "low": Answer(max(lows), slack),
-            "high": Answer(max(highs), slack),
-            "ci_flag": word("few_buckets" if few else "ok"),
-        }
+        flag = "few_buckets" if min(each.n_buckets for each in slices) < FEW else "ok"
+        return {"low": Answer(max(lows), slack), "high": Answer(max(highs), slack), "ci_flag": word(flag)}
+
+
+def left(answer: Answer) -> float:
+    return math.nan if answer.value is None else answer.value
 
 
 def direction(node: Node) -> str | None:
@@ -189,9 +142,7 @@ def gap(random: Random, table: Table) -> Call:
         node = draw.derived(draw.leaf)
     free = [name for name in KEYS if name not in by]
     over = tuple(random.sample(free, random.choice([1, 1, 1, 2])))
-    sample = roles.get("sample", "sample")
-    names: list[str] = [sample] if isinstance(sample, str) else list(sample)
-    cluster = ("user",) if random.random() < 0.3 and constant_in_samples(table, "user", names) else None
+    cluster = cluster_of(random, table, roles)
     return Gap(
         "gap", table, (("m0", node),), by, roles=roles, engine=random.choice(ENGINES), over=over, cluster=cluster,
         level=random.choice([0.95, 0.8, 0.5]),

@@ -1,8 +1,8 @@
 """`ci=` of evaluate: the ends of each value, and what a tidy table says of them."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -10,12 +10,22 @@ from tests.sweep import differences, drawn, jackknife
 from tests.sweep.asked import Leaf, Node, Setting, value_of
 from tests.sweep.calls import Call
 from tests.sweep.derived import Averaged, inside
-from tests.sweep.differences import defined_labels
+from tests.sweep.differences import n_labels
 from tests.sweep.drawn import ENGINES, Draw, some
-from tests.sweep.jackknife import Interval, Replicates, alone, bare, buckets_of, core_of, kind_of, without
+from tests.sweep.jackknife import (
+    Interval,
+    Replicates,
+    alone,
+    bare,
+    buckets_of,
+    core_of,
+    kind_of,
+    replicates_of,
+    without,
+)
 from tests.sweep.own import Own
-from tests.sweep.paired import constant_in_samples
-from tests.sweep.settled import NULL, UNCLEAR, Answer, word
+from tests.sweep.paired import cluster_of
+from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 
 EXACT = ("roc_auc", "gini", "average_precision")
@@ -23,19 +33,13 @@ EXACT = ("roc_auc", "gini", "average_precision")
 
 NOTHING = {"se": NULL, "low": NULL, "high": NULL, "n_buckets": NULL}
 
-Row = dict[str, Answer]
-
 
 @dataclass(frozen=True)
 class WithIntervals(Call):
     """A call of `evaluate` with `ci=`."""
 
-    level: float | str = 0.95
-    cluster: tuple[str, ...] | None = None
-
-    def _options(self) -> dict[str, Any]:
-        cluster = {} if self.cluster is None else {"cluster": list(self.cluster)}
-        return {**super()._options(), "ci": self.level, **cluster}
+    def own_options(self) -> dict[str, Any]:
+        return {"ci": self.level, "cluster": self.clusters}
 
     def expected(self) -> Iterator[tuple[Key, Row | None]]:
         nodes = dict(self.metrics)
@@ -59,63 +63,33 @@ class WithIntervals(Call):
         """What is said of the interval of a value; nothing of draws, and of what other tests look at."""
         is_beyond = any(isinstance(each, Averaged) for each in inside(node)) or self.level == "bootstrap"
         core, functions = core_of(node)
-        leaves = list(core.leaves(Setting(self.roles, value_of)))
-        if is_beyond or any(not leaf.merges and leaf.name in EXACT for leaf, _ in leaves):
-            return {}
-        if value.unclear:
+        leaves = [leaf for leaf, _ in core.leaves(Setting(self.roles, value_of))]
+        if is_beyond or value.unclear or any(not leaf.merges and leaf.name in EXACT for leaf in leaves):
             return {}
         is_number = value.value is not None and math.isfinite(value.value)
         kind = kind_of(core)
         none = {"total": "totals", "extreme": "extremes"}.get(kind)
-        none = none or (None if all(leaf.merges for leaf, _ in leaves) else "no_state")
+        none = none or (None if all(leaf.merges for leaf in leaves) else "no_state")
         if none is not None:
             return {**NOTHING, "ci_method": word("none"), "ci_flag": word(none if is_number else None)}
         method = "kg_wilson" if kind == "kg_wilson" else "t"
         found = self._replicates(core, part)
-        if found.unclear or (
-            any(leaf.params.get("undefined") is not None for leaf, _ in leaves)
-            and (
-                any(leaf.params.get("undefined") == math.inf for leaf, _ in leaves)
-                or self._samples_with_value(core, part) == 0
-            )
-        ):
+        filled = [leaf.params["undefined"] for leaf in leaves if leaf.params.get("undefined") is not None]
+        n_samples = self._samples_with_value(core, part)
+        if found.unclear or math.inf in filled or (filled and n_samples == 0):
             return {"ci_method": word(method)}
-        return {
-            **self._said(found, core, part, kind, method, functions, is_number=is_number),
-            "ci_method": word(method),
-        }
-
-    def _said(
-        self, found: Replicates, core: Node, part: Part, kind: str, method: str, functions: Any, *, is_number: bool
-    ) -> Row:
         if not is_number:
-            return {**NOTHING, "n_buckets": UNCLEAR, "ci_flag": word(None)}
-        assert isinstance(self.level, float)
-        low, high = Interval(
-            found, self.level, method, *jackknife.range_of(core), functions, self._samples_with_value(core, part)
-        ).ends()
-        flag = self._flag(found, core, part, kind, method)
-        return {"se": found.se, "low": low, "high": high, "n_buckets": Answer(found.n_buckets), "ci_flag": flag}
+            return {**NOTHING, "n_buckets": UNCLEAR, "ci_flag": word(None), "ci_method": word(method)}
+        low, high = Interval(found, self.level, method, *jackknife.range_of(core), functions, n_samples).ends()
+        of_method = {"ci_flag": self._flag(found, core, part, kind, method), "ci_method": word(method)}
+        return {"se": found.se, "low": low, "high": high, "n_buckets": Answer(found.n_buckets), **of_method}
 
     def _replicates(self, core: Node, part: Part) -> Replicates:
         setting, buckets = Setting(self.roles, value_of), buckets_of(self.table, self.cluster or self.sample)
-        whole = core.answer(part, setting)
-        left_out = {b: without(part, buckets, b) for b in sorted({buckets[place] for place in part.places})}
-        values = {b: core.answer(rest, setting) for b, rest in left_out.items()}
-        has = {b: core.answer(alone(part, buckets, b), setting).value is not None for b in left_out}
-        labels = self._labels(core, part)
-        lost = any(answer.value is None for answer in values.values())
-        lost = lost or (labels > 0 and any(self._labels(core, rest) < labels for rest in left_out.values()))
-        return Replicates(whole, abs(whole.value or 0.0), values, has, lost)
-
-    def _labels(self, core: Node, part: Part) -> int:
-        """How many labels have a value, in all averages of a metric."""
-        found = 0
-        for leaf, setting in core.leaves(Setting(self.roles, value_of)):
-            if leaf.grain == "label":
-                rows, roles = setting.of(leaf, part)
-                found += len(defined_labels(leaf, rows, roles, None))
-        return found
+        found, labels = replicates_of(core, setting, part, buckets, among=part), n_labels(core, setting, part)
+        left_out = (without(part, buckets, b) for b in found.without)
+        lost = labels > 0 and any(n_labels(core, setting, rest) < labels for rest in left_out)
+        return replace(found, lost=found.lost or lost)
 
     def _samples_with_value(self, core: Node, part: Part) -> int | None:
         """How many samples a mean over the very clusters is of."""
@@ -173,9 +147,7 @@ def ci(random: Random, table: Table) -> Call:
         nodes.append(Own(random.choice(["micro", "macro"])))
     tidy = random.random() < 0.6 and not any(isinstance(node, Own) for node in nodes)
     metrics = tuple((f"m{place}", node) for place, node in enumerate(nodes))
-    sample = roles.get("sample", "sample")
-    names: Sequence[str] = [sample] if isinstance(sample, str) else sample
-    cluster = ("user",) if random.random() < 0.3 and constant_in_samples(table, "user", list(names)) else None
+    cluster = cluster_of(random, table, roles)
     free = [name for name in KEYS if name not in by]
     cut = ((random.choice(free),),) if random.random() < 0.3 else None
     return WithIntervals(

@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 import polars_mlmetrics as mlm
 from tests.support.readings import READINGS
-from tests.sweep.asked import SUMS, Leaf, Node, of_table
+from tests.sweep.asked import SUMS, Leaf, Node, Setting, of_table
 from tests.sweep.derived import FUNCTIONS, Applied, Bound, Derived, Scoped
 from tests.sweep.settled import Answer
 from tests.sweep.tables import Part, Table
@@ -38,8 +38,7 @@ def buckets_of(table: Table, columns: Sequence[str]) -> list[int]:
         found = {row[:-1]: row[-1] for row in state.select(*names, "bucket").rows()}
         return [found[key] for key in table.frame.select(columns).rows()]
 
-    found: list[int] = of_table(table, ("buckets", tuple(columns)), work)
-    return found
+    return of_table(table, ("buckets", tuple(columns)), work)
 
 
 def without(part: Part, buckets: Sequence[int], bucket: int) -> Part:
@@ -140,10 +139,8 @@ class Replicates:
     @property
     def n_buckets(self) -> int:
         """How many buckets tell something."""
-        return sum(self.has_value[b] or (not self._is_null(b) and self.moved(b) != 0) for b in self.without)
-
-    def _is_null(self, bucket: int) -> bool:
-        return self.without[bucket].value is None or self.whole.value is None
+        known = {b: self.whole.value is not None and answer.value is not None for b, answer in self.without.items()}
+        return sum(self.has_value[b] or (is_known and self.moved(b) != 0) for b, is_known in known.items())
 
     @property
     def se(self) -> Answer:
@@ -155,6 +152,15 @@ class Replicates:
         se = math.sqrt((count - 1) / count * math.fsum(self.moved(b) ** 2 for b in self.without))
         slack = math.sqrt(len(self.without)) * max(a.slack + self.whole.slack for a in self.without.values())
         return Answer(se, slack + READINGS * se if se else 0.0)
+
+
+def replicates_of(core: Node, setting: Setting, part: Part, buckets: Sequence[int], *, among: Part) -> Replicates:
+    """Those of some rows, without each bucket that is among others."""
+    whole, each = core.answer(part, setting), sorted({buckets[place] for place in among.places})
+    values = {b: core.answer(without(part, buckets, b), setting) for b in each}
+    rows = {b: alone(part, buckets, b) for b in each}
+    has = {b: bool(own.places) and core.answer(own, setting).value is not None for b, own in rows.items()}
+    return Replicates(whole, abs(whole.value or 0.0), values, has, any(a.value is None for a in values.values()))
 
 
 # --- the ends -------------------------------------------------------------------------------------------------------

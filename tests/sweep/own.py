@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-
-import polars as pl
 
 from tests.laws import oracle
 from tests.laws.own_cases import OwnCase
@@ -26,15 +24,15 @@ class Own(Node):
         made = f"own.amount_of_positives(average={self.average!r})"
         return made + (f".on({arguments(self.roles)})" if self.roles else "")
 
-    def parts(self) -> Sequence[Node]:
-        return ()
-
     def leaves(self, setting: Setting) -> Iterator[tuple[Leaf, Setting]]:
         yield from ()
 
+    def _roles(self, setting: Setting) -> dict[str, Any]:
+        return {"score": "score", "truth": "truth", **setting.rest, **self.roles, **setting.bound}
+
     def rows(self, part: Part, setting: Setting) -> tuple[Part, list[int]]:
         """The rows in scope, and the places of those that count."""
-        roles = {"score": "score", "truth": "truth", **setting.rest, **self.roles, **setting.bound}
+        roles = self._roles(setting)
         for holds in setting.scope:
             part = part.where(holds)
         read = [roles["score"], roles["truth"], "amount", *([roles["weight"]] if "weight" in roles else [])]
@@ -42,17 +40,12 @@ class Own(Node):
         columns = [oracle.evaluated(part.frame, built(role)).to_list() for role in read]
         return part, [place for place in range(len(part.places)) if all(c[place] is not None for c in columns)]
 
-    def of_roles(self, part: Part, setting: Setting) -> pl.DataFrame:
-        """The rows, the columns of its roles under the names that the case reads."""
-        roles = {"score": "score", "truth": "truth", **setting.rest, **self.roles, **setting.bound}
-        given = [oracle.evaluated(part.frame, built(roles[role])).alias(role) for role in roles if role != "sample"]
-        return part.frame.with_columns(given)
-
     def answer(self, part: Part, setting: Setting) -> Answer:
-        rows, _ = self.rows(part, setting)
-        frame = self.of_roles(rows, setting)
-        weighted = "weight" in {**setting.rest, **self.roles, **setting.bound}
-        return as_answer(Leaf("mae", {}), OwnCase(self.average).expected(frame, weighted=weighted))
+        """By its case, which reads the columns of its roles under the names of these."""
+        frame, roles = self.rows(part, setting)[0].frame, self._roles(setting)
+        given = [oracle.evaluated(frame, built(roles[role])).alias(role) for role in roles if role != "sample"]
+        value = OwnCase(self.average).expected(frame.with_columns(given), weighted="weight" in roles)
+        return as_answer(Leaf("mae", {}), value)
 
     def counts(self, part: Part, setting: Setting) -> Counts:
         raise NotImplementedError("the sweep asks for no counts of it")

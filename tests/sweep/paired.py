@@ -36,8 +36,7 @@ def roles(random: Random) -> dict[str, Any]:
 
 def metrics(draw: Draw, count: int) -> tuple[tuple[str, Node], ...]:
     """A few metrics of the same scores and truths, one's own among them."""
-    nodes = [node(draw) for _ in range(count)]
-    return tuple((f"m{place}", node) for place, node in enumerate(nodes))
+    return tuple((f"m{place}", node(draw)) for place in range(count))
 
 
 def node(draw: Draw) -> Node:
@@ -64,27 +63,32 @@ def of_roles(given: Mapping[str, Any]) -> Callable[[Leaf], bool]:
     return shares
 
 
-def constant_in_samples(table: Table, column: str, sample: list[str]) -> bool:
-    """Whether a column may tell clusters: it has one value in each sample."""
+def cluster_of(random: Random, table: Table, roles: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Perhaps users, where each sample has one: these may be clusters."""
+    if random.random() >= 0.3:
+        return None
     found: dict[Any, set[Any]] = {}
     for row in table.rows:
-        found.setdefault(tuple(row[name] for name in sample), set()).add(row[column])
-    return all(len(values) == 1 for values in found.values())
+        found.setdefault(tuple(row[name] for name in sample_of(roles)), set()).add(row["user"])
+    return ("user",) if all(len(users) == 1 for users in found.values()) else None
+
+
+def sample_of(roles: Mapping[str, Any]) -> list[str]:
+    sample = roles.get("sample", "sample")
+    return [sample] if isinstance(sample, str) else list(sample)
 
 
 def compare(random: Random, table: Table) -> Call:
     """A call of `compare`; the sample has a row in at least two models."""
     given = roles(random)
-    sample = given.get("sample", "sample")
-    names = [sample] if isinstance(sample, str) else sample
-    there = [row for row in table.rows if None not in (row[name] for name in names)]
+    there = [row for row in table.rows if None not in (row[name] for name in sample_of(given))]
     values = sorted({row["model"] for row in there} - {None})
     by = tuple(name for name in some(random, ["day", "country"], 1) if random.random() < 0.6)
     free = [name for name in ("day", "country") if name not in by]
     draw = Draw(random, given, of_roles(given), without=frozenset({"targets"}))
     found = metrics(draw, random.randint(1, 3))
     cut = ((random.choice(free),),) if random.random() < 0.4 else None
-    cluster = ("user",) if random.random() < 0.3 and constant_in_samples(table, "user", names) else None
+    cluster = cluster_of(random, table, given)
     return Compare(
         "compare", table, found, by, cut, roles=given, engine=random.choice(ENGINES), baseline=random.choice(values),
         margin=random.choice([None, None, 0.0, 0.05, 0.5]), level=random.choice([0.95, 0.95, 0.8, 0.5]),

@@ -22,20 +22,9 @@ from tests.sweep.settled import Answer
 from tests.sweep.tables import Key
 from tests.sweep.written import answer
 
-SCHEMA = pl.Schema(
-    {
-        "seed": pl.Int64,
-        "call": pl.Int64,
-        "text": pl.String,
-        "keys": pl.List(pl.String),
-        "frame": pl.Binary,
-        "row": pl.String,
-        "column": pl.String,
-        "kind": pl.String,
-        "value": pl.String,
-        "slack": pl.Float64,
-    }
-)
+OF_CALL = {"seed": pl.Int64, "call": pl.Int64, "text": pl.String, "keys": pl.List(pl.String), "frame": pl.Binary}
+OF_CELL = {**dict.fromkeys(("row", "column", "kind", "value"), pl.String), "slack": pl.Float64}
+SCHEMA = pl.Schema({**OF_CALL, **OF_CELL})
 """The frame stands beside the first cell of a call, as bytes of an Arrow file."""
 
 PLACE, SHAPE, ERROR = "place of the row", "columns", "error"
@@ -62,14 +51,11 @@ class Cell:
     def admits(self, other: "Cell") -> bool:
         """Whether the same cell of another commit is equal: a float but for the order of adding, all else exactly."""
         if self.column == ERROR:  # its words are for other tests
-            return other.column == ERROR and kind_of_error(self) == kind_of_error(other)
+            kinds = [(cell.value or "").split(":")[0] for cell in (self, other)]
+            return other.column == ERROR and kinds[0] == kinds[1]
         if self.kind != other.kind or self.kind != "float" or self.value is None or other.value is None:
             return (self.kind, self.value) == (other.kind, other.value) or self.slack == math.inf
         return Answer(float(self.value), self.slack).admits(float(other.value))
-
-
-def kind_of_error(cell: Cell) -> str:
-    return (cell.value or "").split(":")[0]
 
 
 def cells_of(verb: str, text: str, keys: list[str], frame: pl.DataFrame) -> Iterator[Cell]:
@@ -94,14 +80,11 @@ def of_rows(table: pl.DataFrame, keys: list[str], *, is_ordered: bool) -> Iterat
         key += f" again ({seen[key]})" if seen[key] > 1 else ""
         if is_ordered:
             yield Cell(key, PLACE, "int", str(place))
-        size = max((abs(value) for value in row.values() if is_finite(value)), default=0.0)
+        floats = [abs(value) for value in row.values() if isinstance(value, float)]
+        size = max(filter(math.isfinite, floats), default=0.0)
         for name, value in row.items():
             if name not in keys:
                 yield Cell(key, name, *as_text(value), READINGS * size)
-
-
-def is_finite(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
 
 
 def as_text(value: Any) -> tuple[str, str | None]:
@@ -140,7 +123,7 @@ def rows_of(call: Call, seed: int, place: int) -> list[dict[str, Any]]:
         slack = slacks.get(cell.place, cell.slack) if cell.kind in ("float", "null") else 0.0
         of_call = {"seed": seed, "call": place, "text": text, "keys": call.keys}
         of_cell = {"row": cell.row, "column": cell.column, "kind": cell.kind, "value": cell.value, "slack": slack}
-        rows.append({**of_call, "frame": None if rows else as_bytes(frame), **of_cell})
+        rows.append({**of_call, "frame": None if rows else frame.write_ipc(None).getvalue(), **of_cell})
     return rows
 
 
@@ -155,12 +138,6 @@ def slacks_of(call: Call) -> dict[tuple[str, str], float]:
         for key, answers in expected
         for name, answer in (answers or {}).items()
     }
-
-
-def as_bytes(frame: pl.DataFrame) -> bytes:
-    file = io.BytesIO()
-    frame.write_ipc(file)
-    return file.getvalue()
 
 
 # --- holding against it ---------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 from tests.sweep import chosen, curves, drawn, gaps, intervals, paired, searched, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
-from tests.sweep.derived import inside
+from tests.sweep.derived import PLAIN, Plain, inside
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.tables import KEYS, SAMPLE_OF_TWO, Table
 
@@ -25,7 +25,7 @@ def sliced(random: Random, by: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 def asked(draw: Draw, *, plain: bool) -> tuple[tuple[str, Node], ...]:
     nodes = [draw.node() for _ in range(METRICS)]
     if plain and draw.chance(0.3):
-        nodes.append(drawn.plain(draw.random))
+        nodes.append(Plain(draw.random.choice(list(PLAIN))))
     return tuple((f"m{place}", node) for place, node in enumerate(nodes))
 
 
@@ -116,19 +116,14 @@ DRAWN: dict[str, Callable[[Random, Table], Call]] = {
 }  # fmt: skip
 
 
-SUITS: dict[str, Callable[[Table], bool]] = {
-    "compare": paired.can_be_compared, "flips": paired.can_be_compared
-}  # fmt: skip
-
-
 def table(random: Random, verb: str) -> Table:
     """A table that a verb can be asked of."""
     if verb == "find_slices":
         return searched.table(random)
-    while True:
+    made = tables.table(random)
+    while verb in ("compare", "flips") and not paired.can_be_compared(made):
         made = tables.table(random)
-        if SUITS.get(verb, lambda _: True)(made):
-            return made
+    return made
 
 
 def call(random: Random, table: Table, verb: str) -> Call:

@@ -14,24 +14,12 @@ from tests.sweep import jackknife
 from tests.sweep.asked import Leaf, Setting, value_of
 from tests.sweep.calls import Call
 from tests.sweep.jackknife import NOISE, Replicates, buckets_of, quantile, without
-from tests.sweep.settled import NULL, Answer, added, negated
+from tests.sweep.settled import NULL, Answer, Row, added, negated
 from tests.sweep.tables import Key, Part, Table
 
 FEATURES = {"country": ["DE", "FR", "US"], "device": ["ios", "web"], "day": [1, 2, 3, 4]}
 MODELS = ["p", "q"]
-METRICS = (
-    "accuracy",
-    "f1",
-    "precision",
-    "recall",
-    "log_loss",
-    "brier_score",
-    "balanced_accuracy",
-    "mcc",
-    "specificity",
-)
-
-Row = dict[str, Answer]
+NAMES = ("accuracy", "f1", "precision", "recall", "log_loss", "brier_score", "balanced_accuracy", "mcc", "specificity")
 
 HALF = 32
 """The buckets in which a slice is measured."""
@@ -43,10 +31,6 @@ Z = 1.96
 @dataclass(frozen=True)
 class FindSlices(Call):
     """A call of `find_slices`, on all rows of samples with odd buckets: it searches in the others."""
-
-    @property
-    def function(self) -> str:
-        return "find_slices"
 
     @property
     def keys(self) -> list[str]:
@@ -202,7 +186,7 @@ def table(random: Random) -> Table:
 def find_slices(random: Random, table: Table) -> Call:
     roles = {"weight": "weight"} if random.random() < 0.5 else {}
     average = random.choice([{}, {}, {"average": "macro"}])
-    leaf = Leaf(random.choice(METRICS), average)
+    leaf = Leaf(random.choice(NAMES), average)
     options: dict[str, Any] = {
         "features": random.sample(list(FEATURES), random.choice([2, 3, 3])),
         "depth": random.choice([1, 2, 2]),

@@ -62,6 +62,8 @@ def word(text: str | None) -> Word:
     return Word(None, text=text)
 
 
+Row = dict[str, Answer]
+
 NULL = Answer(None)
 UNCLEAR = Answer(None, unclear=True)
 
@@ -112,10 +114,6 @@ def log1p(answer: Answer) -> Answer:
 
 def size(answer: Answer) -> Answer:
     return answer if answer.value is None else replace(answer, value=abs(answer.value))
-
-
-def square(answer: Answer) -> Answer:
-    return product(answer, answer)
 
 
 def single(answer: Answer) -> Answer:

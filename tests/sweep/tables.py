@@ -119,11 +119,6 @@ def columns(random: Random) -> dict[str, list[Any]]:
     return {"sample": samples, "label": [label for _, label in keys], **found}
 
 
-def label_type(random: Random) -> pl.DataType:
-    """Text, or a vocabulary in some other order than that of the alphabet."""
-    return random.choice([pl.String(), pl.Categorical(), pl.Enum(random.sample(VOCABULARY, len(VOCABULARY)))])
-
-
 def table(random: Random) -> Table:
     cells = columns(random)
     for values in cells.values():
@@ -134,7 +129,8 @@ def table(random: Random) -> Table:
     numbers = {"model": pl.String, "day": pl.Int64, "country": pl.String, "user": pl.Int64, "query": pl.Int64}
     types = {**SCHEMA, **numbers, "target": pl.String, "heft": pl.Float64}
     frame = pl.DataFrame(cells, schema={name: types[name] for name in cells})
-    changes = [pl.col("label").cast(label_type(random))]
+    vocabulary = random.sample(VOCABULARY, len(VOCABULARY))  # in some other order than that of the alphabet
+    changes = [pl.col("label").cast(random.choice([pl.String(), pl.Categorical(), pl.Enum(vocabulary)]))]
     if random.random() < 0.3:
         text = "s" + pl.col("sample").cast(pl.String)
         changes.append(text.cast(random.choice([pl.String, pl.Categorical])).alias("sample"))

@@ -77,8 +77,8 @@ def test_without_buckets_there_is_no_column_of_them() -> None:
 
 @pytest.mark.parametrize("buckets", [0, 1, 7, 64, 1000])
 def test_buckets_change_no_answer(buckets: int) -> None:
-    check(LOG, FEW, ["model", "day"], buckets=buckets, parts=1, by="model")
-    check(LOG, FEW, buckets=buckets, parts=1)
+    check(LOG, FEW, ["model", "day"], buckets=buckets, by="model")
+    check(LOG, FEW, buckets=buckets)
 
 
 def test_counts_of_the_buckets_sum_to_the_whole() -> None:

@@ -9,9 +9,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from tests.states.days import BY, DAYS, QUESTIONS, contents, told_in
+from tests.states.days import BY, DAYS, QUESTIONS, told_in
 from tests.support.differing import differing
-from tests.support.folded_log import as_a_state_knows
+from tests.support.folded_log import as_a_state_knows, contents
 from tests.support.readings import READINGS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "state-1.parquet"

@@ -5,8 +5,6 @@ import json
 import pickle
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from polars_mlmetrics.engine import state as engine_state
 from polars_mlmetrics.states import files as state_files
 from polars_mlmetrics.states import folder, state
 from tests.states.days import BY, DAYS, LOG, METRICS, QUESTIONS, broken, check_answer, names_in, of_day, of_log, told_in
+from tests.states.key_types import KEYS
 from tests.support.differing import differing
 from tests.support.folded_log import contents
 from tests.support.readings import READINGS
@@ -47,34 +46,9 @@ def test_a_lazy_state_is_written_too(place: Path) -> None:
 
 
 DIGEST = "sha256:" + "0" * 64
-ODD_TEXTS = ["", " ", "a\nb", "ä 日本", "\"'\\", "null", "NaN", DIGEST, "PAR1", "polars_mlmetrics", "\x00"]
-BERLIN = "Europe/Berlin"
-TWICE = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)  # in Berlin, a night with one hour twice
-KEYS: dict[str, pl.Series] = {
-    "Date": pl.Series([date(1, 1, 1), date(1969, 12, 31), date(9999, 12, 31), None]),
-    "Datetime ms": pl.Series([datetime(1960, 1, 1), datetime(2026, 1, 1), None], dtype=pl.Datetime("ms")),
-    "Datetime us": pl.Series([datetime(1960, 1, 1), datetime(2026, 1, 1, 1, 2, 3, 4), None]),
-    "Datetime ns": pl.Series([1, -1, None]).cast(pl.Datetime("ns")),
-    "UTC": pl.Series([TWICE, None]).dt.replace_time_zone("UTC"),
-    "Berlin": pl.Series([TWICE, TWICE + timedelta(hours=1), None]).dt.convert_time_zone(BERLIN),
-    "Time": pl.Series([time(0), time(23, 59, 59, 999_999), None]),
-    "Duration": pl.Series([timedelta(0), timedelta(days=-1, microseconds=1), None]),
-    "Enum": pl.Series(["z", "a", None], dtype=pl.Enum(["z", "a", "never"])),
-    "Categorical": pl.Series(["z", "a", None], dtype=pl.Categorical()),
-    "Boolean": pl.Series([True, False, None]),
-    "Int8": pl.Series([-128, 127, 0, None], dtype=pl.Int8),
-    "Int64": pl.Series([-(2**63), 2**63 - 1, None]),
-    "UInt64": pl.Series([2**64 - 1, 0, None], dtype=pl.UInt64),
-    "Float32": pl.Series([0.1, float("inf"), float("nan"), None], dtype=pl.Float32),
-    "Float64": pl.Series([0.1, -0.5, float("-inf"), float("nan"), 5e-324, None]),
-    "Decimal": pl.Series([Decimal("0.10"), Decimal("-12345.67"), None], dtype=pl.Decimal(20, 2)),
-    "String": pl.Series([*ODD_TEXTS, None]),
-    "Binary": pl.Series([b"", b"\xff\x00", None]),
-    "all null": pl.Series([None, None], dtype=pl.String),
-    "no type": pl.Series([None, None]),
-}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 def test_a_key_of_any_type_comes_back(key: pl.Series, place: Path) -> None:
     log = LOG.with_columns(key.gather((pl.Series(range(LOG.height)) // 3 % len(key)).to_list()).alias("key"))

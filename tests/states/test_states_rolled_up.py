@@ -146,14 +146,8 @@ def test_a_state_answers_for_other_averages_and_metrics_of_its_statistics() -> N
     others = [
         *(mlm.f1(average=average) for average in averages),
         mlm.f1(average="macro", undefined=0.0).alias("filled"),
-        *(
-            mlm.precision(),
-            mlm.recall(average="min"),
-            mlm.jaccard(),
-            mlm.fbeta(2.0),
-            mlm.true_positives(),
-            mlm.support(),
-        ),
+        *(mlm.precision(), mlm.recall(average="min"), mlm.jaccard(), mlm.fbeta(2.0)),
+        *(mlm.true_positives(), mlm.support()),
         (mlm.precision() - mlm.recall(average="macro")).alias("gap"),
         mlm.average_score(mlm.f1(), {"a": 1, "b": 3}),
         mlm.average_score(mlm.f1(), target="model").alias("of models"),

@@ -286,7 +286,7 @@ import json, sys
 import obstore
 import polars_mlmetrics as mlm
 from tests.support.killing import killing
-from tests.states.test_update_states import BY, METRICS
+from tests.support.daily_logs import BY, METRICS
 
 options, *moment = json.loads(sys.argv[1])
 obstore.put = killing(obstore.put, *moment)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NoReturn
@@ -60,17 +59,14 @@ def test_only_a_plain_file_is_written_over(name: str, overwrite: bool) -> None:
     refused(name, f"^{name} is not a plain file", overwrite=overwrite)
 
 
-def test_a_folder_that_is_closed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("closed").mkdir()
-    monkeypatch.setattr(os, "access", lambda path, mode: (str(path), mode) != ("closed", os.W_OK))
-    refused("closed/a.parquet", "^the folder closed cannot be written to", overwrite=False)
-
-
-def test_a_folder_that_the_system_keeps_closed_is_said_to_be() -> None:
+@pytest.mark.parametrize("by", ["hand", "the system"])
+def test_a_folder_that_is_closed_is_said_to_be(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("closed").mkdir(mode=0o555)
-    if os.access("closed", os.W_OK):
+    if by == "hand":
+        monkeypatch.setattr(os, "access", lambda path, mode: (str(path), mode) != ("closed", os.W_OK))
+    elif os.access("closed", os.W_OK):
         pytest.skip("this user may write everywhere")
-    refused("closed/a.parquet", "^the folder closed cannot be written to", overwrite=True)
+    refused("closed/a.parquet", "^the folder closed cannot be written to", overwrite=by != "hand")
 
 
 # -- whole or not at all -----------------------------------------------------------------------------------------------
@@ -94,13 +90,9 @@ def test_the_old_file_is_there_until_the_new_one_is_whole() -> None:
 
 
 def test_a_new_file_has_no_name_until_it_is_whole() -> None:
-    path = Path("a.parquet")
-    write_whole(path, writer(b"new", then=lambda: is_not_there(path)))
-    assert path.exists()
-
-
-def is_not_there(path: Path) -> None:
-    assert not path.exists()
+    path, seen = Path("a.parquet"), list[bool]()
+    write_whole(path, writer(b"new", then=lambda: seen.append(path.exists())))
+    assert (seen, path.exists()) == ([False], True)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, OSError, pl.exceptions.ComputeError])
@@ -185,15 +177,12 @@ def test_who_reads_meanwhile_sees_the_old_file_or_the_new_one() -> None:
 def test_the_bytes_are_on_the_disk_before_they_get_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
-    def told(what: str, do: Callable[..., Any]) -> Callable[..., Any]:
-        def doing(*given: Any) -> Any:
-            done.append(what)
-            return do(*given)
+    def tell(owner: Any, what: str) -> None:
+        do = getattr(owner, what)
+        monkeypatch.setattr(owner, what, lambda *given: (done.append(what), do(*given))[1])
 
-        return doing
-
-    monkeypatch.setattr(os, "fsync", told("fsync", os.fsync))
-    monkeypatch.setattr(Path, "replace", told("replace", Path.replace))
+    tell(os, "fsync")
+    tell(Path, "replace")
     write_whole(Path("a.parquet"), writer(b"new"))
     assert done == ["fsync", "replace", "fsync"]  # and the name itself after
 
@@ -212,9 +201,8 @@ write_whole(Path("a.parquet"), write, overwrite=True)
 
 
 def test_a_process_that_is_killed_midway_leaves_the_old_file() -> None:
-    path = Path("a.parquet")
+    path, told = Path("a.parquet"), {**os.environ, "PYTHONPATH": str(ROOT)}
     path.write_bytes(b"old")
-    told = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, "-c", KILLED], env=told, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"

@@ -58,7 +58,7 @@ def test_nothing_is_read_before_collect(passes: int | None) -> None:
             frame.collect()
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("by", "passes", "weight"), [(None, 3, "own"), (None, 1, None), (["model", "day"], 3, None)])
 def test_passes_give_the_same_state(by: list[str] | None, passes: int, weight: str | None) -> None:
     options: dict[str, Any] = {"by": by, "buckets": 3, "weight": weight}

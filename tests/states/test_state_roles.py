@@ -69,12 +69,12 @@ def test_roles_may_be_expressions(roles: dict[str, Any]) -> None:
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("weight", ["own", "weight"])
 def test_weights(weight: str) -> None:
-    check(LOG, METRICS, ["model", "day"], roles={"weight": weight}, parts=2, by="model", tidy=True)
+    check(LOG, METRICS, ["model", "day"], roles={"weight": weight}, by="model", tidy=True)
 
 
 def test_weighted_and_unweighted_metrics_share_a_state() -> None:
     metrics = [m for metric in FEW for m in (metric, metric.on(weight="own").alias(f"weighted {metric}"))]
-    check(LOG, metrics, "model", parts=2, by="model")
+    check(LOG, metrics, "model", by="model")
 
 
 @pytest.mark.parametrize("sample", [["sample", "model"], ["model", "fold", "sample"]], ids=str)

@@ -189,7 +189,7 @@ def merged(*states: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def of_three_keys() -> pl.DataFrame:
-    return pl.concat(folded(part, METRICS, by=["model", "day", "fold"], buckets=2) for part in parts_of(LOG, 2))
+    return pl.concat(folded(part, FEW, by=["model", "day", "fold"], buckets=2) for part in parts_of(LOG, 2))
 
 
 def agrees(state: pl.DataFrame, log: pl.DataFrame, metrics: Sequence[Any] = FEW, **asked: Any) -> bool:

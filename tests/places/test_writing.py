@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any, NoReturn
 
 import polars as pl
@@ -81,18 +80,13 @@ def test_a_file_is_written_and_nothing_beside_it(name: str, folder: Path) -> Non
             assert names_here() == [name]
 
 
-def test_the_old_file_is_there_until_the_new_one_is_whole() -> None:
-    path = Path("a.parquet")
-    path.write_bytes(b"old")
-    seen: list[bytes] = []
-    write_whole(path, writer(b"new", then=lambda: seen.append(path.read_bytes())))
-    assert (seen, path.read_bytes()) == ([b"old"], b"new")
-
-
-def test_a_new_file_has_no_name_until_it_is_whole() -> None:
-    path, seen = Path("a.parquet"), list[bool]()
-    write_whole(path, writer(b"new", then=lambda: seen.append(path.exists())))
-    assert (seen, path.exists()) == ([False], True)
+@pytest.mark.parametrize("old", [b"old", None])
+def test_the_old_file_or_none_is_there_until_the_new_one_is_whole(old: bytes | None) -> None:
+    path, seen = Path("a.parquet"), list[bytes | None]()
+    if old is not None:
+        path.write_bytes(old)
+    write_whole(path, writer(b"new", then=lambda: seen.append(path.read_bytes() if path.exists() else None)))
+    assert (seen, path.read_bytes()) == ([old], b"new")
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, OSError, pl.exceptions.ComputeError])
@@ -154,24 +148,6 @@ def test_the_draft_of_a_writer_at_work_stays_however_old_it_is() -> None:
     write_whole(Path("a.parquet"), write)
     assert Path("a.parquet").read_bytes() == b"slow"
     assert names_here() == ["a.parquet"]
-
-
-def test_who_reads_meanwhile_sees_the_old_file_or_the_new_one() -> None:
-    path, contents, ended, seen = Path("a.parquet").absolute(), [b"a" * 20_000, b"b" * 30_000], Event(), set[bytes]()
-    path.write_bytes(contents[0])
-
-    def read() -> None:
-        while not ended.is_set():
-            seen.add(path.read_bytes())
-
-    reader = Thread(target=read)
-    reader.start()
-    for turn in range(100):
-        write_whole(path, writer(contents[turn % 2]))
-    ended.set()
-    reader.join()
-    assert seen
-    assert seen <= set(contents)
 
 
 def test_the_bytes_are_on_the_disk_before_they_get_the_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.places.programs import lines_of
 from tests.places.writers import names_here, write_whole, writer
 from tests.support.folders import ROOT
 
@@ -64,7 +65,8 @@ def slowly(content: bytes) -> Callable[[Path], None]:
 
 
 def test_threads_that_write_one_file_never_show_half_of_it() -> None:
-    path, contents, seen, ended = Path("a.parquet"), [bytes([turn]) * 5000 for turn in range(4)], set[bytes](), Event()
+    path, seen, ended = Path("a.parquet"), set[bytes](), Event()
+    contents = [bytes([turn]) * (turn + 1) * 5000 for turn in range(4)]
     path.write_bytes(contents[0])
 
     def read() -> None:
@@ -77,6 +79,7 @@ def test_threads_that_write_one_file_never_show_half_of_it() -> None:
         assert at_once(lambda turn: write_whole(path, slowly(contents[turn])), 4) == [None] * 4
     ended.set()
     reader.join()
+    assert seen
     assert seen <= set(contents)
     assert names_here() == ["a.parquet"]
 
@@ -198,13 +201,6 @@ for write in (
     except mlm.FileError as error:
         print(error)
 """
-
-
-def lines_of(code: str) -> list[str]:
-    told = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run([sys.executable, "-c", code], env=told, check=False, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout.splitlines()
 
 
 def made_log() -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """States by any engine, of any kind of frame, in passes, and of hardly any rows."""
 
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -66,17 +67,16 @@ def test_passes_give_the_same_state(by: list[str] | None, passes: int, weight: s
     assert differing_in(folded(LOG, METRICS, passes=passes, **options), expected) == []
 
 
+OF_KEYS: list[dict[str, Any]] = [{}, {"by": "model", "slices": ["day"], "tidy": True}]
+OF_NO_KEYS: list[dict[str, Any]] = [{"slices": []}, {"tidy": True}]
+HARDLY = [(["model", "day"], *case) for case in product([(0, 64), (0, 0), (1, 64), (2, 0)], OF_KEYS)]
+
+
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("asked", [{}, {"by": "model", "slices": ["day"], "tidy": True}], ids=str)
-@pytest.mark.parametrize(("rows", "buckets"), [(0, 64), (0, 0), (1, 64), (2, 0)])
-def test_hardly_any_rows(rows: int, buckets: int, asked: dict[str, Any]) -> None:
-    check(LOG.head(rows), FEW, ["model", "day"], buckets=buckets, **asked)
-
-
-@pytest.mark.parametrize("asked", [{"slices": []}, {"tidy": True}], ids=str)
-@pytest.mark.parametrize("buckets", [0, 64])
-def test_no_rows_without_keys(buckets: int, asked: dict[str, Any]) -> None:
-    check(LOG.clear(), FEW, buckets=buckets, **asked)
+@pytest.mark.parametrize(("keys", "size", "asked"), [*HARDLY, *product([None], [(0, 0), (0, 64)], OF_NO_KEYS)], ids=str)
+def test_hardly_any_rows(keys: Any, size: tuple[int, int], asked: dict[str, Any]) -> None:
+    rows, buckets = size
+    check(LOG.head(rows), FEW, keys, buckets=buckets, **asked)
 
 
 @pytest.mark.parametrize("role", ["score", "truth", "sample", "label"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -37,16 +38,13 @@ def test_roles_of_other_names() -> None:
     assert differing(mlm.finish(pl.concat(states), FEW, by="model", tidy=True), expected) == []
 
 
-@pytest.mark.parametrize("name", ["bucket", "state", "bin", "label", "n_rows of old"])
-def test_the_labels_may_be_of_any_name(name: str) -> None:
+NAMES = [*product(["label", "sample", "score", "truth", "weight"], ["bucket", "state", "bin"])]
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(("role", "name"), [*NAMES, ("label", "label"), ("label", "n_rows of old")])
+def test_a_role_may_be_of_any_name(role: str, name: str) -> None:
     """A column of the log may be called as one of the state's own."""
-    check(LOG.rename({"label": name}), FEW, "model", roles={"label": name}, by="model")
-
-
-@pytest.mark.one_in(5)
-@pytest.mark.parametrize("name", ["bucket", "state", "bin"])
-@pytest.mark.parametrize("role", ["sample", "score", "truth", "weight"])
-def test_any_role_may_be_of_any_name(role: str, name: str) -> None:
     check(LOG.rename({role: name}), FEW, "model", roles={role: name}, by="model")
 
 

@@ -43,6 +43,7 @@ ROLLED_UP: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
 def test_by_any_of_the_keys(size: int) -> None:
     for keys in combinations(["day", "model", "fold"], size):

@@ -144,6 +144,7 @@ def flipped(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("new", [False, True])
 def test_a_damaged_state_is_named(new: bool) -> None:
     log = write_logs(1, 2)

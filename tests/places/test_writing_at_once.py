@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Barrier, Event, Thread
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -87,7 +88,7 @@ def test_threads_that_write_one_file_never_show_half_of_it() -> None:
 @pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
 def test_of_threads_that_write_a_new_file_one_wins(links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not links:
-        monkeypatch.setattr(Path, "hardlink_to", no_links)
+        monkeypatch.setattr(Path, "hardlink_to", Mock(side_effect=OSError(errno.EPERM, "Operation not permitted")))
     contents = [bytes([turn]) * 5000 for turn in range(4)]
     for turn in range(25):
         path = Path(f"{turn}.parquet")
@@ -100,10 +101,6 @@ def test_of_threads_that_write_a_new_file_one_wins(links: bool, monkeypatch: pyt
         assert path.read_bytes() == contents[winner]
         assert {str(error) for error in told if error} == {f"{path} already exists: pass overwrite=True to replace it."}
     assert len(names_here()) == 25
-
-
-def no_links(*_: Any) -> NoReturn:
-    raise OSError(errno.EPERM, "Operation not permitted")
 
 
 RACER = """

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -215,17 +216,17 @@ def test_by_expressions_of_one_name_are_told_apart(tmp_path: Path) -> None:
 def test_update_states_refuses_a_key_that_means_something_else(tmp_path: Path) -> None:
     logs, states = tmp_path / "logs", tmp_path / "states"
     logs.mkdir()
+    update = partial(mlm.update_states, logs, states, mlm.f1(), progress=False)
     ROWS.head(2).write_parquet(logs / "1.parquet")
-    mlm.update_states(logs, states, mlm.f1(), by=MONTH, progress=False)
+    update(by=MONTH)
     ROWS.tail(4).write_parquet(logs / "2.parquet")
     for key in (HALF, pl.col("day").alias("part")):
         with pytest.raises(mlm.StateError, match="their by column 'part' is"):
-            mlm.update_states(logs, states, mlm.f1(), by=key, progress=False)
-    table = mlm.update_states(logs, states, mlm.f1(), by=MONTH, progress=False)
-    assert table["status"].to_list() == ["unchanged", "folded"]
+            update(by=key)
+    assert update(by=MONTH)["status"].to_list() == ["unchanged", "folded"]
 
 
-def test_a_column_is_a_column_however_it_is_named(tmp_path: Path) -> None:
+def test_a_column_is_a_column_however_it_is_named() -> None:
     states = [mlm.state(ROWS, mlm.f1(), by=key) for key in ("day", pl.col("day"), ["day"])]
     assert pl.concat(states).mlm.compact().height == states[0].height
     assert contents(states[0])["expressions"] == {}

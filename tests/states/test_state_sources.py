@@ -97,7 +97,6 @@ def test_files_of_one_name_are_told_apart_by_what_they_hold() -> None:
 def test_states_of_one_file_are_not_read_together() -> None:
     write_days(0)
     state_of("0.parquet").mlm.write_state("one.state")
-    mlm.state(pl.scan_parquet("0.parquet"), METRICS, by="model").collect().sample(fraction=1.0, shuffle=True, seed=1)
     Path("0.parquet").rename("renamed.parquet")
     state_of("renamed.parquet").mlm.write_state("other.state")
     said = "0.parquet of one.state and renamed.parquet of other.state are the same file"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from itertools import permutations
+from typing import Any
 
 import polars as pl
 import pytest
@@ -202,13 +203,11 @@ def test_compact_keeps_null_apart_from_0() -> None:
 
 def test_states_of_different_questions_do_not_go_one_under_the_other() -> None:
     one = folded(LOG, mlm.f1(), by="model")
+    options: list[dict[str, Any]] = [{"by": "day"}, {"buckets": 2}, {"weight": "weight"}, {"score": "other"}]
     others = [
         folded(LOG, mlm.precision(), mlm.recall(), mlm.support(), by="model"),
-        folded(LOG, mlm.f1(), by="day"),
-        folded(LOG, mlm.f1(), by="model", buckets=2),
-        folded(LOG, mlm.f1(), by="model", weight="weight"),
-        folded(LOG, mlm.f1(), by="model", score="other"),
-        folded(LOG.with_columns(pl.col("truth").cast(pl.Boolean)), mlm.f1(), by="model"),
+        folded(LOG.cast({"truth": pl.Boolean}), mlm.f1(), by="model"),
+        *(folded(LOG, mlm.f1(), **{"by": "model", **asked}) for asked in options),
     ]
     for other in others:
         for how in ("vertical", "diagonal"):

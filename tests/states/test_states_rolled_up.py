@@ -86,14 +86,14 @@ def test_per_label(asked: dict[str, Any]) -> None:
 
 
 def test_n_samples_is_held_where_a_metric_of_samples_was_asked_for() -> None:
-    without = folded(LOG, OF_LABELS, OF_GROUPS, by="model")
-    told = mlm.finish(without, OF_LABELS, OF_GROUPS, by="model", tidy=True)
-    expected = evaluated(LOG, OF_LABELS, OF_GROUPS, by="model", tidy=True)
+    asked = [*OF_LABELS, *OF_GROUPS]
+    told = mlm.finish(folded(LOG, asked, by="model"), asked, by="model", tidy=True)
+    expected = evaluated(LOG, asked, by="model", tidy=True)
     assert differing(told, expected) == ["n_samples"]
     assert told["n_samples"].null_count() == told.height
     assert expected["n_samples"].null_count() == 0
-    some = folded(LOG, OF_LABELS, OF_GROUPS, mlm.ndcg(), by="model")
-    assert differing(mlm.finish(some, OF_LABELS, OF_GROUPS, by="model", tidy=True), expected) == []
+    some = folded(LOG, asked, mlm.ndcg(), by="model")
+    assert differing(mlm.finish(some, asked, by="model", tidy=True), expected) == []
 
 
 OF_EACH_KIND = [mlm.ndcg(), mlm.f1(average="macro"), mlm.calibration_error(), mlm.r2().on(truth="amount"), *COUNTS]

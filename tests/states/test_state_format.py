@@ -95,13 +95,10 @@ def of_format_1(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def test_format_1_has_these_columns(of_format_1: Path) -> None:
+def test_format_1_has_these_columns_and_tells_this(of_format_1: Path) -> None:
     schema = pl.read_parquet_schema(of_format_1)
     assert isinstance(schema.pop("state"), pl.Enum)
     assert [f"{dtype} {name}" for name, dtype in schema.items()] == " ".join(FORMAT_1.split()).split("; ")
-
-
-def test_format_1_tells_this(of_format_1: Path) -> None:
     assert sorted(pl.read_parquet_metadata(of_format_1)) == ["ARROW:schema", "polars_mlmetrics"]
     told = told_in(of_format_1)
     assert sorted(told) == TOLD_1

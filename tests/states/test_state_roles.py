@@ -180,11 +180,8 @@ KINDS: dict[str, list[mlm.Metric]] = {
         mlm.f1(average="macro"),
     ],
     "two aliases of one metric": [
-        mlm.f1(average="macro").alias("f"),
-        mlm.f1(average="macro").alias("g"),
-        mlm.ndcg(),
-        mlm.ndcg().alias("n"),
-        mlm.n_samples().alias("samples"),
+        *(mlm.f1(average="macro").alias(name) for name in "fg"),
+        *(mlm.ndcg(), mlm.ndcg().alias("n"), mlm.n_samples().alias("samples")),
     ],
 }
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -34,11 +35,8 @@ WRITERS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a log, in which the test works."""
-    monkeypatch.chdir(tmp_path)
+def log_here(folder: Path) -> None:
     LOG.write_parquet("log.parquet")
-    return tmp_path
 
 
 def said_of(verb: Callable[[Any], Any], given: Any) -> str:
@@ -69,12 +67,9 @@ def test_who_writes_says_what_writes_it(verb: Callable[[Any], Any], url: str, sh
 
 
 @pytest.mark.parametrize("verb", [*READERS.values(), *WRITERS.values()], ids=[*READERS, *WRITERS])
-def test_a_path_keeps_one_slash_of_two(verb: Callable[[Any], Any]) -> None:
+def test_paths_that_are_nearly_of_this_machine(verb: Callable[[Any], Any]) -> None:
+    """A path keeps one slash of two, and a URL of this machine is a path with something before it."""
     assert said_of(verb, Path("s3://bucket/a.parquet")).startswith(f"s3:/bucket/a.parquet {REFUSED} ")
-
-
-@pytest.mark.parametrize("verb", [*READERS.values(), *WRITERS.values()], ids=[*READERS, *WRITERS])
-def test_a_url_of_this_machine_is_a_path_with_something_before_it(verb: Callable[[Any], Any]) -> None:
     said = said_of(verb, "file:///tmp/a.parquet")
     assert said == "file:///tmp/a.parquet is a URL: pass the path alone, without file://."
 
@@ -131,16 +126,10 @@ BAD_OPTIONS: dict[str, tuple[str, Any, str]] = {
 @pytest.mark.parametrize(("name", "value", "said"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
 @pytest.mark.parametrize("verb", ["scan", "scan_states", "write_state", "update_states"])
 def test_an_option_that_cannot_be_read_is_named_and_not_shown(verb: str, name: str, value: Any, said: str) -> None:
-    options = {"aws_region": "us-east-1", name: value}
     place = "s3://bucket/a.parquet"
-    calls: dict[str, Any] = {
-        "scan": lambda: mlm.scan(place, storage_options=options),
-        "scan_states": lambda: mlm.scan_states(place, storage_options=options),
-        "write_state": lambda: mlm.write_state(STATE, place, storage_options=options),
-        "update_states": lambda: mlm.update_states(place, "s3://bucket/b", mlm.f1(), storage_options=options),
-    }
+    given: dict[str, list[Any]] = {"write_state": [STATE, place], "update_states": [place, "s3://bucket/b", mlm.f1()]}
     with pytest.raises(mlm.ParameterError, match=re.escape(said)) as caught:
-        calls[verb]()
+        getattr(mlm, verb)(*given.get(verb, [place]), storage_options={"aws_region": "us-east-1", name: value})
     assert SECRET not in str(caught.value)
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 
@@ -151,10 +140,7 @@ def test_a_panic_of_the_client_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     class PanicException(BaseException):
         pass
 
-    def panics(*_: Any, **__: Any) -> None:
-        raise PanicException(SECRET)
-
-    monkeypatch.setattr("obstore.head", panics)
-    monkeypatch.setattr("obstore.list", panics)
+    for name in ("head", "list"):
+        monkeypatch.setattr(f"obstore.{name}", Mock(side_effect=PanicException(SECRET)))
     with pytest.raises(mlm.FileError, match=r"^s3://bucket/a\.parquet cannot be reached: its client cannot read "):
         mlm.scan("s3://bucket/a.parquet", storage_options={"aws_region": "us-east-1"})

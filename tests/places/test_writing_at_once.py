@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Barrier, Event, Thread
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.places.programs import lines_of
 from tests.places.writers import names_here, write_whole, writer
 from tests.support.folders import ROOT
 
@@ -64,7 +66,8 @@ def slowly(content: bytes) -> Callable[[Path], None]:
 
 
 def test_threads_that_write_one_file_never_show_half_of_it() -> None:
-    path, contents, seen, ended = Path("a.parquet"), [bytes([turn]) * 5000 for turn in range(4)], set[bytes](), Event()
+    path, seen, ended = Path("a.parquet"), set[bytes](), Event()
+    contents = [bytes([turn]) * (turn + 1) * 5000 for turn in range(4)]
     path.write_bytes(contents[0])
 
     def read() -> None:
@@ -77,6 +80,7 @@ def test_threads_that_write_one_file_never_show_half_of_it() -> None:
         assert at_once(lambda turn: write_whole(path, slowly(contents[turn])), 4) == [None] * 4
     ended.set()
     reader.join()
+    assert seen
     assert seen <= set(contents)
     assert names_here() == ["a.parquet"]
 
@@ -84,7 +88,7 @@ def test_threads_that_write_one_file_never_show_half_of_it() -> None:
 @pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
 def test_of_threads_that_write_a_new_file_one_wins(links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not links:
-        monkeypatch.setattr(Path, "hardlink_to", no_links)
+        monkeypatch.setattr(Path, "hardlink_to", Mock(side_effect=OSError(errno.EPERM, "Operation not permitted")))
     contents = [bytes([turn]) * 5000 for turn in range(4)]
     for turn in range(25):
         path = Path(f"{turn}.parquet")
@@ -97,10 +101,6 @@ def test_of_threads_that_write_a_new_file_one_wins(links: bool, monkeypatch: pyt
         assert path.read_bytes() == contents[winner]
         assert {str(error) for error in told if error} == {f"{path} already exists: pass overwrite=True to replace it."}
     assert len(names_here()) == 25
-
-
-def no_links(*_: Any) -> NoReturn:
-    raise OSError(errno.EPERM, "Operation not permitted")
 
 
 RACER = """
@@ -122,13 +122,13 @@ for turn in range(20):
 """
 
 
+@pytest.mark.proof
 def test_of_processes_that_write_a_new_state_one_wins() -> None:
     pipe = subprocess.PIPE
     told = {**os.environ, "PYTHONPATH": str(ROOT)}
     start = [sys.executable, "-c", RACER]
     racers = [subprocess.Popen([*start, f"{n}"], env=told, stdin=pipe, stdout=pipe, text=True) for n in range(3)]
-    said = [[line_of(racer) for racer in racers] for _ in [None]]
-    assert said == [["ready"] * 3]
+    assert [line_of(racer) for racer in racers] == ["ready"] * 3
     for turn in range(20):
         for racer in racers:
             assert racer.stdin is not None
@@ -198,13 +198,6 @@ for write in (
     except mlm.FileError as error:
         print(error)
 """
-
-
-def lines_of(code: str) -> list[str]:
-    told = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run([sys.executable, "-c", code], env=told, check=False, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout.splitlines()
 
 
 def made_log() -> pl.DataFrame:

@@ -1,18 +1,17 @@
 """Files written whole, also by other processes."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from polars_mlmetrics.states import writing
 
+write_whole = partial(writing.write_whole, overwrite=True)
+
 
 def names_here() -> list[str]:
     return sorted(path.name for path in Path().iterdir())
-
-
-def write_whole(path: Path, write: Callable[[Path], None], *, overwrite: bool = True) -> None:
-    writing.write_whole(path, write, overwrite=overwrite)
 
 
 def writer(content: bytes, then: Callable[[], Any] = lambda: None) -> Callable[[Path], None]:

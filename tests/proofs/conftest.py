@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.s3_server import options_of, serving
-from tests.support.spark_cluster import cluster
+from tests.support.spark_cluster import ROWS, cluster, sent
 
 
 @pytest.fixture(scope="module")
@@ -25,3 +25,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Starting it takes longer than all that it is asked."""
     with cluster(tmp_path_factory.mktemp("spark")) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def log(session: Any) -> Any:
+    """A log on that cluster."""
+    return sent(session, ROWS).persist()

@@ -8,9 +8,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:the string cache:DeprecationWarning"),  # of its own code
-]
+pytestmark = pytest.mark.filterwarnings("ignore:the string cache:DeprecationWarning")  # of its own code
 weighted = pytest.mark.parametrize("weight", [None, "weight"])
 CLOSE = 1e-12
 """Sums of 2,000 rows, added up in another order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,7 @@ def browser() -> Iterator[Browser]:
 def log_of(slices: int) -> pl.DataFrame:
     """A log of so many slices of 30 samples, with labels and days."""
     if slices <= 500:
-        log = made(
-            60 * max(slices, 3), {"old": 1.2, "new": 0.6, "tiny": 2.0} if slices == 500 else {"old": 1.2, "new": 0.6}
-        )
+        log = made(60 * max(slices, 3), {"old": 1.2, "new": 0.6} | ({"tiny": 2.0} if slices == 500 else {}))
     else:
         rng = np.random.default_rng(1)
         rows = pl.DataFrame({"sample": np.arange(30 * slices), "truth": rng.integers(0, 2, 30 * slices)})
@@ -72,31 +70,46 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     return files
 
 
-def opened(browser: Browser, file: Path, **view: Any) -> tuple[Page, list[str], list[str]]:
-    """A page, what its console says, and what it asks for."""
-    page = browser.new_page(**view)
+Opened = Callable[..., tuple[Page, list[str]]]
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opened]:
+    """Opens a page, and tells what it asks for. Its console says nothing, whatever is done with it."""
     said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("dialog", lambda dialog: said.append(dialog.message))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(file.as_uri())
-    return page, said, [url for url in asked if not url.startswith("data:")]
+    pages: list[Page] = []
+
+    def opening(file: Path, view: str = "light") -> tuple[Page, list[str]]:
+        page, asked = browser.new_page(**VIEWS[view]), list[str]()
+        pages.append(page)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: said.append(dialog.message))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(file.as_uri())
+        return page, [url for url in asked if not url.startswith("data:")]
+
+    yield opening
+    for page in pages:
+        page.close()
+    assert said == []
+
+
+def of_each(page: Page, selector: str, value: str) -> list[Any]:
+    """A value of each element."""
+    return list(page.evaluate(f"[...document.querySelectorAll({selector!r})].map(e => {value})"))
 
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("slices", SIZES)
-def test_the_page_is_whole(browser: Browser, pages: dict[int, Path], slices: int, view: str) -> None:
-    page, said, asked = opened(browser, pages[slices], **VIEWS[view])
+def test_the_page_is_whole(opened: Opened, pages: dict[int, Path], slices: int, view: str) -> None:
+    page, asked = opened(pages[slices], view)
     assert pages[slices].stat().st_size <= 1_000_000
-    assert said == []
     assert asked == [pages[slices].as_uri()]
     for place, _ in SECTIONS:
         # A heading, and something below it.
         assert len(page.locator(f"#{place}").inner_text().split()) >= 5
-    boxes = page.evaluate("[...document.querySelectorAll('svg')].map(e => [e.getBoundingClientRect().width, "
-                          "e.querySelectorAll('path, line, rect').length])")  # fmt: skip
+    boxes = of_each(page, "svg", "[e.getBoundingClientRect().width, e.querySelectorAll('path, line, rect').length]")
     assert len(boxes) >= 4
     assert all(width > 100 and marks > 5 for width, marks in boxes)
     style = "getComputedStyle(document.body)"
@@ -104,19 +117,16 @@ def test_the_page_is_whole(browser: Browser, pages: dict[int, Path], slices: int
     assert page.evaluate(f"{style}.backgroundColor") == (DARK if view == "dark" else PAPER)
     assert page.evaluate(f"{style}.fontSize") == ("16px" if view == "phone" else "15px")
     assert page.evaluate("document.documentElement.scrollWidth") <= VIEWS[view]["viewport"]["width"]
-    page.close()
 
 
 @pytest.mark.parametrize("slices", SIZES)
-def test_the_table_of_slices(browser: Browser, pages: dict[int, Path], slices: int) -> None:
-    page, said, _ = opened(browser, pages[slices], **VIEWS["light"])
+def test_the_table_of_slices(opened: Opened, pages: dict[int, Path], slices: int) -> None:
+    page, _ = opened(pages[slices])
     rows = page.locator("#slice-table tbody tr")
     assert rows.count() == min(slices, MOST)
     assert page.locator("#count").inner_text().endswith(f"of {slices:,} slices")
     assert ("more with less harm are not on this page" in page.locator("#slices").inner_text()) == (slices > MOST)
-    bars = page.evaluate(
-        "[...document.querySelectorAll('tr:not([hidden]) .bar i')].map(e => e.getBoundingClientRect().width)"
-    )
+    bars = of_each(page, "tr:not([hidden]) .bar i", "e.getBoundingClientRect().width")
     assert bars
     assert min(bars) >= 1
     head = page.locator("#slice-table th", has_text="samples").first
@@ -127,22 +137,16 @@ def test_the_table_of_slices(browser: Browser, pages: dict[int, Path], slices: i
     assert head.get_attribute("aria-sort") == "descending"
     page.locator("#slice-table th", has_text="difference").locator("button").press("Enter")
     assert page.locator("#slice-table th[aria-sort]").count() == 1
-    shown = page.evaluate(
-        "[...document.querySelectorAll('#slice-table tbody tr:not(.small)')].map(e => e.cells[2].textContent)"
-    )
+    shown = of_each(page, "#slice-table tbody tr:not(.small)", "e.cells[2].textContent")
     numbers = [float(text.replace("−", "-")) for text in shown]
     assert numbers == sorted(numbers)
     page.locator("#find").fill("g1")
-    visible = page.evaluate(
-        "[...document.querySelectorAll('#slice-table tbody tr:not([hidden])')].map(e => e.cells[0].textContent)"
-    )
+    visible = of_each(page, "#slice-table tbody tr:not([hidden])", "e.cells[0].textContent")
     assert all("g1" in name for name in visible)
-    assert said == []
-    page.close()
 
 
-def test_dark_and_light_by_hand(browser: Browser, pages: dict[int, Path]) -> None:
-    page, said, _ = opened(browser, pages[500], **VIEWS["light"])
+def test_dark_and_light_by_hand(opened: Opened, pages: dict[int, Path]) -> None:
+    page, _ = opened(pages[500])
     colour = "getComputedStyle(document.querySelector('svg [stroke=\"var(--m2)\"]')).stroke"
     light = page.evaluate(colour)
     page.locator(".theme").press("Enter")
@@ -151,40 +155,32 @@ def test_dark_and_light_by_hand(browser: Browser, pages: dict[int, Path]) -> Non
     mark = page.locator("svg [data-tip]").first
     mark.hover()
     assert page.locator("#tip").inner_text() == mark.get_attribute("data-tip")
-    assert said == []
-    page.close()
 
 
-def test_on_paper(browser: Browser, pages: dict[int, Path]) -> None:
-    page, said, _ = opened(browser, pages[500], **VIEWS["dark"])
+def test_on_paper(opened: Opened, pages: dict[int, Path]) -> None:
+    page, _ = opened(pages[500], "dark")
     written = page.pdf(format="A4", print_background=True)
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", written)) <= 6
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    shown = page.evaluate("[...document.querySelectorAll('#slice-table tbody tr')].filter(e => e.offsetHeight).length")
-    assert 1 <= shown <= 100
+    heights = of_each(page, "#slice-table tbody tr", "e.offsetHeight")
+    assert 1 <= sum(height > 0 for height in heights) <= 100
     assert not page.locator(".tools").is_visible()
-    assert said == []
-    page.close()
 
 
-def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
+def test_hostile_names_run_nothing(opened: Opened, tmp_path: Path) -> None:
     log = made(240, {f"a{HOSTILE}": 1.2, f"b{HOSTILE}": 0.6}).with_columns(pl.col("country") + HOSTILE)
     mlm.report(log, baseline=f"a{HOSTILE}", slices=["country"], by="day", title=HOSTILE).save(tmp_path / "page.html")
-    page, said, asked = opened(browser, tmp_path / "page.html", **VIEWS["light"])
-    assert said == []
+    page, asked = opened(tmp_path / "page.html")
     assert len(asked) == 1
     assert page.locator("script").count() == 1
     assert page.locator("img").count() == 0
-    page.close()
 
 
-def test_a_static_page_has_no_script(browser: Browser, tmp_path: Path) -> None:
+def test_a_static_page_has_no_script(opened: Opened, tmp_path: Path) -> None:
     report = mlm.report(made(240), baseline="champion", slices=["country"], by="day", static=True)
     report.save(tmp_path / "page.html")
-    page, said, _ = opened(browser, tmp_path / "page.html", **VIEWS["dark"])
-    assert said == []
+    page, _ = opened(tmp_path / "page.html", "dark")
     assert page.locator("script, button, input").count() == 0
     assert page.locator("svg title").count() > 5
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == DARK
-    page.close()

@@ -85,12 +85,8 @@ def test_the_wheel_works_alone(built: Path, version: str, place: int, tmp_path: 
     assert run(python, "-I", "-W", "error", "-c", USED, cwd=tmp_path).strip() == number
     assert run("env", "-u", "PYTHONPATH", python.parent / "mlm", "--version", cwd=tmp_path).strip() == f"mlm {number}"
     installed = {line.partition("==")[0] for line in pip(python, "freeze").splitlines()}
-    assert {name.partition(" @")[0] for name in installed} == {
-        "numpy",
-        "polars",
-        "polars-runtime-32",
-        "polars-mlmetrics",
-    }
+    expected = {"numpy", "polars", "polars-runtime-32", "polars-mlmetrics"}
+    assert {name.partition(" @")[0] for name in installed} == expected
 
 
 def test_there_is_a_python_to_try() -> None:

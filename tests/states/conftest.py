@@ -1,5 +1,6 @@
 """Files of states: what the tests of this folder read, and write to."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,15 @@ def good(place: Path) -> Path:
     return place
 
 
-@pytest.fixture
-def days(tmp_path: Path) -> Path:
-    """A folder with a state for each day."""
-    folder = tmp_path / "days"
-    folder.mkdir()
+@pytest.fixture(scope="session")
+def written_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("days")
     for day in DAYS:
         mlm.write_state(of_day(day), folder / f"{day}.parquet")
     return folder
+
+
+@pytest.fixture
+def days(written_days: Path, tmp_path: Path) -> Path:
+    """A folder with a state for each day."""
+    return shutil.copytree(written_days, tmp_path / "days")

@@ -23,14 +23,8 @@ SMALL = pl.DataFrame(
         "day": [1, 1, 2, 2],
     }
 )
-
-
 METRICS = [mlm.f1(average="macro"), mlm.ndcg(), mlm.r2(), mlm.calibration_error(), mlm.f1(), mlm.max_error()]
-
-
 BY = ["model", (pl.col("day") + 1).alias("next")]
-
-
 HELD = mlm.state(SMALL, METRICS, by=BY, buckets=4)
 
 

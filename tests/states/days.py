@@ -10,16 +10,14 @@ import numpy as np
 import polars as pl
 
 import polars_mlmetrics as mlm
+from tests.support.differing import differing
+from tests.support.folded_log import as_a_state_knows
 
 METRICS = [
     mlm.f1(), mlm.f1(average="macro"), mlm.log_loss(), mlm.calibration_error(), mlm.roc_auc(bins=16), mlm.ndcg(k=2),
     mlm.r2(), mlm.max_error(), mlm.n_rows(), mlm.n_samples(), mlm.n_excluded(),
 ]  # fmt: skip
-
-
 BY = ["model", "day"]
-
-
 DAYS = [date(2026, 1, 30), date(2026, 1, 31), date(2026, 2, 1)]
 
 
@@ -53,11 +51,11 @@ def of_day(day: date, log: pl.DataFrame = LOG, metrics: Any = METRICS, **options
     return mlm.state(log.filter(day=day), metrics, **{"by": BY, "buckets": 4, **options})
 
 
-def contents(state: pl.DataFrame) -> dict[str, Any]:
-    dtype = state.schema["state"]
-    assert isinstance(dtype, pl.Enum)
-    told: dict[str, Any] = json.loads(dtype.categories[0])
-    return told
+def check_answer(source: Any, log: pl.DataFrame = LOG, **question: Any) -> pl.DataFrame:
+    """What the states of some files give, which must be what the rows give."""
+    finished = mlm.scan_states(source).mlm.finish(METRICS, **question).collect()
+    assert differing(finished, as_a_state_knows(mlm.evaluate(log, METRICS, **question))) == []
+    return finished
 
 
 def names_in(folder: Path) -> list[str]:
@@ -70,8 +68,6 @@ def told_in(path: Path) -> dict[str, Any]:
 
 
 MONTH = pl.col("day").dt.truncate("1mo").alias("month")
-
-
 QUESTIONS: dict[str, dict[str, Any]] = {
     "the whole": {},
     "a key": {"by": "model"},

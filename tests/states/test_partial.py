@@ -2,7 +2,6 @@
 
 import pickle
 import sys
-from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,31 +15,22 @@ import polars_mlmetrics as mlm
 from tests.support.differing import differing
 from tests.support.folded_log import FEW, LOG, METRICS, differing_in, parts_of, said
 
-
-def folded(fold: mlm.Fold, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    return fold.join([fold(part) for part in parts])
-
-
-def scattered(log: pl.DataFrame, count: int) -> list[pl.DataFrame]:
-    """The rows in parts that cut through every sample."""
-    return [log.gather_every(count, place) for place in range(count)]
-
-
 # -- what comes out ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [LOG.schema, dict(LOG.schema), LOG, LOG.lazy()], ids=["schema", "dict", "df", "lazy"])
-def test_the_parts_give_the_state_of_the_whole(given: Any) -> None:
-    fold = mlm.partial(given, METRICS, by=["model", "day"])
-    state = folded(fold, parts_of(LOG, 3))
-    assert differing_in(state, mlm.state(LOG, METRICS, by=["model", "day"])) == []
+def test_the_parts_give_the_state_of_the_whole() -> None:
+    """Each part is folded by a fold that was planned from something else."""
+    given: list[Any] = [LOG.schema, dict(LOG.schema), LOG, LOG.lazy()]
+    folds = [mlm.partial(it, METRICS, by=["model", "day"]) for it in given]
+    cells = [fold(part) for fold, part in zip(folds, parts_of(LOG, 4), strict=True)]
+    assert differing_in(folds[0].join(cells), mlm.state(LOG, METRICS, by=["model", "day"])) == []
 
 
 def test_parts_that_need_no_whole_samples_may_be_cut_anyhow() -> None:
     metrics = [mlm.f1(), mlm.log_loss(average="macro"), mlm.pearson().on(truth="amount"), mlm.roc_auc(bins=16)]
     fold = mlm.partial(LOG.schema, metrics, by="model", cluster="fold")
     assert fold.whole == ()
-    state = folded(fold, scattered(LOG, 7))
+    state = fold.join([fold(LOG.gather_every(7, place)) for place in range(7)])  # they cut through every sample
     expected = mlm.state(LOG, metrics, by="model", cluster="fold")
     assert differing_in(state, expected) == []
     asked = {"by": "model", "ci": 0.9, "tidy": True}
@@ -102,47 +92,61 @@ def test_a_path_of_odd_letters_is_one_of_the_rows(tmp_path: Path, monkeypatch: p
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     fold = mlm.partial(LOG.schema, mlm.f1(), by="model")
-    assert differing_in(folded(fold, [LOG]), mlm.state(LOG, mlm.f1(), by="model")) == []
+    assert differing_in(fold.join([fold(LOG)]), mlm.state(LOG, mlm.f1(), by="model")) == []
     assert list(folder.iterdir()) == []
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 FOLD = mlm.partial(LOG.schema, mlm.f1(), by="model")
+CONSTANT = mlm.n_rows().on(score=pl.lit(1.0), truth=pl.lit(True))
+NO_STATE = "roc_auc cannot be held in a state: it needs all rows of a group together. With bins= it can."
+NO_COMMON = "the samples of these metrics share no column: ['sample'], ['fold']. Fold them one by one."
 
 
 @pytest.mark.parametrize(
-    ("error", "given", "options", "message"),
+    ("error", "given", "metrics", "options", "message"),
     [
-        (mlm.ColumnError, LOG.schema, {"by": "modle"}, "column 'modle' is not in the table"),
-        (mlm.ParameterError, LOG.schema, {"sampel": "sample"}, "role 'sampel' is not one of the roles"),
-        (mlm.ParameterError, 3, {}, "partial takes a schema, a mapping of names to types, or a frame, not 3."),
-        (mlm.ParameterError, {"score": "f64"}, {}, "partial takes a mapping of names to types: "),
-        (mlm.ColumnError, {}, {}, "the schema has no column."),
-        (mlm.ColumnError, {"score": str, "truth": bool}, {}, "score is String: it must be Boolean or a number."),
-        (mlm.ParameterError, LOG.schema, {"by": "model", "between": "model"}, "partial takes no between=: "),
+        (mlm.ColumnError, LOG.schema, mlm.f1(), {"by": "modle"}, "column 'modle' is not in the table"),
+        (mlm.ParameterError, LOG.schema, mlm.f1(), {"sampel": "sample"}, "role 'sampel' is not one of the roles"),
+        (
+            mlm.ParameterError,
+            3,
+            mlm.f1(),
+            {},
+            "partial takes a schema, a mapping of names to types, or a frame, not 3.",
+        ),
+        (mlm.ParameterError, {"score": "f64"}, mlm.f1(), {}, "partial takes a mapping of names to types: "),
+        (mlm.ColumnError, {}, mlm.f1(), {}, "the schema has no column."),
+        (
+            mlm.ColumnError,
+            {"score": str, "truth": bool},
+            mlm.f1(),
+            {},
+            "score is String: it must be Boolean or a number.",
+        ),
+        (mlm.ParameterError, LOG.schema, mlm.f1(), {"between": "model"}, "partial takes no between=: "),
+        (
+            mlm.MetricError,
+            LOG.schema,
+            CONSTANT,
+            {"buckets": 0},
+            "n_rows reads no column: its score and its truth are b",
+        ),
     ],
 )
 def test_a_bad_question_is_refused_before_there_is_a_row(
-    error: type[Exception], given: Any, options: dict[str, Any], message: str
+    error: type[Exception], given: Any, metrics: Any, options: dict[str, Any], message: str
 ) -> None:
-    assert said(error, mlm.partial, given, mlm.f1(), **options).startswith(message)
+    assert said(error, mlm.partial, given, metrics, **options).startswith(message)
 
 
-def test_what_has_no_state_is_refused() -> None:
-    message = "roc_auc cannot be held in a state: it needs all rows of a group together. With bins= it can."
-    assert said(mlm.StateError, mlm.partial, LOG.schema, mlm.roc_auc()) == message
-
-
-def test_metrics_that_read_no_column_are_refused() -> None:
-    metric = mlm.n_rows().on(score=pl.lit(1.0), truth=pl.lit(True))
-    message = "n_rows reads no column: its score and its truth are both constants."
-    assert said(mlm.MetricError, mlm.partial, LOG.schema, metric, buckets=0).startswith(message)
-
-
-def test_samples_of_no_common_column_are_refused() -> None:
-    message = "the samples of these metrics share no column: ['sample'], ['fold']. Fold them one by one."
-    metrics = [mlm.ndcg(), mlm.ndcg().on(sample="fold").alias("other")]
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [(mlm.roc_auc(), NO_STATE), ([mlm.ndcg(), mlm.ndcg().on(sample="fold").alias("other")], NO_COMMON)],
+    ids=["no state", "no common sample"],
+)
+def test_what_cannot_be_folded_is_refused(metrics: Any, message: str) -> None:
     assert said(mlm.StateError, mlm.partial, LOG.schema, metrics) == message
 
 
@@ -179,10 +183,8 @@ def test_bytes_that_are_not_of_the_fold_are_refused(cells: list[Any], message: s
 
 
 def test_a_table_that_is_no_state_is_refused() -> None:
-    table = BytesIO()
-    LOG.write_ipc(table)
-    message = "the bytes at place 0 are a table, and no state."
-    assert said(mlm.StateError, FOLD.join, [table.getvalue()]) == message
+    LOG.write_ipc(table := BytesIO())
+    assert said(mlm.StateError, FOLD.join, [table.getvalue()]) == "the bytes at place 0 are a table, and no state."
 
 
 # -- other processes, other engines ------------------------------------------------------------------------------------

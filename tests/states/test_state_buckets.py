@@ -7,7 +7,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from tests.support.differing import ENGINES
-from tests.support.folded_log import COUNTS, FEW, LOG, METRICS, agrees, check, contents, evaluated, folded
+from tests.support.folded_log import COUNTS, FEW, LOG, agrees, check, contents, evaluated, folded
 
 
 def splitmix64(number: int) -> int:
@@ -70,15 +70,16 @@ def test_a_sample_is_in_one_bucket(dtype: Any) -> None:
 
 
 def test_without_buckets_there_is_no_column_of_them() -> None:
-    state = folded(LOG, METRICS, by="model", buckets=0)
+    state = folded(LOG, FEW, by="model", buckets=0)
     assert "bucket" not in state.columns
     assert contents(state)["buckets"] is None
 
 
-@pytest.mark.parametrize("buckets", [0, 1, 7, 64, 1000])
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("buckets", [7, 1, 1000, 0, 64])
 def test_buckets_change_no_answer(buckets: int) -> None:
-    check(LOG, FEW, ["model", "day"], buckets=buckets, parts=1, by="model")
-    check(LOG, FEW, buckets=buckets, parts=1)
+    check(LOG, FEW, ["model", "day"], buckets=buckets, by="model")
+    check(LOG, FEW, buckets=buckets)
 
 
 def test_counts_of_the_buckets_sum_to_the_whole() -> None:

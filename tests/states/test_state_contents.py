@@ -1,8 +1,8 @@
 """What a state says of itself is read strictly: it is what `state` writes, or one error that says that it is none."""
 
-import copy
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,48 +51,29 @@ def test_the_state_is_sound(tmp_path: Path) -> None:
     mlm.write_state(HELD, tmp_path / "state.parquet")
 
 
+ROLES = contents(HELD)["roles"]
 CHANGED: list[dict[str, Any]] = [
-    {"by": "model"},
-    {"by": ["model", 3]},
-    {"by": ["model", "model", "next"]},
-    {"by": ["model", "next", "bin"]},
-    {"by": ["model", "next", "n_rows"]},
-    {"by": ["*"]},
-    {"expressions": None},
-    {"expressions": {"next": 1}},
-    {"expressions": {"other": "x"}},
-    {"label": 1},
-    {"label": False},
-    {"label": None},
-    {"label": "^a$"},
-    {"bins": 1},
-    {"bins": None},
-    {"bins": False},
+    *({"by": keys} for keys in ("model", ["model", 3], ["model", "model", "next"], ["model", "next", "bin"])),
+    *({"by": keys} for keys in (["model", "next", "n_rows"], ["*"])),
+    *({"expressions": it} for it in (None, {"next": 1}, {"other": "x"})),
+    *({"label": it} for it in (1, False, None, "^a$")),
+    *({"bins": it} for it in (1, None, False)),
     {"buckets": 4},
-    {"buckets": {"count": True, "hash": "splitmix64"}},
-    {"buckets": {"count": 4.0, "hash": "splitmix64"}},
-    {"buckets": {"count": 0, "hash": "splitmix64"}},
+    *({"buckets": {"count": count, "hash": "splitmix64"}} for count in (True, 4.0, 0)),
     {"buckets": {"count": 4}},
     {"buckets": {"count": 4, "hash": "md5"}},
     {"buckets": {"count": 4, "hash": "polars", "seed": 1}},
     {"roles": {}},
-    {"roles": {**contents(HELD)["roles"], "sample": "sample"}},
-    {"roles": {**contents(HELD)["roles"], "sample": []}},
-    {"roles": {**contents(HELD)["roles"], "sample": ["a", "a"]}},
-    {"roles": {**contents(HELD)["roles"], "score": None}},
-    {"roles": {**contents(HELD)["roles"], "weight": None}},
-    {"roles": {**contents(HELD)["roles"], "weight": "*"}},
-    {"roles": {**contents(HELD)["roles"], "judge": "x"}},
-    {"columns": ["score"]},
-    {"columns": {"score": 1}},
-    {"metrics": "f1()"},
-    {"metrics": [None]},
-    {"metrics": ["f1()", "f1()"]},
-    {"listed": "returned"},
-    {"listed": ["a", "a"]},
+    *({"roles": {**ROLES, "sample": sample}} for sample in ("sample", [], ["a", "a"])),
+    *(
+        {"roles": {**ROLES, role: it}}
+        for role, it in (("score", None), ("weight", None), ("weight", "*"), ("judge", "x"))
+    ),
+    *({"columns": it} for it in (["score"], {"score": 1})),
+    *({"metrics": it} for it in ("f1()", [None], ["f1()", "f1()"])),
+    *({"listed": it} for it in ("returned", ["a", "a"])),
     {"declared": {"f1": 3}},
-    {"statistics": []},
-    {"statistics": {"n_rows": "count"}},
+    *({"statistics": it} for it in ([], {"n_rows": "count"})),
     {"more": 1},
 ]
 
@@ -102,35 +83,24 @@ def test_contents_of_another_shape_are_refused(changes: dict[str, Any], tmp_path
     refused(with_changes(**changes), SAYS_NOTHING, tmp_path)
 
 
-def of_statistic(name: str, **changes: Any) -> pl.DataFrame:
-    told = copy.deepcopy(contents(HELD)["statistics"])
-    told[name] = {**told[name], **changes}
-    return with_changes(statistics=told)
-
-
 PRODUCTS = contents(HELD)["statistics"]["products_truth"]["merge"]
 STATISTICS: list[tuple[str, dict[str, Any]]] = [
-    ("n_rows", {"merge": "product"}),
-    ("n_rows", {"merge": None}),
-    ("n_rows", {"merge": ["sum"]}),
-    ("n_rows", {"label": 1}),
-    ("n_rows", {"bin": "yes"}),
-    ("n_rows", {"more": True}),
-    ("products_truth", {"merge": {**PRODUCTS, "weight": "no such"}}),
-    ("products_truth", {"merge": {**PRODUCTS, "weight": 1}}),
-    ("products_truth", {"merge": {**PRODUCTS, "shifts": ["no such", "shift_truth"]}}),
-    ("products_truth", {"merge": {**PRODUCTS, "shifts": "shift_truth"}}),
-    ("products_truth", {"merge": {**PRODUCTS, "shifts": []}}),
-    ("products_truth", {"merge": {**PRODUCTS, "deviations": ["deviation_truth"]}}),
-    ("products_truth", {"merge": {**PRODUCTS, "deviations": [None, None]}}),
-    ("products_truth", {"merge": {"weight": "n_rows"}}),
-    ("products_truth", {"merge": {**PRODUCTS, "more": 1}}),
+    *(("n_rows", {"merge": it}) for it in ("product", None, ["sum"])),
+    *(("n_rows", change) for change in ({"label": 1}, {"bin": "yes"}, {"more": True})),
+    *(("products_truth", {"merge": {**PRODUCTS, "weight": it}}) for it in ("no such", 1)),
+    *(
+        ("products_truth", {"merge": {**PRODUCTS, "shifts": it}})
+        for it in (["no such", "shift_truth"], "shift_truth", [])
+    ),
+    *(("products_truth", {"merge": {**PRODUCTS, "deviations": it}}) for it in (["deviation_truth"], [None, None])),
+    *(("products_truth", {"merge": it}) for it in ({"weight": "n_rows"}, {**PRODUCTS, "more": 1})),
 ]
 
 
 @pytest.mark.parametrize(("name", "changes"), STATISTICS, ids=str)
 def test_statistics_of_another_shape_are_refused(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    refused(of_statistic(name, **changes), SAYS_NOTHING, tmp_path)
+    told = contents(HELD)["statistics"]
+    refused(with_changes(statistics={**told, name: {**told[name], **changes}}), SAYS_NOTHING, tmp_path)
 
 
 TEXTS = {
@@ -173,12 +143,9 @@ def test_contents_lack_nothing(lost: str, tmp_path: Path) -> None:
 
 NUMBERS = "Int64 or Float64"
 TYPES: list[tuple[str, Any, str]] = [
-    ("bucket", pl.Int32, "Int64"),
-    ("bucket", pl.String, "Int64"),
+    *(("bucket", dtype, "Int64") for dtype in (pl.Int32, pl.String)),
     ("bin", pl.Float32, "Float64"),
-    ("n_rows", pl.Float64, "Int64"),
-    ("n_rows", pl.String, "Int64"),
-    ("n_rows", pl.Boolean, "Int64"),
+    *(("n_rows", dtype, "Int64") for dtype in (pl.Float64, pl.String, pl.Boolean)),
     ("largest_error", pl.String, NUMBERS),
     ("products_truth", pl.Float32, NUMBERS),
     ("squared_error", pl.List(pl.Float64), NUMBERS),
@@ -210,17 +177,10 @@ def good(tmp_path: Path) -> Path:
 
 SOURCE = {"path": "a", "size": 1, "mtime_ns": 1, "rows": 1}
 METADATA: list[dict[str, Any]] = [
-    {"rows": 0},
-    {"rows": HELD.height + 1},
-    {"rows": True},
-    {"rows": float(HELD.height)},
-    {"rows": None},
+    *({"rows": it} for it in (0, HELD.height + 1, True, float(HELD.height), None)),
     {"library": 1},
     {"polars": None},
-    {"source": "a"},
-    {"source": {}},
-    {"source": {**SOURCE, "size": "1"}},
-    {"source": {**SOURCE, "more": 1}},
+    *({"source": it} for it in ("a", {}, {**SOURCE, "size": "1"}, {**SOURCE, "more": 1})),
     {"contents": contents(HELD)},
     {"more": 1},
     {"contents": json.dumps({**contents(HELD), "metrics": []})},
@@ -230,9 +190,8 @@ METADATA: list[dict[str, Any]] = [
 @pytest.mark.parametrize("changes", METADATA, ids=str)
 def test_metadata_of_another_shape_are_refused(changes: dict[str, Any], good: Path) -> None:
     forge(good, HELD, as_told(good, **changes))
-    with pytest.raises(mlm.StateError) as caught:
+    with pytest.raises(mlm.StateError, match=f"^{re.escape(str(good))}"):
         mlm.scan_states(good)
-    assert str(caught.value).startswith(str(good))
 
 
 @pytest.mark.parametrize("lost", ["contents", "library", "polars", "rows", "source"])
@@ -266,13 +225,13 @@ def read(path: Path) -> None:
     mlm.scan_states(path).mlm.finish(mlm.f1()).collect()
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.one_in(12)
+@pytest.mark.parametrize("seed", range(12))
 def test_no_damage_is_more_than_a_state_error(seed: int, tmp_path: Path) -> None:
     """Of a name that is damaged into another one it may be that only the question finds out: it is not in the table."""
     draw, path = random.Random(seed), tmp_path / "state.parquet"
     seen: list[str] = []
-    for _ in range(150):
+    for _ in range(50):
         state = says(json.dumps(damaged(contents(HELD), draw)))
         became = {name: outcome(verb, state) for name, verb in VERBS.items()}
         became["write"] = outcome(mlm.write_state, state, path, overwrite=True)
@@ -282,14 +241,16 @@ def test_no_damage_is_more_than_a_state_error(seed: int, tmp_path: Path) -> None
         assert became["compact"] == became["write"]
         assert became["compact"] in ("an answer", "StateError")
         seen += became.values()
-    assert seen.count("StateError") > 300
+    assert seen.count("StateError") > 100
     assert set(seen) <= {"an answer", "StateError", "ColumnError"}
 
 
-def test_no_letter_of_the_text_is_more_than_a_state_error() -> None:
-    draw, text = random.Random(7), json.dumps(contents(HELD))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_letter_of_the_text_is_more_than_a_state_error(seed: int) -> None:
+    draw, text = random.Random(seed), json.dumps(contents(HELD))
     seen: set[str] = set()
-    for _ in range(300):
+    for _ in range(100):
         place, letter = draw.randrange(len(text)), draw.choice('"{}[],:0a \\n')
         state = says(text[:place] + letter + text[place + draw.randrange(2) :])
         seen |= {outcome(verb, state) for verb in VERBS.values()}

@@ -1,5 +1,6 @@
 """States by any engine, of any kind of frame, in passes, and of hardly any rows."""
 
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -9,6 +10,9 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from tests.support.differing import ENGINES, broken, differing
 from tests.support.folded_log import FEW, LOG, METRICS, agrees, check, differing_in, evaluated, folded
+
+CHAINED = [mlm.f1(average="macro"), mlm.pearson().on(truth="amount"), mlm.n_samples()]
+"""Few, for a plan from the rows to the answer takes long to optimize."""
 
 # -- frames, engines, passes -------------------------------------------------------------------------------------------
 
@@ -20,8 +24,8 @@ def test_engines(engine: Any) -> None:
     collected = state.collect(engine=engine)
     assert collected.schema == state.collect_schema()
     assert differing_in(collected, mlm.state(LOG, FEW, by=["model", "day"])) == []
-    answer = mlm.finish(state, FEW, by="model", slices=["day"])
-    expected = evaluated(LOG, FEW, by="model", slices=["day"])
+    answer = mlm.finish(state, CHAINED, by="model", slices=["day"])
+    expected = evaluated(LOG, CHAINED, by="model", slices=["day"])
     assert answer.collect_schema() == expected.schema
     assert differing(answer.collect(engine=engine), expected) == []
     compacted = mlm.compact(pl.concat([state, state])).collect(engine=engine)
@@ -30,12 +34,9 @@ def test_engines(engine: Any) -> None:
 
 
 def test_a_dataframe_gives_a_dataframe_and_a_lazyframe_a_lazyframe() -> None:
-    frames: list[tuple[Any, Any]] = [(LOG, pl.DataFrame), (LOG.lazy(), pl.LazyFrame)]
-    for log, kind in frames:
+    for log in (LOG, LOG.lazy()):
         state = mlm.state(log, mlm.f1())
-        assert isinstance(state, kind)
-        assert isinstance(mlm.compact(state), kind)
-        assert isinstance(mlm.finish(state, mlm.f1()), kind)
+        assert type(state) is type(mlm.compact(state)) is type(mlm.finish(state, mlm.f1())) is type(log)
 
 
 def test_the_verbs_stand_on_frames() -> None:
@@ -43,39 +44,39 @@ def test_the_verbs_stand_on_frames() -> None:
     assert_frame_equal(LOG.mlm.state(FEW, by="model"), state)
     assert_frame_equal(state.mlm.finish(FEW, by="model"), mlm.finish(state, FEW, by="model"))
     assert_frame_equal(pl.concat([state, state]).mlm.compact(), mlm.compact(pl.concat([state, state])))
-    lazy = LOG.lazy().mlm.state(FEW, by="model").mlm.compact().mlm.finish(FEW).collect()
-    assert differing(lazy, mlm.finish(state, FEW)) == []
+    lazy = LOG.lazy().mlm.state(CHAINED, by="model").mlm.compact().mlm.finish(CHAINED).collect()
+    assert differing(lazy, mlm.finish(state, CHAINED)) == []
 
 
 @pytest.mark.parametrize("passes", [None, 3], ids=str)
 def test_nothing_is_read_before_collect(passes: int | None) -> None:
     rows = LOG.lazy().map_batches(broken, schema=LOG.schema)
-    state = mlm.state(rows, FEW, by="model", passes=passes, progress=False)
-    answer = mlm.finish(mlm.compact(state), FEW, by="model", tidy=True)
+    state = mlm.state(rows, CHAINED, by="model", passes=passes, progress=False)
+    answer = mlm.finish(mlm.compact(state), CHAINED, by="model", tidy=True)
     assert answer.collect_schema()["n_samples"] == pl.Int64
     for frame in (state, answer):
         with pytest.raises(RuntimeError, match=r"^the rows were read$"):
             frame.collect()
 
 
-@pytest.mark.parametrize(("by", "passes", "weight"), [(None, 1, None), (None, 3, "own"), (["model", "day"], 3, None)])
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("by", "passes", "weight"), [(None, 3, "own"), (None, 1, None), (["model", "day"], 3, None)])
 def test_passes_give_the_same_state(by: list[str] | None, passes: int, weight: str | None) -> None:
     options: dict[str, Any] = {"by": by, "buckets": 3, "weight": weight}
     expected = folded(LOG, METRICS, **options)
     assert differing_in(folded(LOG, METRICS, passes=passes, **options), expected) == []
 
 
+OF_KEYS: list[dict[str, Any]] = [{}, {"by": "model", "slices": ["day"], "tidy": True}]
+OF_NO_KEYS: list[dict[str, Any]] = [{"slices": []}, {"tidy": True}]
+HARDLY = [(["model", "day"], *case) for case in product([(0, 64), (0, 0), (1, 64), (2, 0)], OF_KEYS)]
+
+
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("asked", [{}, {"by": "model", "slices": ["day"], "tidy": True}], ids=str)
-@pytest.mark.parametrize(("rows", "buckets"), [(0, 64), (0, 0), (1, 64), (2, 0)])
-def test_hardly_any_rows(rows: int, buckets: int, asked: dict[str, Any]) -> None:
-    check(LOG.head(rows), FEW, ["model", "day"], buckets=buckets, parts=1, **asked)
-
-
-@pytest.mark.parametrize("asked", [{"slices": []}, {"tidy": True}], ids=str)
-@pytest.mark.parametrize("buckets", [0, 64])
-def test_no_rows_without_keys(buckets: int, asked: dict[str, Any]) -> None:
-    check(LOG.clear(), FEW, buckets=buckets, parts=1, **asked)
+@pytest.mark.parametrize(("keys", "size", "asked"), [*HARDLY, *product([None], [(0, 0), (0, 64)], OF_NO_KEYS)], ids=str)
+def test_hardly_any_rows(keys: Any, size: tuple[int, int], asked: dict[str, Any]) -> None:
+    rows, buckets = size
+    check(LOG.head(rows), FEW, keys, buckets=buckets, **asked)
 
 
 @pytest.mark.parametrize("role", ["score", "truth", "sample", "label"])
@@ -87,7 +88,7 @@ def test_where_all_rows_are_excluded_the_groups_are_there(role: str) -> None:
 
 def test_a_group_whose_rows_are_all_excluded_is_there() -> None:
     log = LOG.with_columns(truth=pl.when(pl.col("model") != "x").then("truth"))
-    answer = check(log, METRICS, ["model", "day"], by="model")
+    answer = check(log, METRICS, ["model", "day"], parts=2, by="model")
     assert answer.filter(model="x").select("n_rows", "n_excluded", "f1").rows() == [
         (0, log.filter(model="x").height, None)
     ]

@@ -101,22 +101,22 @@ def test_what_cannot_be_written_is_asked_for() -> None:
         metrics_of({"f1": written(metric.tree, {})})
 
 
-def function(name: str) -> dict[str, Any]:
-    return {"Function": {"input": [{"Column": "x"}], "function": name}}
+def function(it: Any) -> dict[str, Any]:
+    return {"Function": {"input": [{"Column": "x"}], "function": it}}
+
+
+def cast(dtype: Any) -> dict[str, Any]:
+    return {"Cast": {"expr": {"Column": "x"}, "dtype": dtype, "options": "Strict"}}
 
 
 ANONYMOUS = {"OfExpr": {"AnonymousFunction": {"input": [{"Column": "x"}], "function": [80, 76, 80, 89]}}}
 """The type of what a function of Python gives, with the function in it."""
 
 
-def of_text(function: dict[str, Any]) -> dict[str, Any]:
-    return {"Function": {"input": [{"Column": "x"}], "function": {"StringExpr": function}}}
-
-
 HOSTILE: dict[str, dict[str, Any]] = {
     "code of Python": {"AnonymousFunction": {"input": [{"Column": "x"}], "function": [80, 76, 80, 89]}},
     "code of Python, inside": {"BinaryExpr": {"left": {"AnonymousFunction": {}}, "op": "Eq", "right": {"Column": "x"}}},
-    "a library": {"Function": {"input": [{"Column": "x"}], "function": {"FfiPlugin": {"lib": "/tmp/x.so"}}}},
+    "a library": function({"FfiPlugin": {"lib": "/tmp/x.so"}}),
     "a function by name alone": function("FfiPlugin"),
     "an unknown step": {"Selector": {}},
     "bytes": {"Literal": {"Series": [80, 76, 80, 89]}},
@@ -124,20 +124,16 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "an object": {"Literal": {"Scalar": {"Object": [128, 4]}}},
     "a literal of another shape": {"Literal": 1},
     "a column of another shape": {"Column": 1},
-    "code in the type of a cast": {"Cast": {"expr": {"Column": "x"}, "dtype": ANONYMOUS, "options": "Strict"}},
-    "code in a list of that type": {
-        "Cast": {"expr": {"Column": "x"}, "dtype": {"Literal": {"List": ANONYMOUS}}, "options": "Strict"}
-    },
-    "code in the type of a text": of_text({"Strptime": [ANONYMOUS, {"strict": True}]}),
-    "code in the type of JSON": of_text({"JsonDecode": ANONYMOUS}),
-    "code in an option": of_text({"Strptime": [{"Literal": "Date"}, {"format": [80, 76, 80, 89]}]}),
-    "bytes as an argument": of_text({"Extract": [80, 76, 80, 89]}),
+    "code in the type of a cast": cast(ANONYMOUS),
+    "code in a list of that type": cast({"Literal": {"List": ANONYMOUS}}),
+    "code in the type of a text": function({"StringExpr": {"Strptime": [ANONYMOUS, {"strict": True}]}}),
+    "code in the type of JSON": function({"StringExpr": {"JsonDecode": ANONYMOUS}}),
+    "code in an option": function({"StringExpr": {"Strptime": [{"Literal": "Date"}, {"format": [80, 76, 80, 89]}]}}),
+    "bytes as an argument": function({"StringExpr": {"Extract": [80, 76, 80, 89]}}),
     "bytes of a type": {"Cast": {"expr": {"Column": "x"}, "dtype": {"Literal": {"Enum": {"strings": [1]}}}}},
     "a step with more": {"BinaryExpr": {"left": {"Column": "x"}, "op": "Eq", "right": {"Column": "x"}, "more": 1}},
     "an operator that is none": {"BinaryExpr": {"left": {"Column": "x"}, "op": {}, "right": {"Column": "x"}}},
-    "a function of two kinds": {
-        "Function": {"input": [], "function": {"Boolean": "IsNull", "StringExpr": "Lowercase"}}
-    },
+    "a function of two kinds": function({"Boolean": "IsNull", "StringExpr": "Lowercase"}),
     "infinity, which JSON lacks": {"Literal": {"Dyn": {"Float": None}}},
     "two steps": {"Column": "x", "Literal": 1},
     "no step": {},

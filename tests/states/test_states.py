@@ -1,8 +1,10 @@
 """States in memory: which metrics have one, and that merged ones answer as the rows do."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable
 from functools import cache
 from itertools import permutations
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,6 +14,7 @@ import polars_mlmetrics as mlm
 from tests.laws.cases import AVERAGES, CASES, NO_AVERAGE, Case, a_few, of_average, plain_cases
 from tests.support.differing import alike, differing
 from tests.support.folded_log import (
+    COUNTS,
     CURVES,
     LOG,
     METRICS,
@@ -22,7 +25,6 @@ from tests.support.folded_log import (
     folded,
     has_no_state,
     merged,
-    of_three_keys,
     parts_of,
     said,
 )
@@ -31,35 +33,37 @@ from tests.support.readings import same
 
 # -- which metrics have a state ----------------------------------------------------------------------------------------
 
-
 NO_STATE: dict[str, set[str]] = dict.fromkeys(AVERAGES, CURVES | OF_ALL_ROWS)
-
 NO_STATE |= {"samples": set(), NO_AVERAGE: {"information_score"}}
 
 
-def is_refused(case: Case, *, weighted: bool = False) -> bool:
-    """Whether `state` says that it cannot hold a metric. Any other error is one."""
-    metric = case.metric(weighted=weighted)
-    try:
-        mlm.state(worlds().clear().lazy(), metric, by=KEYS)
-    except mlm.StateError as error:
-        return str(error).startswith(f"{metric.output_name} cannot be held in a state: it needs all rows of a group")
-    return False
+def check_refused(refused: list[Case], held: list[Case], *, weighted: bool = False) -> None:
+    """Each of the first is refused by `state`, alone, and it takes all the others at once."""
+    rows = worlds().clear().lazy()
+    for metric in bound(refused, weighted=weighted):
+        name = re.escape(metric.output_name)
+        with pytest.raises(mlm.StateError, match=f"^{name} cannot be held in a state: it needs all rows of a group"):
+            mlm.state(rows, metric, by=KEYS)
+    mlm.state(rows, bound(held, weighted=weighted), by=KEYS)
 
 
 @pytest.mark.parametrize("average", ["micro", "macro", "samples", NO_AVERAGE])
 def test_these_metrics_have_no_state_and_no_others(average: str) -> None:
-    assert {case.name for case in plain_cases(average) if is_refused(case)} == NO_STATE[average]
+    cases = plain_cases(average)
+    refused = [case for case in cases if case.name in NO_STATE[average]]
+    assert {case.name for case in refused} == NO_STATE[average]
+    check_refused(refused, [case for case in cases if case not in refused])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 def test_bins_and_a_prior_make_a_state_whatever_else_is_asked(weighted: bool) -> None:
     names = CURVES | OF_ALL_ROWS | {"information_score"}
     cases = [case for average in ("micro", "weighted", NO_AVERAGE) for case in of_average(average)]
     cases = [case for case in cases if case.name in names]
     assert {case.name for case in cases} == names
-    wrong = [str(case) for case in cases if is_refused(case, weighted=weighted) != has_no_state(case)]
-    assert wrong == []
+    held = [case for case in cases if not has_no_state(case)]
+    check_refused([case for case in cases if has_no_state(case)], held, weighted=weighted)
 
 
 @pytest.mark.parametrize(
@@ -87,16 +91,12 @@ def test_what_has_no_state_says_so(metric: mlm.Metric, hint: str) -> None:
 # -- every metric, in every world --------------------------------------------------------------------------------------
 
 OTHERS = [case for case in CASES if not case.is_plain and not has_no_state(case)]
-
 ONE_EACH = {case.name: case for case in reversed(CASES) if not has_no_state(case)}
-
-MERGED = {str(c): c for c in (*ONE_EACH.values(), *a_few(9), *OTHERS[::79]) if not has_no_state(c)}
-
-IN_PARTS = {str(c): c for c in (*ONE_EACH.values(), *list(MERGED.values())[::4])}
+MERGED = list({str(c): c for c in (*ONE_EACH.values(), *a_few(9), *OTHERS[::79]) if not has_no_state(c)}.values())
 
 
-def bound(cases: Mapping[str, Case], *, weighted: bool) -> list[mlm.Metric]:
-    return [case.metric(weighted=weighted) for case in cases.values()]
+def bound(cases: Iterable[Case], *, weighted: bool) -> list[mlm.Metric]:
+    return [case.metric(weighted=weighted) for case in cases]
 
 
 @cache
@@ -105,26 +105,18 @@ def of_worlds(weighted: bool) -> pl.DataFrame:
 
 
 @cache
-def of_the_state_of_worlds(weighted: bool) -> pl.DataFrame:
-    metrics = bound(MERGED, weighted=weighted)
-    return mlm.finish(folded(worlds(), metrics, by=KEYS, buckets=3), metrics, by=KEYS)
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("weighted", [True, False], ids=["weighted", "unweighted"])
-def test_every_metric(weighted: bool) -> None:
-    assert {case.name for case in MERGED.values()} == set(mlm.CATALOGUE)
-    assert differing(of_the_state_of_worlds(weighted), of_worlds(weighted)) == []
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize(("count", "weighted"), [(2, True), (5, False)])
-def test_every_metric_in_parts(count: int, weighted: bool) -> None:
+def of_states_of_worlds(weighted: bool, count: int, buckets: int) -> pl.DataFrame:
     """Of so many parts of the samples, the last part first."""
-    metrics = bound(IN_PARTS, weighted=weighted)
-    states = [folded(part, metrics, by=KEYS, buckets=0) for part in reversed(parts_of(worlds(), count))]
-    answer = mlm.finish(pl.concat(states), metrics, by=KEYS)
-    assert differing(answer, of_worlds(weighted).select(answer.columns)) == []
+    metrics = bound(MERGED, weighted=weighted)
+    states = [folded(part, metrics, by=KEYS, buckets=buckets) for part in reversed(parts_of(worlds(), count))]
+    return mlm.finish(pl.concat(states), metrics, by=KEYS)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("weighted", "count", "buckets"), [(True, 2, 3), (False, 1, 3), (False, 4, 0)])
+def test_every_metric(weighted: bool, count: int, buckets: int) -> None:
+    assert {case.name for case in MERGED} == set(mlm.CATALOGUE)
+    assert differing(of_states_of_worlds(weighted, count, buckets), of_worlds(weighted)) == []
 
 
 @pytest.mark.one_in(2)
@@ -133,12 +125,15 @@ def test_every_metric_in_parts(count: int, weighted: bool) -> None:
     "world", [("multi", 1), ("nulls", 1), ("nulls", 2), ("some weight", 1), ("one sample", 1)], ids=str
 )
 def test_every_metric_is_the_reference(world: tuple[str, int], weighted: bool) -> None:
-    (row,) = of_the_state_of_worlds(weighted).filter(world=world[0], fold=world[1]).to_dicts()
-    expected = {str(case): case.expected(groups()[world], weighted=weighted) for case in MERGED.values()}
+    (row,) = of_states_of_worlds(weighted, 2 if weighted else 1, 3).filter(world=world[0], fold=world[1]).to_dicts()
+    expected = {str(case): case.expected(groups()[world], weighted=weighted) for case in MERGED}
     assert [name for name, value in expected.items() if not same(row[name], value)] == []
 
 
 # -- merge -------------------------------------------------------------------------------------------------------------
+
+
+KEYS_OF_STATE = ["model", "day", "bucket", "label", "bin"]
 
 
 @cache
@@ -146,25 +141,30 @@ def three_states() -> tuple[pl.DataFrame, ...]:
     return tuple(folded(part, METRICS, by=["model", "day"], buckets=2) for part in parts_of(LOG, 3))
 
 
+@cache
+def together() -> pl.DataFrame:
+    return merged(*three_states())
+
+
 def test_merging_is_associative() -> None:
     one, two, three = three_states()
-    together = merged(one, two, three)
-    assert differing_in(merged(merged(one, two), three), together) == []
-    assert differing_in(merged(one, merged(two, three)), together) == []
+    assert differing_in(merged(merged(one, two), three), together()) == []
+    assert differing_in(merged(one, merged(two, three)), together()) == []
 
 
 def test_merging_is_commutative() -> None:
-    first, *others = permutations(three_states())
-    assert [order for order in others if differing_in(merged(*order), merged(*first))] == []
+    _, *others = permutations(three_states())
+    assert [order for order in others if differing_in(merged(*order), together())] == []
 
 
 def test_a_state_without_rows_is_the_identity() -> None:
     for state in three_states():
-        nothing = state.clear()
-        assert differing_in(merged(nothing, state), mlm.compact(state)) == []
-        assert differing_in(merged(state, nothing, nothing), mlm.compact(state)) == []
+        nothing, compacted = state.clear(), mlm.compact(state)
+        assert differing_in(merged(nothing, state), compacted) == []
+        assert differing_in(merged(state, nothing, nothing), compacted) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("keys", [None, "model"])
 def test_the_state_of_no_rows_is_an_identity_too(keys: str | None) -> None:
     state = folded(LOG, METRICS, by=keys, buckets=0)
@@ -176,47 +176,38 @@ def test_the_state_of_no_rows_is_an_identity_too(keys: str | None) -> None:
 
 def test_a_merged_state_is_the_state_of_all_rows() -> None:
     whole = folded(LOG, METRICS, by=["model", "day"], buckets=2)
-    assert differing_in(merged(*three_states()), whole) == []
+    assert differing_in(together(), whole) == []
     assert mlm.compact(whole).equals(whole)
 
 
 def test_compact_changes_no_answer() -> None:
-    states = pl.concat(three_states())
-    for by in (None, "model", "day"):
-        assert differing(mlm.finish(mlm.compact(states), METRICS, by=by), mlm.finish(states, METRICS, by=by)) == []
+    one, other = (mlm.finish(it, METRICS, slices=["model", "day"]) for it in (together(), pl.concat(three_states())))
+    assert differing(one, other) == []
 
 
 def test_compact_leaves_one_row_of_each_key() -> None:
-    keys = ["model", "day", "bucket", "label", "bin"]
-    states = pl.concat(three_states())
-    once = mlm.compact(states)
-    assert states.select(keys).is_duplicated().any()
-    assert not once.select(keys).is_duplicated().any()
-    assert once.height == states.select(keys).n_unique()
+    keys, once = pl.concat(three_states()).select(KEYS_OF_STATE), together()
+    assert keys.is_duplicated().any()
+    assert not once.select(KEYS_OF_STATE).is_duplicated().any()
+    assert once.height == keys.n_unique()
     assert mlm.compact(once).equals(once)
-    assert once.schema == states.schema
+    assert once.schema == three_states()[0].schema
 
 
 def test_compact_keeps_null_apart_from_0() -> None:
-    keys = ["model", "day", "bucket", "label", "bin"]
-    states = pl.concat(three_states())
-    statistics = [name for name in states.columns if name not in ("state", *keys)]
-    held = states.group_by(keys).agg(pl.col(statistics).is_not_null().any()).sort(keys)
-    once = mlm.compact(states).select(*keys, pl.col(statistics).is_not_null())
-    assert_frame_equal(once, held)
-    told = mlm.compact(states).select(statistics)
-    assert any(told[name].null_count() and (told[name] == 0).any() for name in statistics)
+    statistics = [name for name in together().columns if name not in ("state", *KEYS_OF_STATE)]
+    held = pl.concat(three_states()).group_by(KEYS_OF_STATE).agg(pl.col(statistics).is_not_null().any())
+    assert_frame_equal(together().select(*KEYS_OF_STATE, pl.col(statistics).is_not_null()), held.sort(KEYS_OF_STATE))
+    assert any(together()[name].null_count() and (together()[name] == 0).any() for name in statistics)
 
 
 def test_states_of_different_questions_do_not_go_one_under_the_other() -> None:
     one = folded(LOG, mlm.f1(), by="model")
+    options: list[dict[str, Any]] = [{"by": "day"}, {"buckets": 2}, {"weight": "weight"}, {"score": "other"}]
     others = [
         folded(LOG, mlm.precision(), mlm.recall(), mlm.support(), by="model"),
-        folded(LOG, mlm.f1(), by="day"),
-        folded(LOG, mlm.f1(), by="model", buckets=2),
-        folded(LOG, mlm.f1(), by="model", weight="weight"),
-        folded(LOG, mlm.f1(), by="model", score="other"),
-        folded(LOG.with_columns(pl.col("truth").cast(pl.Boolean)), mlm.f1(), by="model"),
+        folded(LOG.cast({"truth": pl.Boolean}), mlm.f1(), by="model"),
+        *(folded(LOG, mlm.f1(), **{"by": "model", **asked}) for asked in options),
     ]
     for other in others:
         for how in ("vertical", "diagonal"):
@@ -229,10 +220,11 @@ def test_states_of_different_questions_do_not_go_one_under_the_other() -> None:
 
 def test_a_difference_is_seen() -> None:
     """A state of other rows does not agree, nor does one whose sums are a little off."""
-    state = of_three_keys()
-    assert agrees(state, LOG)
-    assert not agrees(state, LOG.head(470))
+    metrics = [mlm.log_loss(), *COUNTS]
+    state = folded(LOG, metrics, by="model")
+    assert agrees(state, LOG, metrics)
+    assert not agrees(state, LOG.head(470), metrics)
     one = pl.int_range(pl.len()) == state["n_rows"].arg_max()
     off = state.with_columns(pl.when(one).then(pl.col("n_rows") + 1).otherwise("n_rows").alias("n_rows"))
-    assert not agrees(off, LOG)
+    assert not agrees(off, LOG, metrics)
     assert not alike(pl.Series([0.5]), pl.Series([0.5 + 1e-9]))

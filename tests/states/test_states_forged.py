@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.states.files import BLANK, METADATA
 from tests.states.damage import damaged, places, says
 from tests.support.folded_log import LOG, contents
+
+pytestmark = pytest.mark.usefixtures("folder")
 
 METRICS = [
     mlm.f1(average="macro"),
@@ -75,29 +78,24 @@ ODD = (None, -1, 0, 5e-324, 1e308, float("nan"), float("inf"), 2**62, "", "x" * 
 def with_another_column(state: pl.DataFrame, draw: random.Random) -> pl.DataFrame:
     """The state, with other values in a column, or of another type, name or place."""
     name = draw.choice(state.columns[1:])
-    how = draw.choice(["value", "one value", "type", "drop", "rename", "more", "rows", "none", "order", "null state"])
-    column = state[name]
-    if how == "value":
-        return state.with_columns(pl.lit(pl.Series([draw.choice(ODD)])).first().alias(name))
-    if how == "one value":
-        odd = pl.Series([draw.choice(ODD)], strict=False)
-        place = pl.int_range(pl.len()) == draw.randrange(state.height)
-        return state.with_columns(
-            pl.when(place).then(odd.cast(column.dtype, strict=False).first()).otherwise(name).alias(name)
-        )
-    if how == "type":
-        return state.with_columns(column.cast(draw.choice(TYPES), strict=False))
-    if how == "drop":
-        return state.drop(name)
-    if how == "rename":
-        return state.rename({name: f"{name}2"})
-    if how == "more":
-        return state.with_columns(column.alias(draw.choice(["bin", "label", "bucket", "more", "n_rows"])))
-    if how == "rows":
-        return pl.concat([state, state.sample(3, seed=draw.randrange(99))])
-    if how == "null state":
-        return state.with_columns(pl.when(pl.int_range(pl.len()) > 0).then("state").alias("state"))
-    return state.head(0) if how == "none" else state.select(draw.sample(state.columns, len(state.columns)))
+    column, odd, row = pl.col(name), pl.Series([draw.choice(ODD)], strict=False), pl.int_range(pl.len())
+    ways: dict[str, Callable[[], pl.DataFrame]] = {
+        "value": lambda: state.with_columns(pl.lit(odd).first().alias(name)),
+        "one value": lambda: state.with_columns(
+            pl.when(row != draw.randrange(state.height))
+            .then(name)
+            .otherwise(odd.cast(state.schema[name], strict=False).first())
+        ),
+        "type": lambda: state.with_columns(column.cast(draw.choice(TYPES), strict=False)),
+        "drop": lambda: state.drop(name),
+        "rename": lambda: state.rename({name: f"{name}2"}),
+        "more": lambda: state.with_columns(column.alias(draw.choice(["bin", "label", "bucket", "more", "n_rows"]))),
+        "rows": lambda: pl.concat([state, state.sample(3, seed=draw.randrange(99))]),
+        "none": lambda: state.head(0),
+        "order": lambda: state.select(draw.sample(state.columns, len(state.columns))),
+        "null state": lambda: state.with_columns(state=pl.when(row > 0).then("state")),
+    }
+    return ways[draw.choice(list(ways))]()
 
 
 def nested(depth: int) -> Any:
@@ -136,13 +134,11 @@ def with_an_odd_value(said: dict[str, Any], draw: random.Random) -> dict[str, An
 def forged(sound: pl.DataFrame, draw: random.Random) -> bytes:
     """A file that is damaged in some way, and signed."""
     state, source = sound, None
-    how = draw.choice(
-        ["contents", "contents", "metrics", "metrics", "column", "column", "both", "told", "told otherwise"]
-    )
+    how = draw.choice(["contents", "metrics", "column"] * 2 + ["both", "told", "told otherwise"])
     if how in ("contents", "both"):
         said = contents(state)
         for _ in range(draw.choice([1, 1, 2, 5])):
-            said = damaged(said, draw) if said else said
+            said = said and damaged(said, draw)
         state = says(json.dumps(said), state)
     if how == "metrics":
         state = says(json.dumps(with_an_odd_value(contents(state), draw)), state)
@@ -154,7 +150,7 @@ def forged(sound: pl.DataFrame, draw: random.Random) -> bytes:
     if how == "told":
         source = draw.choice([{"path": "gone", "size": 1, "mtime_ns": 1, "rows": 1}, {"path": "s3://b/\0", "size": -1}])
     told = told_of(state, source)
-    return signed(state, damaged(told, draw) if how in ("told", "otherwise") else told)
+    return signed(state, damaged(told, draw) if how in ("told", "told otherwise") else told)
 
 
 def became(call: Callable[[], Any]) -> str:
@@ -201,20 +197,20 @@ def raw(sound: pl.DataFrame, draw: random.Random, turns: int) -> list[tuple[int,
     for turn in range(turns):
         became_of = outcomes(forged(sound, draw), other)
         n_read += became_of["scan"] == "answered"
-        found += [(turn, name, what) for name, what in became_of.items() if what not in ("answered", "refused")]
+        found += [(turn, name, it) for name, it in became_of.items() if it not in ("answered", "refused")]
     assert turns < 20 or n_read > turns // 20  # some damage is none that can be seen
     return found
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_forged_state_is_refused_or_answers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert raw(SOUND[name], random.Random(1), 12) == []
+def test_a_forged_state_is_refused_or_answers(name: str) -> None:
+    assert raw(SOUND[name], random.Random(1), 5) == []
+
+
+DRAWN = [*product(["of all"], range(3, 6)), *product(["of pairs"], range(2, 7))]
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("seed", range(2, 6))
-@pytest.mark.parametrize("name", SOUND)
-def test_many_forged_states(name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(("name", "seed"), DRAWN)
+def test_many_forged_states(name: str, seed: int) -> None:
     assert raw(SOUND[name], random.Random(seed), 100) == []

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +39,9 @@ ROWS = {"sample": list(range(N)), "score": [0.1 * (i % 10) for i in range(N)], "
 METRICS = [mlm.accuracy(), mlm.log_loss(), mlm.roc_auc(bins=10)]
 
 
-def by_delta(state: pl.DataFrame, folder: Path) -> pl.DataFrame:
-    state.write_delta(str(folder / "table"))
-    return pl.read_delta(str(folder / "table"))
-
-
 KEPT: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
     "as it is": lambda state, _: state,
-    "delta": by_delta,
+    "delta": lambda state, folder: (state.write_delta(str(folder)), pl.read_delta(str(folder)))[1],
     "arrow": lambda state, _: state.to_arrow(),
     "pandas": lambda state, _: state.to_pandas(),
     "pandas of arrow": lambda state, _: state.to_pandas(use_pyarrow_extension_array=True),
@@ -62,11 +58,17 @@ def test_what_comes_back_is_what_was_kept(keep: Callable[[pl.DataFrame, Path], A
     assert_frame_equal(again.sort(key), state.sort(key))
 
 
+@cache
+def finished() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A state, and what it gives."""
+    state = mlm.state(LOG, FEW, by=["model", "day"])
+    return state, state.mlm.finish(FEW, by="model", slices=["day"], tidy=True)
+
+
 @pytest.mark.parametrize("keep", KEPT.values(), ids=KEPT)
 def test_it_finishes_to_the_same_numbers(keep: Callable[[pl.DataFrame, Path], Any], tmp_path: Path) -> None:
-    state = mlm.state(LOG, FEW, by=["model", "day"])
+    state, expected = finished()
     again = mlm.as_state(keep(mlm.plain(state), tmp_path))
-    expected = state.mlm.finish(FEW, by="model", slices=["day"], tidy=True)
     assert_frame_equal(again.mlm.finish(FEW, by="model", slices=["day"], tidy=True), expected, rel_tol=1e-12)
 
 
@@ -91,20 +93,18 @@ STATE = mlm.state(LOG, mlm.accuracy(), by="model")
 PLAIN = STATE.mlm.plain()
 
 
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        (mlm.state(LOG, mlm.accuracy(), by="model", buckets=7), "their buckets are"),
-        (mlm.state(LOG, mlm.recall(), by="model"), "their metrics differ"),
-        (mlm.state(LOG, mlm.accuracy(), by="model", truth="score"), "their roles are"),
-        (mlm.state(LOG.cast({"model": pl.Categorical}), mlm.accuracy(), by="model"), "their 'model' are"),
-    ],
-    ids=["buckets", "metrics", "roles", "types"],
-)
-def test_rows_of_two_settings(other: pl.DataFrame, said: str) -> None:
-    both = pl.concat([PLAIN, other.mlm.plain()], how="diagonal")
+OTHERS = {
+    "their buckets are": mlm.state(LOG, mlm.accuracy(), by="model", buckets=7),
+    "their metrics differ": mlm.state(LOG, mlm.recall(), by="model"),
+    "their roles are": mlm.state(LOG, mlm.accuracy(), by="model", truth="score"),
+    "their 'model' are": mlm.state(LOG.cast({"model": pl.Categorical}), mlm.accuracy(), by="model"),
+}
+
+
+@pytest.mark.parametrize(("said", "other"), OTHERS.items(), ids=OTHERS)
+def test_rows_of_two_settings(said: str, other: pl.DataFrame) -> None:
     with pytest.raises(mlm.StateError, match=f"^rows of this table and other rows cannot be merged: {said}"):
-        mlm.as_state(both)
+        mlm.as_state(pl.concat([PLAIN, other.mlm.plain()], how="diagonal"))
 
 
 def with_text(**changes: Any) -> pl.DataFrame:
@@ -162,7 +162,7 @@ def test_a_file_twice(tmp_path: Path) -> None:
 def test_a_plain_state_is_no_state() -> None:
     for verb in (mlm.finish, mlm.compact, mlm.plain, lambda state: mlm.write_state(state, "never.parquet")):
         with pytest.raises(
-            mlm.StateError, match=r"this is not a state, but a plain one: make a state of it with `as_state`"
+            mlm.StateError, match=r"is not a state, but a plain one: make a state of it with `as_state`"
         ):
             verb(PLAIN)
 

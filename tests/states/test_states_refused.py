@@ -25,22 +25,14 @@ SMALL = pl.DataFrame(
 either_frame = pytest.mark.parametrize("frame", [SMALL, SMALL.lazy()], ids=["DataFrame", "LazyFrame"])
 
 ITS_OWN = "{!r} is a column this function creates: use .alias(...) on the key."
-
 STATISTIC = "'n_rows' is the name of a statistic: use .alias(...) on the key."
-
 NO_PLAIN = "'len' is a plain expression: a state can hold metrics only."
-
 TWO_LABELS = "a state has one label column, but these metrics use class, label."
-
 NO_TARGET = "average_score: a state needs the column of the targets as a key. Add 'model' to by=."
-
 ROLES = "sample, label, score, truth, weight"
 HELP = "help(state) lists what it takes."
-
 COLUMNS = "sample, class, label, score, truth, model, n_rows"
-
 F1, MACRO = mlm.f1(), mlm.f1(average="macro")
-
 NOT_FOLDED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
     (mlm.StateError, [F1, pl.len()], {}, NO_PLAIN),
     (mlm.StateError, [(F1 > 0.5).all()], {}, NO_PLAIN.replace("len", "f1")),
@@ -67,12 +59,7 @@ NOT_FOLDED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         {"by": ["model", "model"]},
         "two columns of the result would have the name 'model': use .alias(...) on one of them.",
     ),
-    (
-        mlm.ColumnError,
-        [F1],
-        {"by": "modle"},
-        f"column 'modle' is not in the table ({COLUMNS}). Did you mean 'model'?",
-    ),
+    (mlm.ColumnError, [F1], {"by": "modle"}, f"column 'modle' is not in the table ({COLUMNS}). Did you mean 'model'?"),
     (
         mlm.MetricError,
         [F1],
@@ -108,13 +95,10 @@ def test_a_key_of_the_name_of_a_statistic_may_be_aliased() -> None:
 
 
 HELD = mlm.state(SMALL, F1, by="model")
-
 MADE_FOR = "it was made for f1(), with label=label, sample=sample, score=score, truth=truth"
 LACKS = "{} needs {}, which this state does not hold: " + MADE_FOR + "."
 COUNTS_NO_SAMPLES = "this state does not count samples: put mlm.n_samples() among its metrics."
-
 NOT_TOLD_APART = "average_score: the state has no column {0!r}: make it with by=[{0!r}]."
-
 NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
     (mlm.StateError, [mlm.brier_score()], {}, LACKS.format("brier_score", "'squared_gap@logits=False' and 1 more")),
     (mlm.StateError, [mlm.specificity()], {}, LACKS.format("specificity", "'true_negatives@0.5'")),
@@ -125,42 +109,22 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
     (mlm.StateError, [mlm.ndcg(k=5)], {}, LACKS.format("ndcg_5", "'ndcg(k=5): units' and 4 more")),
     (mlm.StateError, [mlm.n_samples()], {}, COUNTS_NO_SAMPLES),
     (mlm.StateError, [F1], {"min_samples": 2}, COUNTS_NO_SAMPLES),
-    (
-        mlm.StateError,
-        [mlm.f1(threshold=0.3)],
-        {},
-        LACKS.format("f1", "'true_positives@0.3' and 2 more"),
-    ),
+    (mlm.StateError, [mlm.f1(threshold=0.3)], {}, LACKS.format("f1", "'true_positives@0.3' and 2 more")),
     (
         mlm.StateError,
         [mlm.n_rows().filter(pl.col("score") > 0.5)],
         {},
         LACKS.format("n_rows", "'n_rows[where [(col(\"score\")) > (dyn float: 0.5)]]'"),
     ),
-    (
-        mlm.StateError,
-        [mlm.n_rows().on(score="truth")],
-        {},
-        LACKS.format("n_rows", "'n_rows[score=truth]'"),
-    ),
+    (mlm.StateError, [mlm.n_rows().on(score="truth")], {}, LACKS.format("n_rows", "'n_rows[score=truth]'")),
     (
         mlm.StateError,
         [mlm.roc_auc()],
         {},
         "roc_auc cannot be held in a state: it needs all rows of a group together. With bins= it can.",
     ),
-    (
-        mlm.StateError,
-        [pl.len()],
-        {},
-        "'len' is a plain expression: a state has no rows. Use `evaluate` on the log.",
-    ),
-    (
-        mlm.StateError,
-        [F1],
-        {"per": "sample"},
-        "a state has no samples: use `evaluate` for values per sample.",
-    ),
+    (mlm.StateError, [pl.len()], {}, "'len' is a plain expression: a state has no rows. Use `evaluate` on the log."),
+    (mlm.StateError, [F1], {"per": "sample"}, "a state has no samples: use `evaluate` for values per sample."),
     (mlm.ParameterError, [F1], {"per": "rows"}, "per is 'label' or 'sample', not 'rows'."),
     (
         mlm.ParameterError,
@@ -234,9 +198,7 @@ def test_a_weight_that_the_state_does_not_know_is_an_error() -> None:
 
 PLAIN = "this is not a state, but a plain one: make a state of it with `as_state`."
 NO_STATE_AT_ALL = "this is not a state: it lacks the column 'state'. Make it with `state`."
-
 LOST = "this state lacks its column {!r}: you can filter the rows of a state, but keep all columns."
-
 NO_STATES: list[tuple[pl.DataFrame, str]] = [
     (SMALL, NO_STATE_AT_ALL),
     (HELD.drop("state"), NO_STATE_AT_ALL),

@@ -15,15 +15,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.states.writing import beginning_of
-from tests.support.daily_logs import (
-    ON_POSIX,
-    check_answer,
-    day_log,
-    drafts_in,
-    files_in,
-    update,
-    write_logs,
-)
+from tests.support.daily_logs import ON_POSIX, check_answer, day_log, drafts_in, files_in, update, write_logs
 from tests.support.differing import differing
 from tests.support.folders import ROOT
 
@@ -52,20 +44,18 @@ FEW = [mlm.f1(average="macro"), mlm.n_rows()]
 """What the worker folds."""
 
 
+Start = Callable[..., subprocess.Popen[str]]
+
+
 @pytest.fixture
-def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start() -> Iterator[Start]:
     """Starts a process, which ends with the test."""
     processes: list[subprocess.Popen[str]] = []
 
     def started(code: str, *arguments: str) -> subprocess.Popen[str]:
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", code, *arguments],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdin=pipe,
-            stderr=pipe,
-            text=True,
-        )
+        command, pipe = [sys.executable, "-W", "error", "-c", code, *arguments], subprocess.PIPE
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(command, env=environment, stdin=pipe, stderr=pipe, text=True)
         processes.append(process)
         return process
 
@@ -131,7 +121,7 @@ def test_a_draft_that_a_killed_run_has_left_is_taken_away() -> None:
 
 @ON_POSIX
 @pytest.mark.parametrize("end", ["it ends", "it is killed"])
-def test_one_that_is_at_work_keeps_others_out(end: str, start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_one_that_is_at_work_keeps_others_out(end: str, start: Start) -> None:
     write_logs(1)
     update()
     log = pl.concat([day_log(1), write_logs(2)])
@@ -150,7 +140,7 @@ def test_one_that_is_at_work_keeps_others_out(end: str, start: Callable[..., sub
 
 
 @ON_POSIX
-def test_a_folder_is_not_shared_with_a_run_that_is_in_the_middle(start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_folder_is_not_shared_with_a_run_that_is_in_the_middle(start: Start) -> None:
     log = write_many()
     process = start(WORKER, "states")
     begin(process)
@@ -167,9 +157,8 @@ def test_a_folder_is_not_shared_with_a_run_that_is_in_the_middle(start: Callable
 
 
 @ON_POSIX
-def test_of_two_at_once_one_waits_for_no_one_and_no_state_is_there_twice(
-    start: Callable[..., subprocess.Popen[str]],
-) -> None:
+@pytest.mark.proof
+def test_of_two_at_once_one_waits_for_no_one_and_no_state_is_there_twice(start: Start) -> None:
     log = write_many()
     processes = [start(WORKER, "states") for _ in range(2)]
     for process in processes:
@@ -183,7 +172,7 @@ def test_of_two_at_once_one_waits_for_no_one_and_no_state_is_there_twice(
 
 @ON_POSIX
 @pytest.mark.proof
-def test_a_run_may_be_killed_at_any_moment(start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_run_may_be_killed_at_any_moment(start: Start) -> None:
     """At 20 moments: after so many files, and a random while that is about as long as a file takes."""
     log, random = write_many(), np.random.default_rng()
     left = []
@@ -205,7 +194,7 @@ def test_a_run_may_be_killed_at_any_moment(start: Callable[..., subprocess.Popen
 @pytest.mark.proof
 @ON_POSIX
 @pytest.mark.parametrize("files", [1, 5, 9])
-def test_an_interrupt_leaves_no_draft(files: int, start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_an_interrupt_leaves_no_draft(files: int, start: Start) -> None:
     log = write_many()
     process = start(WORKER, "states")
     begin(process)

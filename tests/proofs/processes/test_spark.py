@@ -15,35 +15,18 @@ from tests.laws.cases import CASES
 from tests.support.differing import differing
 from tests.support.folded_log import FEW, LOG, METRICS, differing_in, evaluated, has_no_state, parts_of, said
 from tests.support.frames import KEYS, worlds
-from tests.support.spark_cluster import sent
+from tests.support.spark_cluster import ROWS, check, on_spark, sent
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # of pyspark, about pandas 3
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of the sockets of py4j
 ]
 
-ROWS = LOG.drop("tier", "share")  # Spark has no Enum, and a NaN that is no key
-
-
-@pytest.fixture(scope="session")
-def log(session: Any) -> Any:
-    return sent(session, ROWS).persist()
-
-
-def on_spark(log: Any, *metrics: Any, **options: Any) -> pl.DataFrame:
-    import polars_mlmetrics.spark
-
-    return polars_mlmetrics.spark.evaluate(log, *metrics, **options)
-
 
 def state_on_spark(log: Any, *metrics: Any, **options: Any) -> pl.DataFrame:
     import polars_mlmetrics.spark
 
     return polars_mlmetrics.spark.state(log, *metrics, **options)
-
-
-def check(log: Any, rows: pl.DataFrame, *metrics: Any, **options: Any) -> None:
-    assert differing(on_spark(log, *metrics, **options), evaluated(rows, *metrics, **options)) == []
 
 
 # -- the cluster -------------------------------------------------------------------------------------------------------

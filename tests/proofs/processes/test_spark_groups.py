@@ -10,33 +10,17 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.laws.cases import CASES
 from tests.support.differing import differing
-from tests.support.folded_log import LOG, evaluated, has_no_state, said
+from tests.support.folded_log import has_no_state, said
 from tests.support.frames import KEYS, worlds
-from tests.support.spark_cluster import sent
+from tests.support.spark_cluster import ROWS, check, on_spark, sent
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # of pyspark, about pandas 3
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of the sockets of py4j
 ]
 
-ROWS = LOG.drop("tier", "share")  # Spark has no Enum, and a NaN that is no key
 EXACT = [mlm.roc_auc(), mlm.spearman(), mlm.median_absolute_error()]
 MIXED = [*EXACT, mlm.f1(average="macro"), mlm.ndcg(), pl.col("score").median().alias("middle")]
-
-
-@pytest.fixture(scope="module")
-def log(session: Any) -> Any:
-    return sent(session, ROWS).persist()
-
-
-def on_spark(log: Any, *metrics: Any, **options: Any) -> pl.DataFrame:
-    import polars_mlmetrics.spark
-
-    return polars_mlmetrics.spark.evaluate(log, *metrics, **options)
-
-
-def check(log: Any, rows: pl.DataFrame, *metrics: Any, **options: Any) -> None:
-    assert differing(on_spark(log, *metrics, **options), evaluated(rows, *metrics, **options)) == []
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -101,11 +102,8 @@ def test_what_has_not_changed_is_not_opened(options: dict[str, Any], monkeypatch
     update(options)
     table = mlm.update_states(LOGS, STATES, METRICS, by=BY, progress=False, storage_options=options)
 
-    def refused(*_: object) -> Any:
-        raise AssertionError
-
-    monkeypatch.setattr(Store, "part", refused)
-    monkeypatch.setattr(LogThere, "source", property(refused))
+    monkeypatch.setattr(Store, "part", Mock(side_effect=AssertionError))
+    monkeypatch.setattr(LogThere, "source", property(Mock(side_effect=AssertionError)))
     again = mlm.update_states(LOGS, STATES, METRICS, by=BY, progress=False, storage_options=options)
     assert again.equals(table)
     assert again["rows"].to_list() == [60, 60]
@@ -286,7 +284,7 @@ import json, sys
 import obstore
 import polars_mlmetrics as mlm
 from tests.support.killing import killing
-from tests.states.test_update_states import BY, METRICS
+from tests.support.daily_logs import BY, METRICS
 
 options, *moment = json.loads(sys.argv[1])
 obstore.put = killing(obstore.put, *moment)

@@ -23,6 +23,7 @@ from polars_mlmetrics.formula.curve import Cells, Curve
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
 from polars_mlmetrics.query.query import KeyColumn, Keys, check_names, listed
@@ -92,8 +93,7 @@ def best_threshold(
     >>> log.select(mlm.f1(threshold=best.select("label", "threshold"))).item()
     1.0
     """
-    if per is not None and not (isinstance(per, str) and per == "label"):
-        raise ParameterError(f"best_threshold: per is 'label' or None, not {per!r}.")
+    check_parameter("best_threshold", "per", per, Literal["label"] | None)
     asked = _asked(_chosen(frame, where), metric, per, by, roles)
     keys: list[KeyColumn] = _keys(asked, per)
     check_names([*(key.name for key in keys), *COLUMNS])

@@ -15,6 +15,7 @@ from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later
 from polars_mlmetrics.data.roles import MODEL, Roles
 from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
+from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.query import Key, Keys, listed
 from polars_mlmetrics.query.verb import Verb
 
@@ -132,5 +133,4 @@ def _check_options(margin: Any, adjust: Any) -> None:
     is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
     if margin is not None and not (is_number and isfinite(margin) and margin >= 0):
         raise ParameterError(f"margin must be a number of at least 0, not {margin!r}.")
-    if adjust not in ("bh", None):
-        raise ParameterError(f"adjust is 'bh' or None, not {adjust!r}.")
+    check_parameter("compare", "adjust", adjust, Adjust)

@@ -180,8 +180,7 @@ def _samples(query: Query, plan: Plan) -> pl.Expr:
 def unsettled(question: Question, per: Grain, min_samples: int | None = None, *, tidy: bool = False) -> pl.LazyFrame:
     """One row a unit of each group and slice."""
     query, source, confidence = question.query, question.source, question.confidence
-    if per not in ("label", "sample"):
-        raise ParameterError(f"per is 'label' or 'sample', not {per!r}.")
+    check_parameter("evaluate", "per", per, Literal["label", "sample"])
     if tidy or min_samples is not None:
         raise ParameterError("per= cannot be used with tidy, signature or min_samples.")
     if query.plain:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -193,8 +193,7 @@ def gate(
     polars_mlmetrics.errors.TableError: the gate is closed.
     fail: 'f1 by country' at country=FR: f1 is 0.71.
     """
-    if on_undefined not in get_args(OnUndefined):
-        raise ParameterError(f"on_undefined is 'fail', 'pass' or 'skip', not {on_undefined!r}.")
+    check_parameter("gate", "on_undefined", on_undefined, OnUndefined)
     check_parameter("gate", "min_samples", min_samples, Count | None)
     schema = schema_of(table, "gate")
     keys = list(takewhile(lambda name: not _is_value(name, schema[name]), schema))

@@ -17,6 +17,7 @@ from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, hides_values, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, columns_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import ResultColumns
@@ -162,8 +163,7 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning", "fail",
         return raise_for_status(found, severity)
     if not isinstance(found, pl.DataFrame) or found.schema != COLUMNS:
         raise ParameterError("raise_for takes the table that `check` returns, or the one that `gate` returns.")
-    if severity not in ("error", "warning"):
-        raise ParameterError(f"severity is 'error' or 'warning', not {severity!r}.")
+    check_parameter("raise_for", "severity", severity, Literal["error", "warning"])
     bad = found.filter(pl.col("severity").is_in(["error", severity]))
     if bad.is_empty():
         return found

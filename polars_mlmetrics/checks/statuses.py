@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from polars_mlmetrics.errors import ParameterError, TableError, hides_values, shown_row
+from polars_mlmetrics.errors import TableError, hides_values, shown_row
+from polars_mlmetrics.formula.parameters import check_parameter
 
 Status = Literal["pass", "warn", "fail", "missing", "insufficient", "skip"]
 """A rule holds ("pass"); does not, which matters less ("warn") or more ("fail"); the row is not there ("missing");
@@ -35,8 +36,7 @@ def is_of_gate(found: Any) -> bool:
 def raise_for_status(found: pl.DataFrame, severity: str) -> pl.DataFrame:
     """Raise a `TableError` if a rule of a gate failed, or with "warn" warned; else return the gate's table."""
     severity = AS_OF_CHECK.get(severity, severity) if isinstance(severity, str) else severity
-    if severity not in ("fail", "warn"):
-        raise ParameterError(f"severity of a gate is 'fail' or 'warn', not {severity!r}.")
+    check_parameter("raise_for", "severity", severity, Literal["fail", "warn"])
     bad = found.filter(pl.col("status").is_in(FAILURES[severity]))
     if bad.is_empty():
         return found

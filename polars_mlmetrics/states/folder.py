@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from polars_mlmetrics.data.stores import Place, Provider, Store
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.state import Contents, check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, at_callers_line
+from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.states.alike import check_alike
@@ -168,8 +169,7 @@ class _Part:
 
 
 def _check_options(prepare: Any, gone: Any) -> None:
-    if gone not in get_args(Gone):
-        raise ParameterError(f"gone is 'keep', 'drop' or 'raise', not {gone!r}.")
+    check_parameter("update_states", "gone", gone, Gone)
     if prepare is not None and not callable(prepare):
         raise ParameterError(f"prepare must be a function that takes a LazyFrame, not {prepare!r}.")
 

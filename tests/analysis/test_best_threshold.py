@@ -117,7 +117,7 @@ TABLE = pl.DataFrame({"label": ["x", "y"], "threshold": [0.4, 0.5]})
     [
         (lambda log: mlm.best_threshold(log, mlm.prevalence()), "prevalence has no worst values"),
         (lambda log: mlm.best_threshold(log, mlm.log_loss()), "best_threshold: log_loss has no threshold="),
-        (lambda log: mlm.best_threshold(log, mlm.f1(), per="sample"), "per is 'label' or None, not 'sample'"),
+        (lambda log: mlm.best_threshold(log, mlm.f1(), per="sample"), "per must be 'label' or None, not 'sample'"),
         (lambda log: mlm.best_threshold(log, mlm.f1(), where="w"), "where takes a condition"),
         (lambda log: mlm.best_threshold(log, mlm.f1(), where=pl.col("v") > 1), "column 'v' is not in the table"),
         (lambda log: mlm.best_threshold(log, mlm.ks(average="macro")), "ks_macro is an average of several points"),

@@ -286,7 +286,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "compare takes a metric, but len() is a plain expression.": lambda: compared(pl.len()),
     "there is nothing to compare: the table has no rows, or none with a sample.": lambda: compared(rows=NO_SAMPLES),
     "margin must be a number of at least 0, not -1.": lambda: compared(margin=-1),
-    "adjust is 'bh' or None, not 'holm'.": lambda: compared(adjust="holm"),
+    "adjust must be 'bh' or None, not 'holm'.": lambda: compared(adjust="holm"),
     "as ci, such as 0.95, not None": lambda: compared(ci=None),
     "as ci, such as 0.95, not 'bootstrap'": lambda: compared(ci="bootstrap"),
     "one has score=side: call it once for each": lambda: compared(mlm.f1(), mlm.mse().on(score="side")),

@@ -279,14 +279,14 @@ def test_raise_for_names_a_slice_by_its_own_text() -> None:
 
 @pytest.mark.parametrize("severity", ["eror", "pass", None, 1, ["fail"]], ids=str)
 def test_raise_for_knows_two_severities_of_a_gate(severity: Any) -> None:
-    with pytest.raises(mlm.ParameterError, match=re.escape(f"is 'fail' or 'warn', not {severity!r}.")):
+    with pytest.raises(mlm.ParameterError, match=re.escape(f"must be 'fail' or 'warn', not {severity!r}.")):
         mlm.raise_for(mlm.gate(TABLE, {"f1": GOOD}), severity)
 
 
 @pytest.mark.parametrize("severity", ["fail", "warn"])
 def test_the_severities_of_a_gate_are_none_of_check(severity: Any) -> None:
     found = mlm.check(pl.DataFrame({"score": [0.9], "truth": [1]}))
-    with pytest.raises(mlm.ParameterError, match=f"severity is 'error' or 'warning', not '{severity}'"):
+    with pytest.raises(mlm.ParameterError, match=f"raise_for: severity must be 'error' or 'warning', not '{severity}'"):
         mlm.raise_for(found, severity)
 
 
@@ -328,8 +328,8 @@ def test_what_is_no_rule(rules: Any, error: type[Exception], said: str) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"on_undefined": "ignore"}, mlm.ParameterError, "on_undefined is 'fail', 'pass' or 'skip', not 'ignore'."),
-        ({"on_undefined": None}, mlm.ParameterError, "on_undefined is 'fail', 'pass' or 'skip', not None."),
+        ({"on_undefined": "ignore"}, mlm.ParameterError, "must be 'fail' or 'pass' or 'skip', not 'ignore'."),
+        ({"on_undefined": None}, mlm.ParameterError, "gate: on_undefined must be 'fail' or 'pass' or 'skip', not None"),
         ({"min_samples": 0}, mlm.ParameterError, "min_samples"),
         ({"min_samples": 2}, mlm.ColumnError, "min_samples needs n_samples(): column 'n_samples' is not in the table"),
         ({"table": "f1"}, mlm.ParameterError, "gate takes a DataFrame or a LazyFrame, not a str"),

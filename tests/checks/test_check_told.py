@@ -184,5 +184,5 @@ def test_raise_for_takes_the_table_of_check_alone(found: Any) -> None:
 
 @pytest.mark.parametrize("severity", ["eror", "info", None, 1, ["error"]], ids=str)
 def test_raise_for_knows_two_severities(severity: Any) -> None:
-    with pytest.raises(mlm.ParameterError, match=re.escape(f"severity is 'error' or 'warning', not {severity!r}.")):
+    with pytest.raises(mlm.ParameterError, match=re.escape(f"must be 'error' or 'warning', not {severity!r}.")):
         mlm.raise_for(check(CLEAN), severity)

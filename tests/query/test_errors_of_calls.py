@@ -47,7 +47,9 @@ CALLS: dict[str, Callable[[], object]] = {
     f"role 'tidy' is not one of the roles ({ROLES}). help(flips) lists what it takes.": (
         lambda: ANY.flips(LOG, mlm.f1(), baseline="a", tidy=True)
     ),
-    "best_threshold: per is 'label' or None, not recall().": lambda: ANY.best_threshold(LOG, mlm.f1(), mlm.recall()),
+    "best_threshold: per must be 'label' or None, not recall().": lambda: ANY.best_threshold(
+        LOG, mlm.f1(), mlm.recall()
+    ),
 }
 
 

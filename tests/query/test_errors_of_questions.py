@@ -29,7 +29,7 @@ NO_VALUE = "these metrics have no value per"
         ([mlm.f1()], {"min_samples": 0}, f"{MIN_SAMPLES}0."),
         ([mlm.f1()], {"min_samples": 1.5}, f"{MIN_SAMPLES}1.5."),
         ([mlm.f1()], {"min_samples": True}, f"{MIN_SAMPLES}True."),
-        ([mlm.f1()], {"per": "country"}, "per is 'label' or 'sample', not 'country'."),
+        ([mlm.f1()], {"per": "country"}, "evaluate: per must be 'label' or 'sample', not 'country'."),
         ([mlm.f1()], {"per": "label", "tidy": True}, NOT_PER),
         ([mlm.f1()], {"per": "label", "min_samples": 2}, NOT_PER),
     ],

@@ -272,7 +272,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "find_slices takes a metric, but": lambda: find(pl.len()),
     "not a dict": lambda: find(rows={}),
     "has no direction: pass worse='low' or worse='high'": lambda: find(mlm.bias()),
-    "worse is 'low' or 'high', not 'max'": lambda: find(worse="max"),
+    "worse must be 'low' or 'high' or None, not 'max'": lambda: find(worse="max"),
     "n_rows has no intervals": lambda: find(mlm.n_rows(), worse="low"),
     "k must be": lambda: find(k=0),
     "feature 'devic' is not in the table": lambda: find(features="devic"),

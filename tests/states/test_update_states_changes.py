@@ -159,7 +159,7 @@ def test_what_is_there_or_was_written_by_hand_is_never_dropped() -> None:
 @pytest.mark.parametrize("gone", ["forget", None, True, ""])
 def test_gone_is_one_of_three_words(gone: Any) -> None:
     write_logs(1)
-    refuses(f"gone is 'keep', 'drop' or 'raise', not {gone!r}.", gone=gone)
+    refuses(f"update_states: gone must be 'keep' or 'drop' or 'raise', not {gone!r}.", gone=gone)
 
 
 def test_a_month_beside_its_days_is_told(folder: Path) -> None:

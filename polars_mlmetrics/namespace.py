@@ -34,9 +34,9 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.reporting.plots import plot
 from polars_mlmetrics.reporting.report import report
 from polars_mlmetrics.reporting.tables import table
-from polars_mlmetrics.states.files import write_state
 from polars_mlmetrics.states.plain import as_state, plain
 from polars_mlmetrics.states.state import compact, state
+from polars_mlmetrics.states.state_files import write_state
 
 
 @pl.api.register_expr_namespace("mlm")

@@ -20,10 +20,10 @@ from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.engine.contents import check_once
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.state import check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, hides_values
-from polars_mlmetrics.formula.targets import OverTargets
+from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.buckets import BUCKETS
 from polars_mlmetrics.query.query import Keys, Query, listed

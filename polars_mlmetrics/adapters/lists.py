@@ -21,7 +21,7 @@ SHOWN = {LABELS: "label", SCORES: "score", TRUTHS: "truth"}
 """The name of each list in an error."""
 
 
-class Reading(NamedTuple):
+class ListReading(NamedTuple):
     """A column as lists, and their length if the type has it."""
 
     lists: pl.Expr
@@ -161,7 +161,7 @@ def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
 # -- what the columns hold ---------------------------------------------------------------------------------------------
 
 
-def _scores_of(types: pl.Schema, score: str, label: Any) -> dict[str, Reading]:
+def _scores_of(types: pl.Schema, score: str, label: Any) -> dict[str, ListReading]:
     """The lists of scores, and of their labels if there are any."""
     dtype = types[score]
     inner = _inner(dtype)
@@ -172,15 +172,15 @@ def _scores_of(types: pl.Schema, score: str, label: Any) -> dict[str, Reading]:
     return {**_labels_of(types, label), SCORES: _lists("score", score, dtype)}
 
 
-def _predicted(types: pl.Schema, label: Any) -> dict[str, Reading]:
+def _predicted(types: pl.Schema, label: Any) -> dict[str, ListReading]:
     """The lists of labels that are predicted, without scores: each has 1.0."""
     if not isinstance(label, str):
         raise ParameterError("score=None is for lists of predicted labels: pass label= with their column.")
     labels = _lists("label", label, types[label], numbers=False)
-    return {LABELS: labels, SCORES: Reading(pl.lit(1.0).repeat_by(labels.lists.list.len()), labels.width)}
+    return {LABELS: labels, SCORES: ListReading(pl.lit(1.0).repeat_by(labels.lists.list.len()), labels.width)}
 
 
-def _of_fields(score: str, dtype: pl.Struct) -> dict[str, Reading]:
+def _of_fields(score: str, dtype: pl.Struct) -> dict[str, ListReading]:
     """The lists of a struct that has a field for each label."""
     labels = pl.Series(list(_fields_of(dtype)), dtype=pl.String)
     if labels.is_empty():
@@ -188,7 +188,7 @@ def _of_fields(score: str, dtype: pl.Struct) -> dict[str, Reading]:
     return {LABELS: _same_in_every_row(labels), SCORES: _fields("score", score, dtype, list(labels))}
 
 
-def _of_structs(score: str, dtype: pl.DataType) -> dict[str, Reading]:
+def _of_structs(score: str, dtype: pl.DataType) -> dict[str, ListReading]:
     """The lists of a list of structs, each of a label and its score."""
     fields = _fields_of(_inner(dtype))
     for name in ("label", "score"):
@@ -198,10 +198,10 @@ def _of_structs(score: str, dtype: pl.DataType) -> dict[str, Reading]:
     _check_plain_type("field", "score", fields["score"], numbers=True)
     whole = _as_list(score, dtype)
     column = {name: whole.list.eval(pl.element().struct.field(name)) for name in ("label", "score")}
-    return {LABELS: Reading(column["label"]), SCORES: Reading(column["score"])}
+    return {LABELS: ListReading(column["label"]), SCORES: ListReading(column["score"])}
 
 
-def _labels_of(types: pl.Schema, label: Any) -> dict[str, Reading]:
+def _labels_of(types: pl.Schema, label: Any) -> dict[str, ListReading]:
     if label is None:
         return {}
     if isinstance(label, str):
@@ -209,7 +209,7 @@ def _labels_of(types: pl.Schema, label: Any) -> dict[str, Reading]:
     return {LABELS: _same_in_every_row(distinct("label", label))}
 
 
-def _truths_of(types: pl.Schema, truth: str, score: str | None) -> Reading:
+def _truths_of(types: pl.Schema, truth: str, score: str | None) -> ListReading:
     dtype, scores = types[truth], None if score is None else types[score]
     if not isinstance(dtype, pl.Struct):
         return _lists("truth", truth, dtype)
@@ -225,23 +225,23 @@ def _truths_of(types: pl.Schema, truth: str, score: str | None) -> Reading:
     return _fields("truth", truth, dtype, labels)
 
 
-def _fields(what: str, name: str, dtype: pl.Struct, labels: Sequence[str]) -> Reading:
+def _fields(what: str, name: str, dtype: pl.Struct, labels: Sequence[str]) -> ListReading:
     """The fields of a struct as lists; a struct that is null has null fields."""
     types = _fields_of(dtype)
     check_no_pattern(labels)
     for label in labels:
         _check_plain_type(f"{what} field", label, types[label], numbers=True)
     array = array_of(what, [(label, pl.col(name).struct.field(label), types[label]) for label in labels])
-    return Reading(array.arr.to_list(), len(labels))
+    return ListReading(array.arr.to_list(), len(labels))
 
 
-def _lists(what: str, name: str, dtype: pl.DataType, *, numbers: bool = True) -> Reading:
+def _lists(what: str, name: str, dtype: pl.DataType, *, numbers: bool = True) -> ListReading:
     if not isinstance(dtype, pl.List | pl.Array):
         others = ", or structs" if numbers else ""
         hint = " One class for each sample is for from_predictions." if is_text(dtype) else ""
         raise ColumnError(f"{what} {name!r} is {dtype}: it must be lists or arrays{others}.{hint}")
     _check_plain_type(what, name, _inner(dtype), numbers=numbers, shown=dtype)
-    return Reading(_as_list(name, dtype), dtype.size if isinstance(dtype, pl.Array) else None)
+    return ListReading(_as_list(name, dtype), dtype.size if isinstance(dtype, pl.Array) else None)
 
 
 def _check_plain_type(
@@ -278,8 +278,8 @@ def _instance(dtype: Any) -> pl.DataType:
     return instance
 
 
-def _same_in_every_row(labels: pl.Series) -> Reading:
-    return Reading(pl.lit(labels.implode()).first(), len(labels))
+def _same_in_every_row(labels: pl.Series) -> ListReading:
+    return ListReading(pl.lit(labels.implode()).first(), len(labels))
 
 
 def _unequal(lengths: Mapping[str, int | None]) -> str:

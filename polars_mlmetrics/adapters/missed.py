@@ -17,7 +17,7 @@ from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
 SAID, MATCHED, N, KNOWN = (f"{INTERNAL}{name}" for name in ("said", "matched", "n", "known"))
 
 
-class Columns:
+class ListColumns:
     """The names of the columns: the keys, those that are read or written, those of the sample."""
 
     def __init__(self, by: Names, of_sample: Names, roles: Mapping[str, Any]) -> None:
@@ -62,7 +62,7 @@ class Join:
     """The tables, with their common columns in one type, and what is made of them."""
 
     def __init__(
-        self, columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
+        self, columns: ListColumns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
     ) -> None:
         """The tables that are given, of which those that are read are joined."""
         tables = _in_common_types(_read(columns, given, condition))
@@ -144,7 +144,9 @@ class Join:
         return Listed(every_row, {self.columns.label, *self.of_truths}, is_filled).dtype
 
 
-def _read(columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None) -> dict[str, pl.LazyFrame]:
+def _read(
+    columns: ListColumns, given: Mapping[str, pl.LazyFrame], condition: pl.Expr | None
+) -> dict[str, pl.LazyFrame]:
     """The columns that are read from each table."""
     names = {table: frame.collect_schema().names() for table, frame in given.items()}
     of_list = {columns.score, *columns.of_sample}
@@ -161,7 +163,7 @@ def _read(columns: Columns, given: Mapping[str, pl.LazyFrame], condition: pl.Exp
     return tables
 
 
-def _said(truths: pl.LazyFrame, columns: Columns, matched: Sequence[str], *, in_order: bool) -> pl.LazyFrame:
+def _said(truths: pl.LazyFrame, columns: ListColumns, matched: Sequence[str], *, in_order: bool) -> pl.LazyFrame:
     values = cs.exclude(matched).drop_nulls()
     # What has two values has none.
     once = truths.group_by(matched, maintain_order=in_order).agg(pl.when(values.n_unique() == 1).then(values.first()))
@@ -169,7 +171,7 @@ def _said(truths: pl.LazyFrame, columns: Columns, matched: Sequence[str], *, in_
 
 
 def _lists(
-    columns: Columns, tables: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
+    columns: ListColumns, tables: Mapping[str, pl.LazyFrame], condition: pl.Expr | None, *, in_order: bool
 ) -> pl.LazyFrame:
     """The lists of known samples: the values on which all their rows agree, and whether their truths have arrived."""
     is_known = [] if condition is None else [condition.fill_null(False).alias(KNOWN)]

@@ -15,7 +15,14 @@ from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.agreement import Missing, check_values, common_schema, overrides, read_as, schema_of
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
-from polars_mlmetrics.adapters.tables import IcebergTable, Version, is_delta, is_iceberg, scan_delta, scan_iceberg
+from polars_mlmetrics.adapters.table_formats import (
+    IcebergTable,
+    Version,
+    is_delta,
+    is_iceberg,
+    scan_delta,
+    scan_iceberg,
+)
 from polars_mlmetrics.data.files import AnyFound, Source, files_anywhere
 from polars_mlmetrics.data.frames import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS

@@ -7,7 +7,7 @@ from typing import Any, Unpack, overload
 
 import polars as pl
 
-from polars_mlmetrics.adapters.missed import Columns, Join, N, are_known
+from polars_mlmetrics.adapters.missed import Join, ListColumns, N, are_known
 from polars_mlmetrics.data.door import check_columns, check_role, type_of
 from polars_mlmetrics.data.expressions import check_no_pattern, check_row_wise
 from polars_mlmetrics.data.frames import Frame, Names, schema_of, unflagged
@@ -154,7 +154,7 @@ def with_truths(
     └────────┴───────┴───────┴───────┴──────────────┘
     """
     check_n_labels(n_labels)
-    columns = Columns(by, of_sample, checked_roles(roles))
+    columns = ListColumns(by, of_sample, checked_roles(roles))
     tables: dict[str, Frame] = {"returned": returned, "truths": truths}
     condition = None
     if asked is not None:
@@ -187,7 +187,7 @@ def _condition(known: Any) -> pl.Expr:
 
 
 def _check(
-    columns: Columns, schemas: Mapping[str, pl.Schema], condition: pl.Expr | None, roles: Mapping[str, Any]
+    columns: ListColumns, schemas: Mapping[str, pl.Schema], condition: pl.Expr | None, roles: Mapping[str, Any]
 ) -> None:
     returned, truths = schemas["returned"], schemas["truths"]
     roots = [] if condition is None else condition.meta.root_names()
@@ -214,7 +214,7 @@ def _check(
         raise ColumnError(f"known is {dtype}: it must be Boolean, such as pl.col('day') < today.")
 
 
-def _check_once(returned: pl.DataFrame, columns: Columns) -> None:
+def _check_once(returned: pl.DataFrame, columns: ListColumns) -> None:
     """Refuse a label that one list has twice."""
     of_row = columns.of_row
     labels = returned.lazy().filter(are_known(columns.key)).group_by(of_row).agg(pl.len().alias(N))
@@ -226,7 +226,7 @@ def _check_once(returned: pl.DataFrame, columns: Columns) -> None:
         )
 
 
-def _check_lengths(lists: pl.DataFrame, columns: Columns, n_labels: int) -> None:
+def _check_lengths(lists: pl.DataFrame, columns: ListColumns, n_labels: int) -> None:
     """Refuse a list that has more labels than there are."""
     for row in lists.filter(pl.col(N) > n_labels).head(1).iter_rows(named=True):
         place = shown_row(columns.of_list, (row[name] for name in columns.of_list))

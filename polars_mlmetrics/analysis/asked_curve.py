@@ -11,11 +11,11 @@ import polars as pl
 from polars_mlmetrics.analysis.question import Confidence, Question
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.roles import Bound
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import BIN
-from polars_mlmetrics.engine.recorder import FormulaReader
+from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
-from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.curve import Bins, Cells, Grid

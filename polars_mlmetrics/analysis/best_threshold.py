@@ -15,7 +15,7 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.thinning import Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
@@ -133,7 +133,7 @@ def _chosen(frame: Any, where: Any) -> Any:
     return frame.filter(where)
 
 
-class Candidates(NamedTuple):
+class Tries(NamedTuple):
     """The thresholds that are tried, each with its value; one row without a threshold for a group that has none."""
 
     points: pl.LazyFrame
@@ -159,14 +159,14 @@ def _best_of(asked: AskedCurve, by: list[str], metric: Node) -> pl.LazyFrame:
     return table.with_columns(pl.when(broken).then(pl.lit(float("nan"))).otherwise(value).alias("value"))
 
 
-def _decided(asked: AskedCurve, by: list[str], metric: Node) -> Candidates:
+def _decided(asked: AskedCurve, by: list[str], metric: Node) -> Tries:
     """The values of a metric at every score of a group."""
     check_has_thresholds("best_threshold", metric, asked.query)
     tried = Tried.of(asked, by, metric, Thinning(ALL_POINTS))
-    return Candidates(tried.points, values_at(asked, tried, by, metric))
+    return Tries(tried.points, values_at(asked, tried, by, metric))
 
 
-def _operating(asked: AskedCurve, by: list[str], metric: Node) -> Candidates | None:
+def _operating(asked: AskedCurve, by: list[str], metric: Node) -> Tries | None:
     """The points that a metric may be the value of; None where it is no such metric."""
     measure = without_name(metric)
     if not isinstance(measure, Measure) or measure.declaration is not CATALOGUE.get(measure.declaration.name):
@@ -182,7 +182,7 @@ def _operating(asked: AskedCurve, by: list[str], metric: Node) -> Candidates | N
     if asked.held is not None:
         cells = asked.held.cells(measure, *cells, by_label=measure.table.label in by)
     points = points_of(asked, by, measure, cells, Thinning(ALL_POINTS)).cache()
-    return Candidates(points, points.with_columns(_worth(measure).alias("value")))
+    return Tries(points, points.with_columns(_worth(measure).alias("value")))
 
 
 def _worth(measure: Measure) -> pl.Expr:

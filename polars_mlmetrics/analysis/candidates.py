@@ -14,7 +14,7 @@ from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, Contrasts, Numbe
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
 from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged, t_of
-from polars_mlmetrics.analysis.search import Part, Search, rows_by_bucket, whole_of, zeros
+from polars_mlmetrics.analysis.search import SearchPart, SliceSearch, rows_by_bucket, whole_of, zeros
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
@@ -81,7 +81,7 @@ def has(bit: int) -> pl.Expr:
 class Marked:
     """The rows of a part, folded by the slices that they are in."""
 
-    def __init__(self, lattice: Lattice, part: Part, marks: pl.Expr, bits: Sequence[int]) -> None:
+    def __init__(self, lattice: Lattice, part: SearchPart, marks: pl.Expr, bits: Sequence[int]) -> None:
         self._lattice = lattice
         self._part = part
         self._marks = marks
@@ -182,9 +182,9 @@ class Candidates:
         even, odd = list(range(0, buckets, 2)), list(range(1, buckets, 2))
         self.lattice = Lattice(coded, places, depth, len(even))
         self._contrasts, self._merged = coded.contrasts(sign), Merged(coded, sign, len(even))
-        self._first, self._second = Part(coded, even), Part(coded, odd)
+        self._first, self._second = SearchPart(coded, even), SearchPart(coded, odd)
         self._least = min_samples
-        self._search = Search(self.lattice, self._first, self._contrasts, self._merged, min_samples * 0.5)
+        self._search = SliceSearch(self.lattice, self._first, self._contrasts, self._merged, min_samples * 0.5)
         self.scores = self._search.scores
         self.said = (
             f"{len(self.lattice.combinations)} combinations of features; searched in {len(even)} of "

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.analysis.contrasts import UNIT, Contrasts, Kind
+from polars_mlmetrics.analysis.contrasts import UNIT, Contrasts, PartialKind
 from polars_mlmetrics.analysis.features import Feature
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.partials import Partial
@@ -54,7 +54,7 @@ class Chunk(NamedTuple):
 
     counts: pl.DataFrame
     """How many rows and samples have the same codes; with SAMPLE where a sample has several."""
-    tables: dict[Kind, pl.DataFrame]
+    tables: dict[PartialKind, pl.DataFrame]
     """Their table for each partial of the plan: statistics, with the UNIT that they are of. With N_ROWS where
     there is a row for each row of the log."""
     clusters: pl.DataFrame | None = None
@@ -116,7 +116,7 @@ class Totals:
     """The sums of all rows, added up chunk by chunk."""
 
     def __init__(
-        self, groups: int, buckets: int, sizes: Sequence[int], statistics: Mapping[Kind, list[Statistic]]
+        self, groups: int, buckets: int, sizes: Sequence[int], statistics: Mapping[PartialKind, list[Statistic]]
     ) -> None:
         self.rows = np.zeros((groups, buckets), dtype=np.int64)
         """The rows of each group and bucket."""
@@ -124,7 +124,7 @@ class Totals:
         """The samples of each group."""
         self.by_code = [np.zeros(size, dtype=np.int64) for size in sizes]
         """The rows of each code of each feature."""
-        self.tables: dict[Kind, pl.DataFrame] = {}
+        self.tables: dict[PartialKind, pl.DataFrame] = {}
         """The tables of whole groups, with the keys of their units."""
         self.samples_vary = False
         """Whether a sample has several codes of a feature."""
@@ -147,7 +147,7 @@ class Totals:
             rows = pl.concat([self.tables[kind], more], how="vertical_relaxed") if kind in self.tables else more
             self.tables[kind] = merge(rows.lazy(), keys, statistics).collect()
 
-    def units(self, kind: Kind) -> pl.DataFrame:
+    def units(self, kind: PartialKind) -> pl.DataFrame:
         """The units of a partial, by number."""
         if not kind.units:
             return pl.DataFrame()
@@ -168,7 +168,7 @@ class Coded:
     groups: pl.DataFrame
     """The by columns of each group, by its number."""
     features: list[Feature]
-    statistics: Mapping[Kind, list[Statistic]]
+    statistics: Mapping[PartialKind, list[Statistic]]
     plan: Plan
     metric: Node
     buckets: int
@@ -205,7 +205,7 @@ class Coded:
                 "several times. Collect it first, or run it again when its files no longer change."
             )
 
-    def _with_units(self, kind: Kind, table: pl.DataFrame) -> pl.DataFrame:
+    def _with_units(self, kind: PartialKind, table: pl.DataFrame) -> pl.DataFrame:
         if not kind.units:
             return table
         units = self.layouts[kind].units

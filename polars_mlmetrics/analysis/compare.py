@@ -13,7 +13,7 @@ from polars_mlmetrics.analysis.pairing import check_between
 from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later
 from polars_mlmetrics.data.roles import MODEL, Roles
-from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.query import Key, Keys, listed

@@ -10,21 +10,21 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import benjamini_hochberg
 from polars_mlmetrics.analysis.differences import COLUMNS, UNCLEAR, Differences
-from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Kind, Pairing, candidates_of
+from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Pairing, SameRows, candidates_of
 from polars_mlmetrics.analysis.question import Confidence
+from polars_mlmetrics.analysis.student_t import benjamini_hochberg
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
-from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.measure import Measure, Node
-from polars_mlmetrics.query.account import counts_in, first_that_holds, several_models
-from polars_mlmetrics.query.pairs import samples_of
+from polars_mlmetrics.formula.row_counts import RowCounts
+from polars_mlmetrics.query.complete_samples import samples_of
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.reported_value import counts_in, first_that_holds, several_models
 from polars_mlmetrics.query.results import stacked
 from polars_mlmetrics.query.source import slices_of
 
@@ -40,7 +40,7 @@ class Alike(NamedTuple):
     metrics: list[Node]
 
 
-class Part(NamedTuple):
+class ComparedPart(NamedTuple):
     """Some candidates, the source of their values and of the baseline's, and the metrics that are worked out of it."""
 
     candidates: pl.Series
@@ -72,7 +72,7 @@ class Comparison(ABC):
         """The column of the models."""
 
     @abstractmethod
-    def _parts(self, slicing: Sequence[str]) -> list[Part]:
+    def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
         """The candidates, together where they have the same pairs."""
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Comparison(ABC):
         """How many clusters the pairs of a group are in; null where that is not known."""
 
     @abstractmethod
-    def _with_pairs(self, plan: PairPlan, alike: Alike, part: Part) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         """A function that adds to a table of groups how many samples are pairs and how many are not; null if unknown.
 
         What it needs of the plan is asked for at once.
@@ -134,7 +134,7 @@ class Comparison(ABC):
         in_order = pl.col("metric").cast(pl.Enum([metric.output_name for metric in self._query.metrics]))
         return table.sort(PAIR, in_order, nulls_last=True).with_columns(pl.col(PAIR).alias(self._model.name))
 
-    def _of_part(self, part: Part, by: list[str]) -> list[pl.LazyFrame]:
+    def _of_part(self, part: ComparedPart, by: list[str]) -> list[pl.LazyFrame]:
         """One row a group and candidate, with a list of what is said of each metric; a table for those alike."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
@@ -225,9 +225,9 @@ class OfLog(Comparison):
         return tables[0]
 
     @cached_property
-    def _kinds(self) -> list[Kind]:
+    def _kinds(self) -> list[SameRows]:
         return [
-            Kind(place, [counts.door().included(counts.grain) for counts in alike.samples])
+            SameRows(place, [counts.door().included(counts.grain) for counts in alike.samples])
             for place, alike in enumerate(self._alike)
         ]
 
@@ -237,13 +237,13 @@ class OfLog(Comparison):
         keys = self._by, self._table.sample, slicings, self._model.column
         return Pairing(self._rows, self._kinds, *keys, self._baseline, self._candidates)
 
-    def _parts(self, slicing: Sequence[str]) -> list[Part]:
-        found: dict[tuple[object, ...], Part] = {}
+    def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
+        found: dict[tuple[object, ...], ComparedPart] = {}
         for kind, alike in zip(self._kinds, self._alike, strict=True):
             for candidates, rows in self._pairing.parts(kind, slicing):
                 # Metrics of the same pairs are worked out together.
                 name = id(rows), *candidates
-                found.setdefault(name, Part(candidates, self._source_of(rows), [])).groups.append(alike)
+                found.setdefault(name, ComparedPart(candidates, self._source_of(rows), [])).groups.append(alike)
         return [*found.values()]
 
     def _source_of(self, rows: pl.LazyFrame) -> Source:
@@ -268,7 +268,7 @@ class OfLog(Comparison):
         """A count of the candidate's rows: the least of those of the parts of a metric, as in a tidy table."""
         return pl.min_horizontal(plan.values(count(counts))[0] for counts in counts_in(metric))
 
-    def _with_pairs(self, plan: PairPlan, alike: Alike, part: Part) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         slicing = [key for key in plan.by if key not in (*self._by, PAIR)]
         counts = self._pairing.counts(self._kinds[self._alike.index(alike)], slicing)
         counts = counts.join(pl.LazyFrame({PAIR: part.candidates}), on=PAIR, how="semi", nulls_equal=True)
@@ -291,8 +291,8 @@ class OfState(Comparison):
     def _models(self) -> pl.LazyFrame:
         return self._source.table.with_columns(self._source.added).select(self._model.column)
 
-    def _parts(self, slicing: Sequence[str]) -> list[Part]:
-        return [Part(self._candidates, self._source, self._alike)]
+    def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
+        return [ComparedPart(self._candidates, self._source, self._alike)]
 
     def _n_rows(self, plan: PairPlan, metric: Node) -> None:
         return None
@@ -300,7 +300,7 @@ class OfState(Comparison):
     def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
         return pl.col(N_PAIRS)
 
-    def _with_pairs(self, plan: PairPlan, alike: Alike, part: Part) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         n_pairs = pl.when(plan.has_both).then(self._n_pairs(plan, alike)).otherwise(0)
         return lambda table: table.with_columns(
             n_pairs.cast(pl.Int64, strict=False).alias(N_PAIRS), pl.lit(None, dtype=pl.Int64).alias(N_UNPAIRED)

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from polars_mlmetrics.analysis.bounds import error_of_constant, standard_error
 from polars_mlmetrics.analysis.interval import NOISE, coarseness_of, range_of
+from polars_mlmetrics.analysis.student_t import error_of_constant, standard_error
 from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
@@ -29,7 +29,7 @@ MOST = 4_000_000
 """How many rows a table of cells, buckets and units has at once, about."""
 
 
-class Kind(NamedTuple):
+class PartialKind(NamedTuple):
     """A key that tells one partial of a plan from the others."""
 
     grain: str
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
     units: tuple[str, ...]
 
     @classmethod
-    def of(cls, partial: Partial, by: Sequence[str]) -> Kind:
+    def of(cls, partial: Partial, by: Sequence[str]) -> PartialKind:
         """That of a partial by these keys, whatever they are."""
         keys = partial.by if partial.grain == "sample" else partial.fold.keys
         units = tuple(key for key in keys if key not in by)
@@ -48,13 +48,13 @@ class Kind(NamedTuple):
 class FoldedTables(Source):
     """A source of tables that are folded already."""
 
-    def __init__(self, tables: Mapping[Kind, pl.LazyFrame], by: Sequence[str], schema: pl.Schema) -> None:
+    def __init__(self, tables: Mapping[PartialKind, pl.LazyFrame], by: Sequence[str], schema: pl.Schema) -> None:
         self.tables = tables
         self.by = list(by)
         self.schema = pl.Schema({**schema, **{key: pl.Int64() for key in by}})
 
     def partials(self, asked: Sequence[Partial], by: list[str]) -> list[PartialTable]:
-        return [(self.tables[Kind.of(each, self.by)], by) for each in asked]
+        return [(self.tables[PartialKind.of(each, self.by)], by) for each in asked]
 
 
 @dataclass
@@ -123,7 +123,7 @@ def error_of_gap(of_replicates: pl.Expr, buckets: int, range_: tuple[float, floa
 class Contrasts:
     """The differences between cells and the rest of their groups, from sums. `sign` is 1 where low values are bad."""
 
-    def __init__(self, plan: Plan, metric: Node, units: Mapping[Kind, pl.DataFrame], sign: int) -> None:
+    def __init__(self, plan: Plan, metric: Node, units: Mapping[PartialKind, pl.DataFrame], sign: int) -> None:
         self._plan = plan
         self._metric = metric
         self._range, self._coarseness = range_of(metric), coarseness_of(metric)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import p_value
 from polars_mlmetrics.analysis.interval import Limits, core_of, planned_in, range_of, unless_noise
 from polars_mlmetrics.analysis.intervals import Intervals
 from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED
 from polars_mlmetrics.analysis.question import Confidence
+from polars_mlmetrics.analysis.student_t import p_value
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio

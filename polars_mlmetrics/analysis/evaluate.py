@@ -19,10 +19,10 @@ from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.formula.signature import signature_of
+from polars_mlmetrics.formula.reproduction import signature_of
 from polars_mlmetrics.metrics.decisions import n_samples
-from polars_mlmetrics.query.account import Account, check_samples
 from polars_mlmetrics.query.query import Keys, Query, check_reached
+from polars_mlmetrics.query.reported_value import Account, check_samples
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import Result, names_of, of_plain, stacked, table_of
 from polars_mlmetrics.query.source import passes_of

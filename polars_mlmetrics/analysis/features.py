@@ -13,7 +13,7 @@ from polars_mlmetrics.data.expressions import all_of, any_of
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import cuts
-from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.query.reported_value import first_that_holds
 
 CONDITIONS = pl.List(
     pl.Struct({**dict.fromkeys(("feature", "type", "kind", "low", "high"), pl.String), "values": pl.List(pl.String)})
@@ -149,7 +149,7 @@ class Feature(NamedTuple):
         if known[VALUE].dtype.is_float():
             lacking += [Condition(name, kind, "nan")] if known[VALUE].is_nan().any() else []
             known = known.filter(pl.col(VALUE).is_not_nan())
-        several = Values(name, kind, known.sort([COUNT, VALUE], descending=[True, False]))
+        several = FeatureValues(name, kind, known.sort([COUNT, VALUE], descending=[True, False]))
         is_ordered = kind not in ("text", "boolean")
         return [cls(name, [*(several.in_bins(bins, top) if is_ordered else several.most_frequent(top)), *lacking])]
 
@@ -211,7 +211,7 @@ def counts_of(rows: pl.LazyFrame, name: str, weight: pl.Expr | None = None) -> p
     return found.group_by(VALUE, KIND).agg(count.alias(COUNT))
 
 
-class Values(NamedTuple):
+class FeatureValues(NamedTuple):
     """The known values of a column, with their counts, the most frequent first."""
 
     name: str

@@ -26,7 +26,7 @@ from polars_mlmetrics.errors import (
     words_of,
 )
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.query.reported_value import first_that_holds
 
 BASELINE = "_baseline"
 """The ending of the name of a column of the baseline."""

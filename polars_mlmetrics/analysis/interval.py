@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import error_of_parts, standard_error, units_behind, units_in, wilson
 from polars_mlmetrics.analysis.question import Confidence
+from polars_mlmetrics.analysis.student_t import error_of_parts, standard_error, units_behind, units_in, wilson
 from polars_mlmetrics.engine.draws import DRAW, DRAWS
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.packing import BUCKETS_IN_KEY
@@ -22,7 +22,7 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
-from polars_mlmetrics.formula.targets import EachTarget, OverTargets
+from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import Applied, Named
 
 

@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Node, Planned
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.query.account import Account, first_that_holds
+from polars_mlmetrics.query.reported_value import Account, first_that_holds
 from polars_mlmetrics.query.results import Ends, Result
 
 T = TypeVar("T")

@@ -42,7 +42,7 @@ class Combination(NamedTuple):
         return prod(self.sizes) * n_groups
 
 
-class Cells(NamedTuple):
+class CellSums(NamedTuple):
     """Sums of rows in some cells of a combination: an array of cells x parts for each sum."""
 
     places: Numbers
@@ -92,12 +92,12 @@ class Lattice:
 
     def cells(
         self, rows: pl.DataFrame, values: Sequence[str], part: Numbers | None, parts: int, asked: Numbers | None = None
-    ) -> Iterator[Cells]:
+    ) -> Iterator[CellSums]:
         """Sums of values in the cells of each combination, and in the parts (so many) of each cell.
 
         `asked` are the places that are needed, in order; None stands for all.
         """
-        table = Columns(rows, values, part, parts, self.n_groups)
+        table = SummedColumns(rows, values, part, parts, self.n_groups)
         for features, inside in self._blocks(parts).items():
             sizes = [self._sizes[feature] for feature in features]
             if prod(sizes) * self.n_groups * parts <= DENSE:
@@ -130,7 +130,7 @@ class Lattice:
 
     def _of_block(
         self, combination: Combination, features: Sequence[int], block: Mapping[str, Numbers], asked: Numbers | None
-    ) -> Cells:
+    ) -> CellSums:
         """The cells of a combination, from those of more features: added up over the others."""
         height = combination.height(self.n_groups)
         places = self._asked_of(combination, asked)
@@ -143,7 +143,7 @@ class Lattice:
         sums = {}
         for name, array in block.items():
             sums[name] = array.reshape(shape).sum(axis=others).reshape(height, -1)[at]
-        return Cells(places, sums)
+        return CellSums(places, sums)
 
     def is_real(self, places: Numbers) -> Numbers:
         """Where each feature has a condition: a list may lack the value of a feature."""
@@ -159,7 +159,7 @@ class Lattice:
         return found
 
 
-class Columns:
+class SummedColumns:
     """The columns of some rows, as they are added up."""
 
     def __init__(
@@ -191,7 +191,7 @@ class Columns:
             number += self._part
         return self._summed(number, prod(sizes) * self._n_groups * self._parts)
 
-    def sparse(self, combination: Combination, asked: Numbers | None) -> Cells:
+    def sparse(self, combination: Combination, asked: Numbers | None) -> CellSums:
         """The sums in those cells of a combination that have rows (or are asked for), of very many cells."""
         place = self._rows.select(combination.cell(self._n_groups)).to_series().to_numpy()
         if asked is None:
@@ -203,7 +203,7 @@ class Columns:
         if self._part is not None:
             number = number * self._parts + self._part[is_asked]
         sums = self._summed(number, len(places) * self._parts, is_asked)
-        return Cells(places, {name: array.reshape(len(places), -1) for name, array in sums.items()})
+        return CellSums(places, {name: array.reshape(len(places), -1) for name, array in sums.items()})
 
     def _code(self, feature: int) -> Numbers:
         if feature not in self._codes:

@@ -7,10 +7,10 @@ from math import inf
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import standard_error
 from polars_mlmetrics.analysis.coded import GROUP, Coded
-from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, UNIT, FoldedTables, Kind, error_of_gap
+from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, UNIT, FoldedTables, PartialKind, error_of_gap
 from polars_mlmetrics.analysis.interval import coarseness_of, range_of, unless_noise
+from polars_mlmetrics.analysis.student_t import standard_error
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -18,7 +18,7 @@ from polars_mlmetrics.formula.arithmetic import ratio
 VALUE, REST, OF_ALL, SIZE, NAMED = (f"{INTERNAL}{name}" for name in ("value", "rest", "of_all", "size", "named"))
 VALUE_ALONE, REST_ALONE = f"{INTERNAL}value_alone", f"{INTERNAL}rest_alone"
 
-Tables = Mapping[Kind, pl.DataFrame]
+Tables = Mapping[PartialKind, pl.DataFrame]
 """Tables of the units of slices, one for each partial of the plan."""
 
 OTHERS = -1
@@ -77,7 +77,7 @@ class Merged:
         groups = self.of_groups({kind: self._with_keys(kind, table) for kind, table in folded.items()})
         return found.join(groups, on=GROUP).select(*kept.columns, *CONTRAST)
 
-    def of_groups(self, tables: Mapping[Kind, pl.LazyFrame]) -> pl.DataFrame:
+    def of_groups(self, tables: Mapping[PartialKind, pl.LazyFrame]) -> pl.DataFrame:
         """`whole`: the values of whole groups, from the tables of their units."""
         plan = self._coded.plan.again(FoldedTables(tables, [GROUP], self._coded.plan.schema), [GROUP])
         return plan.groups().select(GROUP, plan.value(self._coded.metric).cast(pl.Float64).alias("whole")).collect()
@@ -104,7 +104,7 @@ class Merged:
             values = values.join(other, on=by, how="left", nulls_equal=True)
         return values.with_columns(pl.col("bound") + pl.col(f"{REST}_bound"))
 
-    def _with_keys(self, kind: Kind, table: pl.DataFrame) -> pl.LazyFrame:
+    def _with_keys(self, kind: PartialKind, table: pl.DataFrame) -> pl.LazyFrame:
         """A table with the keys of its units."""
         units = self._coded.layouts[kind].units
         return table.lazy() if not kind.units else table.lazy().join(units.lazy(), on=UNIT, how="left").drop(UNIT)

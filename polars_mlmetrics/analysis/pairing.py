@@ -48,7 +48,7 @@ def check_between(between: Key, columns: Iterable[str], of: str = "in the table"
         raise ColumnError(f"{lacking} Pass between= with the column that tells the models apart.")
 
 
-class Kind:
+class SameRows:
     """Metrics to which the same rows count. To one that is made of several metrics, rows may count in several ways.
 
     A sample is odd where only one side has rows of it that count in some way: it would move the value of one side
@@ -93,21 +93,21 @@ class Kind:
         return [n_pairs.alias(N_PAIRS), pl.col(f"{self._name}_odd_{side}").alias(N_UNPAIRED)]
 
 
-Sides = Sequence[tuple[Kind, str]]
+RowsBySide = Sequence[tuple[SameRows, str]]
 """Each kind of metric with each candidate."""
 
 
-class Part(NamedTuple):
+class PairedRows(NamedTuple):
     """Some candidates, and the rows of their pairs."""
 
     candidates: pl.Series
     rows: pl.LazyFrame
 
 
-class Cells:
+class SamplesInSlices:
     """The samples that have several values of a column of slices, in each slice of one slicing."""
 
-    def __init__(self, cells: pl.LazyFrame, keys: Sequence[str], groups: Sequence[str], kinds: Sides) -> None:
+    def __init__(self, cells: pl.LazyFrame, keys: Sequence[str], groups: Sequence[str], kinds: RowsBySide) -> None:
         self._keys = list(keys)
         sums = [total for kind, side in kinds for total in kind.sums(side)]
         is_odd = any_of([kind.is_odd(side) for kind, side in kinds])
@@ -117,7 +117,7 @@ class Cells:
         self.counts, self._differing = pl.collect_all([fold(cells, groups, sums), cells.filter(differs)])
         """The sums of each group."""
 
-    def odd(self, kind: Kind, side: str) -> pl.DataFrame | None:
+    def odd(self, kind: SameRows, side: str) -> pl.DataFrame | None:
         """Those that are odd in their slice; None where these are those that are odd in the by group."""
         if self._differing.filter(kind.is_odd_otherwise(side)).is_empty():
             return None
@@ -133,7 +133,7 @@ class Pairing:
     """The samples of a log, and which models have rows of them that count for each kind of metric."""
 
     rows: pl.LazyFrame
-    kinds: Sequence[Kind]
+    kinds: Sequence[SameRows]
     by: Sequence[str]
     sample: Sequence[str]
     slicings: Sequence[Sequence[str]]
@@ -149,10 +149,10 @@ class Pairing:
         self._baseline = pl.lit(self.baseline, dtype=self.candidates.dtype)
         self._candidates = {str(place): self.candidates.slice(place, 1) for place in range(len(self.candidates))}
         self._sides = [(kind, side) for kind in self.kinds for side in self._candidates]
-        self._cells: dict[Slicing, Cells | None] = {}
+        self._cells: dict[Slicing, SamplesInSlices | None] = {}
         self._without: list[tuple[str, list[pl.DataFrame], pl.LazyFrame]] = []
 
-    def parts(self, kind: Kind, slicing: Sequence[str]) -> list[Part]:
+    def parts(self, kind: SameRows, slicing: Sequence[str]) -> list[PairedRows]:
         """The rows of the pairs in the groups of a slicing: of all candidates together where they are the same."""
         odd = {side: self._odd.filter(kind.is_odd(side)) for side in self._candidates}
         are_alike = all(samples.is_empty() for samples in odd.values())
@@ -167,9 +167,9 @@ class Pairing:
                 alike.append(self._candidates[side])
             else:
                 found.append(self._part(side, [samples.select(self._keys)]))
-        return [*([Part(pl.concat(alike), self.rows)] if alike else []), *found]
+        return [*([PairedRows(pl.concat(alike), self.rows)] if alike else []), *found]
 
-    def counts(self, kind: Kind, slicing: Sequence[str]) -> pl.LazyFrame:
+    def counts(self, kind: SameRows, slicing: Sequence[str]) -> pl.LazyFrame:
         """How many samples of each candidate and the baseline are pairs, and how many are odd, by group."""
         keys, cells = [*self.by, *slicing], self._cells_of(slicing)
         parts = [self._sums[tuple(slicing)], *([] if cells is None else [cells.counts])]
@@ -180,18 +180,18 @@ class Pairing:
         ]
         return pl.concat(tables).filter((pl.col(N_PAIRS) > 0) | (pl.col(N_UNPAIRED) > 0))
 
-    def _part(self, side: str, odd: list[pl.DataFrame]) -> Part:
+    def _part(self, side: str, odd: list[pl.DataFrame]) -> PairedRows:
         """The rows of a candidate and the baseline without odd samples: the same rows, where these are the same."""
         for of, without, known in self._without:
             if of == side and len(without) == len(odd) and all(map(pl.DataFrame.equals, without, odd)):
-                return Part(self._candidates[side], known)
+                return PairedRows(self._candidates[side], known)
         rows = self.rows
         for samples in odd:
             rows = rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
         # They are read more than once.
         rows = rows.filter(self._is(self._candidates[side][0]) | self._is(self._baseline)).cache()
         self._without.append((side, odd, rows))
-        return Part(self._candidates[side], rows)
+        return PairedRows(self._candidates[side], rows)
 
     @cached_property
     def _seen(self) -> list[pl.DataFrame]:
@@ -223,7 +223,7 @@ class Pairing:
         sides |= {side: self._is(candidate[0]) for side, candidate in self._candidates.items()}
         return [has for kind in self.kinds for side, is_side in sides.items() for has in kind.has(side, is_side)]
 
-    def _cells_of(self, slicing: Sequence[str]) -> Cells | None:
+    def _cells_of(self, slicing: Sequence[str]) -> SamplesInSlices | None:
         """The samples with several values, in the slices of a slicing; None where there are none."""
         name = tuple(slicing)
         if name not in self._cells:
@@ -232,12 +232,12 @@ class Pairing:
             self._cells[name] = self._read_cells(varied, slicing) if slicing and not varied.is_empty() else None
         return self._cells[name]
 
-    def _read_cells(self, varied: pl.DataFrame, slicing: Sequence[str]) -> Cells:
+    def _read_cells(self, varied: pl.DataFrame, slicing: Sequence[str]) -> SamplesInSlices:
         rows = matched(varied.lazy(), self._counting, self._keys)
         groups = [*self.by, *slicing]
         keys = list(dict.fromkeys([*groups, *self._keys]))
         in_whole = [pl.col(kind.odd_in_whole(side)).first() for kind, side in self._sides]
-        return Cells(fold(rows, keys, [*self._has(), *in_whole]), keys, groups, self._sides)
+        return SamplesInSlices(fold(rows, keys, [*self._has(), *in_whole]), keys, groups, self._sides)
 
     def _is(self, model: Any) -> pl.Expr:
         return pl.col(self.model).eq_missing(model)

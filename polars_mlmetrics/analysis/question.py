@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import normal_quantile, t_quantile
+from polars_mlmetrics.analysis.student_t import normal_quantile, t_quantile
 from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.data.roles import checked_roles
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
-from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import ColumnError, StateError, TableError, some
 from polars_mlmetrics.query.buckets import BUCKETS, buckets_of

@@ -11,7 +11,7 @@ import polars as pl
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES, SAMPLE, Chunk, Coded, Wanted
 from polars_mlmetrics.analysis.contrasts import CELL, UNIT, Contrasts, Grid, Numbers
 from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
-from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Cells, Lattice
+from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, CellSums, Lattice
 from polars_mlmetrics.analysis.merged import Merged, Tables, t_of
 from polars_mlmetrics.engine.packing import place_in
 from polars_mlmetrics.engine.replicates import WITHOUT
@@ -33,7 +33,7 @@ WHOLE = f"{INTERNAL}whole"
 
 
 @dataclass(frozen=True)
-class Part:
+class SearchPart:
     """The rows of every second bucket of a log, without those that are set aside."""
 
     coded: Coded
@@ -41,7 +41,7 @@ class Part:
     where: pl.Expr | None = None
     hint: pl.Expr | None = None
 
-    def filter(self, condition: pl.Expr, hint: pl.Expr | None = None) -> Part:
+    def filter(self, condition: pl.Expr, hint: pl.Expr | None = None) -> SearchPart:
         """Some of the rows. What holds of the log's own columns too may be a `hint`."""
         return replace(self, where=condition if self.where is None else self.where & condition, hint=hint)
 
@@ -158,7 +158,7 @@ class Summed:
             for name, array in cells.sums.items():
                 sums[name][self._at(cells)] += array.reshape(-1, buckets, units)
 
-    def _at(self, cells: Cells) -> slice:
+    def _at(self, cells: CellSums) -> slice:
         start = int(np.searchsorted(self._places, cells.places[0])) if len(cells.places) else 0
         return slice(start, start + len(cells.places))
 
@@ -209,10 +209,12 @@ def _parts(table: pl.DataFrame, units: int) -> Numbers:
     return bucket if units == 1 else bucket * units + table[UNIT].to_numpy()
 
 
-class Search:
+class SliceSearch:
     """The slices of a part of the log. `least` is how many samples a slice must have, by group."""
 
-    def __init__(self, lattice: Lattice, part: Part, contrasts: Contrasts, merged: Merged, least: Numbers) -> None:
+    def __init__(
+        self, lattice: Lattice, part: SearchPart, contrasts: Contrasts, merged: Merged, least: Numbers
+    ) -> None:
         self._lattice = lattice
         self._part = part
         self._contrasts = contrasts

@@ -25,7 +25,7 @@ from polars_mlmetrics.analysis.coded import (
     statistics_of,
     with_sums,
 )
-from polars_mlmetrics.analysis.contrasts import FoldedTables, Kind, Numbers
+from polars_mlmetrics.analysis.contrasts import FoldedTables, Numbers, PartialKind
 from polars_mlmetrics.analysis.features import COUNT, VALUE, Feature, counts_of, type_of
 from polars_mlmetrics.data.frames import Names, column_names
 from polars_mlmetrics.engine.packing import place_in
@@ -60,7 +60,7 @@ ROOM = 2**62
 ONE = pl.lit(1, dtype=pl.Int8).alias(N_ROWS)
 """How many rows a row is."""
 
-Asked = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
+PassOptions = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
 """The passes that are asked for, the memory that they aim at, and whether they say how far they are."""
 
 FEWEST, THOUSANDTH = 60, 0.001
@@ -108,7 +108,9 @@ class Packs:
 class CodedRows:
     """Reads a log into codes."""
 
-    def __init__(self, query: Query, features: list[Feature], passes: Asked, buckets: int, cluster: Names) -> None:
+    def __init__(
+        self, query: Query, features: list[Feature], passes: PassOptions, buckets: int, cluster: Names
+    ) -> None:
         clusters = list(column_names("cluster", cluster))
         self._query = query
         self._features = features
@@ -128,7 +130,7 @@ class CodedRows:
         # Of no source yet: what it is answered from comes later, chunk by chunk.
         self._plan = Plan(FoldedTables({}, self._keys, schema), self._keys, query.readings)
         self._plan.value(query.metrics[0])
-        self._asked = {Kind.of(each, self._keys): each for each in self._plan.all_partials}
+        self._asked = {PartialKind.of(each, self._keys): each for each in self._plan.all_partials}
         self._statistics = {kind: statistics_of(each) for kind, each in self._asked.items()}
         self._has_several = False
         """Whether a sample was seen with several rows, or a row without a sample."""
@@ -189,7 +191,9 @@ class CodedRows:
             counts = counts.with_columns(pl.col(N_ROWS).alias(N_SAMPLES))
         return Chunk(counts, tables, more[-1] if len(more) > len(others) else None)
 
-    def _columns(self, rows: pl.LazyFrame, asked: Mapping[Kind, Partial], more: Sequence[pl.Expr]) -> pl.LazyFrame:
+    def _columns(
+        self, rows: pl.LazyFrame, asked: Mapping[PartialKind, Partial], more: Sequence[pl.Expr]
+    ) -> pl.LazyFrame:
         """Rows with what each of them adds to partials."""
         for each in asked.values():
             rows = each.fold.with_features(rows)
@@ -222,12 +226,12 @@ class CodedRows:
     def _unpacked(self, table: pl.DataFrame) -> pl.DataFrame:
         return table.with_columns(self._packs.codes()).drop(self._packs.keys)
 
-    def _filled(self, kind: Kind, table: pl.DataFrame) -> pl.DataFrame:
+    def _filled(self, kind: PartialKind, table: pl.DataFrame) -> pl.DataFrame:
         """The columns of the table of a partial."""
         statistics = self._statistics[kind]
         return with_sums(table.select(*self._cells, *kind.units, *(each.name for each in statistics)), statistics)
 
-    def _of_rows(self, kind: Kind, rows: pl.DataFrame) -> pl.DataFrame:
+    def _of_rows(self, kind: PartialKind, rows: pl.DataFrame) -> pl.DataFrame:
         """The same of rows as they are. Where the group is the unit, they are counted with what they add."""
         table = self._filled(kind, rows)
         return table if kind.units else table.with_columns(ONE)
@@ -286,7 +290,7 @@ def _is_plain(asked: Partial) -> bool:
 
 
 def read_log(
-    query: Query, names: Sequence[str], top: int, bins: int, cluster: Names, buckets: int, passes: Asked
+    query: Query, names: Sequence[str], top: int, bins: int, cluster: Names, buckets: int, passes: PassOptions
 ) -> tuple[Coded, str]:
     """A log, read into codes, and how it is read."""
     # One by one: together they would hold all these columns.
@@ -305,7 +309,7 @@ def read_state(
     counts = _counts_of_state(query, source, by, keys).rename(columns)
     plan = Plan(source, keys, query.readings)
     plan.value(metric)
-    asked = {Kind.of(each, keys): each for each in plan.all_partials}
+    asked = {PartialKind.of(each, keys): each for each in plan.all_partials}
     tables = pl.collect_all([table for table, _ in source.partials(list(asked.values()), keys)])
     counted = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
     features, groups = _features(counts.schema, counted, top, bins), numbered(counts, by)

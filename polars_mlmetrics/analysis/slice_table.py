@@ -6,7 +6,6 @@ from math import isfinite
 
 import polars as pl
 
-from polars_mlmetrics.analysis.bounds import benjamini_hochberg, p_value
 from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, SHARE, TURN, Candidates
 from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, Coded
 from polars_mlmetrics.analysis.features import CONDITIONS, Condition
@@ -15,6 +14,7 @@ from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUST
 from polars_mlmetrics.analysis.lattice import PLACE
 from polars_mlmetrics.analysis.merged import t_of
 from polars_mlmetrics.analysis.question import Confidence
+from polars_mlmetrics.analysis.student_t import benjamini_hochberg, p_value
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched
@@ -22,8 +22,8 @@ from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.account import first_that_holds, several_models
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.reported_value import first_that_holds, several_models
 from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of(

@@ -18,8 +18,8 @@ from polars_mlmetrics.engine.at_thresholds import (
     RowsAtThresholds,
 )
 from polars_mlmetrics.engine.folds import BIN
+from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
-from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.thinning import Thinning
 from polars_mlmetrics.errors import INTERNAL, StateError
 from polars_mlmetrics.formula.cells import end_of_cell

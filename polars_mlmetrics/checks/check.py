@@ -7,8 +7,8 @@ from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
 
+from polars_mlmetrics.checks.problem_search import Found, ProblemSearch
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
-from polars_mlmetrics.checks.search import Found, Search
 from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
 from polars_mlmetrics.checks.table import SEEN, LogTable
 from polars_mlmetrics.data.bare_scan import guessed_numbers
@@ -127,7 +127,7 @@ def check(
     split = passes_over(
         given, lambda part: part.with_columns(reader.added), log.sample, passes, limit, progress=progress
     )
-    search = Search(log)
+    search = ProblemSearch(log)
     search.scan(rows)
     if of_slices:
         search.scan_slices(rows, list(dict.fromkeys(of_slices)))

@@ -78,7 +78,7 @@ class LogTable:
         weights = [name for name in WEIGHTS if name in free and schema[name].is_numeric()]
         self.unused_weight = weights[0] if weights and table.weight is None else None
         """A column that looks like weights, where no weight is named."""
-        self.wanted = Wanted(metrics, table, roles)
+        self.wanted = WantedMetrics(metrics, table, roles)
         """How the metrics that are wanted read the table."""
 
     def reads(self, *readings: str) -> bool:
@@ -185,7 +185,7 @@ class LogTable:
         return "".join(f", {role}={column}" for role, column in named.items() if column != repr(role))
 
 
-class Wanted:
+class WantedMetrics:
     """How metrics read a table."""
 
     def __init__(self, metrics: Sequence[Metric], table: Table, roles: Mapping[str, Any]) -> None:

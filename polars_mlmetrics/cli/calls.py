@@ -23,7 +23,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-class Node:
+class CallNode:
     """A part of a call."""
 
     def run(self) -> Any:
@@ -40,7 +40,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Named(Node):
+class NamedFrame(CallNode):
     """A value, and how it is written."""
 
     name: str
@@ -53,14 +53,14 @@ class Named(Node):
         return self.name
 
 
-COL = Named("pl.col", pl.col)
+COL = NamedFrame("pl.col", pl.col)
 
 
 @dataclass(frozen=True)
-class Attribute(Node):
+class Attribute(CallNode):
     """An attribute of what a part gives."""
 
-    of: Node
+    of: CallNode
     name: str
 
     def run(self) -> Any:
@@ -71,10 +71,10 @@ class Attribute(Node):
 
 
 @dataclass(frozen=True)
-class Call(Node):
+class Call(CallNode):
     """A call of a function."""
 
-    function: Node
+    function: CallNode
     given: Sequence[Any] = ()
     named: Mapping[str, Any] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ class Call(Node):
 
 
 @dataclass(frozen=True)
-class Operation(Node):
+class Operation(CallNode):
     """Two parts and an operator between them."""
 
     left: Any
@@ -103,30 +103,30 @@ class Operation(Node):
 
 
 @dataclass(frozen=True)
-class Function(Node):
+class Function(CallNode):
     """A function of one frame."""
 
-    body: Callable[[Node], Node]
+    body: Callable[[CallNode], CallNode]
     name: str
     """The name of the frame."""
     example: Callable[[], Any]
     """Gives a frame that it may be given: how it is written depends on the types of its columns."""
 
     def run(self) -> Any:
-        return lambda log: self.body(Named(self.name, log)).run()
+        return lambda log: self.body(NamedFrame(self.name, log)).run()
 
     def text(self) -> str:
-        return f"lambda {self.name}: {self.body(Named(self.name, self.example())).text()}"
+        return f"lambda {self.name}: {self.body(NamedFrame(self.name, self.example())).text()}"
 
 
-def done(node: Node, value: Any) -> Named:
+def done(node: CallNode, value: Any) -> NamedFrame:
     """A part that was run already, as its columns had to be known."""
-    return Named(node.text(), value)
+    return NamedFrame(node.text(), value)
 
 
 def result_of(value: Any) -> Any:
     """A value, its parts run."""
-    if isinstance(value, Node):
+    if isinstance(value, CallNode):
         return value.run()
     if isinstance(value, list):
         return [result_of(each) for each in value]
@@ -137,7 +137,7 @@ def result_of(value: Any) -> Any:
 
 def text_of(value: Any) -> str:
     """A value as it is written in Python, on one line."""
-    if isinstance(value, Node):
+    if isinstance(value, CallNode):
         return value.text()
     if isinstance(value, list):
         return f"[{', '.join(map(text_of, value))}]"
@@ -160,7 +160,7 @@ IMPORTS = {
 """How what a call names is imported, in this order."""
 
 
-def program(call: Node, result: str | None) -> str:
+def program(call: CallNode, result: str | None) -> str:
     """A call as a program, which keeps what it gives under a name."""
     code = call.text()
     used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}

@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
-from polars_mlmetrics.cli.calls import Call, Named, Node, program, text_of
+from polars_mlmetrics.cli.calls import Call, CallNode, NamedFrame, program, text_of
 from polars_mlmetrics.cli.forms import check_place, place_here
 from polars_mlmetrics.cli.gates import gate_of
 from polars_mlmetrics.cli.logs import against, groups_of, log_of, log_or_state, opened, preparation, states_of, where
@@ -21,39 +21,39 @@ from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.reporting.report import COMMENTS, PAGES, report
-from polars_mlmetrics.states.files import write_state
 from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.state import state
+from polars_mlmetrics.states.state_files import write_state
 
 
-def call_of(settings: Settings) -> Node:
+def call_of(settings: Settings) -> CallNode:
     """The call that a command is."""
     return CALLS[settings.get("command")](settings)
 
 
-def _check(settings: Settings) -> Node:
+def _check(settings: Settings) -> CallNode:
     named = settings.given("by", "skipped") | settings.slices() | settings.passes() | settings.roles()
     metrics = metrics_of(settings.get("metrics") or [])
     named |= {"metrics": metrics} if metrics else {}
     named |= {"ignore": settings.get("ignore")} if settings.get("ignore") else {}
     named |= {"thorough": False} if settings.get("quick") else {}
-    return Call(Named("mlm.check", check), [log_of(settings)], named)
+    return Call(NamedFrame("mlm.check", check), [log_of(settings)], named)
 
 
-def _evaluate(settings: Settings) -> Node:
+def _evaluate(settings: Settings) -> CallNode:
     named = settings.given("by") | settings.slices()
     named |= settings.given("per", "min_samples", "tidy", "ci", "cluster") | settings.passes() | settings.roles()
-    return Call(Named("mlm.evaluate", evaluate), [log_of(settings), *_metrics(settings)], named).method("collect")
+    return Call(NamedFrame("mlm.evaluate", evaluate), [log_of(settings), *_metrics(settings)], named).method("collect")
 
 
-def _compare(settings: Settings) -> Node:
+def _compare(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "compare")
     named |= settings.given("ci", "margin") | own.given("cluster") | own.roles()
-    return Call(Named("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
+    return Call(NamedFrame("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
 
 
-def _slices(settings: Settings) -> Node:
+def _slices(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     metrics = _metrics(settings)
     if len(metrics) > 1 and settings.options["metrics"]:
@@ -62,10 +62,10 @@ def _slices(settings: Settings) -> Node:
         raise ParameterError("slices needs the columns to search: --features country device.")
     named = settings.given("by", "depth", "k", "min_samples", "worse", "top", "bins")
     named |= own.given("cluster") | own.roles() | own.passes()
-    return Call(Named("mlm.find_slices", find_slices), [log, metrics[0], settings.get("features")], named)
+    return Call(NamedFrame("mlm.find_slices", find_slices), [log, metrics[0], settings.get("features")], named)
 
 
-def _curve(settings: Settings) -> Node:
+def _curve(settings: Settings) -> CallNode:
     kind = settings.get("kind")
     if kind is None:
         raise ParameterError("curve needs its kind: --kind roc (or pr, det, gain, threshold, calibration).")
@@ -76,15 +76,15 @@ def _curve(settings: Settings) -> Node:
     named = settings.given("by") | settings.slices() | settings.given("points", "bins") | level | own.roles()
     # As with the level, for the cluster.
     named |= own.given("cluster") if "ci" in named or settings.options["cluster"] is not None else {}
-    return Call(Named("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
+    return Call(NamedFrame("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
 
 
-def _state(settings: Settings) -> Node:
+def _state(settings: Settings) -> CallNode:
     named = settings.given("by", "buckets", "cluster") | _paired(settings) | settings.passes() | settings.roles()
-    made = Call(Named("mlm.state", state), [log_of(settings), *_metrics(settings)], named)
+    made = Call(NamedFrame("mlm.state", state), [log_of(settings), *_metrics(settings)], named)
     file = settings.get("output")
     written = settings.given("overwrite") | opened(settings, file)
-    return Call(Named("mlm.write_state", write_state), [made, file], written)
+    return Call(NamedFrame("mlm.write_state", write_state), [made, file], written)
 
 
 def _paired(settings: Settings) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _paired(settings: Settings) -> dict[str, Any]:
     return {"between": settings.get("paired")} if settings.get("paired") else {}
 
 
-def _update(settings: Settings) -> Node:
+def _update(settings: Settings) -> CallNode:
     paths = settings.get("logs")
     if settings.get("log_format") not in (None, "parquet"):
         raise ParameterError("update folds parquet files only: leave out --log-format.")
@@ -101,24 +101,24 @@ def _update(settings: Settings) -> Node:
     named |= {"progress": False} if settings.get("quiet") else {}
     source, folder = paths[0] if len(paths) == 1 else paths, settings.get("into")
     named |= opened(settings, *paths, folder)
-    return Call(Named("mlm.update_states", update_states), [source, folder, *_metrics(settings)], named)
+    return Call(NamedFrame("mlm.update_states", update_states), [source, folder, *_metrics(settings)], named)
 
 
-def _finish(settings: Settings) -> Node:
+def _finish(settings: Settings) -> CallNode:
     states = where(states_of(settings), settings.get("where") or [])
     named = settings.given("by") | settings.slices() | settings.given("per", "min_samples", "tidy", "ci")
     metrics = metrics_of(settings.get("metrics") or [])
-    return Call(Named("mlm.finish", finish), [states, *metrics], named).method("collect")
+    return Call(NamedFrame("mlm.finish", finish), [states, *metrics], named).method("collect")
 
 
-def _metrics(settings: Settings) -> list[Node]:
+def _metrics(settings: Settings) -> list[CallNode]:
     metrics = metrics_of(settings.get("metrics") or [])
     if not metrics:
         raise ParameterError("no metric is asked for: -m METRIC, such as -m f1 log_loss (`mlm metrics` lists all).")
     return metrics
 
 
-CALLS: dict[str, Callable[[Settings], Node]] = {
+CALLS: dict[str, Callable[[Settings], CallNode]] = {
     "check": _check,
     "evaluate": _evaluate,
     "compare": _compare,
@@ -163,7 +163,7 @@ def _files_of(settings: Settings) -> list[Path]:
     return sorted(files, key=lambda file: file.suffix.lower() in COMMENTS)
 
 
-def _report_of(settings: Settings) -> Node:
+def _report_of(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     if settings.get("baseline") is not None:
         log, named = against(log, settings, "report")
@@ -172,4 +172,4 @@ def _report_of(settings: Settings) -> Node:
         named = between | groups_of(settings, between.get("between", MODEL)) | settings.slices()
     named |= own.given("features", "cluster") | settings.given("ci", "title", "static") | own.roles()
     metrics: list[Any] = metrics_of(settings.get("metrics") or [])
-    return Call(Named("mlm.report", report), [log, *([metrics] if metrics else [])], named)
+    return Call(NamedFrame("mlm.report", report), [log, *([metrics] if metrics else [])], named)

@@ -14,7 +14,7 @@ from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate, warn
-from polars_mlmetrics.cli.calls import COL, Call, Function, Named, Node, Operation, done
+from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedFrame, Operation, done
 from polars_mlmetrics.cli.logs import against, log_or_state, opened
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.settings import Settings
@@ -22,7 +22,7 @@ from polars_mlmetrics.errors import ParameterError, unknown
 from polars_mlmetrics.metrics.decisions import n_samples
 
 
-def gate_of(settings: Settings) -> Node:
+def gate_of(settings: Settings) -> CallNode:
     """The gates of all rules: one for each table, slicing and slice that rules are about."""
     rules = rules_of(settings)
     named = settings.given("on_undefined", "min_samples")
@@ -37,11 +37,11 @@ def gate_of(settings: Settings) -> Node:
     return parts[0] if len(parts) == 1 else _stacked(parts)
 
 
-def _stacked(parts: Sequence[Node]) -> Node:
+def _stacked(parts: Sequence[CallNode]) -> CallNode:
     """Several results as one; what they do not share comes last, and so the status is put there again."""
-    stacked = Call(Named("pl.concat", pl.concat), [list(parts)], {"how": "diagonal_relaxed"})
+    stacked = Call(NamedFrame("pl.concat", pl.concat), [list(parts)], {"how": "diagonal_relaxed"})
     ends = ["status", "reason"]
-    return stacked.method("select", Call(Named("pl.exclude", pl.exclude), ends), *ends)
+    return stacked.method("select", Call(NamedFrame("pl.exclude", pl.exclude), ends), *ends)
 
 
 def _by_place(rules: Sequence[Written]) -> list[list[Written]]:
@@ -50,28 +50,30 @@ def _by_place(rules: Sequence[Written]) -> list[list[Written]]:
     return [[rule for rule in rules if rule.place == place] for place in places]
 
 
-def _gates(table: Node, places: Sequence[Sequence[Written]], named: dict[str, Any], earlier: Node | None) -> Node:
+def _gates(
+    table: CallNode, places: Sequence[Sequence[Written]], named: dict[str, Any], earlier: CallNode | None
+) -> CallNode:
     """A gate of a table; where rules are about a part of it, the gates of these parts."""
     if len(places) == 1 and not places[0][0].place:
         return _gate(table, places[0], named, earlier)
 
-    def body(rows: Node) -> Node:
+    def body(rows: CallNode) -> CallNode:
         gates = [_gate(rows, rules, named, earlier) for rules in places]
-        return gates[0] if len(gates) == 1 else Call(Named("pl.concat", pl.concat), [gates])
+        return gates[0] if len(gates) == 1 else Call(NamedFrame("pl.concat", pl.concat), [gates])
 
-    if not isinstance(table, Named):
+    if not isinstance(table, NamedFrame):
         table = table.method("collect")
     return table.method("pipe", Function(body, "table", lambda: None))
 
 
-def _gate(table: Node, rules: Sequence[Written], named: dict[str, Any], earlier: Node | None) -> Node:
+def _gate(table: CallNode, rules: Sequence[Written], named: dict[str, Any], earlier: CallNode | None) -> CallNode:
     place = rules[0].place
     given = {**named, **({} if earlier is None else {"baseline": _part(earlier, place)})}
     tried = {rule.text: rule.node for rule in rules}
-    return Call(Named("mlm.gate", gate), [_part(table, place), tried], given)
+    return Call(NamedFrame("mlm.gate", gate), [_part(table, place), tried], given)
 
 
-def _part(table: Node, place: Sequence[tuple[str, str]]) -> Node:
+def _part(table: CallNode, place: Sequence[tuple[str, str]]) -> CallNode:
     """The rows of a place."""
     for column, value in place:
         table = table.method("filter", Operation(Call(COL, [column]), "==", value))
@@ -83,7 +85,7 @@ def _part(table: Node, place: Sequence[tuple[str, str]]) -> Node:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def _table_of(settings: Settings) -> Node:
+def _table_of(settings: Settings) -> CallNode:
     """The table of a gate: one that was saved, or what a log gives."""
     saved = settings.get("table_file")
     if saved and settings.get("logs"):
@@ -91,21 +93,21 @@ def _table_of(settings: Settings) -> Node:
     return _saved(saved, settings) if saved else _of_log_or_state(settings)
 
 
-def _of_log_or_state(settings: Settings) -> Node:
+def _of_log_or_state(settings: Settings) -> CallNode:
     metrics = _metrics(settings)
     if settings.get("min_samples") is not None and "n_samples" not in [each.run().output_name for each in metrics]:
-        metrics.insert(0, Call(Named("mlm.n_samples", n_samples)))
+        metrics.insert(0, Call(NamedFrame("mlm.n_samples", n_samples)))
     named = settings.given("by") | settings.slices() | settings.given("ci")
     log, own = log_or_state(settings)
     if own is settings:
         named |= settings.given("cluster") | settings.passes() | settings.roles()
-        return Call(Named("mlm.evaluate", evaluate), [log, *metrics], named)
+        return Call(NamedFrame("mlm.evaluate", evaluate), [log, *metrics], named)
     if own.given("cluster", "passes", "memory") or own.roles():
         raise ParameterError("a gate on states takes no --cluster, --passes or roles: the states hold theirs.")
-    return Call(Named("mlm.finish", finish), [log, *metrics], named)
+    return Call(NamedFrame("mlm.finish", finish), [log, *metrics], named)
 
 
-def _differences(settings: Settings, rules: Sequence[Written]) -> Node:
+def _differences(settings: Settings, rules: Sequence[Written]) -> CallNode:
     """The differences of models from the baseline, a row for each metric."""
     if settings.get("table_file"):
         raise ParameterError("side = 'difference' needs a log, or a table of an earlier run: --against FILE.")
@@ -118,10 +120,10 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> Node:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "gate")
     named |= settings.given("ci") | own.given("cluster") | own.roles()
-    return Call(Named("mlm.compare", compare), [log, *metrics], named)
+    return Call(NamedFrame("mlm.compare", compare), [log, *metrics], named)
 
 
-def _metrics(settings: Settings) -> list[Node]:
+def _metrics(settings: Settings) -> list[CallNode]:
     if not settings.get("logs"):
         raise ParameterError("gate needs a log, before the options, or a table: mlm gate LOG -m f1 --rule 'f1 >= 0.8'.")
     metrics = metrics_of(settings.get("metrics") or [])
@@ -130,11 +132,11 @@ def _metrics(settings: Settings) -> list[Node]:
     return metrics
 
 
-def _saved(path: str, settings: Settings) -> Node:
+def _saved(path: str, settings: Settings) -> CallNode:
     """A table that was saved. Other forms than parquet do not keep the types of keys, nor what is null and NaN."""
     if Path(path).suffix.lower() != ".parquet":
         raise ParameterError(f"{path}: a gate reads tables of parquet: write them with -o FILE.parquet.")
-    call = Call(Named("mlm.scan", scan), [path], opened(settings, path)).method("collect")
+    call = Call(NamedFrame("mlm.scan", scan), [path], opened(settings, path)).method("collect")
     return done(call, call.run())
 
 
@@ -144,7 +146,7 @@ NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 COLUMN = r"[^\s<>=!+]+"
 RULE = rf"\s*({COLUMN})\s*(>=|<=|==|!=|>|<)\s*(?:({NUMBER})|({COLUMN})(?:\s+([+-])\s+({NUMBER}))?)\s*"
 SIDES = {"value": "", "low": "_low", "high": "_high", "difference": ""}
-WARN = Named("mlm.warn", warn)
+WARN = NamedFrame("mlm.warn", warn)
 EXAMPLES = {"sliced_by": "country", "slice": "country=DE"}
 
 
@@ -152,7 +154,7 @@ class Written(NamedTuple):
     """A rule: how it is written, what it is, and which rows of the table it is about."""
 
     text: str
-    node: Node
+    node: CallNode
     place: tuple[tuple[str, str], ...] = ()
     """Columns and what they hold in these rows."""
     is_difference: bool = False
@@ -201,7 +203,7 @@ def _of_entry(entry: Mapping[str, Any], settings: Settings, *, of_table: bool) -
     return Written(text + words, _rule(f"difference {end}", is_warning=is_warning), of_metric, is_difference=True)
 
 
-def _difference(entry: Mapping[str, Any], *, is_warning: bool) -> Node:
+def _difference(entry: Mapping[str, Any], *, is_warning: bool) -> CallNode:
     """A rule on the difference of a column from that of an earlier table."""
     checked = _rule(f"{entry['metric']} {entry['op']} {entry['bound']}", is_warning=False)
     assert isinstance(checked, Operation)
@@ -234,7 +236,7 @@ def _words_of(place: Sequence[tuple[str, str]]) -> str:
     return "".join(f" {words[key]} {value or 'all'}" for key, value in place)
 
 
-def _rule(text: str, *, is_warning: bool) -> Node:
+def _rule(text: str, *, is_warning: bool) -> CallNode:
     found = re.fullmatch(RULE, text)
     if found is None:
         raise ParameterError(f"{text!r} is no rule: write 'f1 >= 0.8', 'f1_low >= 0.75' or 'f1 >= f1_baseline - 0.01'.")
@@ -245,7 +247,7 @@ def _rule(text: str, *, is_warning: bool) -> Node:
     return _as_warning(Operation(Call(COL, [column]), sign, bound), is_warning)
 
 
-def _as_warning(rule: Node, is_warning: bool) -> Node:
+def _as_warning(rule: CallNode, is_warning: bool) -> CallNode:
     return Call(WARN, [rule]) if is_warning else rule
 
 

@@ -17,7 +17,7 @@ from polars_mlmetrics.adapters.agreement import agreed, read_as
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
-from polars_mlmetrics.cli.calls import COL, Call, Function, Named, Node, Operation, done
+from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedFrame, Operation, done
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.differing import reason
@@ -25,10 +25,10 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.files import files_anywhere, found_files
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.stores import Place, Store, is_there
-from polars_mlmetrics.engine.state import is_state
+from polars_mlmetrics.engine.contents import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, unknown, words_of
-from polars_mlmetrics.states.files import scan_states
 from polars_mlmetrics.states.places import REMOTE_LOG
+from polars_mlmetrics.states.state_files import scan_states
 
 STDIN = "-"
 TYPES = (
@@ -37,14 +37,14 @@ TYPES = (
 )  # fmt: skip
 
 
-def log_of(settings: Settings) -> Node:
+def log_of(settings: Settings) -> CallNode:
     """The log, prepared."""
     log = _with_truth(_without_copies(_made_alike(settings), settings), settings)
     conditions = [*settings.table("prepare").get("where", []), *(settings.get("where") or [])]
     return where(log, conditions)
 
 
-def _with_truth(log: Node, settings: Settings) -> Node:
+def _with_truth(log: CallNode, settings: Settings) -> CallNode:
     """The log, if its column of truths in words has the word that is true. No row would be true of a misspelt one."""
     truth = settings.roles().get("truth")
     if not isinstance(truth, Operation):
@@ -58,7 +58,7 @@ def _with_truth(log: Node, settings: Settings) -> Node:
     return done(log, frame)
 
 
-def log_or_state(settings: Settings) -> tuple[Node, Settings]:
+def log_or_state(settings: Settings) -> tuple[CallNode, Settings]:
     """The log, or the states that were named, and the options that hold for it: of states none of those of the file."""
     if not _are_states(settings):
         return log_of(settings), settings
@@ -74,14 +74,14 @@ def _are_states(settings: Settings) -> bool:
         return False
 
 
-def states_of(settings: Settings) -> Node:
+def states_of(settings: Settings) -> CallNode:
     """The states that were named."""
     paths: list[str] = settings.get("logs")
     given = [paths[0] if len(paths) == 1 else paths]
-    return Call(Named("mlm.scan_states", scan_states), given, opened(settings, *paths))
+    return Call(NamedFrame("mlm.scan_states", scan_states), given, opened(settings, *paths))
 
 
-def source_of(settings: Settings) -> Node:
+def source_of(settings: Settings) -> CallNode:
     """The log as it is on the disk, or as it comes in."""
     paths: list[str] = settings.get("logs")
     if STDIN in paths:
@@ -89,16 +89,16 @@ def source_of(settings: Settings) -> Node:
     return _scan_of(paths, settings)
 
 
-def _scan_of(paths: list[str], settings: Settings) -> Node:
+def _scan_of(paths: list[str], settings: Settings) -> CallNode:
     given = settings.get("log_format")
     named = ({} if given is None else {"format": given}) | opened(settings, *paths)
-    read = Call(Named("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
+    read = Call(NamedFrame("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
     texts = _cast_to_text(settings)
     if not texts or not (node := scan_node(frame := read.run())) or node.scan_type[0] != "csv":
         return read
     # Read as numbers, 01 and 1 would be one id before any cast.
     schema = {
-        name: Named("pl.String", pl.String) if name in texts else Named(f"pl.{dtype!r}", dtype)
+        name: NamedFrame("pl.String", pl.String) if name in texts else NamedFrame(f"pl.{dtype!r}", dtype)
         for name, dtype in frame.collect_schema().items()
     }
     return Call(read.function, read.given, {**named, "schema": schema})
@@ -111,14 +111,14 @@ def _cast_to_text(settings: Settings) -> set[str]:
     return cast | {old for old, new in names.items() if new in cast}
 
 
-def _standard_input(settings: Settings, kind: str) -> Node:
+def _standard_input(settings: Settings, kind: str) -> CallNode:
     if len(settings.get("logs")) > 1:
         raise ParameterError("- is standard input, which cannot be read together with files: give one of them.")
     assert kind in FORMATS
-    stream = Named("sys.stdin.buffer", sys.stdin.buffer)
+    stream = NamedFrame("sys.stdin.buffer", sys.stdin.buffer)
     texts = _cast_to_text(settings) if kind == "csv" else set()
-    types = {"schema_overrides": {name: Named("pl.String", pl.String) for name in sorted(texts)}} if texts else {}
-    read = Call(Named(f"pl.read_{kind}", getattr(pl, f"read_{kind}")), [stream], types)
+    types = {"schema_overrides": {name: NamedFrame("pl.String", pl.String) for name in sorted(texts)}} if texts else {}
+    read = Call(NamedFrame(f"pl.read_{kind}", getattr(pl, f"read_{kind}")), [stream], types)
     try:
         frame = read.run()
     except PolarsError as error:
@@ -129,7 +129,7 @@ def _standard_input(settings: Settings, kind: str) -> Node:
 # -- prepared ----------------------------------------------------------------------------------------------------------
 
 
-def _made_alike(settings: Settings) -> Node:
+def _made_alike(settings: Settings) -> CallNode:
     """The log, its columns renamed and cast. If these differ between files, each file is renamed and cast alone."""
     whole = source_of(settings)
     frame = whole.run()
@@ -150,7 +150,7 @@ def _touched(settings: Settings, schema: pl.Schema) -> list[FileError]:
     return [error for error in found if error is not None]
 
 
-def _one_by_one(files: Sequence[Path], settings: Settings) -> Node:
+def _one_by_one(files: Sequence[Path], settings: Settings) -> CallNode:
     """Each file renamed and cast alone. Columns that still differ are in the way of nobody until one is read."""
     parts = {file: _renamed(_scan_of([file.as_posix()], settings), settings) for file in files}
     frames = {file: part.run() for file, part in parts.items()}
@@ -163,7 +163,7 @@ def _one_by_one(files: Sequence[Path], settings: Settings) -> Node:
         else done(part.method("select", names), read_as(frames[file], schemas[file], common, []))
         for file, part in parts.items()
     ]
-    return Call(Named("pl.concat", pl.concat), [alike])
+    return Call(NamedFrame("pl.concat", pl.concat), [alike])
 
 
 def _files_of(settings: Settings) -> list[Path]:
@@ -187,7 +187,7 @@ def _steps(settings: Settings) -> tuple[dict[str, str], dict[str, Any]]:
     return steps.get("rename", {}), steps.get("cast", {})
 
 
-def _renamed(log: Node, settings: Settings) -> Node:
+def _renamed(log: CallNode, settings: Settings) -> CallNode:
     names, types = _steps(settings)
     if names:
         # Of the files of a folder only those that have drifted may have the old name.
@@ -201,7 +201,7 @@ def preparation(settings: Settings) -> dict[str, Any]:
     """The same as a function of one file."""
     steps = settings.table("prepare")
 
-    def body(log: Node) -> Node:
+    def body(log: CallNode) -> CallNode:
         return where(_without_copies(_renamed(log, settings), settings), steps.get("where", []))
 
     def first() -> pl.LazyFrame:
@@ -212,13 +212,13 @@ def preparation(settings: Settings) -> dict[str, Any]:
     return {"prepare": Function(body, "log", first)} if steps else {}
 
 
-def _type(name: Any) -> Node:
+def _type(name: Any) -> CallNode:
     if name not in TYPES:
         raise ParameterError(f"prepare: {unknown('type', name, TYPES, of='one to cast to')}")
-    return Named(f"pl.{name}", getattr(pl, name))
+    return NamedFrame(f"pl.{name}", getattr(pl, name))
 
 
-def _without_copies(log: Node, settings: Settings) -> Node:
+def _without_copies(log: CallNode, settings: Settings) -> CallNode:
     steps = settings.table("prepare")
     if "dedupe" not in steps:
         return log
@@ -227,13 +227,13 @@ def _without_copies(log: Node, settings: Settings) -> Node:
     if not isinstance(options, dict) or not options.keys() <= {"keep", "by", "order"}:
         raise ParameterError("prepare: dedupe is 'first' or 'last', or a table of keep, by and order.")
     roles = {role: column for role, column in settings.roles().items() if role in ("sample", "label")}
-    return Call(Named("mlm.dedupe", dedupe), [log], {**options, **roles})
+    return Call(NamedFrame("mlm.dedupe", dedupe), [log], {**options, **roles})
 
 
 # -- only some rows ----------------------------------------------------------------------------------------------------
 
 
-def where(log: Node, conditions: Sequence[str]) -> Node:
+def where(log: CallNode, conditions: Sequence[str]) -> CallNode:
     """The rows for which all conditions hold."""
     if not conditions:
         return log
@@ -242,7 +242,7 @@ def where(log: Node, conditions: Sequence[str]) -> Node:
     return done(log, frame).method("filter", *(_condition(text, schema) for text in conditions))
 
 
-def _condition(text: Any, schema: pl.Schema) -> Node:
+def _condition(text: Any, schema: pl.Schema) -> CallNode:
     found = re.fullmatch(CONDITION, text) if isinstance(text, str) else None
     if found is None:
         raise ParameterError(f"{text!r} is no condition: write COLUMN=VALUE, such as country=DE (also != < <= > >=).")
@@ -272,7 +272,7 @@ def _read(text: str, dtype: pl.DataType) -> Any:
         return text.lower() == "true"
     if dtype == pl.Date:
         day = date.fromisoformat(text)
-        return Call(Named("datetime.date", date), [day.year, day.month, day.day])
+        return Call(NamedFrame("datetime.date", date), [day.year, day.month, day.day])
     raise ValueError(text)
 
 
@@ -283,8 +283,10 @@ def opened(settings: Settings, *paths: str) -> dict[str, Any]:
     """The options of object stores, as the library takes them: as Python they read the file, and show no secret."""
     if "storage_options" not in settings.file or not is_there(paths):
         return {}
-    text = Call(Named("pathlib.Path", Path), [settings.get("config")]).method("read_text", encoding="utf-8")
-    return {"storage_options": Call(Named("tomllib.loads", tomllib.loads), [text]).method("get", "storage_options")}
+    text = Call(NamedFrame("pathlib.Path", Path), [settings.get("config")]).method("read_text", encoding="utf-8")
+    return {
+        "storage_options": Call(NamedFrame("tomllib.loads", tomllib.loads), [text]).method("get", "storage_options")
+    }
 
 
 def store_of(settings: Settings) -> Store:
@@ -295,7 +297,7 @@ def store_of(settings: Settings) -> Store:
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
-def against(log: Node, settings: Settings, command: str) -> tuple[Node, dict[str, Any]]:
+def against(log: CallNode, settings: Settings, command: str) -> tuple[CallNode, dict[str, Any]]:
     """The log, and what says which models are compared with which baseline, in which groups and slices."""
     named = settings.given("between")
     between, baseline = named.get("between", "model"), settings.get("baseline")

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
-from polars_mlmetrics.cli.calls import Call, Named, Node
+from polars_mlmetrics.cli.calls import Call, CallNode, NamedFrame
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
@@ -18,7 +18,7 @@ from polars_mlmetrics.formula.declare import make
 OPENING, CLOSING, QUOTES = "[{", "]}", "\"'"
 
 
-def metrics_of(given: Sequence[Any]) -> list[Node]:
+def metrics_of(given: Sequence[Any]) -> list[CallNode]:
     """The metrics of a list of texts and TOML tables; no two have one name."""
     metrics = [_of_table(each) if isinstance(each, Mapping) else _of_text(each) for each in given]
     names = Counter(metric.run().output_name for metric in metrics)
@@ -41,7 +41,7 @@ def known(name: str) -> Declaration:
     raise ParameterError(f"there is no metric {name!r}.{hint} Type `mlm metrics` for a list.")
 
 
-def _of_text(text: Any) -> Node:
+def _of_text(text: Any) -> CallNode:
     if not isinstance(text, str):
         raise ParameterError(f"a metric is a text such as 'f1:average=macro', not {text!r}.")
     head, _, rest = text.partition(":")
@@ -57,7 +57,7 @@ def _of_text(text: Any) -> Node:
     return _metric(name, alias, named)
 
 
-def _of_table(table: Mapping[str, Any]) -> Node:
+def _of_table(table: Mapping[str, Any]) -> CallNode:
     named = dict(table)
     name, alias = named.pop("name", None), named.pop("alias", "")
     if not isinstance(name, str) or not isinstance(alias, str):
@@ -65,11 +65,11 @@ def _of_table(table: Mapping[str, Any]) -> Node:
     return _metric(name, alias, named)
 
 
-def _metric(name: str, alias: str, named: Mapping[str, Any]) -> Node:
+def _metric(name: str, alias: str, named: Mapping[str, Any]) -> CallNode:
     declaration = known(name)
     roles = {key: value for key, value in named.items() if key in ROLE_NAMES}
     own = {key: value for key, value in named.items() if key not in ROLE_NAMES}
-    metric = Call(Named(f"mlm.{name}", lambda **given: make(declaration, (), given)), (), own)
+    metric = Call(NamedFrame(f"mlm.{name}", lambda **given: make(declaration, (), given)), (), own)
     metric = metric.method("on", **roles) if roles else metric
     return metric.method("alias", alias) if alias else metric
 

@@ -20,7 +20,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.checks.statuses import FAILURES
-from polars_mlmetrics.cli.calls import Attribute, Call, Node, program, result_of
+from polars_mlmetrics.cli.calls import Attribute, Call, CallNode, program, result_of
 from polars_mlmetrics.cli.commands import call_of, report_program, write_reports
 from polars_mlmetrics.cli.demo import Command, demo
 from polars_mlmetrics.cli.forms import Form, check_free, check_place, place_here
@@ -259,12 +259,12 @@ WITH_REASONS = ("evaluate", "finish")
 OF_MODELS = (*WITH_REASONS, "curve", "slices", "compare")
 
 
-def notes_of(call: Node, table: pl.DataFrame, settings: Settings) -> list[str]:
+def notes_of(call: CallNode, table: pl.DataFrame, settings: Settings) -> list[str]:
     """The notes on the table that a call has given."""
     return [note for note in (_pooled(call, settings), _reason(call, table, settings)) if note]
 
 
-def _pooled(call: Node, settings: Settings) -> str:
+def _pooled(call: CallNode, settings: Settings) -> str:
     """The hint where rows of several models are pooled; empty where they are not, or nothing tells models apart."""
     if settings.get("command") not in OF_MODELS or MODEL in _keys(settings):
         return ""
@@ -283,7 +283,7 @@ def _keys(settings: Settings) -> list[str]:
     return [*settings.groups(), *models]
 
 
-def _reason(call: Node, table: pl.DataFrame, settings: Settings) -> str:
+def _reason(call: CallNode, table: pl.DataFrame, settings: Settings) -> str:
     """Why the first value that is null or NaN is so; empty where there is none, or its reason stands in the table."""
     if settings.get("command") not in WITH_REASONS or settings.get("tidy") or not lacks_values(table):
         return ""
@@ -295,7 +295,7 @@ def _reason(call: Node, table: pl.DataFrame, settings: Settings) -> str:
     return first_reason(replace(verb, named={**named, "tidy": True}).method("collect").run())
 
 
-def _innermost(call: Node) -> Call:
+def _innermost(call: CallNode) -> Call:
     """The call of the library, without that of `collect` on what it gives."""
     if isinstance(call, Call) and isinstance(call.function, Attribute):
         return _innermost(call.function.of)

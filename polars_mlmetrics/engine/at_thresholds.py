@@ -30,7 +30,7 @@ _PLACE, _SCORE, _ALL = (f"{INTERNAL}at:{name}" for name in ("place", "score", "a
 _INFINITE = float("inf")
 
 
-class Sides(NamedTuple):
+class CellSides(NamedTuple):
     """The statistics of units at each place among their thresholds: of the rows there, if predicted and if not."""
 
     predicted: pl.LazyFrame
@@ -50,7 +50,7 @@ class AtThresholds(Source):
         self._thresholds = _placed(thresholds, self.by).cache()
 
     @abstractmethod
-    def _sides(self, partial: Partial) -> Sides:
+    def _sides(self, partial: Partial) -> CellSides:
         """The statistics of both sides of a place, from a partial that has the place among its keys."""
 
     def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
@@ -130,10 +130,10 @@ class RowsAtThresholds(AtThresholds):
         number = score.cast(pl.Float64).fill_nan(None).fill_null(-_INFINITE)
         self._rows = self._with_places(rows, number, inclusive=inclusive).cache()
 
-    def _sides(self, partial: Partial) -> Sides:
+    def _sides(self, partial: Partial) -> CellSides:
         # Every row is over the one threshold, and none over the other.
         bounds = (pl.lit(bound).alias(THRESHOLD) for bound in (-_INFINITE, _INFINITE))
-        return Sides(*(partial.of_rows(self._rows.with_columns(bound)) for bound in bounds))
+        return CellSides(*(partial.of_rows(self._rows.with_columns(bound)) for bound in bounds))
 
 
 class CellTerms(NamedTuple):
@@ -165,7 +165,7 @@ class CellsAtThresholds(AtThresholds):
         self._wholes = wholes
         self._terms = told
 
-    def _sides(self, partial: Partial) -> Sides:
+    def _sides(self, partial: Partial) -> CellSides:
         keys, names = partial.fold.keys, list(partial.fold.statistics)
         units = [key for key in keys if key != _PLACE]
         held = self._wholes.collect_schema()
@@ -174,7 +174,7 @@ class CellsAtThresholds(AtThresholds):
         parts = [self._cells.select(*keys, *self._side(names, side)) for side in (0, 1)]
         parts[1] = pl.concat([parts[1], wholes], how="diagonal")
         statistics = list(partial.fold.statistics.values())
-        return Sides(*(merge(_with_all(part, names), keys, statistics) for part in parts))
+        return CellSides(*(merge(_with_all(part, names), keys, statistics) for part in parts))
 
     def _side(self, names: Sequence[str], side: int) -> list[pl.Expr]:
         return [self._terms[name][side].alias(name) for name in names if name in self._terms]

@@ -26,7 +26,7 @@ BUCKET = f"{INTERNAL}bucket"
 _PAIR = f"{INTERNAL}pair"
 
 
-class Fold:
+class KeyedFold:
     """Statistics to fold at some keys, and the columns that they read beside the table's own."""
 
     def __init__(self, keys: list[str]) -> None:
@@ -59,9 +59,9 @@ class Fold:
         return merge(tables, self.keys, list(self.statistics.values()))
 
 
-def together(folds: Sequence[Fold]) -> Fold:
+def together(folds: Sequence[KeyedFold]) -> KeyedFold:
     """Folds as one, at all their keys: each can be merged from it."""
-    shared = Fold(list(dict.fromkeys(key for each in folds for key in each.keys)))
+    shared = KeyedFold(list(dict.fromkeys(key for each in folds for key in each.keys)))
     for each in folds:
         shared.take(each.statistics.values(), each.features.values())
     return shared

@@ -65,7 +65,7 @@ class Pairs(OfSource):
         return pl.concat([own, of_baseline.select(own.collect_schema().names())])
 
 
-class Sides(Plan):
+class SidePlan(Plan):
     """The values of a candidate and of the baseline. An average over labels is one over the labels that both have."""
 
     def _units_of(self, partial: Partial, statistics: pl.LazyFrame) -> pl.LazyFrame:
@@ -100,7 +100,7 @@ class PairPlan:
     To intervals it is a plan like any other, whose values are the differences.
     """
 
-    def __init__(self, source: Source, by: Sequence[str], sides: Sides) -> None:
+    def __init__(self, source: Source, by: Sequence[str], sides: SidePlan) -> None:
         self.source = source
         self.by = list(by)
         """The groups, PAIR among them."""
@@ -109,7 +109,7 @@ class PairPlan:
     @classmethod
     def of(cls, source: Pairs, by: Sequence[str], readings: ReadFormulas) -> PairPlan:
         """A plan of nothing yet, in these groups."""
-        return cls(source, [*by, PAIR], Sides(source, [*by, PAIR, IS_BASELINE], readings))
+        return cls(source, [*by, PAIR], SidePlan(source, [*by, PAIR, IS_BASELINE], readings))
 
     def again(self, source: Source, by: Sequence[str]) -> PairPlan:
         """The same in other groups, or of another source."""

@@ -13,12 +13,21 @@ from typing import Protocol
 import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
-from polars_mlmetrics.engine.folds import CODE, Fold, fold, fold_rows, joined, matched, take_columns, two_of_one_name
+from polars_mlmetrics.engine.folds import (
+    CODE,
+    KeyedFold,
+    fold,
+    fold_rows,
+    joined,
+    matched,
+    take_columns,
+    two_of_one_name,
+)
+from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.packing import number_of_group
 from polars_mlmetrics.engine.placements import RankingByBucket
 from polars_mlmetrics.engine.ranking import UNIT, Order, Ranking, take_share
 from polars_mlmetrics.engine.ranking_by_id import NUMBER
-from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.values import Columns, Values
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.statistic import Statistic
@@ -62,7 +71,7 @@ class Partial:
     def __post_init__(self) -> None:
         run = None if self.run is None else self.run.meta.output_name()
         self.values = Values(self.by, self.keys, run)
-        self.fold = Fold(self.values.unit_keys if run is None else [*self.values.unit_keys, run])
+        self.fold = KeyedFold(self.values.unit_keys if run is None else [*self.values.unit_keys, run])
         self.looks_back: dict[str, pl.Expr] = {}
         self.windows: set[Grain] = set()
         """The grains whose rows a feature of a row is worked out of."""
@@ -167,9 +176,9 @@ class Partial:
         return units
 
     @property
-    def first_fold(self) -> Fold:
+    def first_fold(self) -> KeyedFold:
         """The statistics that a first reading of the rows folds."""
-        first = Fold(self.fold.keys)
+        first = KeyedFold(self.fold.keys)
         first.take(self._looks()[0], self.fold.features.values())
         return first
 

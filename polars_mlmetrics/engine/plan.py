@@ -18,15 +18,15 @@ import polars as pl
 from polars_mlmetrics.data.door import Types, types_of
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.placements import moved_by_bucket
-from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.over_targets import OverTargets, mean_of
 from polars_mlmetrics.formula.parameters import identity
-from polars_mlmetrics.formula.targets import OverTargets, mean_of
 
 FEW_ROWS = 20_000
 """So many rows in memory are ranked sooner by windows than by the ranking pass, which is a longer plan and a join."""
@@ -82,7 +82,7 @@ class ReadFormulas:
         return self._types[measure.table]
 
 
-class Asked(ABC):
+class BasePlan(ABC):
     """Measures that are asked of a source, grouped by key columns."""
 
     def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
@@ -179,7 +179,7 @@ class Asked(ABC):
         return self._partials[name]
 
 
-class Plan(Asked):
+class Plan(BasePlan):
     """The values of measures, by group or by unit."""
 
     def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:

@@ -12,11 +12,11 @@ from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
+from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialTable
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.ranking_by_id import NUMBER, split_by_id
-from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.formula.measure import Measure
 

@@ -10,8 +10,8 @@ import polars as pl
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted, matched
+from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.partials import Partial, PartialTable
-from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts, counts_of, reasons
 from polars_mlmetrics.engine.values import sums_of

@@ -17,19 +17,19 @@ import polars as pl
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
+from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.packing import modulo, splitmix
 from polars_mlmetrics.engine.partials import Partial
-from polars_mlmetrics.engine.plan import Asked, ReadFormulas
+from polars_mlmetrics.engine.plan import BasePlan, ReadFormulas
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.recorder import FormulaReader
 from polars_mlmetrics.engine.sources import LogSource, named
 from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
 from polars_mlmetrics.engine.state_rows import check_label_as_target, does_not_merge
 from polars_mlmetrics.engine.values import Columns, sums_of
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.measure import Measure, Planned
+from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.statistic import Statistic
-from polars_mlmetrics.formula.targets import OverTargets
 
 
 class OfRows(NamedTuple):
@@ -48,7 +48,7 @@ class AtGrain(NamedTuple):
     by_bin: bool = False
 
 
-class StateTable(Asked):
+class StateTable(BasePlan):
     """The partials that measures need of a log, as the one table that a state is."""
 
     source: LogSource

@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.engine.folds import fold
-from polars_mlmetrics.engine.recorder import FormulaReader
+from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.averages import COUNTS
 from polars_mlmetrics.formula.statistic import Statistic

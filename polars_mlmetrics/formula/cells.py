@@ -16,7 +16,8 @@ BITS = 64
 def end_of_cell(cell: pl.Expr, cells: Cells) -> pl.Expr:
     """The highest score in a cell, by its number; what is no number of a cell stays what it is."""
     assert cells.bins is not None
-    number = pl.when(cell.is_finite()).then(cell).otherwise(0.0).cast(pl.Int64)
+    # A forged state may have numbers of cells that the grid does not have.
+    number = pl.when(cell.is_finite()).then(cell).otherwise(0.0).clip(0, cells.bins - 1).cast(pl.Int64)
     ends = pl.lit(ends_of_cells(cells.bins, cells.grid))
     return pl.when(cell.is_finite()).then(ends.gather(number)).otherwise(cell)
 

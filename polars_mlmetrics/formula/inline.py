@@ -9,8 +9,8 @@ from __future__ import annotations
 import polars as pl
 
 from polars_mlmetrics.formula.measure import Measure, Node, Planned, check_reads
+from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.readings import GroupReading, SortedReading, WindowReading, unit_keys
-from polars_mlmetrics.formula.targets import OverTargets
 
 Units = tuple[pl.Expr, pl.Expr | None, pl.Expr | None]
 """The values, weights and unknown rows of the units of a group, one entry a unit."""

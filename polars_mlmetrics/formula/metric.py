@@ -17,11 +17,11 @@ from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.inline import inline
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.parameters import as_number
-from polars_mlmetrics.formula.signature import signature_of
+from polars_mlmetrics.formula.reproduction import signature_of
 from polars_mlmetrics.formula.tree import Applied, Derived, Named, without_name
 
 
-class Comparison(pl.Expr):
+class Equality(pl.Expr):
     """The result of `==` and `!=` of a metric: an expression, and as a truth value whether it is the same metric."""
 
     def __init__(self, expression: pl.Expr, truth: bool) -> None:
@@ -171,11 +171,11 @@ class Metric(pl.Expr):
 
     def __eq__(self, other: object) -> Any:
         expression = super().__eq__(other)  # type: ignore[operator]
-        return Comparison(expression, self._is(other)) if isinstance(other, pl.Expr) else expression
+        return Equality(expression, self._is(other)) if isinstance(other, pl.Expr) else expression
 
     def __ne__(self, other: object) -> Any:
         expression = super().__ne__(other)  # type: ignore[operator]
-        return Comparison(expression, not self._is(other)) if isinstance(other, pl.Expr) else expression
+        return Equality(expression, not self._is(other)) if isinstance(other, pl.Expr) else expression
 
     def _is(self, other: pl.Expr) -> bool:
         return isinstance(other, Metric) and self.key == other.key

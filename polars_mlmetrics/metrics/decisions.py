@@ -7,7 +7,7 @@ import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import as_parts_of, ratio
 from polars_mlmetrics.formula.averages import Average
-from polars_mlmetrics.formula.classes import is_of_classes, matrix, right_and_all, unless_several
+from polars_mlmetrics.formula.class_matrix import is_of_classes, matrix, right_and_all, unless_several
 from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import Above, Averaged, Decided, Options
 from polars_mlmetrics.formula.shared import Decision, Threshold

@@ -9,8 +9,8 @@ from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.over_targets import NAME, EachTarget, OverTargets
 from polars_mlmetrics.formula.parameters import check_parameter
-from polars_mlmetrics.formula.targets import NAME, EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import Named
 
 

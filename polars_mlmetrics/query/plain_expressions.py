@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polars_mlmetrics.engine.state import fits
+from polars_mlmetrics.engine.contents import fits
 
 NUMBER = (int, float)
 ZONE = (None, {"inner": str})

@@ -11,8 +11,8 @@ from polars_mlmetrics.data.expressions import is_one_of, same_expression
 from polars_mlmetrics.data.returned import LISTED, RETURNED, Listed
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, hides_values, shown_values, unknown
 from polars_mlmetrics.formula.measure import Measure, Node, check_reads
+from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.shared import Decision
-from polars_mlmetrics.formula.targets import EachTarget, OverTargets
 
 
 def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ()) -> None:

@@ -66,12 +66,12 @@ def slices_of(query: Query, source: LogSource, more: Sequence[str] = ()) -> Sour
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
     if not is_at_hand(query.frame):
         return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added, {})
-    look = Look.at(query)
+    look = SeenSizes.at(query)
     covers = Covers(by, slicings, look.sizes, more, look.n_rows)
     return Slices(source, by, [*slicings, *finer], covers, query.added, look.varied)
 
 
-class Look(NamedTuple):
+class SeenSizes(NamedTuple):
     """Sizes seen in some rows of a log at hand. They decide how fast the answer comes, and nothing else."""
 
     n_rows: int
@@ -82,7 +82,7 @@ class Look(NamedTuple):
     """The columns of slices of which most samples have several values, by the columns of the sample."""
 
     @classmethod
-    def at(cls, query: Query) -> Look:
+    def at(cls, query: Query) -> SeenSizes:
         """Look at some rows of the log of a query."""
         by, slices = ([key.column for key in keys] for keys in (query.by, query.slice_keys))
         names = {measure.table.sample for measure in query.measures if slices and measure.grain == "sample"}

@@ -23,8 +23,8 @@ from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.parameters import identity
-from polars_mlmetrics.formula.targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import OPERATIONS, Applied, Derived, Named
 from polars_mlmetrics.query.plain_expressions import is_plain
 
@@ -118,6 +118,8 @@ def _node(data: Any) -> Node:
     if "operator" in data:
         left, right = (_node(side) if isinstance(side, dict) and "float" not in side else _plain_value(side)
                        for side in data["of"])  # fmt: skip
+        if not (isinstance(left, Node) or isinstance(right, Node)):
+            raise ValueError("arithmetic of two numbers is no metric")
         return Derived(_one_of(data["operator"], OPERATIONS), left, right)
     if "function" in data:
         metric = Metric(_node(data["of"]))

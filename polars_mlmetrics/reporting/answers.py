@@ -18,17 +18,17 @@ from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import MetricError, StateError, TableError
-from polars_mlmetrics.formula.counts import WEIGHT
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.row_counts import WEIGHT
 from polars_mlmetrics.metrics.decisions import f1, n_excluded, n_rows, precision, recall, support
 from polars_mlmetrics.metrics.probabilities import calibration_error, log_loss, multiclass_log_loss
 from polars_mlmetrics.metrics.rankings import label_ranking_average_precision, top_k_accuracy
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.query import Keys, listed
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import MODEL, WHOLE, Asked, dtype_of, name_of
+from polars_mlmetrics.reporting.asked import MODEL, WHOLE, ReportQuestion, dtype_of, name_of
 from polars_mlmetrics.reporting.curve_tables import areas_of, best_of, curves_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES
 
@@ -41,7 +41,7 @@ WEIGHT_OF_ROWS = "weight of the rows"
 class Answers:
     """The answers of the verbs."""
 
-    asked: Asked
+    asked: ReportQuestion
     problems: pl.DataFrame | None
     values: pl.DataFrame
     """Tidy: every metric of the whole, and the headline by slice and date."""
@@ -67,7 +67,7 @@ class Answers:
     """How many models the numbers of one model of this page are of: those of a column that is not used."""
 
 
-def answered(asked: Asked) -> Answers:
+def answered(asked: ReportQuestion) -> Answers:
     """Ask all that the report says."""
     given, asked = asked.frame, asked.held()
     _check_rows(asked)
@@ -98,7 +98,7 @@ def answered(asked: Asked) -> Answers:
     )
 
 
-def _check_rows(asked: Asked) -> None:
+def _check_rows(asked: ReportQuestion) -> None:
     """Refuse a log without rows, and a state of one: nothing can be said of them, neither good nor bad."""
     if asked.contents is None:
         is_empty = asked.frame.head(1).collect().is_empty()
@@ -110,7 +110,7 @@ def _check_rows(asked: Asked) -> None:
         raise TableError(f"the {what} has no rows, and a report needs some: look at its files and filters.")
 
 
-def _models(asked: Asked, values: pl.DataFrame) -> list[str]:
+def _models(asked: ReportQuestion, values: pl.DataFrame) -> list[str]:
     """The models: the baseline first, then from the best in the headline to the worst."""
     whole = values.filter(pl.col("slice") == WHOLE, pl.col("metric") == asked.headline.output_name)
     descending = asked.headline.best == "max"
@@ -121,14 +121,14 @@ def _models(asked: Asked, values: pl.DataFrame) -> list[str]:
     return ordered if baseline is None else [baseline, *(model for model in ordered if model != baseline)]
 
 
-def _values(asked: Asked) -> pl.DataFrame:
+def _values(asked: ReportQuestion) -> pl.DataFrame:
     """The headline by slice, the other metrics of the whole."""
     parts = [_evaluated(asked, [asked.headline], asked.all_slices, tidy=True)]
     parts += [_evaluated(asked, asked.metrics[1:], [], tidy=True)] if asked.metrics[1:] else []
     return pl.concat(parts, how="diagonal")
 
 
-def _evaluated(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
+def _evaluated(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
     """The values of metrics, of a log or of a state."""
     given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, **more}
     given |= {} if {"per", "ci"} & set(more) else asked.level
@@ -137,14 +137,14 @@ def _evaluated(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys], 
     return asked.with_model(evaluate(asked.frame, list(metrics), **given, **asked.roles))
 
 
-def _differences(asked: Asked) -> pl.DataFrame:
+def _differences(asked: ReportQuestion) -> pl.DataFrame:
     """The models against the baseline: in the headline by slice, in the other metrics of the whole."""
     parts = [_compared(asked, [asked.headline], asked.slices)]
     parts += [_compared(asked, asked.metrics[1:], [])] if asked.metrics[1:] else []
     return pl.concat(parts, how="diagonal")
 
 
-def _compared(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
+def _compared(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
     assert asked.between is not None
     given = asked.frame, list(metrics), asked.between, asked.baseline, asked.roles
     # Where nothing pairs, a page still has values to show, and says that there are no pairs.
@@ -152,7 +152,7 @@ def _compared(asked: Asked, metrics: Sequence[Metric], slices: Sequence[Keys]) -
     return asked.with_model(table)
 
 
-def _weights(asked: Asked) -> pl.DataFrame | None:
+def _weights(asked: ReportQuestion) -> pl.DataFrame | None:
     """The weights by slice; None too of a state that has no sum of them."""
     like = asked.headline.tree.on_the_rest(asked.roles).measures()[0]
     is_weighted = like.table.weight is not None or asked.table.weight is not None
@@ -171,14 +171,14 @@ FEWEST_COLUMNS, MOST_COLUMNS = 2, 40
 """How many slices a heat map may have."""
 
 
-def _slicing_of_labels(asked: Asked, values: pl.DataFrame) -> str:
+def _slicing_of_labels(asked: ReportQuestion, values: pl.DataFrame) -> str:
     """The first slicing by one column that fits a heat map."""
     sizes = dict(values.filter(pl.col("slice") != WHOLE).group_by("sliced_by").agg(pl.col("slice").n_unique()).rows())
     single = [name_of(keys[0]) for keys in asked.slices if len(keys) == 1]
     return next((name for name in single if FEWEST_COLUMNS <= sizes.get(name, 0) <= MOST_COLUMNS), "")
 
 
-def _labels(asked: Asked, sliced: str) -> pl.DataFrame | None:
+def _labels(asked: ReportQuestion, sliced: str) -> pl.DataFrame | None:
     if asked.label is None:
         return None
     metrics = _metrics_of_labels(asked)
@@ -188,7 +188,7 @@ def _labels(asked: Asked, sliced: str) -> pl.DataFrame | None:
     return _evaluated(asked, metrics, slices, per="label")
 
 
-def _metrics_of_labels(asked: Asked) -> list[Metric]:
+def _metrics_of_labels(asked: ReportQuestion) -> list[Metric]:
     """The metrics of each label: the headline where it has a value there; of a log also f1, its parts and support."""
     of_label = [metric for metric in asked.metrics if _has_labels(metric)]
     if asked.contents is not None:
@@ -218,7 +218,9 @@ def _name_per_label(metric: Metric) -> str:
 # -- slices that are searched for --------------------------------------------------------------------------------------
 
 
-def _found(asked: Asked, values: pl.DataFrame, searched: Sequence[str]) -> dict[str, pl.DataFrame | str] | None:
+def _found(
+    asked: ReportQuestion, values: pl.DataFrame, searched: Sequence[str]
+) -> dict[str, pl.DataFrame | str] | None:
     """Where each model is worse than elsewhere, or why it cannot be searched; an error where none can."""
     if not asked.features:
         return None
@@ -238,7 +240,7 @@ def _found(asked: Asked, values: pl.DataFrame, searched: Sequence[str]) -> dict[
     return found
 
 
-def _found_of(asked: Asked, model: str) -> pl.DataFrame:
+def _found_of(asked: ReportQuestion, model: str) -> pl.DataFrame:
     rows = asked.frame
     if asked.between is not None:
         key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
@@ -247,7 +249,7 @@ def _found_of(asked: Asked, model: str) -> pl.DataFrame:
     return find_slices(rows, asked.headline, asked.features, **given)
 
 
-def _pooled(asked: Asked) -> int:
+def _pooled(asked: ReportQuestion) -> int:
     """How many values of the column of models one group has, where another column tells models apart."""
     if asked.between is None or not asked.pools_models:
         return 1
@@ -262,7 +264,7 @@ OUTSIDE = ("score_out_of_range", "score_infinite", "score_nan", "score_is_no_num
 CLASSES = ("looks_multiclass", "classes_as_labels")
 
 
-def problems_of(asked: Asked, frame: pl.LazyFrame) -> pl.DataFrame | None:
+def problems_of(asked: ReportQuestion, frame: pl.LazyFrame) -> pl.DataFrame | None:
     """The table of `check`; None for a state, which has no rows."""
     if asked.contents is not None:
         return None
@@ -271,7 +273,7 @@ def problems_of(asked: Asked, frame: pl.LazyFrame) -> pl.DataFrame | None:
     return check(frame, by=by, slices=slices, metrics=asked.metrics, progress=False, **asked.roles)
 
 
-def metrics_for(asked: Asked, problems: pl.DataFrame | None) -> list[Metric]:
+def metrics_for(asked: ReportQuestion, problems: pl.DataFrame | None) -> list[Metric]:
     """Those that were named, or those that fit the log; of a state, those that it holds."""
     if asked.metrics:
         return asked.metrics

@@ -15,10 +15,10 @@ from polars_mlmetrics.data.frames import Frame, Names, column_names
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import text_of_key
-from polars_mlmetrics.engine.state import Contents
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.signature import signature_of
+from polars_mlmetrics.formula.reproduction import signature_of
 from polars_mlmetrics.query.query import Key, Keys, checked_slices, listed
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 
@@ -31,7 +31,7 @@ REPORT = Verb("report", takes_states=True, needs_interval=True)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportQuestion:
     """A log or a state, and what a report says of it."""
 
     frame: pl.LazyFrame
@@ -63,7 +63,7 @@ class Asked:
         ci: float,
         cluster: Names,
         roles: Mapping[str, Any],
-    ) -> Asked:
+    ) -> ReportQuestion:
         """Understand what was given, or say what is wrong with it."""
         is_of_state = REPORT.is_of_state(frame)
         REPORT.check_level(ci, cluster)
@@ -160,7 +160,7 @@ class Asked:
         more = [[date] for date in self.dates if [name_of(date)] not in [list(map(name_of, s)) for s in self.slices]]
         return [*self.slices, *more]
 
-    def held(self) -> Asked:
+    def held(self) -> ReportQuestion:
         """The same of rows that are quick to read: what is more than a scan is run once, and its columns are held."""
         if self.contents is not None or is_at_hand(self.frame):
             return self

@@ -18,7 +18,7 @@ from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import Asked
+from polars_mlmetrics.reporting.asked import ReportQuestion
 
 BINARY = {"truth", "soft_truth"}
 """How metrics read a truth that has curves."""
@@ -27,7 +27,7 @@ AREAS = {"roc": roc_auc, "pr": average_precision}
 """The area under each kind of curve."""
 
 
-def curves_of(asked: Asked) -> dict[str, pl.DataFrame]:
+def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
     """The curves by kind; those without a point are not among them."""
     measures = [measure for metric in asked.metrics for measure in metric.tree.measures()]
     if not any(BINARY & set(measure.probe.door.guards) for measure in measures):
@@ -42,7 +42,7 @@ def curves_of(asked: Asked) -> dict[str, pl.DataFrame]:
     return found | ({"pr": _precision_and_recall(found["roc"])} if "roc" in found else {})
 
 
-def _curve(asked: Asked, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:
+def _curve(asked: ReportQuestion, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:
     """A curve of each model; None of a state that does not hold it."""
     try:
         return asked.with_model(curve(asked.frame, kind, *metrics, by=asked.between, **more, **asked.roles))
@@ -60,7 +60,7 @@ def _precision_and_recall(roc: pl.DataFrame) -> pl.DataFrame:
     return roc.with_columns(recall="tpr", precision=precision)
 
 
-def areas_of(asked: Asked, kinds: Iterable[str]) -> pl.DataFrame | None:
+def areas_of(asked: ReportQuestion, kinds: Iterable[str]) -> pl.DataFrame | None:
     """The areas under curves, a column for each kind: of a log exact ones, of a state those of its bins.
 
     The points of a curve are some of all, so their area is another one.
@@ -77,7 +77,7 @@ def areas_of(asked: Asked, kinds: Iterable[str]) -> pl.DataFrame | None:
         return None
 
 
-def _bins_held(asked: Asked) -> dict[str, Any]:
+def _bins_held(asked: ReportQuestion) -> dict[str, Any]:
     """The cells of the scores that a state has; none of a log."""
     held = [] if asked.contents is None else metrics_of(asked.contents.metrics)
     known = [measure.parameters for metric in held for measure in metric.tree.measures()]
@@ -86,7 +86,7 @@ def _bins_held(asked: Asked) -> dict[str, Any]:
     )
 
 
-def best_of(asked: Asked) -> pl.DataFrame | None:
+def best_of(asked: ReportQuestion) -> pl.DataFrame | None:
     """The best of all thresholds of each model; None where only the points of the curve are known.
 
     With an average there is a value for each score and label, which is too much of a large log.
@@ -103,7 +103,7 @@ def best_of(asked: Asked) -> pl.DataFrame | None:
         return None
 
 
-def of_threshold(asked: Asked) -> Metric:
+def of_threshold(asked: ReportQuestion) -> Metric:
     """The first metric with one number as its threshold, or else f1."""
     return next((metric for metric in asked.metrics if threshold_of(metric) is not None), f1())
 

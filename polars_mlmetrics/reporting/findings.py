@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.account import first_that_holds
+from polars_mlmetrics.query.reported_value import first_that_holds
 from polars_mlmetrics.reporting.answers import WEIGHT_OF_ROWS, Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.wording import as_shown

@@ -15,7 +15,7 @@ import polars as pl
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.reporting.asked import MODEL, Asked, name_of
+from polars_mlmetrics.reporting.asked import MODEL, ReportQuestion, name_of
 from polars_mlmetrics.reporting.curve_sections import calibration_section, curve_section, dates_of, time_section
 from polars_mlmetrics.reporting.drawing import drawn
 from polars_mlmetrics.reporting.findings import FEWEST, Strong, Told
@@ -164,7 +164,7 @@ def _role(column: Any) -> str:
     return str(column)
 
 
-def _intervals(asked: Asked) -> str:
+def _intervals(asked: ReportQuestion) -> str:
     if asked.ci is None:
         return "none: the state has no buckets"
     dependent = visible(", ".join(asked.clusters))
@@ -177,7 +177,7 @@ def _called(metric: Metric) -> str:
     return re.sub(rf"(?<!['\"])(?:{'|'.join(map(re.escape, calls))})", r"mlm.\g<0>", repr(metric))
 
 
-def call_of(asked: Asked) -> str:
+def call_of(asked: ReportQuestion) -> str:
     """The call that makes the page."""
     given: dict[str, str] = {"metrics": f"[{', '.join(map(_called, asked.metrics))}]"}
     given |= {"between": repr(name_of(asked.between))} if asked.between is not None else {}

@@ -20,7 +20,7 @@ from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.query.query import Key, Keys
 from polars_mlmetrics.reporting.answers import answered
-from polars_mlmetrics.reporting.asked import MODEL, Asked
+from polars_mlmetrics.reporting.asked import MODEL, ReportQuestion
 from polars_mlmetrics.reporting.findings import SHOWN, Told, judged_models, judged_slices
 from polars_mlmetrics.reporting.libraries import check_libraries
 from polars_mlmetrics.reporting.page import page_of
@@ -143,7 +143,7 @@ def report(
     >>> print(made.markdown.splitlines()[2])
     ✓ **new is better than old.** ✓ worse in no slice that can be judged.
     """
-    asked = Asked.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles)
+    asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles)
     check_libraries()
     answers = answered(asked)
     return Report(Told(answers, judged_models(answers), judged_slices(answers)), title, static)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from polars_mlmetrics.engine.state import Contents, parsed
+from polars_mlmetrics.engine.contents import Contents, parsed
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.query.written import shown
 

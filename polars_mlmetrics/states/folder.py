@@ -14,16 +14,16 @@ from polars_mlmetrics.data.fingerprints import digest_in, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.data.stores import Place, Provider, Store
+from polars_mlmetrics.engine.contents import Contents, check_once
 from polars_mlmetrics.engine.progress import tracked
-from polars_mlmetrics.engine.state import Contents, check_once
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.files import StateFile, bytes_of_state
 from polars_mlmetrics.states.places import Folder, Log, Prepare, check_current, folder_of, is_gone, logs_of
 from polars_mlmetrics.states.state import StateOf
+from polars_mlmetrics.states.state_files import StateFile, bytes_of_state
 
 REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
 

@@ -19,7 +19,7 @@ from polars_mlmetrics.data.fingerprints import fingerprint_of, fingerprint_there
 from polars_mlmetrics.data.stores import Address, MissingError, Place, Seen, Store, TakenError, is_of_store
 from polars_mlmetrics.errors import FileError, ParameterError, StateError, shown_type, words_of
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.files import REMOTE_WRITE, StateFile, bytes_of, refuse_delta
+from polars_mlmetrics.states.state_files import REMOTE_WRITE, StateFile, bytes_of, refuse_delta
 from polars_mlmetrics.states.writing import check_writable, drafts_of, lock_file, writable, write_whole
 
 LOCK = ".lock"

@@ -11,7 +11,7 @@ from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.scan import ArrowStream, scan
 from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
-from polars_mlmetrics.engine.state import SAYS_NOTHING, Contents, content_of, fits
+from polars_mlmetrics.engine.contents import SAYS_NOTHING, Contents, content_of, fits
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources
@@ -23,7 +23,7 @@ NANS = "state_nans"
 """How many NaN a row has: some formats make them null, and a broken value would count as unknown."""
 
 
-class Kind(NamedTuple):
+class PlainKind(NamedTuple):
     """How columns of one type are written in a plain state."""
 
     written: Callable[[pl.Expr, Any], pl.Expr]
@@ -51,19 +51,21 @@ def _names(dtype: Any) -> list[str]:
     return [] if dtype.categories.is_global() else [dtype.categories.name(), dtype.categories.namespace()]
 
 
-KINDS: dict[type[pl.DataType], Kind] = {
-    **dict.fromkeys((pl.Boolean, pl.Int64, pl.Float64, pl.String, pl.Date, pl.Binary), Kind(lambda column, _: column)),
-    **dict.fromkeys((pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32), Kind(_cast(pl.Int64()))),
-    **dict.fromkeys((pl.Float16, pl.Float32), Kind(_cast(pl.Float64()))),
-    **dict.fromkeys((pl.Int128, pl.UInt64, pl.UInt128, pl.Null), Kind(_cast(pl.String()))),
-    pl.Decimal: Kind(_cast(pl.String()), lambda dtype: [dtype.precision, dtype.scale], pl.Decimal),
-    pl.Enum: Kind(_cast(pl.String()), lambda dtype: dtype.categories.to_list(), lambda *texts: pl.Enum(texts)),
-    pl.Categorical: Kind(
+KINDS: dict[type[pl.DataType], PlainKind] = {
+    **dict.fromkeys(
+        (pl.Boolean, pl.Int64, pl.Float64, pl.String, pl.Date, pl.Binary), PlainKind(lambda column, _: column)
+    ),
+    **dict.fromkeys((pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32), PlainKind(_cast(pl.Int64()))),
+    **dict.fromkeys((pl.Float16, pl.Float32), PlainKind(_cast(pl.Float64()))),
+    **dict.fromkeys((pl.Int128, pl.UInt64, pl.UInt128, pl.Null), PlainKind(_cast(pl.String()))),
+    pl.Decimal: PlainKind(_cast(pl.String()), lambda dtype: [dtype.precision, dtype.scale], pl.Decimal),
+    pl.Enum: PlainKind(_cast(pl.String()), lambda dtype: dtype.categories.to_list(), lambda *texts: pl.Enum(texts)),
+    pl.Categorical: PlainKind(
         _cast(pl.String()), _names, lambda *names: pl.Categorical(pl.Categories(*names) if names else None)
     ),
-    pl.Time: Kind(_digits),
-    pl.Duration: Kind(_digits, lambda dtype: [dtype.time_unit], pl.Duration),
-    pl.Datetime: Kind(_moment, lambda dtype: [dtype.time_unit, dtype.time_zone], pl.Datetime),
+    pl.Time: PlainKind(_digits),
+    pl.Duration: PlainKind(_digits, lambda dtype: [dtype.time_unit], pl.Duration),
+    pl.Datetime: PlainKind(_moment, lambda dtype: [dtype.time_unit, dtype.time_zone], pl.Datetime),
 }
 BY_NAME = {dtype.__name__: (dtype, kind) for dtype, kind in KINDS.items()}
 

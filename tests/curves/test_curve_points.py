@@ -9,9 +9,9 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.sources import LogSource
-from polars_mlmetrics.engine.state import Contents
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.inline import inline
 from polars_mlmetrics.formula.measure import Measure

@@ -8,11 +8,11 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data.roles import Table
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import LogSource, Source
-from polars_mlmetrics.engine.state import Contents
 from tests.intervals.buckets import BUCKET_OF, BUCKETS, Values, differing, expected, some
 from tests.support.frames import KEYS, worlds
 

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.state import RESERVED
+from polars_mlmetrics.engine.contents import RESERVED
 from tests.laws.cases import CASES
 from tests.laws.verbs import CALLS, ROLES, Call, Tables, log
 

@@ -8,7 +8,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.find_slices import query_of
 from polars_mlmetrics.analysis.lattice import PLACE, Lattice
 from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.search import Part, Search
+from polars_mlmetrics.analysis.search import SearchPart, SliceSearch
 from polars_mlmetrics.analysis.searched import least_of, read_log
 
 
@@ -19,8 +19,8 @@ def searched(
     query, _ = query_of(rows, metric, None, None, {}, reads_now=True)
     coded, _ = read_log(query, features, 10, 5, None, 64, (None, None, False))
     lattice = Lattice(coded, range(len(coded.features)), depth, 32)
-    part, wanted = Part(coded, list(range(0, 64, 2))), least_of(coded, least)
-    search = Search(lattice, part, coded.contrasts(-1), Merged(coded, -1, 32), wanted)
+    part, wanted = SearchPart(coded, list(range(0, 64, 2))), least_of(coded, least)
+    search = SliceSearch(lattice, part, coded.contrasts(-1), Merged(coded, -1, 32), wanted)
     found = []
     for row in search.scores.iter_rows(named=True):
         _, codes = lattice.codes_of(row[PLACE])

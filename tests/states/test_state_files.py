@@ -15,9 +15,9 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.data import files
-from polars_mlmetrics.engine import state as engine_state
-from polars_mlmetrics.states import files as state_files
+from polars_mlmetrics.engine import contents as engine_state
 from polars_mlmetrics.states import folder, state
+from polars_mlmetrics.states import state_files as state_files
 from tests.states.days import BY, DAYS, LOG, METRICS, QUESTIONS, broken, check_answer, names_in, of_day, of_log, told_in
 from tests.states.key_types import KEYS
 from tests.support.differing import differing

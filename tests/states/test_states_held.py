@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.states import files as state_files
+from polars_mlmetrics.states import state_files as state_files
 
 METRICS = [mlm.accuracy(), mlm.n_rows()]
 

@@ -27,7 +27,7 @@ class Ranked(NamedTuple):
     counts: dict[str, Literal["place", "true_place"]]
 
 
-class Feature(NamedTuple):
+class WindowColumn(NamedTuple):
     """A column of the rows that is worked out in a window: of the units of these keys in each group."""
 
     name: str
@@ -52,7 +52,7 @@ class FormulaReader:
     def __init__(self, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> None:
         self.measure = measure
         self.statistics: list[Statistic] = []
-        self.features: list[Feature] = []
+        self.features: list[WindowColumn] = []
         self.windows: set[Grain] = set()
         """The grains whose rows a feature is worked out of."""
         self.looks_back: list[pl.Expr] = []
@@ -117,7 +117,7 @@ class FormulaReader:
 
     def within(self, name: str, value: pl.Expr, grain: Grain) -> pl.Expr:
         column = INTERNAL + (name if grain == "sample" else f"{name}_of_{grain}") + self.suffix
-        self.features.append(Feature(column, value, tuple(self.measure.table.keys(grain))))
+        self.features.append(WindowColumn(column, value, tuple(self.measure.table.keys(grain))))
         self.windows.add(grain)
         return pl.col(column)
 

@@ -11,8 +11,8 @@ from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure, Node
-from polars_mlmetrics.query.account import counts_in
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.reported_value import counts_in
 
 _HERE, _ALL = f"{INTERNAL}models", f"{INTERNAL}all_models"
 

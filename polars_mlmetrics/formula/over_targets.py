@@ -17,15 +17,15 @@ import polars as pl
 from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.formula.averages import Best, Settlement
-from polars_mlmetrics.formula.counts import RowCounts
 from polars_mlmetrics.formula.declaration import Interval
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import identity
+from polars_mlmetrics.formula.row_counts import RowCounts
 from polars_mlmetrics.formula.tree import Applied, kind_of_several, other_end
 
 NAME = "average_score"
 
-Values = Callable[[Planned], pl.Expr]
+UnitValue = Callable[[Planned], pl.Expr]
 """The value of what is planned of a metric."""
 
 
@@ -70,18 +70,18 @@ class OverTargets(Planned):
         """The targets that are named; all are averaged where none is."""
         return list(self.weights or ())
 
-    def combined(self, values: Values) -> pl.Expr:
+    def combined(self, values: UnitValue) -> pl.Expr:
         # Where measures stop at their units there is nothing to average yet.
         is_of_units = any(measure.per for measure in self.measures())
         return self.metric.combined(values) if is_of_units else values(self)
 
-    def terms(self, values: Values, target: pl.Expr) -> dict[str, pl.Expr]:
+    def terms(self, values: UnitValue, target: pl.Expr) -> dict[str, pl.Expr]:
         """The term that each target adds to the mean."""
         weights = {} if self.weights is None else self.weights
         weight = Settlement(weights).weight_of(target) if weights else pl.when(target.is_not_null()).then(1.0)
         return terms_of(self.metric, values, weight, least=min(weights.values(), default=1.0))
 
-    def in_windows(self, values: Values) -> pl.Expr:
+    def in_windows(self, values: UnitValue) -> pl.Expr:
         """The mean as one expression over the rows of a group."""
         # Windows of the metric's own work inside that of a target, as they should: its units lie within a target.
         target = pl.col(self.column)
@@ -151,7 +151,7 @@ class EachTarget(Node):
     def measures(self) -> list[Measure]:
         return [measure for metric in self.of_rows.values() for measure in metric.measures()]
 
-    def combined(self, values: Values) -> pl.Expr:
+    def combined(self, values: UnitValue) -> pl.Expr:
         weighted = zip(self.of_rows.values(), self.weights, strict=True)
         terms = [terms_of(metric, values, pl.lit(weight), least=min(self.weights)) for metric, weight in weighted]
         names = dict.fromkeys(name for of in terms for name in of)
@@ -177,7 +177,7 @@ class EachTarget(Node):
         return f"{NAME}({', '.join(shown)})"
 
 
-def terms_of(metric: Node, values: Values, weight: pl.Expr, *, least: float) -> dict[str, pl.Expr]:
+def terms_of(metric: Node, values: UnitValue, weight: pl.Expr, *, least: float) -> dict[str, pl.Expr]:
     """The term that a target adds to the mean of targets; its weight is null where it has no part in the mean.
 
     `least` is the lowest weight there is. The value is written no more often than it takes: as an expression it would

@@ -48,7 +48,7 @@ class Found:
         self.examples = [*self.examples, *examples][:MOST_VALUES]
 
 
-class Search:
+class ProblemSearch:
     """The problems found in a table: by problem, and by the column that the problem is about, if it is about one."""
 
     def __init__(self, log: LogTable) -> None:

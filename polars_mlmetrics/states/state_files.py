@@ -12,12 +12,12 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.tables import is_delta
+from polars_mlmetrics.adapters.table_formats import is_delta
 from polars_mlmetrics.data.files import Source, check_kind, files_anywhere, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.stores import Address, Place, Provider, Store, TakenError, is_of_store
-from polars_mlmetrics.engine.state import SOURCE, Contents, check_once, fits, parsed, text_in
+from polars_mlmetrics.engine.contents import SOURCE, Contents, check_once, fits, parsed, text_in
 from polars_mlmetrics.errors import FileError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.state import check_sources

@@ -60,8 +60,8 @@ ROOM = 2**62
 ONE = pl.lit(1, dtype=pl.Int8).alias(N_ROWS)
 """How many rows a row is."""
 
-PassOptions = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
-"""The passes that are asked for, the memory that they aim at, and whether they say how far they are."""
+Passing = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
+"""The wanted passes, the memory that they aim at, and whether they say how far they are."""
 
 FEWEST, THOUSANDTH = 60, 0.001
 """How many samples a slice has at least, where nothing is asked for: so many, or this share of its group."""
@@ -108,9 +108,7 @@ class Packs:
 class CodedRows:
     """Reads a log into codes."""
 
-    def __init__(
-        self, query: Query, features: list[Feature], passes: PassOptions, buckets: int, cluster: Names
-    ) -> None:
+    def __init__(self, query: Query, features: list[Feature], passes: Passing, buckets: int, cluster: Names) -> None:
         clusters = list(column_names("cluster", cluster))
         self._query = query
         self._features = features
@@ -290,7 +288,7 @@ def _is_plain(asked: Partial) -> bool:
 
 
 def read_log(
-    query: Query, names: Sequence[str], top: int, bins: int, cluster: Names, buckets: int, passes: PassOptions
+    query: Query, names: Sequence[str], top: int, bins: int, cluster: Names, buckets: int, passes: Passing
 ) -> tuple[Coded, str]:
     """A log, read into codes, and how it is read."""
     # One by one: together they would hold all these columns.

@@ -18,7 +18,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     known: dict[tuple[str, bytes], pl.DataFrame] = {}
 
     def once(text: str, frame: pl.DataFrame) -> pl.DataFrame:
-        key = text, recorded.as_bytes(frame)
+        key = text, frame.write_ipc(None).getvalue()
         if key not in known:
             known[key] = answer(text, frame)
         return known[key]

@@ -41,7 +41,7 @@ COLUMNS = ResultColumns.of(
     (pl.List(pl.String), "examples"),
     (pl.String, "meaning", "fix"),
 )
-"""The table that `check` gives."""
+"""The columns of the table that `check` gives, with their types."""
 
 
 @at_callers_line

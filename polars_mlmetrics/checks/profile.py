@@ -29,7 +29,7 @@ TENTHS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 ROWS, SAMPLES = (f"{INTERNAL}{count}" for count in ("rows", "samples"))
 
 COLUMNS = ResultColumns.of((pl.String, "what", "where"), (pl.Float64, "value", "share"))
-"""The table that `profile` gives."""
+"""The columns of the table that `profile` gives, with their types."""
 
 Line = tuple[str, str, float | None, float | None]
 """A count: of which rows or samples, where, how many, and the share."""

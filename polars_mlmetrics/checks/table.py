@@ -45,7 +45,7 @@ class LogTable:
     def __init__(
         self, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any], metrics: Sequence[Metric] = ()
     ) -> None:
-        """Problems that the schema shows. A missing score, truth or named column is an error."""
+        """Work out from the schema what the table has. Raise if a score, truth or named column is missing."""
         names = [key.name for key in by]
         for name in names:
             if names.count(name) > 1:
@@ -210,7 +210,7 @@ class WantedMetrics:
         self.has_usual_threshold = any(USUAL_THRESHOLD in decision.numbers for decision in own)
         """Whether one decides by 0.5, the threshold of whoever names none."""
         self.has_threshold_beyond = any(decision.beyond_probabilities for decision in own)
-        """Whether one has a threshold that is none of probabilities."""
+        """Whether one has a finite threshold outside 0 to 1."""
 
 
 def _decisions(measures: Sequence[Measure]) -> list[Decision]:

@@ -41,13 +41,13 @@ class WrittenNumber(NamedTuple):
     has_commas: bool
 
     def read(self, text: pl.Expr) -> pl.Expr:
-        """The numbers, null where a text is written otherwise."""
+        """The texts as Float64, or null: blanks go, so does % (5% is 5.0), and a comma is a point if has_commas."""
         text = text.str.strip_chars(" %" if self.is_percent else None)
         text = text.str.replace(",", ".", literal=True) if self.has_commas else text
         return text.cast(pl.Float64, strict=False)
 
     def is_in(self, text: pl.Expr) -> pl.Expr:
-        """Whether all known texts that are not blank are written in this way."""
+        """Whether all texts that are not blank can be read in this way, and one of them shows that it is this way."""
         text = text.filter(text.str.strip_chars() != "")
         ends = text.str.strip_chars_end().str.ends_with("%").all() if self.is_percent else pl.lit(True)
         # 1,234 is two numbers: a comma is read as a point only where some text shows that it is one.

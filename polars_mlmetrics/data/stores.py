@@ -29,7 +29,7 @@ NUMBERS: dict[str, Callable[[str], float]] = {**dict.fromkeys(OF_POLARS, int), "
 """The options that are numbers, though they may be given as texts."""
 
 OF_ADDRESS = ("endpoint", "endpoint_url", "proxy_url")
-"""How options end that are the address of a server."""
+"""The ends of the names of options that hold the address of a server."""
 
 UNKNOWN = "UnknownConfigurationKeyError"
 OPTIONS_OR_KEYS = "its client cannot read one of the options or keys"
@@ -47,7 +47,7 @@ def is_of_store(given: Any) -> bool:
 
 
 def is_there(source: Any) -> bool:
-    """Whether a source is of object stores: a path or a list of them, one of which is."""
+    """Whether a source is in an object store: a path, or a list with such a path."""
     return is_of_store(source) or (isinstance(source, Sequence) and any(map(is_of_store, source)))
 
 
@@ -285,7 +285,7 @@ def answer_in(error: BaseException) -> str | None:
 
 
 def _option(name: str, value: Any) -> str | int | float | None:
-    """An option as Polars takes it, which has truth values as texts. No message shows a value."""
+    """Check an option, and return it as Polars takes it: a Boolean as "true" or "false". No error shows its value."""
     if not (value is None or isinstance(value, str | int | float)):
         raise ParameterError(
             f"storage_options: {name} is a text, a number, True or False, not a {type(value).__name__}."

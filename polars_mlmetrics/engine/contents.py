@@ -204,7 +204,7 @@ class Contents:
         return self if self.buckets is None else replace(self, buckets={**self.buckets, "polars": None})
 
     def keys(self) -> list[str]:
-        """The key columns of its rows."""
+        """The keys of its rows: the by columns, then those of bucket, label and bin that the state has."""
         there = {"bucket": self.buckets, "label": self.label, "bin": self.bins}
         return [*self.by, *(name for name, is_there in there.items() if is_there not in (None, False))]
 

@@ -68,7 +68,7 @@ def together(folds: Sequence[KeyedFold]) -> KeyedFold:
 
 
 def take(statistics: dict[str, Statistic], more: Iterable[Statistic], keys: Sequence[str]) -> None:
-    """Add statistics to others at some keys, each unless it is there already."""
+    """Add statistics by name, each once. Raise if a name is one of the keys, or that of another statistic."""
     for statistic in more:
         if statistic.name in keys:
             raise NameCollisionError(f"{statistic.name!r} is the name of a statistic: use .alias(...) on the key.")

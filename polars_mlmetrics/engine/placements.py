@@ -167,7 +167,7 @@ def moved_by_bucket(
 
 
 def _settled(measure: Measure, units: pl.LazyFrame, by: Sequence[str], moved: pl.Expr) -> tuple[pl.LazyFrame, pl.Expr]:
-    """Labels that have a part in an average, with its value; and how far a bucket of one of them moves that."""
+    """The labels that count in an average, with the average as VALUE; and how far a bucket of one label moves it."""
     settlement, weight, own_weight = measure.settlement, pl.lit(1.0), pl.lit(0.0)
     if settlement.average == "weighted":
         weight, own_weight = _placements_in("unit:").positives, _placements_in("").positives

@@ -122,7 +122,7 @@ class BasePlan(ABC):
         return self.where_whole(combined, added)
 
     def where_whole(self, value: pl.Expr, parts: Iterable[Columns]) -> pl.Expr:
-        """A value in the groups of a state in which all samples that its parts look into are whole."""
+        """The value, null in groups of a state where a sample that its parts look into may not be whole."""
         reasons = self.reasons_of(parts)
         if not reasons:
             return value
@@ -199,7 +199,7 @@ class Plan(BasePlan):
         return all(self._recorder(measure).merges_by is not None for measure in metric.measures())
 
     def size(self, metric: Node) -> pl.Expr:
-        """The size against which the rounding of a value is measured."""
+        """The absolute value of a metric, against which its rounding is measured."""
         return self.value(metric).cast(pl.Float64).abs()
 
     def can_place(self, measure: Measure) -> bool:

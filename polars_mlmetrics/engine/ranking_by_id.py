@@ -27,7 +27,7 @@ class Split(NamedTuple):
     groups: pl.LazyFrame
     """All groups."""
     numbers: pl.LazyFrame
-    """The groups that have a number of their own, with it."""
+    """The groups whose number no other group has, with that number in NUMBER."""
     others: pl.LazyFrame
     """The rows of samples with other ids, and of groups that share a number. Rows without an id may be left out."""
 

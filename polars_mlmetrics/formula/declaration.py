@@ -24,9 +24,9 @@ class Placements(NamedTuple):
     positives: pl.Expr
     negatives: pl.Expr
     lost: pl.Expr
-    """Over the true rows: how many of the others score higher than each. A tie counts half."""
+    """The number of pairs in which a true row scores below one that is not true; a tie counts half."""
     won: pl.Expr
-    """Over the others: how many true rows score higher than each. A tie counts half."""
+    """The number of pairs in which a row that is not true scores below a true one; a tie counts half."""
     precision: pl.Expr
     """Over the true rows: the share of true ones among the rows at or above each."""
     added: pl.Expr

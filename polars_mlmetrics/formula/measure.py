@@ -99,7 +99,7 @@ class Planned(Node):
 
 
 class Answer(NamedTuple):
-    """The expressions that a formula gives for one unit."""
+    """The expressions of a measure for one unit: its value, weight, rows, and the rows that keep it unknown."""
 
     value: pl.Expr
     weight: pl.Expr | None
@@ -193,7 +193,7 @@ class Measure(Planned):
         return self.declaration.grain in (None, grain)
 
     def door(self, types: Types | None = None) -> Door:
-        """A door to its rows; if their types are known, the values are not checked."""
+        """The `Door` by which the formula reads its rows. With `types` it skips checks that these make needless."""
         own = self.own_columns
         reads, asks_guards = frozenset(self.probe.reads), not self.declaration.counts
         door = Door(

@@ -105,7 +105,7 @@ class Statistic:
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """The columns that it reads of rows that all count."""
+        """The names of the columns in `bare`: those that it reads where every row is known to count."""
         return frozenset(self.bare.meta.root_names())
 
 

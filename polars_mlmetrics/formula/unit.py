@@ -20,7 +20,7 @@ class Unknown(NamedTuple):
 
     rows: pl.Expr
     lack: str
-    """The kind of rows that they leave out, in words."""
+    """The thing that such rows lack, for the reason of a null value: "threshold" in "rows without a threshold: 3"."""
 
 
 class Unit(Row, Standings, SharedStatistics):

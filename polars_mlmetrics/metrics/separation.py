@@ -58,8 +58,8 @@ OPERATING: Mapping[str, Callable[..., pl.Expr]] = {
     "precision_at_recall": _precision_if_found,
     "recall_at_fpr": _recall_if_few_false,
 }
-"""The metrics whose value is that of one point of the curve, the highest: what each point is worth, null where it will
-not do. Each takes the bound that the metric is asked with."""
+"""The worth of each point of the curve, by metric: the value of the metric is the highest. A null rules a point out.
+Each function takes the curve and the bound of its metric; `ks` has no bound."""
 
 
 AUC = Influence(_auc_of, _auc_moved)

@@ -30,7 +30,7 @@ REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.ca
 Gone = Literal["keep", "drop", "raise"]
 
 COLUMNS = ResultColumns.of((pl.String, "path", "state"), (pl.Int64, "rows"), (pl.String, "status"))
-"""The table that `update_states` gives."""
+"""The columns of the table that `update_states` gives, with their types."""
 
 
 @at_callers_line
@@ -132,7 +132,7 @@ class _Part:
 
     @property
     def fingerprint(self) -> str:
-        """By which the file is known under another name."""
+        """A digest of the log file, which a renamed copy shares, and after a blank the name of the file."""
         return self.done.sources[0] if self.done is not None and self.done.sources else self.log.fingerprint
 
     @property

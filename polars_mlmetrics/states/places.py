@@ -250,7 +250,7 @@ class FolderThere:
             check_current(log)
 
     def drop(self, path: Place) -> None:
-        """Delete a state, but none that was made since, of a file that has come back."""
+        """Delete a state, unless another run has written it anew since this run read it."""
         assert isinstance(path, Address)
         now = self.store.seen(path)
         # The client has no delete of a version, so this is as close to it as can be.

@@ -87,7 +87,7 @@ def at_callers_line(function: Function) -> Function:
             return function(*args, **kwargs)
         except MetricError as error:
             cause = None if hides_values() else error.__cause__
-            raise _with_own_parameters(error, function, kwargs).with_traceback(None) from cause
+            raise _with_own_parameters(error, function, args, kwargs).with_traceback(None) from cause
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
@@ -121,14 +121,18 @@ def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Map
     return f"{name} needs {_by_name(lacking)}. help({name}) says what it is." if lacking else None
 
 
-def _with_own_parameters(error: MetricError, function: Callable[..., Any], given: Mapping[str, Any]) -> MetricError:
+def _with_own_parameters(
+    error: MetricError, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]
+) -> MetricError:
     """An error; where it is about a keyword that is no role, its words know what else the function takes."""
-    if not error.roles or error.parameter not in given:
+    if not error.roles or error.parameter is None or error.parameter not in given:
         return error
     parameters = inspect.signature(function).parameters.values()
-    own = [each.name for each in parameters if each.kind != each.VAR_KEYWORD and each.name != "self"]
+    placed = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
+    own = [*placed[len(args) :], *(each.name for each in parameters if each.kind == each.KEYWORD_ONLY)]
     words = unknown("role", error.parameter, error.roles, of="one of the roles", others=own)
-    return type(error)(f"{words} help({function.__name__}) lists what it takes." if own else words)
+    words = f"{words} help({function.__name__}) lists what it takes." if own else words
+    return type(error)(words).about(error.parameter, error.roles)
 
 
 def _by_name(names: Iterable[str]) -> str:

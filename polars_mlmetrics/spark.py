@@ -22,7 +22,15 @@ from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.contents import check_once
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, hides_values
+from polars_mlmetrics.errors import (
+    ColumnError,
+    FileError,
+    MetricError,
+    ParameterError,
+    StateError,
+    at_callers_line,
+    hides_values,
+)
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.buckets import BUCKETS
@@ -49,6 +57,7 @@ CELLS = "place string, number int, problem string, state binary"
 REMOTE = "Read it with Spark: mlm.spark.evaluate(spark.read.parquet(url), ...)."
 
 
+@at_callers_line
 def state(
     log: Any,
     *metrics: pl.Expr | Sequence[pl.Expr],
@@ -76,6 +85,7 @@ def state(
     return found
 
 
+@at_callers_line
 def evaluate(
     log: Any,
     *metrics: pl.Expr | Sequence[pl.Expr],

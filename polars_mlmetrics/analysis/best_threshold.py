@@ -93,6 +93,8 @@ def best_threshold(
     >>> log.select(mlm.f1(threshold=best.select("label", "threshold"))).item()
     1.0
     """
+    BEST_THRESHOLD.is_of_state(frame)
+    BEST_THRESHOLD.read_metrics([metric])
     check_parameter("best_threshold", "per", per, Literal["label"] | None)
     asked = _asked(_chosen(frame, where), metric, per, by, roles)
     keys: list[KeyColumn] = _keys(asked, per)

@@ -59,7 +59,7 @@ def is_in(lattice: Lattice, slices: pl.DataFrame) -> pl.Expr:
 
 
 def hint_of(lattice: Lattice, slices: pl.DataFrame) -> pl.Expr | None:
-    """A condition on the columns of a log that holds for the rows of the slices; None where it would be long."""
+    """The condition on columns of a log that the first slice is; None of several groups, and without slices."""
     if lattice.n_groups > 1 or not slices.height:
         return None
     _, codes = lattice.codes_of(slices[PLACE][0])

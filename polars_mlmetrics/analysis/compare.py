@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfSt
 from polars_mlmetrics.analysis.pairing import check_between
 from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later
-from polars_mlmetrics.data.roles import MODEL, Roles
+from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
@@ -112,6 +112,7 @@ def comparison_of(
     cluster: Names = None,
 ) -> Comparison:
     """Understand what is asked of a log or of a state."""
+    checked_roles(roles)
     _check_options(margin, adjust)
     groups: list[Key] = listed(by)
     if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:

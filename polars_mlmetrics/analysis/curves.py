@@ -18,7 +18,7 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.query.results import stacked
-from polars_mlmetrics.query.verb import Verb
+from polars_mlmetrics.query.verb import Verb, flat
 
 CURVE = Verb("curve", takes_states=True)
 
@@ -98,8 +98,10 @@ def curve(
     │ -inf      ┆ 1.0 ┆ 1.0 │
     └───────────┴─────┴─────┘
     """
-    given: list[Metric] = CURVE.read_metrics(metrics)
+    CURVE.is_of_state(frame)
+    given: list[Metric] = list(flat(metrics))
     _check(kind, given, ci)
+    CURVE.read_metrics(given)
     check_parameter("curve", "points", points, Points)
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.

@@ -105,9 +105,9 @@ def find_slices(
     standard errors the search saw. `parent` is the slice with one condition less in which the search saw the surest
     gap, with its value (`parent_value`). A slice that only repeats another has that in `hidden_by`, and does not count
     for `k`; `overlap` is the share of its rows that lie in slices shown above it. `n_clusters` is the number of its
-    clusters among these samples. `ci_flag` is as in a tidy table, or "leak?" where a slice has more than 90 % of the
-    harm, or the worst value there is. `n_tested` is the number of slices that were searched, and `plan` says how. A
-    slice whose gap is less than two standard errors in the samples of the search is left out.
+    clusters among the samples that the search did not see. `ci_flag` is as in a tidy table, or "leak?" where a slice
+    has more than 90 % of the harm, or the worst value there is. `n_tested` is the number of slices that were searched,
+    and `plan` says how. A slice whose gap is less than two standard errors in the samples of the search is left out.
 
     Examples
     --------

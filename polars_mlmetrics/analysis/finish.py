@@ -11,6 +11,7 @@ from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.analysis.question import Level, Question
 from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
 from polars_mlmetrics.errors import StateError, at_callers_line
+from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.query.verb import Verb
 
@@ -66,6 +67,7 @@ def finish(
     """
     if per == "sample":
         raise StateError("a state has no samples: use `evaluate` for values per sample.")
+    check_parameter("finish", "per", per, Literal["label"] | None)
     question = Question.read(FINISH, frame, metrics, by, slices, ci=ci, roles={})
     if per is None:
         return answer_as_given(frame, settled(question, min_samples, tidy=tidy, signature=signature))

@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.interval import NOISE
 from polars_mlmetrics.analysis.pairing import candidates_of, check_between
 from polars_mlmetrics.analysis.question import Question
 from polars_mlmetrics.data.frames import AnyFrame, as_given_later
-from polars_mlmetrics.data.roles import MODEL, Roles
+from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
@@ -66,6 +66,7 @@ def flips(
     └───────┴────────┴───────┴────────────────┴────────┴──────────┴─────────┴──────────┘
     """
     rows = FLIPS.rows(frame)
+    checked_roles(roles)
     check_between(between, rows.collect_schema())
     question = Question.read(FLIPS, frame, [metric], [*listed(by), between], slices, roles=roles)
     check_parameter("flips", "k", k, Count)

@@ -156,7 +156,7 @@ class Intervals:
         return list(dict.fromkeys([*self._plan.by, *self._unit_keys]))
 
     def _tables(self) -> Iterator[pl.LazyFrame]:
-        """The jackknife over the buckets of each group (or unit)."""
+        """The tables of each group (or unit): of the jackknife over its buckets, and of the bootstrap if asked for."""
         replicated = [each for each in self._asked if isinstance(each, Replicated)]
         if replicated:
             yield self._of_replicates(replicated)

@@ -69,17 +69,18 @@ def worst(
     │ 2      ┆ 1.262864 ┆ 0           ┆ 0        │
     └────────┴──────────┴─────────────┴──────────┘
     """
+    WORST.read_metrics([metric])
+    per: Literal["label", "sample"] = "label" if metric.tree.measures()[0].grain == "label" else "sample"
+    if ci is not None and per == "sample":
+        raise ParameterError(
+            "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval."
+        )
     question = Question.read(WORST, frame, [metric], by, slices, ci=ci, cluster=cluster, roles=roles)
     query: Query = question.query
     kept: list[str] = column_names("keep", keep)
     check_columns(kept, query.frame.collect_schema(), what="column to keep")
     check_parameter("worst", "k", k, Count)
     measures = query.measures
-    per: Literal["label", "sample"] = "label" if measures[0].grain == "label" else "sample"
-    if ci is not None and per == "sample":
-        raise ParameterError(
-            "ci= is for metrics averaged over labels: one sample is one cluster, and a single cluster has no interval."
-        )
     values = question.planned(lambda question: unsettled(question, per))
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]

@@ -163,7 +163,7 @@ def raise_for(found: pl.DataFrame, severity: Literal["error", "warning", "fail",
         return raise_for_status(found, severity)
     if not isinstance(found, pl.DataFrame) or found.schema != COLUMNS:
         raise ParameterError("raise_for takes the table that `check` returns, or the one that `gate` returns.")
-    check_parameter("raise_for", "severity", severity, Literal["error", "warning"])
+    check_parameter("raise_for of a check", "severity", severity, Literal["error", "warning"])
     bad = found.filter(pl.col("severity").is_in(["error", severity]))
     if bad.is_empty():
         return found

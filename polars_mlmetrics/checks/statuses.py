@@ -36,7 +36,7 @@ def is_of_gate(found: Any) -> bool:
 def raise_for_status(found: pl.DataFrame, severity: str) -> pl.DataFrame:
     """Raise a `TableError` if a rule of a gate failed, or with "warn" warned; else return the gate's table."""
     severity = AS_OF_CHECK.get(severity, severity) if isinstance(severity, str) else severity
-    check_parameter("raise_for", "severity", severity, Literal["fail", "warn"])
+    check_parameter("raise_for of a gate", "severity", severity, Literal["fail", "warn"])
     bad = found.filter(pl.col("status").is_in(FAILURES[severity]))
     if bad.is_empty():
         return found

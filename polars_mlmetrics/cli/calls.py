@@ -27,7 +27,7 @@ class CallNode:
     """A part of a call."""
 
     def run(self) -> Any:
-        """The frame that it gives."""
+        """The value that it gives."""
         raise NotImplementedError
 
     def text(self) -> str:
@@ -40,7 +40,7 @@ class CallNode:
 
 
 @dataclass(frozen=True)
-class NamedFrame(CallNode):
+class NamedValue(CallNode):
     """A value, and how it is written."""
 
     name: str
@@ -53,7 +53,7 @@ class NamedFrame(CallNode):
         return self.name
 
 
-COL = NamedFrame("pl.col", pl.col)
+COL = NamedValue("pl.col", pl.col)
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,15 @@ class Function(CallNode):
     """Gives a frame that it may be given: how it is written depends on the types of its columns."""
 
     def run(self) -> Any:
-        return lambda log: self.body(NamedFrame(self.name, log)).run()
+        return lambda log: self.body(NamedValue(self.name, log)).run()
 
     def text(self) -> str:
-        return f"lambda {self.name}: {self.body(NamedFrame(self.name, self.example())).text()}"
+        return f"lambda {self.name}: {self.body(NamedValue(self.name, self.example())).text()}"
 
 
-def done(node: CallNode, value: Any) -> NamedFrame:
+def done(node: CallNode, value: Any) -> NamedValue:
     """A part that was run already, as its columns had to be known."""
-    return NamedFrame(node.text(), value)
+    return NamedValue(node.text(), value)
 
 
 def result_of(value: Any) -> Any:

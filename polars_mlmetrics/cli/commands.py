@@ -12,7 +12,7 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
-from polars_mlmetrics.cli.calls import Call, CallNode, NamedFrame, program, text_of
+from polars_mlmetrics.cli.calls import Call, CallNode, NamedValue, program, text_of
 from polars_mlmetrics.cli.forms import check_place, place_here
 from polars_mlmetrics.cli.gates import gate_of
 from polars_mlmetrics.cli.logs import against, groups_of, log_of, log_or_state, opened, preparation, states_of, where
@@ -37,20 +37,20 @@ def _check(settings: Settings) -> CallNode:
     named |= {"metrics": metrics} if metrics else {}
     named |= {"ignore": settings.get("ignore")} if settings.get("ignore") else {}
     named |= {"thorough": False} if settings.get("quick") else {}
-    return Call(NamedFrame("mlm.check", check), [log_of(settings)], named)
+    return Call(NamedValue("mlm.check", check), [log_of(settings)], named)
 
 
 def _evaluate(settings: Settings) -> CallNode:
     named = settings.given("by") | settings.slices()
     named |= settings.given("per", "min_samples", "tidy", "ci", "cluster") | settings.passes() | settings.roles()
-    return Call(NamedFrame("mlm.evaluate", evaluate), [log_of(settings), *_metrics(settings)], named).method("collect")
+    return Call(NamedValue("mlm.evaluate", evaluate), [log_of(settings), *_metrics(settings)], named).method("collect")
 
 
 def _compare(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "compare")
     named |= settings.given("ci", "margin") | own.given("cluster") | own.roles()
-    return Call(NamedFrame("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
+    return Call(NamedValue("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
 
 
 def _slices(settings: Settings) -> CallNode:
@@ -62,7 +62,7 @@ def _slices(settings: Settings) -> CallNode:
         raise ParameterError("slices needs the columns to search: --features country device.")
     named = settings.given("by", "depth", "k", "min_samples", "worse", "top", "bins")
     named |= own.given("cluster") | own.roles() | own.passes()
-    return Call(NamedFrame("mlm.find_slices", find_slices), [log, metrics[0], settings.get("features")], named)
+    return Call(NamedValue("mlm.find_slices", find_slices), [log, metrics[0], settings.get("features")], named)
 
 
 def _curve(settings: Settings) -> CallNode:
@@ -76,15 +76,15 @@ def _curve(settings: Settings) -> CallNode:
     named = settings.given("by") | settings.slices() | settings.given("points", "bins") | level | own.roles()
     # As with the level, for the cluster.
     named |= own.given("cluster") if "ci" in named or settings.options["cluster"] is not None else {}
-    return Call(NamedFrame("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
+    return Call(NamedValue("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
 
 
 def _state(settings: Settings) -> CallNode:
     named = settings.given("by", "buckets", "cluster") | _paired(settings) | settings.passes() | settings.roles()
-    made = Call(NamedFrame("mlm.state", state), [log_of(settings), *_metrics(settings)], named)
+    made = Call(NamedValue("mlm.state", state), [log_of(settings), *_metrics(settings)], named)
     file = settings.get("output")
     written = settings.given("overwrite") | opened(settings, file)
-    return Call(NamedFrame("mlm.write_state", write_state), [made, file], written)
+    return Call(NamedValue("mlm.write_state", write_state), [made, file], written)
 
 
 def _paired(settings: Settings) -> dict[str, Any]:
@@ -101,14 +101,14 @@ def _update(settings: Settings) -> CallNode:
     named |= {"progress": False} if settings.get("quiet") else {}
     source, folder = paths[0] if len(paths) == 1 else paths, settings.get("into")
     named |= opened(settings, *paths, folder)
-    return Call(NamedFrame("mlm.update_states", update_states), [source, folder, *_metrics(settings)], named)
+    return Call(NamedValue("mlm.update_states", update_states), [source, folder, *_metrics(settings)], named)
 
 
 def _finish(settings: Settings) -> CallNode:
     states = where(states_of(settings), settings.get("where") or [])
     named = settings.given("by") | settings.slices() | settings.given("per", "min_samples", "tidy", "ci")
     metrics = metrics_of(settings.get("metrics") or [])
-    return Call(NamedFrame("mlm.finish", finish), [states, *metrics], named).method("collect")
+    return Call(NamedValue("mlm.finish", finish), [states, *metrics], named).method("collect")
 
 
 def _metrics(settings: Settings) -> list[CallNode]:
@@ -172,4 +172,4 @@ def _report_of(settings: Settings) -> CallNode:
         named = between | groups_of(settings, between.get("between", MODEL)) | settings.slices()
     named |= own.given("features", "cluster") | settings.given("ci", "title", "static") | own.roles()
     metrics: list[Any] = metrics_of(settings.get("metrics") or [])
-    return Call(NamedFrame("mlm.report", report), [log, *([metrics] if metrics else [])], named)
+    return Call(NamedValue("mlm.report", report), [log, *([metrics] if metrics else [])], named)

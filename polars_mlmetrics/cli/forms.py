@@ -181,7 +181,7 @@ def problem_lines(found: pl.DataFrame, width: int, *, is_quick: bool, colour: bo
 
 
 def _not_seen(found: pl.DataFrame, width: int, *, is_quick: bool) -> list[str]:
-    """The parts in which no problem could be found."""
+    """Notes on the parts that were not looked at."""
     counts = dict(found.filter(pl.col("severity") == SIZES).select("problem", "count").iter_rows())
     if counts.get("rows") == 0:
         return ["The log has no rows.\n"]

@@ -14,7 +14,7 @@ from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate, warn
-from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedFrame, Operation, done
+from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedValue, Operation, done
 from polars_mlmetrics.cli.logs import against, log_or_state, opened
 from polars_mlmetrics.cli.metric_texts import metrics_of
 from polars_mlmetrics.cli.settings import Settings
@@ -39,9 +39,9 @@ def gate_of(settings: Settings) -> CallNode:
 
 def _stacked(parts: Sequence[CallNode]) -> CallNode:
     """Several results as one; what they do not share comes last, and so the status is put there again."""
-    stacked = Call(NamedFrame("pl.concat", pl.concat), [list(parts)], {"how": "diagonal_relaxed"})
+    stacked = Call(NamedValue("pl.concat", pl.concat), [list(parts)], {"how": "diagonal_relaxed"})
     ends = ["status", "reason"]
-    return stacked.method("select", Call(NamedFrame("pl.exclude", pl.exclude), ends), *ends)
+    return stacked.method("select", Call(NamedValue("pl.exclude", pl.exclude), ends), *ends)
 
 
 def _by_place(rules: Sequence[Written]) -> list[list[Written]]:
@@ -59,9 +59,9 @@ def _gates(
 
     def body(rows: CallNode) -> CallNode:
         gates = [_gate(rows, rules, named, earlier) for rules in places]
-        return gates[0] if len(gates) == 1 else Call(NamedFrame("pl.concat", pl.concat), [gates])
+        return gates[0] if len(gates) == 1 else Call(NamedValue("pl.concat", pl.concat), [gates])
 
-    if not isinstance(table, NamedFrame):
+    if not isinstance(table, NamedValue):
         table = table.method("collect")
     return table.method("pipe", Function(body, "table", lambda: None))
 
@@ -70,7 +70,7 @@ def _gate(table: CallNode, rules: Sequence[Written], named: dict[str, Any], earl
     place = rules[0].place
     given = {**named, **({} if earlier is None else {"baseline": _part(earlier, place)})}
     tried = {rule.text: rule.node for rule in rules}
-    return Call(NamedFrame("mlm.gate", gate), [_part(table, place), tried], given)
+    return Call(NamedValue("mlm.gate", gate), [_part(table, place), tried], given)
 
 
 def _part(table: CallNode, place: Sequence[tuple[str, str]]) -> CallNode:
@@ -96,15 +96,15 @@ def _table_of(settings: Settings) -> CallNode:
 def _of_log_or_state(settings: Settings) -> CallNode:
     metrics = _metrics(settings)
     if settings.get("min_samples") is not None and "n_samples" not in [each.run().output_name for each in metrics]:
-        metrics.insert(0, Call(NamedFrame("mlm.n_samples", n_samples)))
+        metrics.insert(0, Call(NamedValue("mlm.n_samples", n_samples)))
     named = settings.given("by") | settings.slices() | settings.given("ci")
     log, own = log_or_state(settings)
     if own is settings:
         named |= settings.given("cluster") | settings.passes() | settings.roles()
-        return Call(NamedFrame("mlm.evaluate", evaluate), [log, *metrics], named)
+        return Call(NamedValue("mlm.evaluate", evaluate), [log, *metrics], named)
     if own.given("cluster", "passes", "memory") or own.roles():
         raise ParameterError("a gate on states takes no --cluster, --passes or roles: the states hold theirs.")
-    return Call(NamedFrame("mlm.finish", finish), [log, *metrics], named)
+    return Call(NamedValue("mlm.finish", finish), [log, *metrics], named)
 
 
 def _differences(settings: Settings, rules: Sequence[Written]) -> CallNode:
@@ -120,7 +120,7 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> CallNode:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "gate")
     named |= settings.given("ci") | own.given("cluster") | own.roles()
-    return Call(NamedFrame("mlm.compare", compare), [log, *metrics], named)
+    return Call(NamedValue("mlm.compare", compare), [log, *metrics], named)
 
 
 def _metrics(settings: Settings) -> list[CallNode]:
@@ -136,7 +136,7 @@ def _saved(path: str, settings: Settings) -> CallNode:
     """A table that was saved. Other forms than parquet do not keep the types of keys, nor what is null and NaN."""
     if Path(path).suffix.lower() != ".parquet":
         raise ParameterError(f"{path}: a gate reads tables of parquet: write them with -o FILE.parquet.")
-    call = Call(NamedFrame("mlm.scan", scan), [path], opened(settings, path)).method("collect")
+    call = Call(NamedValue("mlm.scan", scan), [path], opened(settings, path)).method("collect")
     return done(call, call.run())
 
 
@@ -146,7 +146,7 @@ NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 COLUMN = r"[^\s<>=!+]+"
 RULE = rf"\s*({COLUMN})\s*(>=|<=|==|!=|>|<)\s*(?:({NUMBER})|({COLUMN})(?:\s+([+-])\s+({NUMBER}))?)\s*"
 SIDES = {"value": "", "low": "_low", "high": "_high", "difference": ""}
-WARN = NamedFrame("mlm.warn", warn)
+WARN = NamedValue("mlm.warn", warn)
 EXAMPLES = {"sliced_by": "country", "slice": "country=DE"}
 
 

@@ -17,7 +17,7 @@ from polars_mlmetrics.adapters.agreement import agreed, read_as
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
-from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedFrame, Operation, done
+from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedValue, Operation, done
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.differing import reason
@@ -78,7 +78,7 @@ def states_of(settings: Settings) -> CallNode:
     """The states that were named."""
     paths: list[str] = settings.get("logs")
     given = [paths[0] if len(paths) == 1 else paths]
-    return Call(NamedFrame("mlm.scan_states", scan_states), given, opened(settings, *paths))
+    return Call(NamedValue("mlm.scan_states", scan_states), given, opened(settings, *paths))
 
 
 def source_of(settings: Settings) -> CallNode:
@@ -92,13 +92,13 @@ def source_of(settings: Settings) -> CallNode:
 def _scan_of(paths: list[str], settings: Settings) -> CallNode:
     given = settings.get("log_format")
     named = ({} if given is None else {"format": given}) | opened(settings, *paths)
-    read = Call(NamedFrame("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
+    read = Call(NamedValue("mlm.scan", scan), [paths[0] if len(paths) == 1 else paths], named)
     texts = _cast_to_text(settings)
     if not texts or not (node := scan_node(frame := read.run())) or node.scan_type[0] != "csv":
         return read
     # Read as numbers, 01 and 1 would be one id before any cast.
     schema = {
-        name: NamedFrame("pl.String", pl.String) if name in texts else NamedFrame(f"pl.{dtype!r}", dtype)
+        name: NamedValue("pl.String", pl.String) if name in texts else NamedValue(f"pl.{dtype!r}", dtype)
         for name, dtype in frame.collect_schema().items()
     }
     return Call(read.function, read.given, {**named, "schema": schema})
@@ -115,10 +115,10 @@ def _standard_input(settings: Settings, kind: str) -> CallNode:
     if len(settings.get("logs")) > 1:
         raise ParameterError("- is standard input, which cannot be read together with files: give one of them.")
     assert kind in FORMATS
-    stream = NamedFrame("sys.stdin.buffer", sys.stdin.buffer)
+    stream = NamedValue("sys.stdin.buffer", sys.stdin.buffer)
     texts = _cast_to_text(settings) if kind == "csv" else set()
-    types = {"schema_overrides": {name: NamedFrame("pl.String", pl.String) for name in sorted(texts)}} if texts else {}
-    read = Call(NamedFrame(f"pl.read_{kind}", getattr(pl, f"read_{kind}")), [stream], types)
+    types = {"schema_overrides": {name: NamedValue("pl.String", pl.String) for name in sorted(texts)}} if texts else {}
+    read = Call(NamedValue(f"pl.read_{kind}", getattr(pl, f"read_{kind}")), [stream], types)
     try:
         frame = read.run()
     except PolarsError as error:
@@ -163,7 +163,7 @@ def _one_by_one(files: Sequence[Path], settings: Settings) -> CallNode:
         else done(part.method("select", names), read_as(frames[file], schemas[file], common, []))
         for file, part in parts.items()
     ]
-    return Call(NamedFrame("pl.concat", pl.concat), [alike])
+    return Call(NamedValue("pl.concat", pl.concat), [alike])
 
 
 def _files_of(settings: Settings) -> list[Path]:
@@ -215,7 +215,7 @@ def preparation(settings: Settings) -> dict[str, Any]:
 def _type(name: Any) -> CallNode:
     if name not in TYPES:
         raise ParameterError(f"prepare: {unknown('type', name, TYPES, of='one to cast to')}")
-    return NamedFrame(f"pl.{name}", getattr(pl, name))
+    return NamedValue(f"pl.{name}", getattr(pl, name))
 
 
 def _without_copies(log: CallNode, settings: Settings) -> CallNode:
@@ -227,7 +227,7 @@ def _without_copies(log: CallNode, settings: Settings) -> CallNode:
     if not isinstance(options, dict) or not options.keys() <= {"keep", "by", "order"}:
         raise ParameterError("prepare: dedupe is 'first' or 'last', or a table of keep, by and order.")
     roles = {role: column for role, column in settings.roles().items() if role in ("sample", "label")}
-    return Call(NamedFrame("mlm.dedupe", dedupe), [log], {**options, **roles})
+    return Call(NamedValue("mlm.dedupe", dedupe), [log], {**options, **roles})
 
 
 # -- only some rows ----------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def _read(text: str, dtype: pl.DataType) -> Any:
         return text.lower() == "true"
     if dtype == pl.Date:
         day = date.fromisoformat(text)
-        return Call(NamedFrame("datetime.date", date), [day.year, day.month, day.day])
+        return Call(NamedValue("datetime.date", date), [day.year, day.month, day.day])
     raise ValueError(text)
 
 
@@ -283,9 +283,9 @@ def opened(settings: Settings, *paths: str) -> dict[str, Any]:
     """The options of object stores, as the library takes them: as Python they read the file, and show no secret."""
     if "storage_options" not in settings.file or not is_there(paths):
         return {}
-    text = Call(NamedFrame("pathlib.Path", Path), [settings.get("config")]).method("read_text", encoding="utf-8")
+    text = Call(NamedValue("pathlib.Path", Path), [settings.get("config")]).method("read_text", encoding="utf-8")
     return {
-        "storage_options": Call(NamedFrame("tomllib.loads", tomllib.loads), [text]).method("get", "storage_options")
+        "storage_options": Call(NamedValue("tomllib.loads", tomllib.loads), [text]).method("get", "storage_options")
     }
 
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
-from polars_mlmetrics.cli.calls import Call, CallNode, NamedFrame
+from polars_mlmetrics.cli.calls import Call, CallNode, NamedValue
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
@@ -69,7 +69,7 @@ def _metric(name: str, alias: str, named: Mapping[str, Any]) -> CallNode:
     declaration = known(name)
     roles = {key: value for key, value in named.items() if key in ROLE_NAMES}
     own = {key: value for key, value in named.items() if key not in ROLE_NAMES}
-    metric = Call(NamedFrame(f"mlm.{name}", lambda **given: make(declaration, (), given)), (), own)
+    metric = Call(NamedValue(f"mlm.{name}", lambda **given: make(declaration, (), given)), (), own)
     metric = metric.method("on", **roles) if roles else metric
     return metric.method("alias", alias) if alias else metric
 

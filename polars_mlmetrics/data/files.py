@@ -28,11 +28,11 @@ NO_FILES = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
-"""Names that look like a file and are none."""
+"""Kinds of places that have a name and are no file, with words for each."""
 
 
 @dataclass(frozen=True)
-class FoundFiles(Generic[AnyPlace]):
+class FoundFile(Generic[AnyPlace]):
     """A file, and the folder below which it was found: the one given, or the part of a pattern that is a plain path."""
 
     path: AnyPlace
@@ -45,13 +45,13 @@ class FoundFiles(Generic[AnyPlace]):
 
 
 @dataclass(frozen=True)
-class FoundThere(FoundFiles[Address]):
+class FoundThere(FoundFile[Address]):
     """A file of a store, and what there is to see of it."""
 
     seen: Seen
 
 
-AnyFound = FoundFiles[Path] | FoundThere
+AnyFound = FoundFile[Path] | FoundThere
 
 
 def files_anywhere(
@@ -76,7 +76,7 @@ def found_files(
     instead: str,
     deep: bool = False,
     in_tables: bool = False,
-) -> list[FoundFiles[Path]]:
+) -> list[FoundFile[Path]]:
     """The files that a source stands for, in order. Each must be there, hold something, and be named once.
 
     Of a folder, the files of these suffixes are taken, or all where there are none. With `deep`, folders are looked
@@ -181,21 +181,21 @@ def _remote(text: str, instead: str) -> FileError:
     return FileError(f"{text} is a remote path that this function does not take. {instead}{slash}")
 
 
-def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list[FoundFiles[Path]]:
+def _expanded(path: Path, suffixes: Sequence[str] | None, *, deep: bool) -> list[FoundFile[Path]]:
     if path.is_dir():
         inside = _deep_inside(path) if deep else path.iterdir()
         files = sorted(file for file in inside if (suffixes is None or file.suffix in suffixes) and _is_open(file))
         if not files:
             raise _none_in(path, suffixes)
-        return [FoundFiles(file, path) for file in files]
+        return [FoundFile(file, path) for file in files]
     if path.exists():  # also one whose name looks like a pattern
-        return [FoundFiles(path, path.parent)]
+        return [FoundFile(path, path.parent)]
     if not has_magic(str(path)):
         raise FileError(f"there is no file {path}.")
     files = sorted(file for file in (deep_matches if deep else _matches)(path) if _is_open(file))
     if not files:
         raise FileError(f"no file matches {path}.")
-    return [FoundFiles(file, _plain_part(path)) for file in files]
+    return [FoundFile(file, _plain_part(path)) for file in files]
 
 
 def _none_in(folder: Place, suffixes: Sequence[str] | None) -> FileError:

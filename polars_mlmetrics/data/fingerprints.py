@@ -17,7 +17,7 @@ END = 2**20
 
 
 def digest_in(fingerprint: str) -> str:
-    """The fingerprint of a file."""
+    """The digest in the fingerprint of a file: what a copy under another name shares."""
     return fingerprint.partition(" ")[0]
 
 

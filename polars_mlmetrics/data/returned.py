@@ -43,7 +43,7 @@ class Listed:
 
     @classmethod
     def of(cls, schema: Mapping[str, pl.DataType]) -> Listed | None:
-        """Read it from the schema of a log; None where the log has no such column."""
+        """Read it from the schema of a log; None where the log has no such column, or one of another type."""
         dtype = schema.get(LISTED)
         if not isinstance(dtype, pl.Enum):
             return None

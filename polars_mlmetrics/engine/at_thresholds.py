@@ -38,7 +38,7 @@ class CellSides(NamedTuple):
 
 
 class AtThresholds(Source):
-    """Rows with scores, repeated at each of the thresholds of their group.
+    """Rows (or cells of a state) with scores, repeated at each of the thresholds of their group.
 
     `by` are the columns of the groups, and `thresholds` a table of them and THRESHOLD. The place of a row is that of
     the highest threshold at which it is predicted. If there is none, it has no place: it comes after all of them.

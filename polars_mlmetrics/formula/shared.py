@@ -67,7 +67,7 @@ OfRow = str | pl.Expr | Mapping[Any, float]
 """A number for each row: a column, a row-wise expression, or {label: number}."""
 
 Threshold = float | Mapping[Any, float] | pl.DataFrame | pl.Expr | Literal["argmax"] | Decision
-"""Read a threshold; a table of labels and thresholds becomes a mapping."""
+"""A threshold as it is given: a number, {label: number} or a table of these, an expression, or "argmax"."""
 
 
 def in_type_of(score: pl.Expr, bound: pl.Expr) -> pl.Expr:

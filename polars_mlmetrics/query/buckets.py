@@ -21,7 +21,7 @@ class Buckets(NamedTuple):
 
     bucket: pl.Expr
     description: dict[str, Any]
-    """The text that a state holds about its buckets."""
+    """Their number, columns and hash, as a state holds them."""
 
 
 def buckets_of(schema: pl.Schema, sample: Sequence[str], cluster: Names, count: int) -> Buckets | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set, ValuesView
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ class Verb:
     """Whether ci= must be a number: a difference is not judged without, and draws would mislead about it."""
 
     def is_of_state(self, frame: Any) -> bool:
-        """Whether a frame is a state, and no log. What is neither, and a state where a log is needed, is refused."""
+        """Whether a frame is to be read as a state. Raise for no frame, and for a state where a log is needed."""
         schema = schema_of(frame, self.name)
         if not self.takes_logs:
             return True
@@ -86,7 +86,7 @@ def check_no_roles(cluster: Names, roles: Mapping[str, Any]) -> None:
 def flat(given: Iterable[Any]) -> Iterable[Any]:
     """Flatten items that were given one by one or in lists."""
     for item in given:
-        if isinstance(item, list | tuple | Iterator):
+        if isinstance(item, list | tuple | Set | ValuesView | Iterator):
             yield from flat(item)
         else:
             yield item

@@ -89,7 +89,8 @@ def plain(state: AnyFrame) -> AnyFrame:
     >>> mlm.as_state(table).mlm.finish(mlm.accuracy()).item()
     0.6666666666666666
     """
-    rows, schema = state.lazy(), schema_of(state, "plain")
+    schema = schema_of(state, "plain")
+    rows = state.lazy()
     contents = Contents.of(schema)
     names = contents.names()[1:]
     if NANS in names:

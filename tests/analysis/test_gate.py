@@ -286,7 +286,7 @@ def test_raise_for_knows_two_severities_of_a_gate(severity: Any) -> None:
 @pytest.mark.parametrize("severity", ["fail", "warn"])
 def test_the_severities_of_a_gate_are_none_of_check(severity: Any) -> None:
     found = mlm.check(pl.DataFrame({"score": [0.9], "truth": [1]}))
-    with pytest.raises(mlm.ParameterError, match=f"raise_for: severity must be 'error' or 'warning', not '{severity}'"):
+    with pytest.raises(mlm.ParameterError, match=f"severity must be 'error' or 'warning', not '{severity}'"):
         mlm.raise_for(found, severity)
 
 

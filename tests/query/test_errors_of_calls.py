@@ -47,6 +47,21 @@ CALLS: dict[str, Callable[[], object]] = {
     f"role 'tidy' is not one of the roles ({ROLES}). help(flips) lists what it takes.": (
         lambda: ANY.flips(LOG, mlm.f1(), baseline="a", tidy=True)
     ),
+    f"role 'metrics' is not one of the roles ({ROLES}). help(evaluate) lists what it takes.": (
+        lambda: ANY.evaluate(LOG, metrics=[mlm.f1()])
+    ),
+    f"role 'fram' is not one of the roles ({ROLES}). help(evaluate)": lambda: ANY.evaluate(LOG, mlm.f1(), fram=LOG),
+    f"role 'betwen' is not one of the roles ({ROLES}). Did you mean 'between'? help(flips)": (
+        lambda: ANY.flips(LOG.rename({"model": "arm"}), mlm.f1(), betwen="arm", baseline="a")
+    ),
+    "kind 'treshold' is not a kind of curve (roc, pr, det, gain, threshold, calibration). Did you mean 'threshold'?": (
+        lambda: ANY.curve(LOG, "treshold", "f1")
+    ),
+    "plain takes a DataFrame or a LazyFrame, not a dict.": lambda: ANY.plain({"a": 1}),
+    "best_threshold takes a DataFrame or a LazyFrame, not a dict.": (
+        lambda: ANY.best_threshold({"a": 1}, mlm.f1(), where=pl.col("a") == 1)
+    ),
+    "finish: per must be 'label' or None, not 'x'.": lambda: ANY.finish(STATE, per="x"),
     "best_threshold: per must be 'label' or None, not recall().": lambda: ANY.best_threshold(
         LOG, mlm.f1(), mlm.recall()
     ),

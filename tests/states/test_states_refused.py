@@ -125,7 +125,7 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
     ),
     (mlm.StateError, [pl.len()], {}, "'len' is a plain expression: a state has no rows. Use `evaluate` on the log."),
     (mlm.StateError, [F1], {"per": "sample"}, "a state has no samples: use `evaluate` for values per sample."),
-    (mlm.ParameterError, [F1], {"per": "rows"}, "evaluate: per must be 'label' or 'sample', not 'rows'."),
+    (mlm.ParameterError, [F1], {"per": "rows"}, "finish: per must be 'label' or None, not 'rows'."),
     (
         mlm.ParameterError,
         [F1],

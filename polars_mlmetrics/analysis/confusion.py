@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import Confidence, Level, Question, confidence_of
+from polars_mlmetrics.analysis.question import Confidence, Level, Question, check_whole, confidence_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
@@ -178,7 +178,10 @@ def confusion(
         check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], rows.collect_schema())
         if labels and isinstance(frame, pl.DataFrame):
             _check_true_classes(rows, table, keys)
-        result = _pairs(rows.with_columns(buckets), table, keys, confidence, is_hard=not labels)
+        rows = rows.with_columns(buckets)
+        if labels and cluster is not None and isinstance(frame, pl.DataFrame):
+            check_whole(rows, [key.column for key in keys], table.sample, "confusion of classes")
+        result = _pairs(rows, table, keys, confidence, is_hard=not labels)
     return as_given(frame, result)
 
 

@@ -173,14 +173,17 @@ def check_clusters(query: Query) -> None:
     """Refuse clusters that cut through samples into which a metric looks: a part of a sample has another value."""
     samples = {measure.table.sample: measure for measure in query.measures if measure.probe.looks_at_samples}
     for sample, measure in samples.items():
-        keys, bucket = list(dict.fromkeys([*(key.column for key in query.by), *sample])), pl.col(WITHOUT)
-        rows = query.rows.filter(pl.col(column).is_not_null() for column in sample)
-        cut = rows.group_by(keys).agg(bucket.min() != bucket.max()).select(pl.col(WITHOUT).any())
-        if cut.collect().item():
-            raise TableError(
-                f"cluster= has several values in one sample, and {measure.output_name} looks into samples: a cluster "
-                "must hold them whole."
-            )
+        check_whole(query.rows, [key.column for key in query.by], sample, measure.output_name)
+
+
+def check_whole(rows: pl.LazyFrame, by: Sequence[str], sample: Sequence[str], name: str) -> None:
+    """Refuse clusters of which one holds a part of a sample, where what has this name looks into samples."""
+    keys, bucket = list(dict.fromkeys([*by, *sample])), pl.col(WITHOUT)
+    known = rows.filter(pl.col(column).is_not_null() for column in sample)
+    if known.group_by(keys).agg(bucket.min() != bucket.max()).select(pl.col(WITHOUT).any()).collect().item():
+        raise TableError(
+            f"cluster= has several values in one sample, and {name} looks into samples: a cluster must hold them whole."
+        )
 
 
 def _made_for(contents: Contents) -> str:

@@ -123,11 +123,12 @@ def test_rows_without_a_sample_do_not_cut_a_cluster() -> None:
         mlm.evaluate(log.with_columns(sample=1), mlm.subset_accuracy(), ci=0.9, cluster="user")
 
 
-@pytest.mark.parametrize("name", ["evaluate", "gap", "compare", "worst"])
+@pytest.mark.parametrize("name", ["evaluate", "gap", "compare", "worst", "confusion"])
 def test_no_verb_takes_a_cluster_that_cuts_a_sample(name: str) -> None:
     log = pl.DataFrame({"sample": [1, 1, 2, 2], "label": ["a", "b"] * 2, "user": [1, 2, 3, 3], "score": [0.9, 0.2] * 2})
     sides = pl.DataFrame({"model": ["old", "new"] * 2, "country": ["DE", "DE", "FR", "FR"]})
     log = log.with_columns(truth=1).join(sides, how="cross")
+    one_true = log.with_columns(truth=pl.col("label") == "a")
     looks, by = mlm.subset_accuracy(), ["model", "country"]
     calls: dict[str, Callable[[str], object]] = {
         "evaluate": lambda user: mlm.evaluate(log, looks, by=by, ci=0.9, cluster=user),
@@ -135,6 +136,7 @@ def test_no_verb_takes_a_cluster_that_cuts_a_sample(name: str) -> None:
         "compare": lambda user: mlm.compare(log, looks, baseline="old", by="country", cluster=user),
         "worst": lambda user: mlm.worst(log, mlm.f1(average="macro", threshold="argmax"), by=by, ci=0.9, cluster=user),
     }
+    calls["confusion"] = lambda user: mlm.confusion(one_true, by=by, ci=0.9, cluster=user)
     calls[name]("sample")
     with pytest.raises(mlm.TableError, match="cluster= has several values in one sample"):
         calls[name]("user")

@@ -159,8 +159,7 @@ def confusion(
     keys: list[KeyColumn] = reader.read(by)
     rows = reader.rows()
     CONFUSION.check_level(ci, cluster)
-    confidence, buckets = confidence_of(CONFUSION, rows, ci, cluster, roles)
-    shares: list[str] = [] if confidence is None else SHARES
+    shares: list[str] = [] if ci is None else SHARES
     if "label" in roles:
         check_columns([table.label], rows.collect_schema(), what="label column")
     labels: list[str] = [table.label] if table.label in rows.collect_schema() else []
@@ -168,7 +167,7 @@ def confusion(
         raise ParameterError("confusion: inclusive works only with a threshold. Pass threshold= too.")
     if threshold is not None:
         check_names([*(key.name for key in keys), *labels, *OF_CELLS, *shares])
-        metrics = _of_decision(threshold, inclusive, has_shares=confidence is not None)
+        metrics = _of_decision(threshold, inclusive, has_shares=ci is not None)
         question = Question.read(CONFUSION, frame, metrics, by, ci=ci, cluster=cluster, roles=roles)
         decided = question.planned(lambda of: unsettled(of, "label") if labels else settled(of))
         result = _cells(decided.filter(pl.col("n") > 0), [*(key.name for key in keys), *labels], shares)
@@ -178,6 +177,7 @@ def confusion(
         check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], rows.collect_schema())
         if labels and isinstance(frame, pl.DataFrame):
             _check_true_classes(rows, table, keys)
+        confidence, buckets = confidence_of(CONFUSION, rows, ci, cluster, roles)
         rows = rows.with_columns(buckets)
         if labels and cluster is not None and isinstance(frame, pl.DataFrame):
             check_whole(rows, [key.column for key in keys], table.sample, "confusion of classes")

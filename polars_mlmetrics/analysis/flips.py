@@ -65,9 +65,9 @@ def flips(
     │ new   ┆ 3      ┆ 1.0   ┆ 0.0            ┆ better ┆ 1        ┆ 1       ┆ 0        │
     └───────┴────────┴───────┴────────────────┴────────┴──────────┴─────────┴──────────┘
     """
-    rows = FLIPS.rows(frame)
+    FLIPS.is_of_state(frame)
     checked_roles(roles)
-    check_between(between, rows.collect_schema())
+    check_between(between, frame.collect_schema())
     question = Question.read(FLIPS, frame, [metric], [*listed(by), between], slices, roles=roles)
     check_parameter("flips", "k", k, Count)
     values = question.planned(lambda question: unsettled(question, "sample"))
@@ -83,7 +83,7 @@ def flips(
     changed = _changed(both, keys, units, k, is_loss=metric.best == "min")
 
     def checked() -> pl.LazyFrame:
-        candidates_of(rows.select(between), baseline, model)
+        candidates_of(question.query.frame.select(between), baseline, model)
         return changed
 
     return as_given_later(frame, checked, lambda: changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set, ValuesView
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +86,7 @@ def check_no_roles(cluster: Names, roles: Mapping[str, Any]) -> None:
 def flat(given: Iterable[Any]) -> Iterable[Any]:
     """Flatten items that were given one by one or in lists."""
     for item in given:
-        if isinstance(item, list | tuple | Set | ValuesView | Iterator):
+        if isinstance(item, list | tuple | ValuesView | Iterator):
             yield from flat(item)
         else:
             yield item

@@ -211,7 +211,7 @@ def query_of(
     query, confidence = question.query, question.confidence
     assert confidence is not None
     check_query(query)
-    if cluster is not None and isinstance(rows, pl.LazyFrame):
+    if cluster is not None and isinstance(rows, pl.LazyFrame):  # its rows are read now anyway
         check_clusters(query)
     return query, confidence
 

@@ -98,6 +98,7 @@ class Question:
         verb.check_level(ci, cluster)
         if is_of_state:
             check_no_roles(cluster, roles)
+            # A call with an empty list of metrics names none, and is not one for those of the state.
             return cls._of_state(verb, frame, given or metrics, by, slices, ci)
         confidence, added = confidence_of(verb, frame, ci, cluster, roles)
         question = cls(Query.read(verb, frame, given, by, slices, roles, added=added), confidence)

@@ -119,7 +119,7 @@ def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> Non
         near = get_close_matches(str(value), [str(choice) for member in members for choice in _choices(member)], n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         shown = value if isinstance(value, pl.Expr) else repr(value)
-        raise ParameterError(f"{metric}: {name} must be {admitted(annotation)}, not {shown}.{hint}").about(name)
+        raise ParameterError(f"{metric}: {name} must be {admitted(annotation)}, not {shown}.{hint}")
     if isinstance(value, pl.Expr) and not is_row_wise(value):
         raise ParameterError(f"{metric}: {name} must be computed row by row, and {value} is not.")
     if isinstance(value, Mapping):

@@ -11,7 +11,6 @@ from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.curves import curve
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.features import slice_filter
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.flips import flips
@@ -45,6 +44,7 @@ from polars_mlmetrics.query.results import cube, rollup
 from polars_mlmetrics.reporting.plots import plot
 from polars_mlmetrics.reporting.report import Report, report
 from polars_mlmetrics.reporting.tables import table
+from polars_mlmetrics.slice_search.features import slice_filter
 from polars_mlmetrics.states.fold import Fold
 from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.partial import partial

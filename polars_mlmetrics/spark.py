@@ -15,7 +15,6 @@ import polars as pl
 
 from polars_mlmetrics.analysis import evaluate as here
 from polars_mlmetrics.analysis.finish import finish
-from polars_mlmetrics.analysis.question import Level, Question
 from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names
@@ -35,6 +34,7 @@ from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.buckets import BUCKETS
 from polars_mlmetrics.query.query import Keys, Query, listed
+from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import names_of, stacked
 from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.states.executors import checked, on_files, on_rows

@@ -16,7 +16,7 @@ from tests.support.sources import FILES, PACKAGE, nodes, tree
 TESTS = Path(__file__).parent
 ARITHMETIC = PACKAGE / "formula" / "arithmetic.py"
 PACKING = PACKAGE / "engine" / "packing.py"
-STUDENT_T = PACKAGE / "analysis" / "student_t.py"
+STUDENT_T = PACKAGE / "intervals" / "student_t.py"
 """It divides by numbers of buckets and of units, which are above 0."""
 
 every_metric = pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))

@@ -18,7 +18,8 @@ LAYERS = [
     ("adapters", "formula"),
     ("metrics", "engine"),
     "query",
-    ("checks", "states"),
+    ("checks", "states", "intervals"),
+    ("contrasts", "curves", "slice_search"),
     "analysis",
     "reporting",
     ("namespace", "spark", "cli", "testing"),
@@ -136,7 +137,10 @@ def _is_shown(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "repr")
 
 
-ABOUT_METRICS = ("formula", "metrics", "engine", "query", "adapters", "states", "analysis")
+ABOUT_METRICS = (
+    *("formula", "metrics", "engine", "query", "adapters", "states"),
+    *("intervals", "contrasts", "curves", "slice_search", "analysis"),
+)
 MARKED = {"formula.metric": ["name.removeprefix(MARK).partition(': ')"]}
 """A plain expression holds its metrics in no other way than in a name."""
 

@@ -23,10 +23,6 @@ OF_THE_PROJECT = {
 
 OF_A_THEME = {
     "laws": "what holds for every metric and verb",
-    "intervals": "how sure a value is",
-    "contrasts": "differences of models and slices",
-    "curves": "values along a threshold or a rank",
-    "slice_search": "`find_slices`",
     "places": "where files lie",
     "docs": "what a reader sees",
     "proofs": "what takes long",

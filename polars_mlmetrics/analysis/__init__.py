@@ -1,1 +1,1 @@
-"""The functions that give numbers, from `evaluate` to `gate`, and the intervals of these."""
+"""The functions that give numbers, one file each."""

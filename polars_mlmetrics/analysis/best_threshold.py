@@ -7,10 +7,9 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve, check_has_thresholds
-from polars_mlmetrics.analysis.question import Question
-from polars_mlmetrics.analysis.rank_curves import points_of
-from polars_mlmetrics.analysis.threshold_curves import Tried, values_at
+from polars_mlmetrics.curves.asked_curve import AskedCurve, check_has_thresholds
+from polars_mlmetrics.curves.rank_curves import points_of
+from polars_mlmetrics.curves.threshold_curves import Tried, values_at
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.frames import AnyFrame, as_given
@@ -27,6 +26,7 @@ from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
 from polars_mlmetrics.query.query import KeyColumn, Keys, check_names, listed
+from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 

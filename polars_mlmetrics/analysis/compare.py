@@ -8,15 +8,15 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.comparison import Adjust, Comparison, OfLog, OfState
-from polars_mlmetrics.analysis.pairing import check_between
-from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.contrasts.comparison import Adjust, Comparison, OfLog, OfState
+from polars_mlmetrics.contrasts.pairing import check_between
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.query import Key, Keys, listed
+from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.verb import Verb
 
 COMPARE = Verb("compare", takes_states=True, needs_interval=True)

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
-from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import Confidence, Level, Question, check_whole, confidence_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
@@ -31,8 +29,10 @@ from polars_mlmetrics.errors import (
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
+from polars_mlmetrics.intervals.intervals import Intervals
 from polars_mlmetrics.metrics import decisions
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, check_names, columns_of
+from polars_mlmetrics.query.question import Confidence, Level, Question, check_whole, confidence_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import Result, ResultColumns, wide_names
 from polars_mlmetrics.query.verb import Verb

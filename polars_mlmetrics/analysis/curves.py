@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, Unpack, get_args
 
 import polars as pl
 
-from polars_mlmetrics.analysis import calibration_curves, rank_curves, threshold_curves
-from polars_mlmetrics.analysis.asked_curve import AskedCurve, check_has_thresholds
-from polars_mlmetrics.analysis.question import Level, Question
+from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
+from polars_mlmetrics.curves.asked_curve import AskedCurve, check_has_thresholds
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
@@ -17,6 +16,7 @@ from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
 from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import stacked
 from polars_mlmetrics.query.verb import Verb, flat
 

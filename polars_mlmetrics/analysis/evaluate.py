@@ -8,8 +8,6 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.question import Confidence, Level, Question
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
@@ -20,8 +18,10 @@ from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.reproduction import signature_of
+from polars_mlmetrics.intervals.intervals import Intervals
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.query import Keys, Query, check_reached
+from polars_mlmetrics.query.question import Confidence, Level, Question
 from polars_mlmetrics.query.reported_value import Account, check_samples
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import Result, names_of, of_plain, stacked, table_of

@@ -7,13 +7,6 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.candidates import Candidates
-from polars_mlmetrics.analysis.coded import Coded
-from polars_mlmetrics.analysis.features import type_of
-from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.question import Confidence, Question, check_clusters
-from polars_mlmetrics.analysis.searched import least_of, read_log, read_state, without_small
-from polars_mlmetrics.analysis.slice_table import COLUMNS, SliceTable
 from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.differing import to_hold
 from polars_mlmetrics.data.door import check_columns
@@ -27,7 +20,14 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query, check_names
+from polars_mlmetrics.query.question import Confidence, Question, check_clusters
 from polars_mlmetrics.query.verb import Verb
+from polars_mlmetrics.slice_search.candidates import Candidates
+from polars_mlmetrics.slice_search.coded import Coded
+from polars_mlmetrics.slice_search.features import type_of
+from polars_mlmetrics.slice_search.merged import Merged
+from polars_mlmetrics.slice_search.searched import least_of, read_log, read_state, without_small
+from polars_mlmetrics.slice_search.slice_table import COLUMNS, SliceTable
 
 FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True)
 

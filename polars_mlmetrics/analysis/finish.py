@@ -8,11 +8,11 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import settled, unsettled
-from polars_mlmetrics.analysis.question import Level, Question
 from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.verb import Verb
 
 FINISH = Verb("finish", takes_logs=False, takes_states=True, takes_expressions=True)

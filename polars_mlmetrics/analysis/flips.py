@@ -8,15 +8,15 @@ from typing import Any, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import unsettled
-from polars_mlmetrics.analysis.interval import NOISE
-from polars_mlmetrics.analysis.pairing import candidates_of, check_between
-from polars_mlmetrics.analysis.question import Question
+from polars_mlmetrics.contrasts.pairing import candidates_of, check_between
 from polars_mlmetrics.data.frames import AnyFrame, as_given_later
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
+from polars_mlmetrics.intervals.interval import NOISE
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
+from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 

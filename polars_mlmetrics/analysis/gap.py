@@ -6,10 +6,6 @@ from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.interval import coarseness_of, core_of, unless_noise
-from polars_mlmetrics.analysis.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
-from polars_mlmetrics.analysis.question import Confidence, Question
-from polars_mlmetrics.analysis.student_t import bonferroni, standard_error
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later
 from polars_mlmetrics.data.roles import Roles
@@ -21,7 +17,11 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
+from polars_mlmetrics.intervals.interval import coarseness_of, core_of, unless_noise
+from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
+from polars_mlmetrics.intervals.student_t import bonferroni, standard_error
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
+from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import first_that_holds, several_models
 from polars_mlmetrics.query.results import ResultColumns, slice_text
 from polars_mlmetrics.query.verb import Verb

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.differences import NO_PAIRS
 from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_text
+from polars_mlmetrics.contrasts.differences import NO_PAIRS
 from polars_mlmetrics.data.door import check_columns, check_key_columns
 from polars_mlmetrics.data.expressions import any_of, is_row_wise
 from polars_mlmetrics.data.frames import Frame, schema_of

@@ -7,7 +7,6 @@ from typing import Literal, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import unsettled
-from polars_mlmetrics.analysis.question import Level, Question
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, column_names
@@ -16,6 +15,7 @@ from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Keys, Query, check_names
+from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 

@@ -10,7 +10,8 @@ from typing import Any, cast
 import polars as pl
 
 from polars_mlmetrics.data.expressions import reserved
-from polars_mlmetrics.data.fingerprints import digest_in
+from polars_mlmetrics.data.fingerprints import digest_in, name_in
+from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET
@@ -279,6 +280,13 @@ def check_once(fingerprints: Iterable[tuple[str, object]], error: type[MetricErr
             raise error(f"{seen[digest]} and {place} are the same file: its rows would count twice.")
         seen[digest] = place
     return seen
+
+
+def check_sources(state: Frame) -> None:
+    """Refuse a state that counts a file twice; of a LazyFrame that is not known."""
+    if isinstance(state, pl.DataFrame):
+        sources = state[SOURCE].drop_nulls()
+        check_once((source, name_in(source)) for source in sources)
 
 
 def described(spec: Iterable[AtGrain]) -> dict[str, Any]:

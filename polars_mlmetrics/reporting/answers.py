@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import of_rows_of
 from polars_mlmetrics.analysis.compare import comparison_of
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
+from polars_mlmetrics.curves.asked_curve import of_rows_of
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import text_of_key

@@ -11,10 +11,9 @@ from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.scan import ArrowStream, scan
 from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
-from polars_mlmetrics.engine.contents import SAYS_NOTHING, Contents, content_of, fits
+from polars_mlmetrics.engine.contents import SAYS_NOTHING, Contents, check_sources, content_of, fits
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
-from polars_mlmetrics.states.state import check_sources
 
 TYPES = "types"
 """The key in the text of a plain state for the types that its columns had."""

@@ -14,7 +14,7 @@ from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, answer_as_given, as_given_later, schema_of
 from polars_mlmetrics.data.returned import Listed
 from polars_mlmetrics.data.roles import Bound, Roles, Table, checked_roles
-from polars_mlmetrics.engine.contents import RESERVED, SOURCE, Contents, check_once, described, is_state
+from polars_mlmetrics.engine.contents import RESERVED, SOURCE, Contents, check_once, check_sources, described, is_state
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state_table import StateTable
@@ -258,13 +258,6 @@ def compact(frame: AnyFrame) -> AnyFrame:
     merged = compacted(rows.filter(~is_source), contents.keys(), contents.merged())
     named = rows.filter(is_source).select(SOURCE)
     return answer_as_given(frame, _in_order(pl.concat([merged, named], how="diagonal"), contents))
-
-
-def check_sources(state: Frame) -> None:
-    """Refuse a state that counts a file twice; of a LazyFrame that is not known."""
-    if isinstance(state, pl.DataFrame):
-        sources = state[SOURCE].drop_nulls()
-        check_once((source, name_in(source)) for source in sources)
 
 
 def join_states(states: Iterable[bytes], empty: bytes) -> pl.DataFrame:

@@ -7,14 +7,16 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis import calibration_curves, confusion, differences, rank_curves, threshold_curves, worst
+from polars_mlmetrics.analysis import confusion, worst
 from polars_mlmetrics.analysis.best_threshold import COLUMNS as BEST
 from polars_mlmetrics.analysis.flips import COLUMNS as FLIPPED
 from polars_mlmetrics.analysis.gap import COLUMNS as GAPS
-from polars_mlmetrics.analysis.slice_table import COLUMNS as SLICES
 from polars_mlmetrics.checks.check import COLUMNS as PROBLEMS
 from polars_mlmetrics.checks.profile import COLUMNS as SIZES
+from polars_mlmetrics.contrasts import differences
+from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.query.results import ENDS, TIDY
+from polars_mlmetrics.slice_search.slice_table import COLUMNS as SLICES
 
 PLACE = pl.int_range(400)
 LOG = pl.select(

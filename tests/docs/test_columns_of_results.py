@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis import calibration_curves, differences, gap, rank_curves, slice_table, threshold_curves
+from polars_mlmetrics.analysis import gap
+from polars_mlmetrics.contrasts import differences
+from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.query.results import ENDS, TIDY
+from polars_mlmetrics.slice_search import slice_table
 
 PAGES = Path(__file__).parents[2] / "docs"
 

@@ -6,10 +6,10 @@ import polars as pl
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.find_slices import query_of
-from polars_mlmetrics.analysis.lattice import PLACE, Lattice
-from polars_mlmetrics.analysis.merged import Merged
-from polars_mlmetrics.analysis.search import SearchPart, SliceSearch
-from polars_mlmetrics.analysis.searched import least_of, read_log
+from polars_mlmetrics.slice_search.lattice import PLACE, Lattice
+from polars_mlmetrics.slice_search.merged import Merged
+from polars_mlmetrics.slice_search.search import SearchPart, SliceSearch
+from polars_mlmetrics.slice_search.searched import least_of, read_log
 
 
 def searched(

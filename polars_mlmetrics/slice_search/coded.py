@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.analysis.contrasts import UNIT, Contrasts, PartialKind
-from polars_mlmetrics.analysis.features import Feature
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.plan import Plan
@@ -18,6 +16,8 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.statistic import Statistic
+from polars_mlmetrics.slice_search.contrasts import UNIT, Contrasts, PartialKind
+from polars_mlmetrics.slice_search.features import Feature
 
 GROUP, SAMPLE, CLUSTER, N_ROWS, N_SAMPLES = (
     f"{INTERNAL}{name}" for name in ("group", "sample", "cluster", "n_rows", "n_samples")

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, of_rows_of
-from polars_mlmetrics.analysis.intervals import told_with_ends
+from polars_mlmetrics.curves.asked_curve import AskedCurve, HeldBins, of_rows_of
 from polars_mlmetrics.engine import folds
 from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
@@ -19,6 +18,7 @@ from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.unit import Unit
+from polars_mlmetrics.intervals.intervals import told_with_ends
 from polars_mlmetrics.metrics.probabilities import bins_of
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.results import ResultColumns

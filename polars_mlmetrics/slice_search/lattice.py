@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.analysis.coded import GROUP, Coded, code_column
-from polars_mlmetrics.analysis.contrasts import Numbers
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.slice_search.coded import GROUP, Coded, code_column
+from polars_mlmetrics.slice_search.contrasts import Numbers
 
 PLACE, BUCKET = f"{INTERNAL}place", f"{INTERNAL}of_bucket"
 """The number of a slice among all cells of all combinations, with its group; and of a bucket of the half."""

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.analysis.coded import CLUSTER, GROUP, N_ROWS, N_SAMPLES, Chunk, Coded, Wanted, code_column
-from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, Contrasts, Numbers
-from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
-from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, Lattice
-from polars_mlmetrics.analysis.merged import Merged, t_of
-from polars_mlmetrics.analysis.search import SearchPart, SliceSearch, rows_by_bucket, whole_of, zeros
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
+from polars_mlmetrics.slice_search.coded import CLUSTER, GROUP, N_ROWS, N_SAMPLES, Chunk, Coded, Wanted, code_column
+from polars_mlmetrics.slice_search.contrasts import CELL, CONTRAST, Contrasts, Numbers
+from polars_mlmetrics.slice_search.lattice import BUCKET, PLACE, Lattice
+from polars_mlmetrics.slice_search.merged import Merged, t_of
+from polars_mlmetrics.slice_search.search import SearchPart, SliceSearch, rows_by_bucket, whole_of, zeros
 
 MARKS, BIT = f"{INTERNAL}marks", f"{INTERNAL}bit"
 """The slices that a row is in: a bit each, of the slices of its own group."""

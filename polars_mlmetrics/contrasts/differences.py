@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import polars as pl
 
-from polars_mlmetrics.analysis.interval import Limits, core_of, planned_in, range_of, unless_noise
-from polars_mlmetrics.analysis.intervals import Intervals
-from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED
-from polars_mlmetrics.analysis.question import Confidence
-from polars_mlmetrics.analysis.student_t import p_value
+from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.intervals.interval import Limits, core_of, planned_in, range_of, unless_noise
+from polars_mlmetrics.intervals.intervals import Intervals
+from polars_mlmetrics.intervals.student_t import p_value, t_at
+from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of(
@@ -102,8 +101,7 @@ class Differences(Intervals):
         return COLUMNS.row(told)
 
     def _of_power(self, buckets: pl.Expr) -> pl.Expr:
-        quantiles = replace(self._confidence, level=2 * POWER - 1).quantiles()
-        return pl.lit(quantiles).gather(buckets, null_on_oob=True)
+        return t_at(buckets, 2 * POWER - 1, self._confidence.buckets)
 
     def _undefined(self, metric: Node, named: Callable[[str], str]) -> pl.Expr:
         columns = [self._pairs.add(part).undefined_units for part in planned_in(metric)]

@@ -10,10 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.differences import COLUMNS, UNCLEAR, Differences
-from polars_mlmetrics.analysis.pairing import N_PAIRS, N_UNPAIRED, Pairing, SameRows, candidates_of
-from polars_mlmetrics.analysis.question import Confidence
-from polars_mlmetrics.analysis.student_t import benjamini_hochberg
+from polars_mlmetrics.contrasts.differences import COLUMNS, UNCLEAR, Differences
+from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED, Pairing, SameRows, candidates_of
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
@@ -22,8 +20,10 @@ from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.row_counts import RowCounts
+from polars_mlmetrics.intervals.student_t import benjamini_hochberg
 from polars_mlmetrics.query.complete_samples import samples_of
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import counts_in, first_that_holds, several_models
 from polars_mlmetrics.query.results import stacked
 from polars_mlmetrics.query.source import slices_of

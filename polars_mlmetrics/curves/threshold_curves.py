@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve, HeldBins, decided_in, is_by_label, of_rows_of, rows_of
-from polars_mlmetrics.analysis.intervals import told_with_ends
-from polars_mlmetrics.analysis.rank_curves import points_of
+from polars_mlmetrics.curves.asked_curve import AskedCurve, HeldBins, decided_in, is_by_label, of_rows_of, rows_of
+from polars_mlmetrics.curves.rank_curves import points_of
 from polars_mlmetrics.engine.at_thresholds import (
     THRESHOLD,
     AtThresholds,
@@ -26,6 +25,7 @@ from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.shared import Decision
+from polars_mlmetrics.intervals.intervals import told_with_ends
 from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))

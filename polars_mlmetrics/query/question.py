@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from polars_mlmetrics.analysis.student_t import normal_quantile, t_quantile
 from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.data.roles import checked_roles
-from polars_mlmetrics.engine.contents import Contents
+from polars_mlmetrics.engine.contents import Contents, check_sources
 from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.replicates import WITHOUT
@@ -24,7 +23,6 @@ from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.source import planned, slices_of, source_of
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 from polars_mlmetrics.query.written import metrics_of, shown
-from polars_mlmetrics.states.state import check_sources
 
 Level = float | Literal["bootstrap"]
 """A level of confidence; or "bootstrap", for intervals between values of buckets that are drawn with replacement."""
@@ -55,16 +53,6 @@ class Confidence:
         """The wanted intervals, from buckets."""
         level = OF_DRAWS if isinstance(ci, str) else ci
         return cls(level, buckets, cluster, are_whole, is_bootstrap=isinstance(ci, str))
-
-    @property
-    def z(self) -> float:
-        """The quantile of a normal distribution."""
-        return normal_quantile(self.level)
-
-    def quantiles(self) -> pl.Series:
-        """Those of Student's t, by the number of buckets that tell something; null where that is below two."""
-        quantiles = [t_quantile(self.level, df) for df in range(1, self.buckets)]
-        return pl.Series([None, None, *quantiles], dtype=pl.Float64)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import polars as pl
 
-from polars_mlmetrics.analysis.question import Confidence, Question
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.data.roles import Bound
 from polars_mlmetrics.engine.contents import Contents
@@ -24,6 +23,7 @@ from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.results import ENDS
 from polars_mlmetrics.query.written import is_same, metrics_of
 

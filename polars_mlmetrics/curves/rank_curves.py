@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from polars_mlmetrics.analysis.asked_curve import AskedCurve, of_rows_of
+from polars_mlmetrics.curves.asked_curve import AskedCurve, of_rows_of
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.thinning import (
     ALL_OTHER,

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.question import Confidence
-from polars_mlmetrics.analysis.student_t import error_of_parts, standard_error, units_behind, units_in, wilson
 from polars_mlmetrics.engine.draws import DRAW, DRAWS
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.packing import BUCKETS_IN_KEY
@@ -24,6 +22,16 @@ from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import Applied, Named
+from polars_mlmetrics.intervals.student_t import (
+    error_of_parts,
+    normal_quantile,
+    standard_error,
+    t_at,
+    units_behind,
+    units_in,
+    wilson,
+)
+from polars_mlmetrics.query.question import Confidence
 
 
 def core_of(metric: Node) -> tuple[Node, list[Applied]]:
@@ -162,7 +170,7 @@ class Interval(ABC):
         """The standard error, and the quantile of Student's t."""
         buckets = self.column("buckets").fill_null(0)
         is_known = self.column("value_of_all").is_finite() & (buckets >= 2)
-        quantile = pl.lit(self._confidence.quantiles()).gather(buckets, null_on_oob=True)
+        quantile = t_at(buckets, self._confidence.level, self._confidence.buckets)
         errors = {"buckets": buckets, "se": pl.when(is_known).then(self._se), "t": quantile}
         return [self._as(name, error) for name, error in errors.items()]
 
@@ -174,7 +182,8 @@ class Interval(ABC):
         # Where nothing varies, there is what was counted to go by: at an end of the range, or next to it by rounding.
         varies = (error > 0) & share.is_between(NOISE, 1 - NOISE)
         units = pl.when(varies).then(units_behind(share, error)).otherwise(self._counted)
-        return [self._as("units", units * ratio(pl.lit(self._confidence.z), self.column("t")) ** 2)]
+        z = pl.lit(normal_quantile(self._confidence.level))
+        return [self._as("units", units * ratio(z, self.column("t")) ** 2)]
 
     def ends(self) -> list[pl.Expr]:
         """The ends of the interval."""
@@ -193,7 +202,7 @@ class Interval(ABC):
 
     def _wilson(self) -> tuple[pl.Expr, pl.Expr]:
         share = self._in_range(self.column("value_of_all"))
-        low, high = wilson(share, self.column("units"), self._confidence.z)
+        low, high = wilson(share, self.column("units"), normal_quantile(self._confidence.level))
         # At an end of the range the value is the end of the interval, but for rounding.
         low, high = pl.min_horizontal(low, share), pl.max_horizontal(high, share)
         return self._limits.low + self._width * low, self._limits.low + self._width * high

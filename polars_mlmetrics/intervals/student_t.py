@@ -53,6 +53,12 @@ def t_quantile(level: float, df: int) -> float:
             high = middle
 
 
+def t_at(buckets: pl.Expr, level: float, most: int) -> pl.Expr:
+    """The quantile of Student's t by the number of usable buckets, at most so many; null below two."""
+    quantiles = [t_quantile(level, df) for df in range(1, most)]
+    return pl.lit(pl.Series([None, None, *quantiles], dtype=pl.Float64)).gather(buckets, null_on_oob=True)
+
+
 def bonferroni(level: float, tests: int, df: int) -> float:
     """The quantile with which so many intervals hold together."""
     return t_quantile(1 - (1 - level) / tests, df)

@@ -9,7 +9,21 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.analysis.coded import (
+from polars_mlmetrics.data.frames import Names, column_names
+from polars_mlmetrics.engine.packing import place_in
+from polars_mlmetrics.engine.partials import Partial
+from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.engine.sources import LogSource
+from polars_mlmetrics.engine.state_rows import StateSource
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, StateError, warn_at_callers_line
+from polars_mlmetrics.formula.arithmetic import whole_times
+from polars_mlmetrics.metrics.decisions import n_rows, n_samples
+from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.source import passes_of
+from polars_mlmetrics.slice_search.coded import (
     CLUSTER,
     GROUP,
     N_ROWS,
@@ -25,22 +39,8 @@ from polars_mlmetrics.analysis.coded import (
     statistics_of,
     with_sums,
 )
-from polars_mlmetrics.analysis.contrasts import FoldedTables, Numbers, PartialKind
-from polars_mlmetrics.analysis.features import COUNT, VALUE, Feature, counts_of, type_of
-from polars_mlmetrics.data.frames import Names, column_names
-from polars_mlmetrics.engine.packing import place_in
-from polars_mlmetrics.engine.partials import Partial
-from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import LogSource
-from polars_mlmetrics.engine.state_rows import StateSource
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, StateError, warn_at_callers_line
-from polars_mlmetrics.formula.arithmetic import whole_times
-from polars_mlmetrics.metrics.decisions import n_rows, n_samples
-from polars_mlmetrics.query.query import Query
-from polars_mlmetrics.query.source import passes_of
+from polars_mlmetrics.slice_search.contrasts import FoldedTables, Numbers, PartialKind
+from polars_mlmetrics.slice_search.features import COUNT, VALUE, Feature, counts_of, type_of
 
 BYTES = 200
 """Bytes that a row takes, about, while its part of the log is searched."""

@@ -7,13 +7,13 @@ from math import inf
 
 import polars as pl
 
-from polars_mlmetrics.analysis.coded import GROUP, Coded
-from polars_mlmetrics.analysis.contrasts import CELL, CONTRAST, UNIT, FoldedTables, PartialKind, error_of_gap
-from polars_mlmetrics.analysis.interval import coarseness_of, range_of, unless_noise
-from polars_mlmetrics.analysis.student_t import standard_error
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.intervals.interval import coarseness_of, range_of, unless_noise
+from polars_mlmetrics.intervals.student_t import standard_error
+from polars_mlmetrics.slice_search.coded import GROUP, Coded
+from polars_mlmetrics.slice_search.contrasts import CELL, CONTRAST, UNIT, FoldedTables, PartialKind, error_of_gap
 
 VALUE, REST, OF_ALL, SIZE, NAMED = (f"{INTERNAL}{name}" for name in ("value", "rest", "of_all", "size", "named"))
 VALUE_ALONE, REST_ALONE = f"{INTERNAL}value_alone", f"{INTERNAL}rest_alone"

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from polars_mlmetrics.analysis.interval import Drawn, Interval, Limits, Placed, Replicable, Replicated, coarseness_of
-from polars_mlmetrics.analysis.question import Confidence
 from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
@@ -17,6 +15,8 @@ from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Node, Planned
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
+from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicable, Replicated, coarseness_of
+from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import Account, first_that_holds
 from polars_mlmetrics.query.results import Ends, Result
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, N_SAMPLES, SAMPLE, Chunk, Coded, Wanted
-from polars_mlmetrics.analysis.contrasts import CELL, UNIT, Contrasts, Grid, Numbers
-from polars_mlmetrics.analysis.intervals import FEW_BUCKETS
-from polars_mlmetrics.analysis.lattice import BUCKET, PLACE, CellSums, Lattice
-from polars_mlmetrics.analysis.merged import Merged, Tables, t_of
 from polars_mlmetrics.engine.packing import place_in
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
+from polars_mlmetrics.slice_search.coded import GROUP, N_ROWS, N_SAMPLES, SAMPLE, Chunk, Coded, Wanted
+from polars_mlmetrics.slice_search.contrasts import CELL, UNIT, Contrasts, Grid, Numbers
+from polars_mlmetrics.slice_search.lattice import BUCKET, PLACE, CellSums, Lattice
+from polars_mlmetrics.slice_search.merged import Merged, Tables, t_of
 
 MOST_SUMS = 60_000_000
 """How many sums of slices, buckets and units are held at once."""

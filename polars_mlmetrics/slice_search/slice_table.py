@@ -6,15 +6,6 @@ from math import isfinite
 
 import polars as pl
 
-from polars_mlmetrics.analysis.candidates import N_TESTED, PARENT, SHARE, TURN, Candidates
-from polars_mlmetrics.analysis.coded import GROUP, N_ROWS, Coded
-from polars_mlmetrics.analysis.features import CONDITIONS, Condition
-from polars_mlmetrics.analysis.interval import range_of
-from polars_mlmetrics.analysis.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
-from polars_mlmetrics.analysis.lattice import PLACE
-from polars_mlmetrics.analysis.merged import t_of
-from polars_mlmetrics.analysis.question import Confidence
-from polars_mlmetrics.analysis.student_t import benjamini_hochberg, p_value
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched
@@ -22,9 +13,18 @@ from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.intervals.interval import range_of
+from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
+from polars_mlmetrics.intervals.student_t import benjamini_hochberg, p_value, t_at
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import first_that_holds, several_models
 from polars_mlmetrics.query.results import ResultColumns
+from polars_mlmetrics.slice_search.candidates import N_TESTED, PARENT, SHARE, TURN, Candidates
+from polars_mlmetrics.slice_search.coded import GROUP, N_ROWS, Coded
+from polars_mlmetrics.slice_search.features import CONDITIONS, Condition
+from polars_mlmetrics.slice_search.lattice import PLACE
+from polars_mlmetrics.slice_search.merged import t_of
 
 COLUMNS = ResultColumns.of(
     (pl.Int64, "rank"),
@@ -108,7 +108,7 @@ class SliceTable:
         """The candidates with intervals and tests."""
         buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
         varies = (se > 0) & (buckets >= 2)
-        away = pl.when(varies).then(pl.lit(self._confidence.quantiles()).gather(buckets, null_on_oob=True) * se)
+        away = pl.when(varies).then(t_at(buckets, self._confidence.level, self._confidence.buckets) * se)
         df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
         # As columns: an expression would work them out for each of its terms.
         most = self._high - self._low

@@ -11,8 +11,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from polars_mlmetrics.analysis.interval import NOISE, coarseness_of, range_of
-from polars_mlmetrics.analysis.student_t import error_of_constant, standard_error
 from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
@@ -20,6 +18,8 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
 from polars_mlmetrics.formula.measure import Node
+from polars_mlmetrics.intervals.interval import NOISE, coarseness_of, range_of
+from polars_mlmetrics.intervals.student_t import error_of_constant, standard_error
 
 Numbers: TypeAlias = NDArray[Any]
 

@@ -1,0 +1,1 @@
+"""Contrasts: differences of a metric between two sides of one source."""

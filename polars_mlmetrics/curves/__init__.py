@@ -1,0 +1,1 @@
+"""Curves: values along thresholds, ranks and bins."""

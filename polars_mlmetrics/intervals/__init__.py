@@ -1,0 +1,1 @@
+"""Intervals: how far a value can be trusted."""

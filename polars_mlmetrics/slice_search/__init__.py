@@ -1,0 +1,1 @@
+"""Search for slices in which a metric is worse than elsewhere."""

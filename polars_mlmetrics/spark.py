@@ -19,6 +19,7 @@ from polars_mlmetrics.data.files import found_files
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.contents import check_once
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.errors import (
@@ -32,7 +33,6 @@ from polars_mlmetrics.errors import (
 )
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
-from polars_mlmetrics.query.buckets import BUCKETS
 from polars_mlmetrics.query.query import Keys, Query, listed
 from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import names_of, stacked

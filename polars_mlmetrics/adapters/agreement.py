@@ -10,7 +10,7 @@ import polars.selectors as cs
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.adapters.formats import Format, scanned
-from polars_mlmetrics.data.differing import differing, reason, unreadable
+from polars_mlmetrics.data.door import differing, reason, unreadable
 from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.data.stores import Place, Store
 from polars_mlmetrics.errors import FileError, shown_values, words_of

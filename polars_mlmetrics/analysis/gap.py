@@ -18,11 +18,11 @@ from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import coarseness_of, core_of, unless_noise
-from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, FLAGS, SEEMS_FEW
-from polars_mlmetrics.intervals.student_t import bonferroni, standard_error
+from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, SEEMS_FEW, flag_of, flag_without_interval
+from polars_mlmetrics.intervals.student_t import bonferroni, jackknife, standard_error
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
 from polars_mlmetrics.query.question import Confidence, Question
-from polars_mlmetrics.query.reported_value import first_that_holds, several_models
+from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns, slice_text
 from polars_mlmetrics.query.verb import Verb
 
@@ -44,7 +44,7 @@ VALUE, HAS, SLICE, OTHER, TEXT = (f"{INTERNAL}{name}" for name in ("value", "has
 DIFFERENCE, SIZE, TELLS, OF_ALL = (f"{INTERNAL}{name}" for name in ("difference", "size", "tells", "of_all"))
 SIZE_OF_ALL, ERROR, BUCKETS, PAIRS = (f"{INTERNAL}{name}" for name in ("size_of_all", "error", "buckets", "pairs"))
 QUANTILE, FEWEST, IS_SURE = (f"{INTERNAL}{name}" for name in ("quantile", "fewest", "is_sure"))
-POOLED, BOUND = f"{INTERNAL}pooled", f"{INTERNAL}bound"
+POOLED, BOUND, IS_KNOWN, VARIES = (f"{INTERNAL}{name}" for name in ("pooled", "bound", "is_known", "varies"))
 
 
 @at_callers_line
@@ -153,10 +153,9 @@ class Between:
     def _named(self, told: pl.LazyFrame, ends: pl.LazyFrame | None) -> pl.LazyFrame:
         """The columns of the result, under their public names."""
         if ends is None:
-            flag = FLAGS.get(self._metric.interval_kind, "no_state")
-            told = told.with_columns(low=None, high=None, ci_flag=pl.lit(flag))
+            told = told.with_columns(low=None, high=None, ci_flag=pl.lit(flag_without_interval(self._metric)))
         else:
-            told = matched(told, ends, self._by, how="left").with_columns(self._flag().alias("ci_flag"))
+            told = matched(told, ends, self._by, how="left").with_columns(ci_flag=self._flag())
         keys = [pl.col(key.column).alias(key.name) for key in self._groups]
         told = told.with_columns(
             pl.when(pl.col("gap").is_finite()).then(pl.col(name)) for name in ("low", "high", "ci_flag")
@@ -165,16 +164,17 @@ class Between:
         return told.select(*keys, *COLUMNS.cast())
 
     def _flag(self) -> pl.Expr:
-        """The first thing to know of an interval, of what its pairs and its slices say."""
-        flag, half = pl.col("ci_flag"), 0.5 * (pl.col("high") - pl.col("low"))
-        cases = [
-            (flag.is_in(["undefined_replicates", "degenerate"]), flag),
-            (pl.col(POOLED), pl.lit("pooled")),
-            (flag == "few_buckets", flag),
-            (pl.lit(self._metric.interval_kind == "biased"), pl.lit("biased")),
-            (pl.col(BOUND) > half, pl.lit("coarse_bins")),
-        ]
-        return first_that_holds(cases, flag)
+        """The flag of an interval, from what its pairs and its slices say."""
+        return flag_of(
+            {
+                "undefined_replicates": ~pl.col(IS_KNOWN),
+                "degenerate": ~pl.col(VARIES),
+                "pooled": pl.col(POOLED),
+                "few_buckets": pl.col(FEWEST) < FEW_BUCKETS,
+                "biased": pl.lit(self._metric.interval_kind == "biased"),
+                "coarse_bins": pl.col(BOUND) > 0.5 * (pl.col("high") - pl.col("low")),
+            }
+        )
 
     def _by_bucket(self, plan: Plan, core: Node) -> list[pl.LazyFrame]:
         """The values without each bucket, and whether there is one of it alone."""
@@ -228,8 +228,9 @@ class Between:
         """How many buckets tell of each slice, and whether they are enough to say how far its value is off."""
         both = without.join(whole.select(SLICE, pl.col(VALUE).alias(OF_ALL)), on=SLICE)
         value, of_all = pl.col(VALUE), pl.col(OF_ALL)
-        moved = unless_noise(value - of_all, value.abs() + of_all.abs()) != 0
-        told = both.group_by(SLICE).agg((pl.col(HAS) | moved).sum().alias(FEWEST), moved.any().alias(IS_SURE))
+        moved = unless_noise(value - of_all, value.abs() + of_all.abs())
+        buckets = jackknife(value, moved, pl.col(HAS))["buckets"]
+        told = both.group_by(SLICE).agg(buckets.alias(FEWEST), (moved != 0).any().alias(IS_SURE))
         # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
         enough = pl.when(IS_SURE).then(min(FEW_BUCKETS, self._confidence.buckets)).otherwise(SEEMS_FEW + 1)
         return told.with_columns((pl.col(FEWEST) >= enough).alias(IS_SURE))
@@ -250,10 +251,10 @@ class Between:
     def _with_errors(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """One row a pair: its difference, the standard error of that, and the quantile to take."""
         moved = unless_noise(pl.col(DIFFERENCE) - pl.col(OF_ALL), pl.col(SIZE_OF_ALL))
-        buckets = (pl.col(TELLS) | (moved != 0)).sum()
-        error = standard_error(buckets, (moved**2).sum())
-        is_known = pl.col(DIFFERENCE).is_finite().fill_null(False).all() & (buckets >= 2)
-        columns = [pl.col(OF_ALL).first().abs(), buckets.alias(BUCKETS), pl.when(is_known).then(error).alias(ERROR)]
+        sums = jackknife(pl.col(DIFFERENCE), moved, pl.col(TELLS))
+        buckets, is_known = sums["buckets"], sums["is_known"] & (sums["buckets"] >= 2)
+        error = pl.when(is_known).then(standard_error(buckets, sums["squares"]))
+        columns = [pl.col(OF_ALL).first().abs(), buckets.alias(BUCKETS), error.alias(ERROR)]
         told = pairs.group_by([*self._by, SLICE, OTHER]).agg(columns)
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
         told = told.with_columns(n_pairs.cast(pl.Int64).alias(PAIRS))
@@ -271,14 +272,11 @@ class Between:
         is_sure = pl.col(IS_SURE) & pl.col(IS_SURE + OTHER)
         low = (pl.col(OF_ALL) - half).filter(is_sure).max().fill_null(0).clip(lower_bound=0)
         high = (pl.col(OF_ALL) + half).max()
-        flags = [
-            (~is_known, pl.lit("undefined_replicates")),
-            (~varies, pl.lit("degenerate")),
-            (pl.min_horizontal(pl.col(FEWEST, FEWEST + OTHER).min()) < FEW_BUCKETS, pl.lit("few_buckets")),
-        ]
         told = [
             pl.when(is_known & varies).then(low).alias("low"),
             pl.when(is_known & varies).then(high).alias("high"),
-            first_that_holds(flags, pl.lit("ok")).alias("ci_flag"),
+            is_known.alias(IS_KNOWN),
+            varies.alias(VARIES),
+            pl.min_horizontal(pl.col(FEWEST, FEWEST + OTHER).min()).alias(FEWEST),
         ]
         return pairs.group_by(self._by).agg(told) if self._by else pairs.select(told)

@@ -25,8 +25,8 @@ from polars_mlmetrics.errors import (
     hides_values,
     words_of,
 )
+from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.reported_value import first_that_holds
 
 BASELINE = "_baseline"
 """The ending of the name of a column of the baseline."""

@@ -10,7 +10,7 @@ import polars as pl
 import polars.selectors as cs
 
 from polars_mlmetrics.checks.table import SCORE, LogTable
-from polars_mlmetrics.data.differing import check_alike
+from polars_mlmetrics.data.door import check_alike
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import Frame
 from polars_mlmetrics.data.roles import Roles, checked_roles

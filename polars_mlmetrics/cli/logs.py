@@ -20,12 +20,10 @@ from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedValue, Operation, done
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.bare_scan import scan_node
-from polars_mlmetrics.data.differing import reason
-from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.door import check_columns, reason
 from polars_mlmetrics.data.files import files_anywhere, found_files
-from polars_mlmetrics.data.frames import is_text
+from polars_mlmetrics.data.frames import is_state, is_text
 from polars_mlmetrics.data.stores import Place, Store, is_there
-from polars_mlmetrics.engine.contents import is_state
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, unknown, words_of
 from polars_mlmetrics.states.places import REMOTE_LOG
 from polars_mlmetrics.states.state_files import scan_states

@@ -18,13 +18,14 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
+from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.over_targets import counts_in, samples_of
 from polars_mlmetrics.formula.row_counts import RowCounts
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg
-from polars_mlmetrics.query.complete_samples import samples_of
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Confidence
-from polars_mlmetrics.query.reported_value import counts_in, first_that_holds, several_models
+from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import stacked
 from polars_mlmetrics.query.source import slices_of
 

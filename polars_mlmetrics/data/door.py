@@ -7,17 +7,16 @@ a 0 / 1 truth, …), and the door hands out the values together with the rows th
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.data.classes import is_nan
-from polars_mlmetrics.data.differing import check_alike
 from polars_mlmetrics.data.expressions import all_of, check_no_pattern, is_one_of, name_or_text
 from polars_mlmetrics.data.roles import Grain, Table
-from polars_mlmetrics.errors import ColumnError, unknown
+from polars_mlmetrics.errors import INTERNAL, ColumnError, FileError, MetricError, unknown
 
 LARGEST = sys.float_info.max
 MAX_WEIGHT = 1e280
@@ -232,3 +231,41 @@ def check_key_columns(
     for name in names:
         if schema[name] == pl.Object:
             raise ColumnError(f"{name!r} is of type Object, and Python objects cannot be keys. Cast the column first.")
+
+
+# -- columns that differ between the files of a log: in the way of nobody, until one of them is read ------------------
+
+MARK = f"{INTERNAL}differs"
+
+
+def differing(error: MetricError) -> pl.Enum:
+    """The type of a column that no query may read, for this reason. A type is known before a row is read."""
+    return pl.Enum([MARK, str(error).removesuffix(error.remedy).rstrip(), error.remedy])
+
+
+def unreadable(dtype: pl.DataType) -> pl.Expr:
+    """A column of that type, which fails where it is read, and costs nothing elsewhere."""
+    # Polars would work out the cast of a plain literal when it plans a query, read or not.
+    return pl.lit(pl.Series([str(reason(dtype))])).first().cast(dtype)
+
+
+def reason(dtype: pl.DataType) -> FileError | None:
+    """Why a column of this type cannot be read; None for any other type."""
+    if not isinstance(dtype, pl.Enum) or dtype.categories.len() != 3 or dtype.categories[0] != MARK:
+        return None
+    _, message, remedy = dtype.categories
+    return FileError(message).with_remedy(remedy)
+
+
+def check_alike(names: Iterable[str], schema: Mapping[str, pl.DataType]) -> None:
+    """Refuse to read columns that differ between files."""
+    for name in names:
+        error = reason(schema[name]) if name in schema else None
+        if error is not None:
+            raise error
+
+
+def to_hold(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Rows as they can be held in memory: a column that differs is null, and its type still says why."""
+    types = {name: dtype for name, dtype in rows.collect_schema().items() if reason(dtype) is not None}
+    return rows.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in types.items())

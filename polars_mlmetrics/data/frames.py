@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import polars as pl
@@ -15,8 +15,17 @@ AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 Names = str | Sequence[str] | None
 """One column, or several; what None stands for, each parameter says."""
 
+SOURCE = "source"
+"""The column that names a file of the log, in a row of its own: what it holds is no part of any value."""
+
 ROWS_IN_MEMORY = 100_000
 """Up to so many rows of a DataFrame are answered by the in-memory engine."""
+
+
+def is_state(schema: Mapping[str, pl.DataType]) -> bool:
+    """Whether a table says of itself that it is a state."""
+    dtype = schema.get("state")
+    return isinstance(dtype, pl.Enum) and len(dtype.categories) == 1 and SOURCE in schema
 
 
 def schema_of(frame: Any, caller: str) -> pl.Schema:

@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import reserved
 from polars_mlmetrics.data.fingerprints import digest_in, name_in
-from polars_mlmetrics.data.frames import Frame
+from polars_mlmetrics.data.frames import SOURCE, Frame
 from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.folds import BIN, BUCKET
@@ -21,9 +21,6 @@ from polars_mlmetrics.errors import MetricError, StateError
 from polars_mlmetrics.formula.statistic import Moment, Monoid, Statistic
 
 FORMAT = 1
-SOURCE = "source"
-"""The column that names a file of the log, in a row of its own: what it holds is no part of any value."""
-
 RESERVED = ("state", "bucket", "label", "bin", SOURCE)
 """The columns of a state that are neither by columns nor statistics."""
 
@@ -250,12 +247,6 @@ def content_of(text: str) -> dict[str, Any]:
     if type(content) is not dict or "format" not in content:
         raise StateError(SAYS_NOTHING)
     return content
-
-
-def is_state(schema: Mapping[str, pl.DataType]) -> bool:
-    """Whether a table says of itself that it is a state."""
-    dtype = schema.get("state")
-    return isinstance(dtype, pl.Enum) and len(dtype.categories) == 1 and SOURCE in schema
 
 
 def text_in(schema: Mapping[str, pl.DataType]) -> str:

@@ -18,10 +18,8 @@ from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
 from polars_mlmetrics.engine.formula_reader import FormulaReader
-from polars_mlmetrics.engine.packing import modulo, splitmix
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.plan import BasePlan, ReadFormulas
-from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.sources import LogSource, named
 from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
 from polars_mlmetrics.engine.state_rows import check_label_as_target, does_not_merge
@@ -236,13 +234,3 @@ def _table_of_bins(bins: Partial, table: pl.LazyFrame) -> pl.LazyFrame:
     """One row a bin of each group or label. The rows that do not count have no bin."""
     *_, key = bins.fold.keys
     return table.filter(pl.col(key).is_not_null()).rename({key: BIN}).cast({BIN: pl.Float64})
-
-
-def bucket_of(cluster: Sequence[str], schema: Mapping[str, pl.DataType], buckets: int) -> tuple[pl.Expr, str]:
-    """In which of so many buckets a cluster falls, and by which hash. It says nothing of the cluster but its bucket."""
-    if not all(schema[column].is_integer() and schema[column] not in (pl.Int128, pl.UInt128) for column in cluster):
-        return modulo(code_of(cluster), buckets).cast(pl.Int64), "polars"
-    code = pl.lit(0, dtype=pl.UInt64)
-    for column in cluster:
-        code = splitmix(code + pl.col(column).fill_null(0).cast(pl.UInt64, wrap_numerical=True))
-    return modulo(code, buckets).cast(pl.Int64), "splitmix64"

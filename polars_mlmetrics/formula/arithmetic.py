@@ -149,3 +149,10 @@ def cuts(length: int, parts: int) -> list[int]:
 def discount(place: pl.Expr) -> pl.Expr:
     """`1 / log2(place + 1)`, of places from 1."""
     return math.log(2) / (place + 1).log()
+
+
+def first_that_holds(cases: Sequence[tuple[pl.Expr, pl.Expr]], otherwise: pl.Expr) -> pl.Expr:
+    """The value of the first case whose condition holds."""
+    for condition, value in reversed(cases):
+        otherwise = pl.when(condition).then(value).otherwise(otherwise)
+    return otherwise

@@ -7,7 +7,7 @@ known keeps the mean from being known, and a broken one breaks it, whatever its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -236,3 +236,30 @@ def _best(metrics: Sequence[Node], weights: Sequence[float]) -> Best | None:
     weighted = [(metric.best, weight) for metric, weight in zip(metrics, weights, strict=True) if weight != 0]
     ends = {best if weight * whole > 0 else other_end(best) for best, weight in weighted}
     return ends.pop() if len(ends) == 1 else None
+
+
+def counted_parts(metric: Node, target: str | None) -> Iterator[tuple[Node, str | None]]:
+    """The parts of a metric whose rows are counted, each with the column of targets that must be known of a row."""
+    parts = metric.of_rows.values() if isinstance(metric, EachTarget) else metric.parts
+    of = metric.column if isinstance(metric, OverTargets) else target
+    return ((part, of) for part in parts)
+
+
+def counts_in(metric: Node, target: str | None = None) -> Iterator[RowCounts]:
+    """The counts of each measure of a metric."""
+    if isinstance(metric, Measure):
+        yield RowCounts(metric, target)
+    else:
+        for part, of in counted_parts(metric, target):
+            yield from counts_in(part, of)
+
+
+def samples_of(metric: Node) -> dict[tuple[object, ...], Measure]:
+    """The counts of the samples that have rows which count to a metric: several, where its parts use other rows."""
+    samples = [counts.samples for counts in counts_in(metric)]
+    return {count.key_in_full: count for count in samples}
+
+
+def samples_of_all(metrics: Iterable[Node]) -> list[Measure]:
+    """The same of several metrics, each once."""
+    return [*{key: count for metric in metrics for key, count in samples_of(metric).items()}.values()]

@@ -24,6 +24,7 @@ from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import Applied, Named
 from polars_mlmetrics.intervals.student_t import (
     error_of_parts,
+    jackknife,
     normal_quantile,
     standard_error,
     t_at,
@@ -286,14 +287,11 @@ class Replicated(Interval):
 
     def sums(self) -> list[pl.Expr]:
         """The estimate from all buckets of a group."""
-        value, moved = self.column("value"), self.column("moved")
-        tells = self.column("has_value") | (moved != 0).fill_null(False)
+        value = self.column("value")
         columns = {
             "value_of_all": self.column("value_of_all").first(),
             "samples_of_all": self.column("samples_of_all").first(),
-            "buckets": tells.sum().cast(pl.Int64),
-            "squares": (moved * moved).sum(),
-            "is_known": value.is_finite().fill_null(False).all(),
+            **jackknife(value, self.column("moved"), self.column("has_value")),
             "lost": (value.is_null() | (self.column("labels") < self.column("labels_of_all"))).any(),
         }
         if self._rows is not None:

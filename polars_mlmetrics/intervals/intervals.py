@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -13,11 +13,12 @@ from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Node, Planned
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicable, Replicated, coarseness_of
 from polars_mlmetrics.query.question import Confidence
-from polars_mlmetrics.query.reported_value import Account, first_that_holds
+from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import Ends, Result
 
 T = TypeVar("T")
@@ -30,8 +31,37 @@ DOMINANT, MANY_BUCKETS = 0.2, 32
 """The share of the rows with which a bucket decides the interval, where there are at least so many buckets."""
 
 
-FLAGS = {"total": "totals", "extreme": "extremes"}
-"""The kinds of metrics without an interval, in words."""
+FLAGS = {
+    "no_state": "no interval",
+    "totals": "no interval: a total",
+    "extremes": "no interval: one label decides",
+    "no_pairs": "no pairs: no sample counts on both sides",
+    "leak?": "a feature that knows the truth?",
+    "undefined_replicates": "no interval: too few positives",
+    "degenerate": "no interval: nothing varies",
+    "pooled": "several models in one value",
+    "few_buckets": "not judged: too few samples",
+    "biased": "not judged: a biased metric",
+    "coarse_bins": "not judged: its bins are too coarse",
+    "low_n": "few samples",
+    "dominant_cluster": "one cluster decides",
+    "pairs_unknown": "pairs unknown",
+    "approx": "the same without any bucket",
+    "ok": "",
+}
+"""The flags of intervals in words. The first that holds is reported, in this order."""
+
+
+def flag_of(holds: Mapping[str, pl.Expr]) -> pl.Expr:
+    """The first flag that holds, in the order of `FLAGS`; "ok" where none does."""
+    unknown = holds.keys() - FLAGS.keys()
+    assert not unknown, unknown
+    return first_that_holds([(holds[flag], pl.lit(flag)) for flag in FLAGS if flag in holds], pl.lit("ok"))
+
+
+def flag_without_interval(metric: Node) -> str:
+    """The flag of a metric that has no interval."""
+    return {"total": "totals", "extreme": "extremes"}.get(metric.interval_kind, "no_state")
 
 
 class Intervals:
@@ -84,26 +114,25 @@ class Intervals:
         rarest: pl.Expr | None = None,
     ) -> pl.Expr:
         """The first thing to know of an interval, in a word."""
-        kind = metric.interval_kind
         if interval is None:
-            return pl.lit(FLAGS.get(kind, "no_state"))
+            return pl.lit(flag_without_interval(metric))
         se, buckets = interval.column("se"), interval.column("buckets")
         seems_few = buckets <= SEEMS_FEW
         is_small = seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few)
         is_small = is_small if rarest is None else is_small | (rarest < FEW_POSITIVES).fill_null(False)
-        cases = {
+        holds = {
             "undefined_replicates": interval.lost,
             "degenerate": interval.is_degenerate,
             "pooled": is_pooled,
             "few_buckets": buckets < FEW_BUCKETS,
-            "biased": pl.lit(kind == "biased"),
+            "biased": pl.lit(metric.interval_kind == "biased"),
             "coarse_bins": self.is_coarse(metric, interval),
             "low_n": is_small,
             "dominant_cluster": (interval.share > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
             **self.notes(),
             "approx": se == 0,
         }
-        return first_that_holds([(holds, pl.lit(flag)) for flag, holds in cases.items()], pl.lit("ok"))
+        return flag_of(holds)
 
     def notes(self) -> dict[str, pl.Expr]:
         """More to know of every interval, by flag."""

@@ -81,6 +81,19 @@ def _expanded(z: float, df: int) -> float:
     return z + sum(term / float(df) ** (power + 1) for power, term in enumerate(terms))
 
 
+def jackknife(value: pl.Expr, moved: pl.Expr, has_value: pl.Expr) -> dict[str, pl.Expr]:
+    """Sums over the replicates of a group, from which `standard_error` makes that of its value.
+
+    `value` is the value without a bucket, `moved` how far it is from the value of all, and `has_value` whether the
+    bucket alone has one. A usable bucket has one, or moves the value.
+    """
+    return {
+        "buckets": (has_value | (moved != 0).fill_null(False)).sum().cast(pl.Int64),
+        "squares": (moved * moved).sum(),
+        "is_known": value.is_finite().fill_null(False).all(),
+    }
+
+
 def standard_error(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
     """That of the jackknife: from the squares of how far the value moves without each of so many buckets."""
     return ((buckets - 1) / buckets * squares).sqrt()

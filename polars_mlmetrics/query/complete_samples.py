@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -10,22 +10,10 @@ from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
-from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.query.query import Query
-from polars_mlmetrics.query.reported_value import counts_in
 
 _HERE, _ALL = f"{INTERNAL}models", f"{INTERNAL}all_models"
-
-
-def samples_of(metric: Node) -> dict[tuple[object, ...], Measure]:
-    """The counts of the samples that have rows which count to a metric: several, where its parts use other rows."""
-    samples = [counts.samples for counts in counts_in(metric)]
-    return {count.key_in_full: count for count in samples}
-
-
-def samples_of_all(metrics: Iterable[Node]) -> list[Measure]:
-    """The same of several metrics, each once."""
-    return [*{key: count for metric in metrics for key, count in samples_of(metric).items()}.values()]
 
 
 def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:

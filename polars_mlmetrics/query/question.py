@@ -11,6 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.data.roles import checked_roles
+from polars_mlmetrics.engine.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.engine.contents import Contents, check_sources
 from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.passes import Passes
@@ -18,7 +19,6 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import ColumnError, StateError, TableError, some
-from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.source import planned, slices_of, source_of
 from polars_mlmetrics.query.verb import Verb, check_no_roles

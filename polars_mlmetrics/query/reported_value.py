@@ -14,8 +14,9 @@ from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.pairs import PairPlan
 from polars_mlmetrics.engine.plan import BasePlan
 from polars_mlmetrics.errors import ColumnError
+from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
-from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
+from polars_mlmetrics.formula.over_targets import EachTarget, counted_parts, counts_in
 from polars_mlmetrics.formula.row_counts import RowCounts
 from polars_mlmetrics.query.results import Result
 
@@ -110,7 +111,9 @@ class Account:
         """A count of all parts of a metric together, in arithmetic and in a mean over targets."""
         if isinstance(metric, Measure):
             return count(self._counts_of.setdefault((metric.key, target), RowCounts(metric, target)))
-        counts = [self._over_parts(part, count, of_arithmetic, of_targets, of) for part, of in _parts(metric, target)]
+        counts = [
+            self._over_parts(part, count, of_arithmetic, of_targets, of) for part, of in counted_parts(metric, target)
+        ]
         known_counts = [count for count in counts if count is not None]
         if not known_counts:
             return None
@@ -228,22 +231,6 @@ class Account:
         )
 
 
-def _parts(metric: Node, target: str | None) -> Iterator[tuple[Node, str | None]]:
-    """The parts of a metric whose rows are counted, each with the column of targets that must be known of a row."""
-    parts = metric.of_rows.values() if isinstance(metric, EachTarget) else metric.parts
-    of = metric.column if isinstance(metric, OverTargets) else target
-    return ((part, of) for part in parts)
-
-
-def counts_in(metric: Node, target: str | None = None) -> Iterator[RowCounts]:
-    """The counts of each measure of a metric."""
-    if isinstance(metric, Measure):
-        yield RowCounts(metric, target)
-    else:
-        for part, of in _parts(metric, target):
-            yield from counts_in(part, of)
-
-
 def several_models(metric: Node, plan: BasePlan | PairPlan) -> list[Measure]:
     """Measures that are 1 where a metric uses rows of several models; none for counts, nor where no column says so."""
     dtype = plan.schema.get(MODEL)
@@ -310,13 +297,6 @@ def sum_of_known(counts: Iterable[pl.Expr]) -> pl.Expr:
     """The sum of those that are not null; null where all are."""
     parts = list(counts)
     return pl.when(pl.any_horizontal(part.is_not_null() for part in parts)).then(pl.sum_horizontal(parts))
-
-
-def first_that_holds(cases: Sequence[tuple[pl.Expr, pl.Expr]], otherwise: pl.Expr) -> pl.Expr:
-    """The value of the first case whose condition holds."""
-    for condition, value in reversed(cases):
-        otherwise = pl.when(condition).then(value).otherwise(otherwise)
-    return otherwise
 
 
 def check_samples(measures: Iterable[Measure], schema: pl.Schema) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.frames import Names, schema_of, unflagged
+from polars_mlmetrics.data.frames import Names, is_state, schema_of, unflagged
 from polars_mlmetrics.data.returned import check_type
-from polars_mlmetrics.engine.contents import is_state
 from polars_mlmetrics.errors import MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.metric import Metric

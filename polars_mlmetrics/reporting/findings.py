@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.reported_value import first_that_holds
+from polars_mlmetrics.formula.arithmetic import first_that_holds, ratio
+from polars_mlmetrics.intervals.intervals import FLAGS
 from polars_mlmetrics.reporting.answers import WEIGHT_OF_ROWS, Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.wording import as_shown
@@ -18,18 +18,11 @@ from polars_mlmetrics.reporting.wording import as_shown
 FEWEST = 30
 """So many samples a slice needs to be judged."""
 
-WORDS = {
-    "no_pairs": "no pairs: no sample counts on both sides",
-    "no_state": "no interval",
-    "totals": "no interval: a total",
-    "extremes": "no interval: one label decides",
-    "undefined_replicates": "no interval: too few positives",
-    "degenerate": "no interval: nothing varies",
-    "few_buckets": "not judged: too few samples",
-    "biased": "not judged: a biased metric",
-    "coarse_bins": "not judged: its bins are too coarse",
-}
-"""Why a difference has no verdict, by its flag."""
+NOT_JUDGED = (
+    *("no_state", "totals", "extremes", "undefined_replicates", "degenerate"),
+    *("few_buckets", "biased", "coarse_bins"),
+)
+"""The flags with which a difference has no verdict."""
 
 SHOWN = "shown"
 
@@ -37,10 +30,10 @@ SHOWN = "shown"
 def _why_not_judged(value: pl.Expr) -> pl.Expr:
     flag = pl.col("ci_flag")
     cases = [
-        (flag == "no_pairs", pl.lit(WORDS["no_pairs"])),
+        (flag == "no_pairs", pl.lit(FLAGS["no_pairs"])),
         (value.is_null() | value.is_nan(), pl.lit("no value")),
         (pl.col("n") < FEWEST, pl.lit(f"fewer than {FEWEST} samples")),
-        *((flag == name, pl.lit(words)) for name, words in WORDS.items()),
+        *((flag == name, pl.lit(FLAGS[name])) for name in NOT_JUDGED),
         (pl.col("low").is_null(), pl.lit("no interval")),
     ]
     return first_that_holds(cases, pl.lit(None, dtype=pl.String))

@@ -7,9 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.frames import Frame, schema_of
+from polars_mlmetrics.data.frames import Frame, is_state, schema_of
 from polars_mlmetrics.data.visible import text_of_key, visible
-from polars_mlmetrics.engine.contents import is_state
 from polars_mlmetrics.errors import ParameterError, at_callers_line, some
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.libraries import altair

@@ -12,8 +12,7 @@ import polars as pl
 from polars_mlmetrics.data.expressions import all_of, any_of
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line
-from polars_mlmetrics.formula.arithmetic import cuts
-from polars_mlmetrics.query.reported_value import first_that_holds
+from polars_mlmetrics.formula.arithmetic import cuts, first_that_holds
 
 CONDITIONS = pl.List(
     pl.Struct({**dict.fromkeys(("feature", "type", "kind", "low", "high"), pl.String), "values": pl.List(pl.String)})

@@ -14,11 +14,11 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.interval import range_of
-from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
+from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW, flag_of
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg, p_value, t_at
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Confidence
-from polars_mlmetrics.query.reported_value import first_that_holds, several_models
+from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.slice_search.candidates import N_TESTED, PARENT, SHARE, TURN, Candidates
 from polars_mlmetrics.slice_search.coded import GROUP, N_ROWS, Coded
@@ -132,7 +132,7 @@ class SliceTable:
             "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
             "dominant_cluster": (pl.col(SHARE) > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
         }
-        return first_that_holds([(holds.fill_null(False), pl.lit(flag)) for flag, holds in flags.items()], pl.lit("ok"))
+        return flag_of(flags)
 
     def _conditions(self, place: int) -> list[Condition]:
         _, codes = self._found.lattice.codes_of(place)

@@ -11,16 +11,26 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
-from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, answer_as_given, as_given_later, schema_of
+from polars_mlmetrics.data.frames import (
+    SOURCE,
+    AnyFrame,
+    Frame,
+    Names,
+    answer_as_given,
+    as_given_later,
+    is_state,
+    schema_of,
+)
 from polars_mlmetrics.data.returned import Listed
 from polars_mlmetrics.data.roles import Bound, Roles, Table, checked_roles
-from polars_mlmetrics.engine.contents import RESERVED, SOURCE, Contents, check_once, check_sources, described, is_state
+from polars_mlmetrics.engine.buckets import BUCKETS, buckets_of
+from polars_mlmetrics.engine.contents import RESERVED, Contents, check_once, check_sources, described
 from polars_mlmetrics.engine.folds import BIN, BUCKET, compacted
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
-from polars_mlmetrics.query.buckets import BUCKETS, buckets_of
-from polars_mlmetrics.query.complete_samples import rows_of_pairs, samples_of_all
+from polars_mlmetrics.formula.over_targets import samples_of_all
+from polars_mlmetrics.query.complete_samples import rows_of_pairs
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.reported_value import ask_counts
 from polars_mlmetrics.query.source import passes_of, planned, source_of

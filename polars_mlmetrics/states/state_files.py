@@ -15,9 +15,9 @@ import polars as pl
 from polars_mlmetrics.adapters.table_formats import is_delta
 from polars_mlmetrics.data.files import Source, check_kind, files_anywhere, place_of, readable
 from polars_mlmetrics.data.fingerprints import name_in
-from polars_mlmetrics.data.frames import Frame, schema_of
+from polars_mlmetrics.data.frames import SOURCE, Frame, schema_of
 from polars_mlmetrics.data.stores import Address, Place, Provider, Store, TakenError, is_of_store
-from polars_mlmetrics.engine.contents import SOURCE, Contents, check_once, check_sources, fits, parsed, text_in
+from polars_mlmetrics.engine.contents import Contents, check_once, check_sources, fits, parsed, text_in
 from polars_mlmetrics.errors import FileError, StateError, at_callers_line
 from polars_mlmetrics.states.alike import check_alike, check_counts
 from polars_mlmetrics.states.writing import check_writable, write_whole

@@ -14,7 +14,7 @@ from scipy import stats
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.gap import COLUMNS
-from polars_mlmetrics.engine.state_table import bucket_of
+from polars_mlmetrics.engine.buckets import bucket_of
 from tests.analysis.pairs_log import log, rows_of
 
 LEVEL = 0.9

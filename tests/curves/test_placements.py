@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.state_table import bucket_of
+from polars_mlmetrics.engine.buckets import bucket_of
 from tests.support.readings import same
 
 LEVEL, BUCKETS = 0.9, 64

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import draws
+from polars_mlmetrics.engine.buckets import bucket_of
 from polars_mlmetrics.engine.draws import DRAW
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.state_table import bucket_of
 from tests.laws.cases import AVERAGES, NO_AVERAGE, plain_cases
 from tests.support.folded_log import has_no_state
 from tests.support.frames import worlds

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.state_table import bucket_of
+from polars_mlmetrics.engine.buckets import bucket_of
 from tests.intervals.buckets import times
 from tests.intervals.users import HALF, SUITE, users
 

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.state_table import bucket_of
+from polars_mlmetrics.engine.buckets import bucket_of
 from polars_mlmetrics.slice_search.features import Feature, counts_of, roundest
 from tests.slice_search.bad_slice import log
 

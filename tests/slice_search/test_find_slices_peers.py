@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.state_table import bucket_of
+from polars_mlmetrics.engine.buckets import bucket_of
 from tests.slice_search.searched_slices import searched
 
 

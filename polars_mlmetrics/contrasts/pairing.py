@@ -14,11 +14,11 @@ from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.pairs import PAIR
 from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.engine.split_samples import bounds_of, has_several
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, TableError, shown_values, unknown
 from polars_mlmetrics.query.query import Key
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
-_LOWEST, _HIGHEST = f"{INTERNAL}lowest_code", f"{INTERNAL}highest_code"
 _BASELINE = "baseline"
 
 Slicing = tuple[str, ...]
@@ -161,7 +161,7 @@ class Pairing:
             cells = self._cells_of(slicing)
             odd_cells = None if cells is None else cells.odd(kind, side)
             if odd_cells is not None:
-                in_one_slice = samples.filter(~_varies()).select(self._keys)
+                in_one_slice = samples.filter(~has_several()).select(self._keys)
                 found.append(self._part(side, [in_one_slice, odd_cells]))
             elif are_alike:
                 alike.append(self._candidates[side])
@@ -198,16 +198,15 @@ class Pairing:
         """The samples that are odd or have several values of a column of slices; the sums of the others by group."""
         columns = [column for column in self._sliced_by if column not in self._keys]
         code = code_of(columns) if columns else pl.lit(0)
-        bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
         values = [pl.col(column).first() for column in columns]
-        samples = fold(self._counting, self._keys, [*self._has(), *bounds, *values])
+        samples = fold(self._counting, self._keys, [*self._has(), *bounds_of(code), *values])
         sums = [total for kind, side in self._sides for total in kind.sums(side)]
         told = [
-            fold(samples.filter(~_varies()) if slicing else samples, [*self.by, *slicing], sums)
+            fold(samples.filter(~has_several()) if slicing else samples, [*self.by, *slicing], sums)
             for slicing in self._slicings
         ]
         is_odd = any_of([kind.is_odd(side) for kind, side in self._sides])
-        return pl.collect_all([samples.filter(is_odd | _varies()).drop(columns), *told])
+        return pl.collect_all([samples.filter(is_odd | has_several()).drop(columns), *told])
 
     @property
     def _odd(self) -> pl.DataFrame:
@@ -228,7 +227,7 @@ class Pairing:
         name = tuple(slicing)
         if name not in self._cells:
             in_whole = [kind.is_odd(side).alias(kind.odd_in_whole(side)) for kind, side in self._sides]
-            varied = self._odd.filter(_varies()).select(*self._keys, *in_whole)
+            varied = self._odd.filter(has_several()).select(*self._keys, *in_whole)
             self._cells[name] = self._read_cells(varied, slicing) if slicing and not varied.is_empty() else None
         return self._cells[name]
 
@@ -241,8 +240,3 @@ class Pairing:
 
     def _is(self, model: Any) -> pl.Expr:
         return pl.col(self.model).eq_missing(model)
-
-
-def _varies() -> pl.Expr:
-    """Whether a sample has several values of a column of slices."""
-    return pl.col(_LOWEST) != pl.col(_HIGHEST)

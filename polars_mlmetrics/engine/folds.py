@@ -23,7 +23,7 @@ BIN = f"{INTERNAL}bin"
 BUCKET = f"{INTERNAL}bucket"
 """The key of a state that parts the samples."""
 
-_PAIR = f"{INTERNAL}pair"
+_PAIR, _SOME = f"{INTERNAL}pair", f"{INTERNAL}some"
 
 
 class KeyedFold:
@@ -170,6 +170,15 @@ def matched(
 ) -> pl.LazyFrame:
     """Each row of a table with those of another that have its keys; without keys, with all of them."""
     return left.join(right, on=keys, how=how, nulls_equal=nulls_equal) if keys else left.join(right, how="cross")
+
+
+def rows_of_few(rows: pl.LazyFrame, few: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """The rows that have the keys of a table which is empty as a rule: then the rows are not read.
+
+    Polars does not begin to read one side of a cross join where the other is empty; a semi join alone reads it all.
+    """
+    some = few.select(pl.col(keys[0]).alias(_SOME)).head(1)
+    return rows.join(some, how="cross").drop(_SOME).join(few, on=keys, how="semi", nulls_equal=True)
 
 
 def joined(

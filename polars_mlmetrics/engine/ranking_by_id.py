@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.engine.folds import rows_of_few
 from polars_mlmetrics.engine.packing import SMALL, code_of_small, number_of_group
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
@@ -45,8 +46,6 @@ def split_by_id(rows: pl.LazyFrame, groups: pl.LazyFrame | None, sample: str) ->
     groups = groups.with_columns(number.alias(NUMBER))
     groups = groups.with_columns((pl.len().over(NUMBER) > 1).alias(_IS_SHARED)).cache()
     shared = groups.filter(_IS_SHARED)
-    # As a rule there are none. Then the cross join does not begin to read the rows; an inner join would read them all.
-    of_shared = rows.filter(is_small).join(shared.select(_IS_SHARED).head(1), how="cross").drop(_IS_SHARED)
-    of_shared = of_shared.join(shared.select(by), on=by, nulls_equal=True)
+    of_shared = rows_of_few(rows.filter(is_small), shared, by)
     numbers = groups.filter(~pl.col(_IS_SHARED)).drop(_IS_SHARED)
     return Split(code, groups.select(by), numbers, pl.concat([others, of_shared]))

@@ -16,14 +16,15 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.covers import Covers
-from polars_mlmetrics.engine.folds import changes, fold, matched
+from polars_mlmetrics.engine.folds import changes, fold, matched, rows_of_few
 from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialTable
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.sources import CachedSource, LogSource, bytes_of, following, units_of
+from polars_mlmetrics.engine.split_samples import bounds_of, has_several
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
 
-_CODE, _LOWEST, _HIGHEST, _SOME = (f"{INTERNAL}{name}_of_slices" for name in ("code", "lowest", "highest", "some"))
+_CODE, _PARTS = f"{INTERNAL}code_of_slices", f"{INTERNAL}parts_of_sample"
 
 BYTES = 30
 """Bytes that a row takes, about, for each column of slices while samples are assigned to slices."""
@@ -238,16 +239,13 @@ class PlacedSamples:
         """The slices of each sample, and the rows of those that lie in several."""
         places = self._placed_rows().cache()
         # Samples that lie in several slices are few, as a rule: all that is asked of their rows is asked of these.
-        several = places.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self._keys)
-        # Where there are none the cross join does not begin to read the rows; an inner join would read them all.
-        some = several.select(pl.col(self._keys[0]).alias(_SOME)).head(1)
-        split_rows = self.rows.join(some, how="cross").drop(_SOME)
+        several = places.filter(has_several()).select(self._keys)
         # Held as numbers too, beside the texts, which are then left out where nothing else reads them.
         numbers = (pl.col(column).cast(pl.Categorical).alias(_number(column)) for column in self._texts)
-        split_rows = matched(split_rows.with_columns(numbers), several, self._keys).cache()
+        split_rows = rows_of_few(self.rows, several, self._keys).with_columns(numbers).cache()
         varies = [self._varies(column).alias(_split(column)) for column in self._placed]
         flags = fold(split_rows, self._keys, varies).cache()
-        placed = matched(places.drop(_LOWEST, _HIGHEST), flags, self._keys, how="left")
+        placed = matched(places.select(*self._keys, *self._placed), flags, self._keys, how="left")
         placed = placed.with_columns(pl.col(_split(column)).fill_null(False) for column in self._placed)
         return placed, matched(split_rows, flags, self._keys).cache()
 
@@ -335,7 +333,7 @@ class PlacedSamples:
         parts = rows.filter(is_known).select(list(dict.fromkeys([*keys, *self.sample]))).unique()
         if self._cuts_most(slicing):
             parts = parts.cache()
-            several = fold(parts, self._keys, [pl.len().alias(_SOME)]).filter(pl.col(_SOME) > 1)
+            several = fold(parts, self._keys, [pl.len().alias(_PARTS)]).filter(pl.col(_PARTS) > 1)
             parts = matched(parts, several, self._keys)
         return fold(parts, keys, [pl.len().cast(pl.Int64).alias(_n_split(self.sample))])
 
@@ -347,8 +345,7 @@ class PlacedSamples:
         rows = rows.filter(pl.any_horizontal(changes(pl.col(key)) for key in [*self._keys, _CODE]))
         # There is a value for every sample: texts are held, matched and grouped by as numbers.
         rows = rows.with_columns(pl.col(column).cast(pl.Categorical) for column in self._texts)
-        bounds = [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
-        return fold(rows, self._keys, [*(pl.col(column).first() for column in columns), *bounds])
+        return fold(rows, self._keys, [*(pl.col(column).first() for column in columns), *bounds_of(code)])
 
 
 def _together(table: pl.LazyFrame, more: pl.LazyFrame) -> pl.LazyFrame:

@@ -13,12 +13,22 @@ from itertools import permutations
 
 import polars as pl
 
-from polars_mlmetrics.engine.folds import BUCKET, fold
+from polars_mlmetrics.engine.folds import BUCKET, fold, rows_of_few
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic
 
 _LOWEST, _HIGHEST, _CODE = (f"{INTERNAL}{name}_code" for name in ("lowest", "highest", "only"))
+
+
+def bounds_of(code: pl.Expr) -> list[pl.Expr]:
+    """The lowest and the highest code of the rows of a sample, from which `has_several` tells if there are several."""
+    return [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
+
+
+def has_several() -> pl.Expr:
+    """Whether a sample has rows of several codes, in a table with the `bounds_of` these."""
+    return pl.col(_LOWEST) != pl.col(_HIGHEST)
 
 
 Counts = Mapping[str, tuple[str, ...]]
@@ -56,12 +66,9 @@ class SeveralValues:
         rows = rows.filter(pl.col(column).is_not_null() for column in self.sample)
         varying = list(dict.fromkeys(column for column, *_ in self.counts.values()))
         codes = rows.select(*self.sample, code_of(varying).alias(_CODE)).group_by(self.sample)
-        ends = codes.agg(pl.col(_CODE).min().alias(_LOWEST), pl.col(_CODE).max().alias(_HIGHEST))
-        several = ends.filter(pl.col(_LOWEST) != pl.col(_HIGHEST)).select(self.sample).cache()
-        # As a rule there are none. Then a cross join does not begin to read the rows; a semi join would read them all.
-        there_are = several.select(pl.lit(True).alias(_CODE)).head(1)
+        several = codes.agg(bounds_of(pl.col(_CODE))).filter(has_several()).select(self.sample).cache()
         keys = list(dict.fromkeys([*self.sample, *self.by]))
-        places = rows.select(keys).join(there_are, how="cross").drop(_CODE).join(several, on=self.sample, how="semi")
+        places = rows_of_few(rows.select(keys), several, self.sample)
         # Equal values as one number, so that the lowest and the highest of each sample tell whether there are several.
         number = {column: f"{INTERNAL}number:{column}" for column in varying}
         numbers = [pl.col(_CODE).min().over(column).alias(name) for column, name in number.items()]

@@ -12,9 +12,8 @@ import polars as pl
 from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_text
 from polars_mlmetrics.contrasts.differences import NO_PAIRS
 from polars_mlmetrics.data.door import check_columns, check_key_columns
-from polars_mlmetrics.data.expressions import any_of, is_row_wise
+from polars_mlmetrics.data.expressions import any_of, is_row_wise, text_of_key
 from polars_mlmetrics.data.frames import Frame, schema_of
-from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import (
     INTERNAL,
     ColumnError,

@@ -9,8 +9,8 @@ import polars as pl
 
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, problem
 from polars_mlmetrics.checks.table import AS_IS, ROWS, SCORE, TRUTH, LogTable
+from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.roles import MODEL
-from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.query.query import KeyColumn
 

@@ -110,3 +110,14 @@ def all_of(conditions: Sequence[pl.Expr]) -> pl.Expr:
 def any_of(conditions: Sequence[pl.Expr]) -> pl.Expr:
     """True where some condition is."""
     return reduce(or_, conditions)
+
+
+def text_of_key(key: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """The values of a key as text, and null as one. Polars casts neither a Duration nor bytes that are no text."""
+    if dtype == pl.Duration:
+        text = key.dt.to_string("polars")
+    elif dtype == pl.Binary:
+        text = key.bin.encode("hex")
+    else:
+        text = key.cast(pl.String)
+    return text.fill_null("null")

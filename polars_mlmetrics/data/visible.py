@@ -2,23 +2,10 @@
 
 import re
 
-import polars as pl
-
 CALLS = r"(?<!\w)@(?=\w)|:(?=//)"
 """Where a page of Markdown that is shared begins to call a person, or to open an address."""
 
 MARKS = {mark: f"\\{mark}" for mark in "|`*["} | {"<": "&lt;", "&": "&amp;"}
-
-
-def text_of_key(key: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """The values of a key as text, and null as one. Polars casts neither a Duration nor bytes that are no text."""
-    if dtype == pl.Duration:
-        text = key.dt.to_string("polars")
-    elif dtype == pl.Binary:
-        text = key.bin.encode("hex")
-    else:
-        text = key.cast(pl.String)
-    return text.fill_null("null")
 
 
 def visible(text: str) -> str:

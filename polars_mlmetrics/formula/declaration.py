@@ -117,7 +117,7 @@ class Declaration:
         """When its value is null, in words."""
         return self.undefined_when or ("never" if self.counts else "no rows")
 
-    @property
+    @cached_property
     def interval_kind(self) -> Interval:
         """The kind of its interval."""
         if self.interval is not None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import polars as pl
 
-from polars_mlmetrics.data.visible import text_of_key
+from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.query import Key, KeyColumn, Query

@@ -15,8 +15,8 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.curves.asked_curve import of_rows_of
 from polars_mlmetrics.data.bare_scan import scan_node
+from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.roles import MODEL as MODELS
-from polars_mlmetrics.data.visible import text_of_key
 from polars_mlmetrics.errors import MetricError, StateError, TableError
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure

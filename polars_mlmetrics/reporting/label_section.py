@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.visible import text_of_key, visible
+from polars_mlmetrics.data.expressions import text_of_key
+from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.reporting.answers import N_ROWS, Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE
 from polars_mlmetrics.reporting.charts import Charts

@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import Frame, is_state, schema_of
-from polars_mlmetrics.data.visible import text_of_key, visible
+from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line, some
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.libraries import altair

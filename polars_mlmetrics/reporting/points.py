@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.visible import text_of_key, visible
+from polars_mlmetrics.data.expressions import text_of_key
+from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.query.results import TIDY
 from polars_mlmetrics.reporting.asked import MODEL

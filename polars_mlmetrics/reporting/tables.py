@@ -6,9 +6,10 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.roles import MODEL
-from polars_mlmetrics.data.visible import text_of_key, visible
+from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.looks import LIGHT

@@ -9,7 +9,6 @@ all excluded is still there.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
@@ -82,8 +81,8 @@ class ReadFormulas:
         return self._types[measure.table]
 
 
-class BasePlan(ABC):
-    """Measures that are asked of a source, grouped by key columns."""
+class Plan:
+    """The values of measures, by group or by unit."""
 
     def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
         self.source = source
@@ -94,18 +93,15 @@ class BasePlan(ABC):
         self._settled: dict[tuple[object, ...], tuple[Planned, Columns]] = {}
         self._partials: dict[tuple[object, ...], Partial] = {}
         self._several: dict[str, Counts] = {}
+        self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
 
-    @abstractmethod
-    def _add_measure(self, measure: Measure, columns: Columns) -> None:
-        """Ask for the value of a measure."""
-
-    @abstractmethod
-    def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
-        """Ask for the metric of each target, and for the mean of the targets."""
-
-    @abstractmethod
-    def can_answer(self, measure: Measure) -> bool:
-        """Whether a measure can be added at little cost."""
+    def again(self, source: Source, by: Sequence[str]) -> Self:
+        """The same in other groups, or of another source, in columns of the same names; without what cannot merge."""
+        plan = type(self)(source, by, self.readings)
+        for planned, columns in self._settled.values():
+            if self.merges(planned):
+                plan._take(planned, columns)
+        return plan
 
     def value(self, metric: Node, read: Callable[[Planned, Columns], pl.Expr] | None = None) -> pl.Expr:
         """The value of a metric, from the columns of the plan; null where one of its parts is not known.
@@ -121,12 +117,20 @@ class BasePlan(ABC):
         combined = metric.combined(value)
         return self.where_whole(combined, added)
 
+    def size(self, metric: Node) -> pl.Expr:
+        """The absolute value of a metric, against which its rounding is measured."""
+        return self.value(metric).cast(pl.Float64).abs()
+
     def where_whole(self, value: pl.Expr, parts: Iterable[Columns]) -> pl.Expr:
         """The value, null in groups of a state where a sample that its parts look into may not be whole."""
         reasons = self.reasons_of(parts)
         if not reasons:
             return value
         return pl.when(pl.all_horizontal(pl.col(reason).is_null() for reason in reasons)).then(value)
+
+    def reasons_of(self, planned: Iterable[Columns]) -> list[str]:
+        """The columns that say why one of these values is not known in a group of a state."""
+        return [columns.several for columns in planned if columns.several in self._several]
 
     def add(self, planned: Planned) -> Columns:
         """The columns that will hold the value of a measure, or of a mean over targets. Equal ones share them."""
@@ -144,82 +148,8 @@ class BasePlan(ABC):
         elif isinstance(planned, Measure):
             self._add_measure(planned, columns)
 
-    def reasons_of(self, planned: Iterable[Columns]) -> list[str]:
-        """The columns that say why one of these values is not known in a group of a state."""
-        return [columns.several for columns in planned if columns.several in self._several]
-
-    def _recorder(self, measure: Measure, *, in_runs: bool = False) -> FormulaReader:
-        """The read formula of a measure."""
-        in_windows = self.readings.few_rows and measure.grain == "group"
-        ranks = not in_runs and not in_windows and self._has_codes(measure)
-        return self.readings.of(measure, in_runs=in_runs, ranks=ranks)
-
-    def _has_codes(self, measure: Measure) -> bool:
-        """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""
-        keys = [*self.by, *measure.table.keys(measure.grain)]
-        return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
-
-    def _add_to_partial(self, recorder: FormulaReader, columns: Columns) -> None:
-        """Have the partial of its kind of unit hold what a formula asks for."""
-        partial = self._partial_of(recorder)
-        # A formula over runs reads its other statistics as sums over them, so it is read again as one.
-        partial.add(recorder if partial.run is None else self._recorder(recorder.measure, in_runs=True), columns)
-
-    def _partial_of(self, recorder: FormulaReader) -> Partial:
-        """The partial that holds what a formula asks for."""
-        measure = recorder.measure
-        keys = measure.table.keys(measure.grain)
-        whole = recorder.merges_by == "samples"
-        name = (measure.grain, recorder.run_name, whole, *keys)
-        if name not in self._partials:
-            by = self.source.group_keys(measure, self.by)
-            self._partials[name] = Partial(
-                by, measure.grain, keys, recorder.run_key, cells=recorder.cells, whole_samples=whole
-            )
-        return self._partials[name]
-
-
-class Plan(BasePlan):
-    """The values of measures, by group or by unit."""
-
-    def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
-        super().__init__(source, by, readings)
-        self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
-
-    def again(self, source: Source, by: Sequence[str]) -> Self:
-        """The same in other groups, or of another source, in columns of the same names; without what cannot merge."""
-        plan = type(self)(source, by, self.readings)
-        for planned, columns in self._settled.values():
-            if self.merges(planned):
-                plan._take(planned, columns)
-        return plan
-
-    def merges(self, metric: Node) -> bool:
-        """Whether what parts of the rows tell of a metric can be put together."""
-        return all(self._recorder(measure).merges_by is not None for measure in metric.measures())
-
-    def size(self, metric: Node) -> pl.Expr:
-        """The absolute value of a metric, against which its rounding is measured."""
-        return self.value(metric).cast(pl.Float64).abs()
-
-    def can_place(self, measure: Measure) -> bool:
-        """Whether how its rows stand says how far each bucket of them moves its value."""
-        return measure.declaration.influence is not None and any(self._recorder(measure).ranked)
-
-    def place(self, measure: Measure, bucket: str) -> None:
-        """Ask for it, with the column that says which bucket a row is in."""
-        self.add(measure)
-        recorder = self._recorder(measure)
-        self._partial_of(recorder).place(recorder, bucket)
-
-    def moved(self, measure: Measure, bucket: str) -> pl.LazyFrame:
-        """One row a group (or a unit that is not settled) and bucket: how far it moves the value. The plan is made."""
-        recorder = self._recorder(measure)
-        partial = self._partial_of(recorder)
-        return moved_by_bucket(measure, partial.placements(recorder), self.by, partial.unit_keys, bucket)
-
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
-        recorder = self._recorder(measure)
+        recorder = self.reader(measure)
         counts = self.source.check(recorder, self.by, self.roles)
         if counts:
             self._several[columns.several] = counts
@@ -244,12 +174,64 @@ class Plan(BasePlan):
             settled.append(pl.coalesce(reasons).alias(columns.several))
             self._several[columns.several] = {}
 
-    @property
-    def all_partials(self) -> list[Partial]:
-        return [*self._partials.values(), *(each for plan, _ in self._targets.values() for each in plan.all_partials)]
+    def merges(self, metric: Node) -> bool:
+        """Whether what parts of the rows tell of a metric can be put together."""
+        return all(self.reader(measure).merges_by is not None for measure in metric.measures())
 
     def can_answer(self, measure: Measure) -> bool:
-        return self.source.can_answer(self._recorder(measure), self.by, self.roles)
+        """Whether a measure can be added at little cost."""
+        return self.source.can_answer(self.reader(measure), self.by, self.roles)
+
+    def reader(self, measure: Measure, *, in_runs: bool = False) -> FormulaReader:
+        """The read formula of a measure."""
+        in_windows = self.readings.few_rows and measure.grain == "group"
+        ranks = not in_runs and not in_windows and self._has_codes(measure)
+        return self.readings.of(measure, in_runs=in_runs, ranks=ranks)
+
+    def _has_codes(self, measure: Measure) -> bool:
+        """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""
+        keys = [*self.by, *measure.table.keys(measure.grain)]
+        return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
+
+    def _add_to_partial(self, recorder: FormulaReader, columns: Columns) -> None:
+        """Have the partial of its kind of unit hold what a formula asks for."""
+        partial = self._partial_of(recorder)
+        # A formula over runs reads its other statistics as sums over them, so it is read again as one.
+        partial.add(recorder if partial.run is None else self.reader(recorder.measure, in_runs=True), columns)
+
+    def _partial_of(self, recorder: FormulaReader) -> Partial:
+        """The partial that holds what a formula asks for."""
+        measure = recorder.measure
+        keys = measure.table.keys(measure.grain)
+        whole = recorder.merges_by == "samples"
+        name = (measure.grain, recorder.run_name, whole, *keys)
+        if name not in self._partials:
+            by = self.source.group_keys(measure, self.by)
+            self._partials[name] = Partial(
+                by, measure.grain, keys, recorder.run_key, cells=recorder.cells, whole_samples=whole
+            )
+        return self._partials[name]
+
+    @property
+    def all_partials(self) -> list[Partial]:
+        """Those of the metrics of targets too."""
+        return [*self._partials.values(), *(each for plan, _ in self._targets.values() for each in plan.all_partials)]
+
+    def can_place(self, measure: Measure) -> bool:
+        """Whether how its rows stand says how far each bucket of them moves its value."""
+        return measure.declaration.influence is not None and any(self.reader(measure).ranked)
+
+    def place(self, measure: Measure, bucket: str) -> None:
+        """Ask for it, with the column that says which bucket a row is in."""
+        self.add(measure)
+        recorder = self.reader(measure)
+        self._partial_of(recorder).place(recorder, bucket)
+
+    def moved(self, measure: Measure, bucket: str) -> pl.LazyFrame:
+        """One row a group (or a unit that is not settled) and bucket: how far it moves the value. The plan is made."""
+        recorder = self.reader(measure)
+        partial = self._partial_of(recorder)
+        return moved_by_bucket(measure, partial.placements(recorder), self.by, partial.unit_keys, bucket)
 
     def groups(self) -> pl.LazyFrame:
         """One row a group, with the columns of every measure."""

@@ -19,13 +19,13 @@ from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
 from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.partials import Partial
-from polars_mlmetrics.engine.plan import BasePlan, ReadFormulas
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.sources import LogSource, named
 from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
 from polars_mlmetrics.engine.state_rows import check_label_as_target, does_not_merge
-from polars_mlmetrics.engine.values import Columns, sums_of
+from polars_mlmetrics.engine.values import sums_of
 from polars_mlmetrics.errors import StateError
-from polars_mlmetrics.formula.measure import Measure, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.statistic import Statistic
 
@@ -46,16 +46,19 @@ class AtGrain(NamedTuple):
     by_bin: bool = False
 
 
-class StateTable(BasePlan):
+class StateTable:
     """The partials that measures need of a log, as the one table that a state is."""
-
-    source: LogSource
 
     def __init__(
         self, source: LogSource, by: Mapping[str, str], readings: ReadFormulas, cluster: Sequence[str] = ()
     ) -> None:
-        super().__init__(source, list(by), readings)
+        self.source = source
+        self.schema = source.schema
         self._names = by
+        self._by = list(by)
+        self._plan = Plan(source, self._by, readings)
+        """The formulas that were read, and the partials of samples."""
+        self._added: set[tuple[object, ...]] = set()
         self._cluster = cluster
         self._of_rows: list[OfRows] = []
         self._of_samples: list[FormulaReader] = []
@@ -68,55 +71,63 @@ class StateTable(BasePlan):
         """Whether it takes no fold of its own: samples are many, and are folded only where a metric asks for them."""
         return measure.grain != "sample" or bool(self._of_samples)
 
-    def _add_measure(self, measure: Measure, columns: Columns) -> None:
-        self._need(self._recorder(measure), columns)
+    def add(self, metric: Node) -> None:
+        """Hold what a metric needs."""
+        metric.combined(self._add_part)
 
-    def _need(self, recorder: FormulaReader, columns: Columns, *, of_label: bool = False) -> None:
-        """Have what a formula asks for. `of_label` says that each label is a target of its own."""
-        measure = recorder.measure
+    def _add_part(self, part: Planned) -> pl.Expr:
+        if part.key_in_full not in self._added:
+            self._added.add(part.key_in_full)
+            if isinstance(part, OverTargets):
+                self._add_targets(part)
+            elif isinstance(part, Measure):
+                self._add_measure(part)
+        return pl.lit(None)
+
+    def _add_measure(self, measure: Measure, *, of_label: bool = False) -> None:
+        """Hold what a formula asks for. `of_label` says that each label is a target of its own."""
+        recorder = self._plan.reader(measure)
         by_label = of_label or measure.grain == "label" or recorder.runs_by_label
         if recorder.merges_by is None:
             raise does_not_merge(measure)
-        for name, digest in digests_of(measure, self.roles).items():
+        for name, digest in digests_of(measure, self._plan.roles).items():
             if self.declared.setdefault(name, digest) != digest:
                 raise two_of_one_name(name)
         if recorder.merges_by == "samples":
             self._count_several(measure.table.sample)
         if measure.grain == "sample":
-            self._need_of_samples(recorder, columns)
+            self._add_of_samples(recorder)
         else:
             self._of_rows.append(OfRows(recorder, by_label))
         if by_label:
             self._labels.add(measure.table.label)
 
-    def _need_of_samples(self, recorder: FormulaReader, columns: Columns) -> None:
+    def _add_of_samples(self, recorder: FormulaReader) -> None:
         known = next((other.measure for other in self._of_samples if other.title == recorder.title), None)
         if known is None:
-            self._add_to_partial(recorder, columns)
+            self._plan.add(recorder.measure)
             self._of_samples.append(recorder)
         elif known.key != recorder.measure.key:
             raise two_of_one_name(recorder.title)
 
     def _count_several(self, sample: tuple[str, ...]) -> None:
-        counts = counts_of(self._names, sample, self.roles.sample, self._cluster)
+        counts = counts_of(self._names, sample, self._plan.roles.sample, self._cluster)
         if counts and sample not in self._of_several:
-            self._of_several[sample] = SeveralValues(self.by, sample, counts)
+            self._of_several[sample] = SeveralValues(self._by, sample, counts)
 
-    def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
+    def _add_targets(self, mean: OverTargets) -> None:
         is_label = all(m.table.label == mean.column and m.grain == "group" for m in mean.measures())
-        if not is_label and mean.column not in self.by:
+        if not is_label and mean.column not in self._by:
             raise StateError(
                 f"{mean.output_name}: a state needs the column of the targets as a key. Add {mean.column!r} to by=."
             )
 
         def added(part: Planned) -> pl.Expr:
             if is_label and isinstance(part, Measure):
-                recorder = self._recorder(part)
-                check_label_as_target(recorder, mean.column)
-                self._need(recorder, columns, of_label=True)
-            else:
-                self.add(part)
-            return pl.col(columns.value)
+                check_label_as_target(self._plan.reader(part), mean.column)
+                self._add_measure(part, of_label=True)
+                return pl.lit(None)
+            return self._add_part(part)
 
         mean.terms(added, pl.col(mean.column))
 
@@ -157,26 +168,26 @@ class StateTable(BasePlan):
     def table(self) -> pl.LazyFrame:
         """The state, under the plan's names for its keys."""
         label = [] if self.label is None else [self.label]
-        of_rows, bins, of_samples = self._partials_of_rows(label), self._bins(label), list(self._partials.values())
+        of_rows, bins, of_samples = self._partials_of_rows(label), self._bins(label), self._plan.all_partials
         several = list(self._of_several.values())
-        given = iter(self.source.partials([*of_rows, *bins, *of_samples, *several], self.by))
+        given = iter(self.source.partials([*of_rows, *bins, *of_samples, *several], self._by))
         rows_given, bins_given, samples_given = (list(islice(given, len(p))) for p in (of_rows, bins, of_samples))
-        rows = joined([table for table, _ in rows_given], [*self.by, *label])
+        rows = joined([table for table, _ in rows_given], [*self._by, *label])
         if label or of_samples or several:  # it is read for these too
             rows = rows.cache()
         of_groups, finer = [rows], []
         if self.label is not None:
             has_label = pl.col(self.label).is_not_null()
-            of_groups, finer = [rows.filter(~has_label)], [self._merged([rows.filter(has_label)], [*self.by, *label])]
-        groups = rows.select(self.by).unique()
+            of_groups, finer = [rows.filter(~has_label)], [self._merged([rows.filter(has_label)], [*self._by, *label])]
+        groups = rows.select(self._by).unique()
         for partial, (table, by) in zip(of_samples, samples_given, strict=True):
             sums = table.rename({own: name for name, own in partial.values.stored_sums().items()})
-            of_groups.append(sums if by == self.by else named(groups, [sums], self.by))
+            of_groups.append(sums if by == self._by else named(groups, [sums], self._by))
         of_groups += [each.table(table, groups) for each, (table, _) in zip(several, given, strict=True)]
         if bins:
             of_bins = [_table_of_bins(partial, table) for partial, (table, _) in zip(bins, bins_given, strict=True)]
-            finer.append(self._merged(of_bins, [*self.by, *label, BIN]))
-        return pl.concat([self._merged(of_groups, self.by), *finer], how="diagonal")
+            finer.append(self._merged(of_bins, [*self._by, *label, BIN]))
+        return pl.concat([self._merged(of_groups, self._by), *finer], how="diagonal")
 
     def _merged(self, tables: Sequence[pl.LazyFrame], keys: Sequence[str]) -> pl.LazyFrame:
         """Tables of other statistics at the same keys, as one."""
@@ -195,7 +206,7 @@ class StateTable(BasePlan):
         for recorder, _ in self._of_rows:
             whole = recorder.merges_by == "samples"
             if whole not in found:
-                found[whole] = Partial(self.by, grain, label, whole_samples=whole)
+                found[whole] = Partial(self._by, grain, label, whole_samples=whole)
             found[whole].take(recorder, _of_label(recorder))
         return list(found.values())
 
@@ -205,7 +216,7 @@ class StateTable(BasePlan):
         for kind in self._kinds_of_bins():
             first = kind[0].recorder
             keys = label if any(needed.by_label for needed in kind) else []
-            partial = Partial(self.by, "label" if keys else "group", keys, first.run_key, cells=first.cells)
+            partial = Partial(self._by, "label" if keys else "group", keys, first.run_key, cells=first.cells)
             for recorder, _ in kind:
                 partial.take(recorder, recorder.run_rows)
             found.append(partial)

@@ -12,7 +12,8 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.pairs import PairPlan
-from polars_mlmetrics.engine.plan import BasePlan
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -38,7 +39,7 @@ class Cause(NamedTuple):
 class Account:
     """Add one metric to a plan and name the columns that report it: value, counts, reason."""
 
-    def __init__(self, metric: Node, plan: BasePlan, min_samples: int | None = None, *, tidy: bool = False) -> None:
+    def __init__(self, metric: Node, plan: Plan, min_samples: int | None = None, *, tidy: bool = False) -> None:
         self.metric = metric
         self.name = metric.output_name
         self._plan = plan
@@ -231,7 +232,7 @@ class Account:
         )
 
 
-def several_models(metric: Node, plan: BasePlan | PairPlan) -> list[Measure]:
+def several_models(metric: Node, plan: Plan | PairPlan) -> list[Measure]:
     """Measures that are 1 where a metric uses rows of several models; none for counts, nor where no column says so."""
     dtype = plan.schema.get(MODEL)
     if dtype is None or dtype.is_nested() or dtype == pl.Object or MODEL in plan.by:
@@ -240,7 +241,7 @@ def several_models(metric: Node, plan: BasePlan | PairPlan) -> list[Measure]:
     return [measure for measure in several if plan.can_answer(measure)]
 
 
-def ask_counts(metric: Node, plan: BasePlan) -> None:
+def ask_counts(metric: Node, plan: StateTable) -> None:
     """Ask a plan for what it takes to tell every count of an account: so a state holds it."""
     for counts in counts_in(metric):
         for count in counts.stored():
@@ -249,7 +250,7 @@ def ask_counts(metric: Node, plan: BasePlan) -> None:
             plan.add(counts.samples)
 
 
-def can_count_samples(counts: RowCounts, plan: BasePlan) -> bool:
+def can_count_samples(counts: RowCounts, plan: Plan | StateTable) -> bool:
     """Whether there are samples, and to count them costs little."""
     is_there = all(column in plan.schema for column in counts.measure.table.sample)
     return is_there and plan.can_answer(counts.samples)

@@ -159,10 +159,10 @@ class StateOf:
         cluster = self.buckets["cluster"] if self.buckets else ()
         plan = StateTable(source_of(query, passes), self._key_names(), query.readings, cluster)
         for metric in query.metrics:
-            plan.value(metric)
+            plan.add(metric)
         if self.between is not None:
             for count in samples_of_all(query.metrics):
-                plan.value(count)
+                plan.add(count)
         # Samples are counted where they are folded anyway, which all metrics together decide.
         for metric in query.metrics:
             ask_counts(metric, plan)

@@ -57,6 +57,8 @@ class Slices(LogSource):
         self._covers = covers
         self._varied = varied
         self._cache: dict[tuple[object, ...], list[pl.LazyFrame]] = {}
+        self._sums: dict[tuple[object, ...], list[dict[Slicing, pl.LazyFrame]]] = {}
+        """The sums over samples of each partial, by the partials that are worked out together."""
         self._split: dict[tuple[str, ...], dict[Slicing, pl.LazyFrame]] = {}
         """How many samples of each group lie in other slices too, by the columns of the sample."""
         self._wanted: dict[tuple[str, ...], None] = {}
@@ -90,17 +92,17 @@ class Slices(LogSource):
         return self._units_of_samples(partials, slicing)
 
     def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[PartialTable]:
-        given: dict[int, PartialTable] = {}
+        given: dict[Mergeable, PartialTable] = {}
         mergeable = [each for each in partials if isinstance(each, Partial)]
         for kind in self._folded_together(mergeable):
-            given |= {id(each): (table, by) for each, table in zip(kind, self._of_cells(kind, by), strict=True)}
+            given |= {each: (table, by) for each, table in zip(kind, self._of_cells(kind, by), strict=True)}
         slicing = self._slicing_of(by)
         if slicing is not None:
             samples = self._of_samples([each for each in mergeable if _is_placed(each)], slicing)
-            given |= {id(each): (sums, by) for each, sums in samples}
-        rest = [each for each in partials if id(each) not in given]
-        given |= {id(each): found for each, found in zip(rest, self.source.partials(rest, by), strict=True)}
-        return [given[id(each)] for each in partials]
+            given |= {each: (sums, by) for each, sums in samples}
+        rest = [each for each in partials if each not in given]
+        given |= zip(rest, self.source.partials(rest, by), strict=True)
+        return [given[each] for each in partials]
 
     def _slicing_of(self, by: list[str]) -> Slicing | None:
         """The slicing of which these are all keys; None where there are others, as of targets."""
@@ -136,15 +138,13 @@ class Slices(LogSource):
     ) -> Iterator[tuple[Partial, pl.LazyFrame]]:
         """The same of samples of these columns."""
         name = tuple(map(_name_of, partials))
-        if name not in self._cache:
+        if name not in self._sums:
             bytes_a_row, splitting = self._bytes_of(partials), self._splitting(self._columns_of(sample))
-            tables = self.source.gathered(bytes_a_row, sample, lambda rows: self._sums_of(sample, partials, rows))
-            self._cache[name] = tables
-            counts = zip(splitting, tables[len(partials) * len(self._slicings) :], strict=True)
-            self._split[sample] = {slicing: self._summed(count, slicing) for slicing, count in counts}
-        place = self._slicings.index(slicing)
-        for turn, each in enumerate(partials):
-            yield each, self._summed(self._cache[name][turn * len(self._slicings) + place], slicing)
+            tables = iter(self.source.gathered(bytes_a_row, sample, lambda rows: self._sums_of(sample, partials, rows)))
+            self._sums[name] = [{sliced: next(tables) for sliced in self._slicings} for _ in partials]
+            self._split[sample] = {sliced: self._summed(next(tables), sliced) for sliced in splitting}
+        for each, sums in zip(partials, self._sums[name], strict=True):
+            yield each, self._summed(sums[slicing], slicing)
 
     def _summed(self, parts: pl.LazyFrame, slicing: Slicing) -> pl.LazyFrame:
         """One row a group of a slicing, from its parts."""

@@ -9,7 +9,6 @@ queries are of different types, and do not go one under the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import polars as pl
@@ -18,7 +17,7 @@ from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.digests import digests_of
 from polars_mlmetrics.engine.folds import BIN, compacted, joined, two_of_one_name
 from polars_mlmetrics.engine.formula_reader import FormulaReader
-from polars_mlmetrics.engine.partials import Partial
+from polars_mlmetrics.engine.partials import Mergeable, Partial
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.sources import LogSource, named
 from polars_mlmetrics.engine.split_samples import SeveralValues, counts_of
@@ -170,9 +169,9 @@ class StateTable:
         label = [] if self.label is None else [self.label]
         of_rows, bins, of_samples = self._partials_of_rows(label), self._bins(label), self._plan.all_partials
         several = list(self._of_several.values())
-        given = iter(self.source.partials([*of_rows, *bins, *of_samples, *several], self._by))
-        rows_given, bins_given, samples_given = (list(islice(given, len(p))) for p in (of_rows, bins, of_samples))
-        rows = joined([table for table, _ in rows_given], [*self._by, *label])
+        partials: list[Mergeable] = [*of_rows, *bins, *of_samples, *several]
+        given = dict(zip(partials, self.source.partials(partials, self._by), strict=True))
+        rows = joined([given[partial][0] for partial in of_rows], [*self._by, *label])
         if label or of_samples or several:  # it is read for these too
             rows = rows.cache()
         of_groups, finer = [rows], []
@@ -180,12 +179,13 @@ class StateTable:
             has_label = pl.col(self.label).is_not_null()
             of_groups, finer = [rows.filter(~has_label)], [self._merged([rows.filter(has_label)], [*self._by, *label])]
         groups = rows.select(self._by).unique()
-        for partial, (table, by) in zip(of_samples, samples_given, strict=True):
+        for partial in of_samples:
+            table, by = given[partial]
             sums = table.rename({own: name for name, own in partial.values.stored_sums().items()})
             of_groups.append(sums if by == self._by else named(groups, [sums], self._by))
-        of_groups += [each.table(table, groups) for each, (table, _) in zip(several, given, strict=True)]
+        of_groups += [each.table(given[each][0], groups) for each in several]
         if bins:
-            of_bins = [_table_of_bins(partial, table) for partial, (table, _) in zip(bins, bins_given, strict=True)]
+            of_bins = [_table_of_bins(partial, given[partial][0]) for partial in bins]
             finer.append(self._merged(of_bins, [*self._by, *label, BIN]))
         return pl.concat([self._merged(of_groups, self._by), *finer], how="diagonal")
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
-from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.folds import fold, rows_of_few
 from polars_mlmetrics.engine.pairs import PAIR
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.split_samples import bounds_of, has_several
@@ -93,10 +93,6 @@ class SameRows:
         return [n_pairs.alias(N_PAIRS), pl.col(f"{self._name}_odd_{side}").alias(N_UNPAIRED)]
 
 
-RowsBySide = Sequence[tuple[SameRows, str]]
-"""Each kind of metric with each candidate."""
-
-
 class PairedRows(NamedTuple):
     """Some candidates, and the rows of their pairs."""
 
@@ -104,28 +100,15 @@ class PairedRows(NamedTuple):
     rows: pl.LazyFrame
 
 
-class SamplesInSlices:
-    """The samples that have several values of a column of slices, in each slice of one slicing."""
+class SlicedSamples(NamedTuple):
+    """The samples of a log in the groups of one slicing."""
 
-    def __init__(self, cells: pl.LazyFrame, keys: Sequence[str], groups: Sequence[str], kinds: RowsBySide) -> None:
-        self._keys = list(keys)
-        sums = [total for kind, side in kinds for total in kind.sums(side)]
-        is_odd = any_of([kind.is_odd(side) for kind, side in kinds])
-        differs = any_of([kind.is_odd_otherwise(side) for kind, side in kinds])
-        self._all = cells
-        self._is_odd = is_odd
-        self.counts, self._differing = pl.collect_all([fold(cells, groups, sums), cells.filter(differs)])
-        """The sums of each group."""
-
-    def odd(self, kind: SameRows, side: str) -> pl.DataFrame | None:
-        """Those that are odd in their slice; None where these are those that are odd in the by group."""
-        if self._differing.filter(kind.is_odd_otherwise(side)).is_empty():
-            return None
-        return self._odd.filter(kind.is_odd(side)).select(self._keys)
-
-    @cached_property
-    def _odd(self) -> pl.DataFrame:
-        return self._all.filter(self._is_odd).collect()
+    counts: pl.DataFrame
+    """How many are pairs, and how many are odd, by group."""
+    odd: pl.DataFrame
+    """Of samples with rows in several slices: those that are odd in their slice."""
+    differs: pl.DataFrame
+    """One row: for which kind and candidate such a sample is odd in a slice and not in the by group, or the reverse."""
 
 
 @dataclass
@@ -144,25 +127,22 @@ class Pairing:
     def __post_init__(self) -> None:
         self._counting = self.rows.filter(any_of([kind.counts() for kind in self.kinds]))
         self._keys = list(dict.fromkeys([*self.by, *self.sample]))
-        self._slicings: list[Slicing] = [tuple(slicing) for slicing in self.slicings]
-        self._sliced_by = list(dict.fromkeys(column for slicing in self.slicings for column in slicing))
         self._baseline = pl.lit(self.baseline, dtype=self.candidates.dtype)
         self._candidates = {str(place): self.candidates.slice(place, 1) for place in range(len(self.candidates))}
         self._sides = [(kind, side) for kind in self.kinds for side in self._candidates]
-        self._cells: dict[Slicing, SamplesInSlices | None] = {}
         self._without: list[tuple[str, list[pl.DataFrame], pl.LazyFrame]] = []
 
     def parts(self, kind: SameRows, slicing: Sequence[str]) -> list[PairedRows]:
         """The rows of the pairs in the groups of a slicing: of all candidates together where they are the same."""
-        odd = {side: self._odd.filter(kind.is_odd(side)) for side in self._candidates}
+        all_odd, sliced = self._seen[0], self._seen[1][tuple(slicing)]
+        odd = {side: all_odd.filter(kind.is_odd(side)) for side in self._candidates}
         are_alike = all(samples.is_empty() for samples in odd.values())
         alike, found = [], []
         for side, samples in odd.items():
-            cells = self._cells_of(slicing)
-            odd_cells = None if cells is None else cells.odd(kind, side)
-            if odd_cells is not None:
+            if sliced.differs[kind.odd_in_whole(side)].item():
                 in_one_slice = samples.filter(~has_several()).select(self._keys)
-                found.append(self._part(side, [in_one_slice, odd_cells]))
+                keys = list(dict.fromkeys([*self.by, *slicing, *self._keys]))
+                found.append(self._part(side, [in_one_slice, sliced.odd.filter(kind.is_odd(side)).select(keys)]))
             elif are_alike:
                 alike.append(self._candidates[side])
             else:
@@ -171,11 +151,9 @@ class Pairing:
 
     def counts(self, kind: SameRows, slicing: Sequence[str]) -> pl.LazyFrame:
         """How many samples of each candidate and the baseline are pairs, and how many are odd, by group."""
-        keys, cells = [*self.by, *slicing], self._cells_of(slicing)
-        parts = [self._sums[tuple(slicing)], *([] if cells is None else [cells.counts])]
-        sums = fold(pl.concat(parts).lazy(), keys, [pl.exclude(keys).sum()])
+        sums = self._seen[1][tuple(slicing)].counts.lazy()
         tables = [
-            sums.select(*keys, *kind.totals(side)).join(pl.LazyFrame({PAIR: candidate}), how="cross")
+            sums.select(*self.by, *slicing, *kind.totals(side)).join(pl.LazyFrame({PAIR: candidate}), how="cross")
             for side, candidate in self._candidates.items()
         ]
         return pl.concat(tables).filter((pl.col(N_PAIRS) > 0) | (pl.col(N_UNPAIRED) > 0))
@@ -194,49 +172,42 @@ class Pairing:
         return PairedRows(self._candidates[side], rows)
 
     @cached_property
-    def _seen(self) -> list[pl.DataFrame]:
-        """The samples that are odd or have several values of a column of slices; the sums of the others by group."""
-        columns = [column for column in self._sliced_by if column not in self._keys]
+    def _seen(self) -> tuple[pl.DataFrame, dict[Slicing, SlicedSamples]]:
+        """The samples that are odd in their by group, and the samples in the groups of each slicing."""
+        sliced_by = dict.fromkeys(column for slicing in self.slicings for column in slicing)
+        columns = [column for column in sliced_by if column not in self._keys]
         code = code_of(columns) if columns else pl.lit(0)
         values = [pl.col(column).first() for column in columns]
-        samples = fold(self._counting, self._keys, [*self._has(), *bounds_of(code), *values])
+        samples = fold(self._counting, self._keys, [*self._has(), *bounds_of(code), *values]).cache()
+        sliced = [table for slicing in self.slicings for table in self._in_slices(samples, slicing)]
+        odd, *tables = pl.collect_all([samples.filter(self._is_odd()).drop(columns), *sliced])
+        found = (SlicedSamples(*tables[place : place + 3]) for place in range(0, len(tables), 3))
+        return odd, dict(zip(map(tuple, self.slicings), found, strict=True))
+
+    def _in_slices(self, samples: pl.LazyFrame, slicing: Sequence[str]) -> list[pl.LazyFrame]:
+        """The tables of `SlicedSamples`. A sample with rows in several slices is a smaller one in each of them."""
+        groups = [*self.by, *slicing]
+        in_whole = [kind.is_odd(side).alias(kind.odd_in_whole(side)) for kind, side in self._sides]
+        several = samples.filter(has_several() & bool(slicing)).select(*self._keys, *in_whole)
+        rows = rows_of_few(self._counting, several, self._keys)
+        of_whole = [pl.col(kind.odd_in_whole(side)).first() for kind, side in self._sides]
+        parts = fold(rows, list(dict.fromkeys([*groups, *self._keys])), [*self._has(), *of_whole])
+        in_one = samples.filter(~has_several()) if slicing else samples
+        has = [*groups, *(each.meta.output_name() for each in self._has())]
         sums = [total for kind, side in self._sides for total in kind.sums(side)]
-        told = [
-            fold(samples.filter(~has_several()) if slicing else samples, [*self.by, *slicing], sums)
-            for slicing in self._slicings
-        ]
-        is_odd = any_of([kind.is_odd(side) for kind, side in self._sides])
-        return pl.collect_all([samples.filter(is_odd | has_several()).drop(columns), *told])
+        differs = [kind.is_odd_otherwise(side).any().alias(kind.odd_in_whole(side)) for kind, side in self._sides]
+        counts = fold(pl.concat([in_one.select(has), parts.select(has)]), groups, sums)
+        return [counts, parts.filter(self._is_odd()), parts.select(differs)]
 
-    @property
-    def _odd(self) -> pl.DataFrame:
-        return self._seen[0]
-
-    @property
-    def _sums(self) -> dict[Slicing, pl.DataFrame]:
-        return dict(zip(self._slicings, self._seen[1:], strict=True))
+    def _is_odd(self) -> pl.Expr:
+        """Whether a sample is odd in some way, for some candidate."""
+        return any_of([kind.is_odd(side) for kind, side in self._sides])
 
     def _has(self) -> list[pl.Expr]:
         """Whether the baseline and each candidate have rows of a sample that count."""
         sides = {_BASELINE: self._is(self._baseline)}
         sides |= {side: self._is(candidate[0]) for side, candidate in self._candidates.items()}
         return [has for kind in self.kinds for side, is_side in sides.items() for has in kind.has(side, is_side)]
-
-    def _cells_of(self, slicing: Sequence[str]) -> SamplesInSlices | None:
-        """The samples with several values, in the slices of a slicing; None where there are none."""
-        name = tuple(slicing)
-        if name not in self._cells:
-            in_whole = [kind.is_odd(side).alias(kind.odd_in_whole(side)) for kind, side in self._sides]
-            varied = self._odd.filter(has_several()).select(*self._keys, *in_whole)
-            self._cells[name] = self._read_cells(varied, slicing) if slicing and not varied.is_empty() else None
-        return self._cells[name]
-
-    def _read_cells(self, varied: pl.DataFrame, slicing: Sequence[str]) -> SamplesInSlices:
-        rows = matched(varied.lazy(), self._counting, self._keys)
-        groups = [*self.by, *slicing]
-        keys = list(dict.fromkeys([*groups, *self._keys]))
-        in_whole = [pl.col(kind.odd_in_whole(side)).first() for kind, side in self._sides]
-        return SamplesInSlices(fold(rows, keys, [*self._has(), *in_whole]), keys, groups, self._sides)
 
     def _is(self, model: Any) -> pl.Expr:
         return pl.col(self.model).eq_missing(model)

@@ -173,12 +173,12 @@ def matched(
 
 
 def rows_of_few(rows: pl.LazyFrame, few: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """The rows that have the keys of a table which is empty as a rule: then the rows are not read.
+    """The rows that have the keys of a table which is empty as a rule, with its columns: then no row is read.
 
-    Polars does not begin to read one side of a cross join where the other is empty; a semi join alone reads it all.
+    Polars does not begin to read one side of a cross join where the other is empty; another join alone reads it all.
     """
     some = few.select(pl.col(keys[0]).alias(_SOME)).head(1)
-    return rows.join(some, how="cross").drop(_SOME).join(few, on=keys, how="semi", nulls_equal=True)
+    return rows.join(some, how="cross").drop(_SOME).join(few, on=keys, nulls_equal=True)
 
 
 def joined(

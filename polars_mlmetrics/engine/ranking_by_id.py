@@ -46,6 +46,6 @@ def split_by_id(rows: pl.LazyFrame, groups: pl.LazyFrame | None, sample: str) ->
     groups = groups.with_columns(number.alias(NUMBER))
     groups = groups.with_columns((pl.len().over(NUMBER) > 1).alias(_IS_SHARED)).cache()
     shared = groups.filter(_IS_SHARED)
-    of_shared = rows_of_few(rows.filter(is_small), shared, by)
+    of_shared = rows_of_few(rows.filter(is_small), shared.select(by), by)
     numbers = groups.filter(~pl.col(_IS_SHARED)).drop(_IS_SHARED)
     return Split(code, groups.select(by), numbers, pl.concat([others, of_shared]))

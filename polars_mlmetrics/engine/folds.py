@@ -23,7 +23,7 @@ BIN = f"{INTERNAL}bin"
 BUCKET = f"{INTERNAL}bucket"
 """The key of a state that parts the samples."""
 
-_PAIR, _SOME = f"{INTERNAL}pair", f"{INTERNAL}some"
+_PAIR, _SOME, _LOWEST, _HIGHEST = (f"{INTERNAL}{name}" for name in ("pair", "some", "lowest_code", "highest_code"))
 
 
 class KeyedFold:
@@ -170,6 +170,16 @@ def matched(
 ) -> pl.LazyFrame:
     """Each row of a table with those of another that have its keys; without keys, with all of them."""
     return left.join(right, on=keys, how=how, nulls_equal=nulls_equal) if keys else left.join(right, how="cross")
+
+
+def bounds_of(code: pl.Expr) -> list[pl.Expr]:
+    """The lowest and the highest code of the rows of a sample, from which `has_several` tells if there are several."""
+    return [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
+
+
+def has_several() -> pl.Expr:
+    """Whether a sample has rows of several codes, in a table with the `bounds_of` these."""
+    return pl.col(_LOWEST) != pl.col(_HIGHEST)
 
 
 def rows_of_few(rows: pl.LazyFrame, few: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:

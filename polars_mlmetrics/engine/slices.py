@@ -16,11 +16,10 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.covers import Covers
-from polars_mlmetrics.engine.folds import changes, fold, matched, rows_of_few
+from polars_mlmetrics.engine.folds import bounds_of, changes, fold, has_several, matched, rows_of_few
 from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialTable
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.sources import CachedSource, LogSource, bytes_of, following, units_of
-from polars_mlmetrics.engine.split_samples import bounds_of, has_several
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Measure
 

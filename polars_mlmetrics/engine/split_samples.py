@@ -13,22 +13,12 @@ from itertools import permutations
 
 import polars as pl
 
-from polars_mlmetrics.engine.folds import BUCKET, fold, rows_of_few
+from polars_mlmetrics.engine.folds import BUCKET, bounds_of, fold, has_several, rows_of_few
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic
 
-_LOWEST, _HIGHEST, _CODE = (f"{INTERNAL}{name}_code" for name in ("lowest", "highest", "only"))
-
-
-def bounds_of(code: pl.Expr) -> list[pl.Expr]:
-    """The lowest and the highest code of the rows of a sample, from which `has_several` tells if there are several."""
-    return [code.min().alias(_LOWEST), code.max().alias(_HIGHEST)]
-
-
-def has_several() -> pl.Expr:
-    """Whether a sample has rows of several codes, in a table with the `bounds_of` these."""
-    return pl.col(_LOWEST) != pl.col(_HIGHEST)
+_CODE = f"{INTERNAL}only_code"
 
 
 Counts = Mapping[str, tuple[str, ...]]

@@ -159,7 +159,7 @@ class Measure(Planned):
     @cached_property
     def own_columns(self) -> OwnColumns:
         """The columns that its formula reads, without roles."""
-        return own_columns(self.probe)
+        return own_columns(self.probe) if self.probe.columns_read else OwnColumns()
 
     @property
     def range(self) -> tuple[float, float]:

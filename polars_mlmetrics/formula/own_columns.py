@@ -30,8 +30,6 @@ class OwnColumns(NamedTuple):
 
 def own_columns(unit: Unit) -> OwnColumns:
     """The columns that a formula reads on a unit, without the roles of its table."""
-    if not unit.columns_read:
-        return OwnColumns()
     given = _seen_to(unit)
     plain = {role.meta.output_name() for role in given if role.meta.is_column()}
     rows = [row for row in unit.rows_read if not plain.issuperset(row.meta.root_names())]

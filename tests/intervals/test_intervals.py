@@ -12,9 +12,9 @@ from polars.testing import assert_frame_equal, assert_series_equal
 from scipy import stats
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis import question
 from polars_mlmetrics.engine.state_table import bucket_of
 from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.query import question
 from tests.intervals.buckets import BUCKET_OF, BUCKETS, METRICS, expected
 from tests.intervals.users import HALF, SUITE, users
 from tests.support.frames import KEYS, worlds

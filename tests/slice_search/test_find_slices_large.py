@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis import searched
+from polars_mlmetrics.slice_search import searched
 
 FEATURES = ["country", "device", "age"]
 

@@ -1,5 +1,6 @@
 """Settings of the whole test run. Fixtures that one file uses are in that file."""
 
+import gc
 import os
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,8 @@ settings.register_profile("explore", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
+# What is collected stays, and is much: a look at all of it for every few hundred objects costs a twentieth of the run.
+gc.set_threshold(50_000, 20, 50)
 
 PROOFS = Path(__file__).parent / "proofs"
 

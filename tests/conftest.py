@@ -1,5 +1,6 @@
 """Settings of the whole test run. Fixtures that one file uses are in that file."""
 
+import gc
 import os
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,8 @@ settings.register_profile("explore", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
+# What is collected stays, and is much: looks at all of it cost a twentieth of the run.
+gc.set_threshold(50_000, 20, 50)
 
 PROOFS = Path(__file__).parent / "proofs"
 
@@ -42,6 +45,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         of_these = set(left_out)
         items[:] = [item for item in items if item not in of_these]
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # the tests themselves are no garbage until the end
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("logs")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("row", compared_rows(), ids=lambda row: f"{row.peer}: {row.key}")
 def test_a_peer_gives_the_numbers_of_the_library(row: Row, folder: Path) -> None:
     ours, theirs = (worked_out(answer) for answer in answers(row, stored(small(row.log), folder)))

@@ -14,6 +14,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.description import PARAMETER_SAYS, example_call
+from tests.laws.cases import SLOW_INLINE
 from tests.support.folders import ROOT
 
 PAGE = runpy.run_path(str(ROOT / ".ci" / "metrics_page.py"))
@@ -37,7 +38,10 @@ def test_help_says_all_that_is_declared(name: str) -> None:
     )
 
 
-@every_metric
+# Expressions that take seconds are run by the page of metrics.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.proof] * (name in SLOW_INLINE)) for name in sorted(mlm.CATALOGUE)]
+)
 def test_the_example_of_help_runs(name: str) -> None:
     declaration = mlm.CATALOGUE[name]
     log, roles = PAGE["log_of"](declaration)

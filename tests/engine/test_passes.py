@@ -104,7 +104,7 @@ OTHERS: list[list[mlm.Metric]] = [
 ]
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(21)
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_groups_and_slices(options: dict[str, Any], weight: str | None) -> None:
@@ -182,6 +182,7 @@ def test_ids_of_every_type(name: str) -> None:
     check(frame, metrics, counts=[3], by="model", sample=["sample", "label"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sample", [["sample"], ["sample", "model"]], ids=str)
 @pytest.mark.parametrize("name", SERIES)
 def test_every_row_is_in_one_part_and_no_sample_in_two(name: str, sample: list[str]) -> None:

@@ -49,7 +49,7 @@ def far_log(offset: float, spread: float) -> pl.DataFrame:
     )  # fmt: skip
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize(("offset", "spread"), [(1e8, 1e-2), (-1e9, 1e-3), (1e15, 40), (1e-100, 1e-108), (0, 1e-130)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_states_keep_all_digits(weighted: bool, offset: float, spread: float) -> None:

@@ -192,7 +192,7 @@ def long_lists() -> list[tuple[list[float], list[int]]]:
     return [*lists, *(([3.0] * (true + false), [1] * true + [0] * false) for true, false in tied)]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("name", "params"), LONG)
 def test_long_lists_of_few_scores(name: str, params: dict[str, Any]) -> None:
     lists = long_lists()

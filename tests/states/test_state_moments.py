@@ -51,7 +51,7 @@ MOMENTS: dict[str, list[pl.DataFrame]] = {
 }  # fmt: skip
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("is_weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("name", MOMENTS)
 def test_sums_about_a_mean_merge_as_numpy_has_them(name: str, is_weighted: bool) -> None:

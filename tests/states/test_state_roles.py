@@ -41,7 +41,7 @@ def test_roles_of_other_names() -> None:
 NAMES = [*product(["label", "sample", "score", "truth", "weight"], ["bucket", "state", "bin"])]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("role", "name"), [*NAMES, ("label", "label"), ("label", "n_rows of old")])
 def test_a_role_may_be_of_any_name(role: str, name: str) -> None:
     """A column of the log may be called as one of the state's own."""
@@ -186,7 +186,7 @@ KINDS: dict[str, list[mlm.Metric]] = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("asked", [{"by": "day", "tidy": True}, {"slices": ["model"]}], ids=str)
 def test_kinds_of_metrics(name: str, asked: dict[str, Any]) -> None:

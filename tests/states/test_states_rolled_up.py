@@ -99,7 +99,7 @@ def test_n_samples_is_held_where_a_metric_of_samples_was_asked_for() -> None:
 OF_EACH_KIND = [mlm.ndcg(), mlm.f1(average="macro"), mlm.calibration_error(), mlm.r2().on(truth="amount"), *COUNTS]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("values", KEYS.values(), ids=KEYS)
 def test_keys_of_every_type(values: pl.Series) -> None:
     places = pl.Series((LOG["sample"].fill_null(0) % len(values)).cast(pl.UInt32))

@@ -110,6 +110,7 @@ def padded(path: Path, log: pl.DataFrame, size: int | None = None) -> None:
         assert path.stat().st_size == size
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("change", [more_rows, another_time, an_earlier_time, the_same_size, nothing_but_fewer_rows])
 def test_a_changed_file_is_folded_again(change: Callable[[Path], pl.DataFrame]) -> None:
     write_logs(1)

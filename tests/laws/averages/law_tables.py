@@ -51,22 +51,25 @@ class Setting:
     def some_cases(self) -> list[Case]:
         """Plain cases and a few others; the other weight has other ones.
 
-        By `evaluate` all plain cases, or half of them where little but the settling is new. By expressions a quarter,
-        or a sixth; of those without an average, which are few, half.
+        By `evaluate` all plain cases, or half of them where little but the settling or the lack of weights is new,
+        and a quarter on the other engine. By expressions a sixth, or a twelfth; of those without an average, which are
+        few, half.
         """
         alike = self.average in SETTLED_ALIKE
         if self.reading == "expression":
-            every, keep = 6 if alike else 2 if self.average == NO_AVERAGE else 4, 120
+            every, keep = 12 if alike else 2 if self.average == NO_AVERAGE else 6, 120
         else:
-            every, keep = 2 if alike or self.engine == "streaming" else 1, 3 if self.average == NO_AVERAGE else 9
+            is_like = alike or not self.weighted
+            every = 4 if self.engine == "streaming" else 2 if is_like and self.average != NO_AVERAGE else 1
+            keep = 3 if self.average == NO_AVERAGE else 9
         others = [case for case in of_average(self.average) if not case.is_plain]
         cases = plain_cases(self.average)[self.turn % every :: every] + others[self.turn % keep :: every * keep]
         is_slow = self.reading == "expression" and not (self.weighted and self.engine == "in-memory")
         return [case for case in cases if not (is_slow and case.name in SLOW_INLINE)]
 
     def asked(self) -> list[Key]:
-        """The worlds that are compared with the reference: in proofs all, else a quarter of them."""
-        return ASKED if self.is_proof else ASKED[self.turn % 4 :: 4]
+        """The worlds that are compared with the reference: in proofs all, else an eighth of them."""
+        return ASKED if self.is_proof else ASKED[self.turn % 8 :: 8]
 
     @property
     def turn(self) -> int:
@@ -74,9 +77,8 @@ class Setting:
         return [*AVERAGES, NO_AVERAGE].index(self.average) + self.weighted
 
     def few(self, cases: list[Case]) -> list[Case]:
-        """Every third of them where each question plans its windows anew; all of them in proofs."""
-        plans_windows = self.reading == "expression" and self.average in WINDOWED
-        return cases[self.weighted :: 3] if plans_windows and not self.is_proof else cases
+        """Every third of them, for each question is planned anew; all of them in proofs."""
+        return cases if self.is_proof else cases[self.turn % 3 :: 3]
 
     def ask(self, frame: pl.DataFrame, cases: Iterable[Case], by: list[str]) -> pl.DataFrame:
         metrics = [case.metric(weighted=self.weighted) for case in cases]

@@ -48,7 +48,7 @@ def test_undefined(table: Table) -> None:
 @of_settings(EVALUATED, lambda s: s.weighted and s.engine == "in-memory" and s.average in ("macro", "samples", "none"))
 def test_slices(table: Table) -> None:
     """A slice is the group of its rows; one slice more changes no other."""
-    setting, cases = table.setting, [case for case in table.cases if case.is_plain]
+    setting, cases = table.setting, table.setting.few([case for case in table.cases if case.is_plain])
     metrics = [case.metric(weighted=setting.weighted) for case in cases]
     lazy = worlds().filter(pl.col("world").is_in(["nulls", "multi", "one row"], nulls_equal=True)).lazy()
 

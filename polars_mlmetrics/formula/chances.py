@@ -14,15 +14,29 @@ from polars_mlmetrics.formula.arithmetic import quotient
 FEW = 16
 """The most places that are looked at one by one; of more, chances are worked out in closed form."""
 
+LARGE = 257
+"""From here on two terms of a series are exact; what is smaller is looked up. An expression is short so."""
+
 _EULER = 0.5772156649015329
 
-_HARMONIC = pl.Series([math.fsum(number**-1 for number in range(1, upto + 1)) for upto in range(65)])
-"""`1/1 + … + 1/number`."""
 
-_STIRLING = pl.Series(
-    [0.0, *(math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(math.tau) for n in range(1, 17))]
-)
-"""The error of Stirling's formula for `ln number!`; 0 for 0."""
+def _odd_powers(value: float, coefficients: Sequence[float]) -> float:
+    """The sum of coefficients, of the first, third, fifth power of a value and so on."""
+    return math.fsum(coefficient * value ** (2 * turn + 1) for turn, coefficient in enumerate(coefficients))
+
+
+def _error_of_stirling(number: int) -> float:
+    """`ln number!` less Stirling's formula for it; 0 for 0."""
+    if number > 16:
+        return _odd_powers(1 / number, (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188))
+    large = 0.0 if number == 0 else (number + 0.5) * math.log(number) - number + 0.5 * math.log(math.tau)
+    return math.lgamma(number + 1) - large
+
+
+_STIRLING = pl.Series([_error_of_stirling(number) for number in range(LARGE)])
+
+_HARMONIC = pl.Series([math.fsum(number**-1 for number in range(1, upto + 1)) for upto in range(LARGE)])
+"""`1/1 + … + 1/number`."""
 
 
 def mean_at_first(value: Callable[[int], pl.Expr], tied: pl.Expr, marked: pl.Expr, *, places: int) -> pl.Expr:
@@ -74,8 +88,8 @@ def _root(number: pl.Expr) -> pl.Expr:
 
 
 def _stirling_rest(number: pl.Expr) -> pl.Expr:
-    series = _series(quotient(pl.lit(1.0), number), (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188))
-    return pl.when(number < len(_STIRLING)).then(_looked_up(_STIRLING, number)).otherwise(series)
+    """The error of Stirling's formula for `ln number!`."""
+    return pl.when(number < LARGE).then(_looked_up(_STIRLING, number)).otherwise(_series(number, 1 / 12, -1 / 360))
 
 
 def sum_of_inverses(above: pl.Expr, upto: pl.Expr, *, at_most: int | None = None) -> pl.Expr:
@@ -92,16 +106,12 @@ def sum_of_inverses(above: pl.Expr, upto: pl.Expr, *, at_most: int | None = None
 
 def _harmonic_rest(number: pl.Expr) -> pl.Expr:
     """The error of `ln(number + 1/2)` plus Euler's constant for `1/1 + … + 1/number`, for large numbers."""
-    inverse = quotient(pl.lit(1.0), number + 0.5)
-    return inverse * _series(inverse, (1 / 24, -7 / 960, 31 / 8064, -127 / 30720))
+    return quotient(_series(number + 0.5, 1 / 24, -7 / 960), number + 0.5)
 
 
-def _series(value: pl.Expr, coefficients: Sequence[float]) -> pl.Expr:
-    """The sum of coefficients, of the first, third, fifth power of a value and so on."""
-    square, total = value * value, pl.lit(0.0)
-    for coefficient in reversed(coefficients):
-        total = total * square + coefficient
-    return total * value
+def _series(number: pl.Expr, first: float, third: float) -> pl.Expr:
+    """`first / number + third / number³`."""
+    return quotient(first + quotient(pl.lit(third), number * number), number)
 
 
 def _looked_up(table: pl.Series, number: pl.Expr) -> pl.Expr:

@@ -111,7 +111,7 @@ def comparison_of(
     adjust: Adjust = "bh",
     cluster: Names = None,
 ) -> Comparison:
-    """Understand what is asked of a log or of a state."""
+    """Read a comparison of models in a log or in a state."""
     checked_roles(roles)
     _check_options(margin, adjust)
     groups: list[Key] = listed(by)
@@ -124,10 +124,10 @@ def comparison_of(
         check_between(between, Contents.of(frame.lazy().collect_schema()).by, of="a by column of the state")
     else:
         check_between(between, frame.lazy().collect_schema())
-    asked = Question.read(COMPARE, frame, metrics, [*groups, between], slices, ci=ci, cluster=cluster, roles=roles)
-    if asked.state is not None:
-        return OfState(asked.state, asked.query, asked.confidence, baseline, margin, adjust)
-    return OfLog(asked.query, asked.confidence, baseline, margin, adjust)
+    question = Question.read(COMPARE, frame, metrics, [*groups, between], slices, ci=ci, cluster=cluster, roles=roles)
+    if question.state is not None:
+        return OfState(question.state, question.query, question.confidence, baseline, margin, adjust)
+    return OfLog(question.query, question.confidence, baseline, margin, adjust)
 
 
 def _check_options(margin: Any, adjust: Any) -> None:

@@ -45,7 +45,7 @@ SHARE = "share"
 SHARES = wide_names(SHARE, ci=True)
 """The columns of a share of the true class."""
 TRUE, PREDICTED, N, BROKEN, BEST, OCCURS = (f"{INTERNAL}{name}" for name in (*RESULTS, "broken", "best", "occurs"))
-ASKED = f"{INTERNAL}asked"
+PREDICTED = f"{INTERNAL}predicted"
 
 
 class Cell(NamedTuple):
@@ -189,7 +189,7 @@ def confusion(
 
 
 def _of_decision(threshold: Threshold, inclusive: bool, *, has_shares: bool) -> list[Metric]:
-    """The metrics of the four cells, with their shares where these are asked for, and how many rows there are."""
+    """The metrics of the four cells, with their shares where these are wanted, and how many rows there are."""
     if isinstance(threshold, str):
         raise ParameterError(
             f"without a threshold, confusion already takes the best class of a sample: leave out {threshold!r}."
@@ -210,10 +210,10 @@ def _cells(decided: pl.LazyFrame, keys: Sequence[str], shares: Sequence[str]) ->
     """The cells one under the other."""
     cell, rows = f"{INTERNAL}cell", []
     for name, (_, _, truth, predicted) in CELLS.items():
-        said = {"cell": pl.lit(name), "truth": pl.lit(truth), "predicted": pl.lit(predicted), "n": pl.col(name)}
+        columns = {"cell": pl.lit(name), "truth": pl.lit(truth), "predicted": pl.lit(predicted), "n": pl.col(name)}
         rates = map(pl.col, wide_names(_rate(name), ci=True))
-        said |= dict(zip(shares, rates, strict=False))
-        rows.append(pl.struct(column.alias(called) for called, column in said.items()))
+        columns |= dict(zip(shares, rates, strict=False))
+        rows.append(pl.struct(column.alias(called) for called, column in columns.items()))
     table = decided.select(*keys, pl.concat_list(rows).alias(cell)).explode(cell).unnest(cell)
     return table.sort([*keys, "predicted", "truth"], descending=[*(False for _ in keys), True, True])
 
@@ -249,15 +249,15 @@ def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confide
     """The pairs of all buckets together, each with its share of the true class and the interval of that."""
     pairs = fold(by_bucket, [*by, "truth", "predicted"], [pl.col("n").sum()])
     # Of each pair, all samples of its true class: those that are predicted as this class, and the others.
-    asked = pairs.select(*by, "truth", pl.col("predicted").alias(ASKED))
-    rows = matched(asked, by_bucket, [*by, "truth"])
-    rows = rows.with_columns(pl.col("predicted").eq_missing(pl.col(ASKED)).alias(SHARE))
-    keys, schema = [*by, "truth", ASKED], rows.collect_schema()
+    cells = pairs.select(*by, "truth", pl.col("predicted").alias(PREDICTED))
+    rows = matched(cells, by_bucket, [*by, "truth"])
+    rows = rows.with_columns(pl.col("predicted").eq_missing(pl.col(PREDICTED)).alias(SHARE))
+    keys, schema = [*by, "truth", PREDICTED], rows.collect_schema()
     plan = Plan(LogSource(rows, "label", schema), keys, ReadFormulas(schema, Table.of({})))
     share = decisions.prevalence().on(score=SHARE, truth=SHARE, weight="n").tree
     intervals = Intervals(plan, confidence)
     result = intervals.with_ends(Result(SHARE, plan.value(share)), share)
-    shares = intervals.table().select(*keys, *result.wide()).rename({ASKED: "predicted"})
+    shares = intervals.table().select(*keys, *result.wide()).rename({PREDICTED: "predicted"})
     return matched(pairs, shares, [*by, "truth", "predicted"])
 
 
@@ -294,8 +294,8 @@ def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str], buckets: 
 def _only_one(true_labels: pl.Expr, table: Table) -> pl.Expr:
     """Nothing, and an error where a sample has several true classes: a text that cannot be a number."""
     sample = pl.lit("…") if hides_values() else pl.struct(table.sample).cast(pl.String, strict=False)
-    said = pl.format("sample {} has several true classes, and " + SEVERAL, sample)
-    return pl.when(true_labels > 1).then(said).otherwise(pl.lit("0")).cast(pl.Int64)
+    problem = pl.format("sample {} has several true classes, and " + SEVERAL, sample)
+    return pl.when(true_labels > 1).then(problem).otherwise(pl.lit("0")).cast(pl.Int64)
 
 
 def _check_true_classes(rows: pl.LazyFrame, table: Table, keys: Sequence[KeyColumn]) -> None:

@@ -76,9 +76,9 @@ def flips(
     units = question.query.measures[0].table.keys("sample")
     check_names([*keys, *COLUMNS])
     is_baseline = pl.col(model).eq_missing(pl.lit(baseline))
-    told = pl.col(name).cast(pl.Float64)
-    theirs = values.filter(is_baseline).select(*(key for key in keys if key != model), told.alias("baseline_value"))
-    ours = values.filter(~is_baseline).select(*keys, told.alias("value"))
+    numbers = pl.col(name).cast(pl.Float64)
+    theirs = values.filter(is_baseline).select(*(key for key in keys if key != model), numbers.alias("baseline_value"))
+    ours = values.filter(~is_baseline).select(*keys, numbers.alias("value"))
     both = ours.join(theirs, on=[key for key in keys if key != model], how="inner", nulls_equal=True)
     changed = _changed(both, keys, units, k, is_loss=metric.best == "min")
 

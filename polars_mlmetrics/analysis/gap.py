@@ -145,23 +145,23 @@ class Between:
         # A group in which no slice has a value is there all the same.
         groups = values.lazy().select(self._by).unique()
         values = values.filter(pl.col(VALUE).is_not_null()).sort(plan.by, nulls_last=True).with_row_index(SLICE)
-        told = self._told(values.lazy())
-        told = matched(groups, told, self._by, how="left") if self._by else told
-        told = told.with_columns(pl.col("n_slices").fill_null(0))
-        return self._named(told, self._ends(values, *of_buckets) if of_buckets else None)
+        table = self._extremes(values.lazy())
+        table = matched(groups, table, self._by, how="left") if self._by else table
+        table = table.with_columns(pl.col("n_slices").fill_null(0))
+        return self._named(table, self._ends(values, *of_buckets) if of_buckets else None)
 
-    def _named(self, told: pl.LazyFrame, ends: pl.LazyFrame | None) -> pl.LazyFrame:
+    def _named(self, table: pl.LazyFrame, ends: pl.LazyFrame | None) -> pl.LazyFrame:
         """The columns of the result, under their public names."""
         if ends is None:
-            told = told.with_columns(low=None, high=None, ci_flag=pl.lit(flag_without_interval(self._metric)))
+            table = table.with_columns(low=None, high=None, ci_flag=pl.lit(flag_without_interval(self._metric)))
         else:
-            told = matched(told, ends, self._by, how="left").with_columns(ci_flag=self._flag())
+            table = matched(table, ends, self._by, how="left").with_columns(ci_flag=self._flag())
         keys = [pl.col(key.column).alias(key.name) for key in self._groups]
-        told = told.with_columns(
+        table = table.with_columns(
             pl.when(pl.col("gap").is_finite()).then(pl.col(name)) for name in ("low", "high", "ci_flag")
         )
-        told = told.with_columns(metric=pl.lit(self._metric.output_name)).sort(self._by, nulls_last=False)
-        return told.select(*keys, *COLUMNS.cast())
+        table = table.with_columns(metric=pl.lit(self._metric.output_name)).sort(self._by, nulls_last=False)
+        return table.select(*keys, *COLUMNS.cast())
 
     def _flag(self) -> pl.Expr:
         """The flag of an interval, from what its pairs and its slices say."""
@@ -183,7 +183,7 @@ class Between:
         alone = plan.again(self._source, cell).groups()
         return [without.select(*cell, value.alias(VALUE)), alone.select(*cell, value.is_not_null().alias(HAS))]
 
-    def _told(self, values: pl.LazyFrame) -> pl.LazyFrame:
+    def _extremes(self, values: pl.LazyFrame) -> pl.LazyFrame:
         """The columns of each group, but for the interval."""
         text, nan = pl.col(TEXT), pl.lit(float("nan"))
         value = pl.col(VALUE).fill_nan(None)
@@ -203,10 +203,10 @@ class Between:
         }
         numbers = {"gap": difference, "ratio": ratio(value.min(), value.max()), "worst_value": worst_value}
         named |= {name: pl.when(is_broken).then(nan).otherwise(number) for name, number in numbers.items()}
-        told = [pl.when((pl.len() > 1) | is_broken).then(column).alias(name) for name, column in named.items()]
+        columns = [pl.when((pl.len() > 1) | is_broken).then(column).alias(name) for name, column in named.items()]
         # Of the two slices that are furthest apart each may be off by as much.
         facts = pl.col(POOLED).any(), pl.col(BOUND).top_k(2).sum()
-        return fold(values, self._by, [*told, pl.len().cast(pl.Int64).alias("n_slices"), *facts])
+        return fold(values, self._by, [*columns, pl.len().cast(pl.Int64).alias("n_slices"), *facts])
 
     def _ends(self, values: pl.DataFrame, without: pl.DataFrame, alone: pl.DataFrame) -> pl.LazyFrame:
         """The ends of the interval of each group, from every pair of its slices."""
@@ -221,8 +221,8 @@ class Between:
         pairs = self._two_by_two(cells.filter(~is_whole), [*self._by, WITHOUT])
         pairs = pairs.join(whole, on=[*self._by, SLICE, OTHER], nulls_equal=True)
         sure = self._sure(cells.filter(~is_whole), cells.filter(is_whole))
-        told = self._with_errors(pairs).join(sure, on=SLICE)
-        return self._over_pairs(told.join(sure.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)).lazy()
+        table = self._with_errors(pairs).join(sure, on=SLICE)
+        return self._over_pairs(table.join(sure.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)).lazy()
 
     def _sure(self, without: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
         """How many buckets tell of each slice, and whether they are enough to say how far its value is off."""
@@ -230,10 +230,10 @@ class Between:
         value, of_all = pl.col(VALUE), pl.col(OF_ALL)
         moved = unless_noise(value - of_all, value.abs() + of_all.abs())
         buckets = jackknife(value, moved, pl.col(HAS))["buckets"]
-        told = both.group_by(SLICE).agg(buckets.alias(FEWEST), (moved != 0).any().alias(IS_SURE))
+        table = both.group_by(SLICE).agg(buckets.alias(FEWEST), (moved != 0).any().alias(IS_SURE))
         # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
         enough = pl.when(IS_SURE).then(min(FEW_BUCKETS, self._confidence.buckets)).otherwise(SEEMS_FEW + 1)
-        return told.with_columns((pl.col(FEWEST) >= enough).alias(IS_SURE))
+        return table.with_columns((pl.col(FEWEST) >= enough).alias(IS_SURE))
 
     def _two_by_two(self, cells: pl.DataFrame, on: list[str]) -> pl.DataFrame:
         """The differences of all pairs of slices with equal keys."""
@@ -255,15 +255,15 @@ class Between:
         buckets, is_known = sums["buckets"], sums["is_known"] & (sums["buckets"] >= 2)
         error = pl.when(is_known).then(standard_error(buckets, sums["squares"]))
         columns = [pl.col(OF_ALL).first().abs(), buckets.alias(BUCKETS), error.alias(ERROR)]
-        told = pairs.group_by([*self._by, SLICE, OTHER]).agg(columns)
+        table = pairs.group_by([*self._by, SLICE, OTHER]).agg(columns)
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
-        told = told.with_columns(n_pairs.cast(pl.Int64).alias(PAIRS))
-        needed = told.select(PAIRS, BUCKETS).unique().rows()
+        table = table.with_columns(n_pairs.cast(pl.Int64).alias(PAIRS))
+        needed = table.select(PAIRS, BUCKETS).unique().rows()
         # That of Student's t, with the level shared among the pairs.
         level = self._confidence.level
         quantiles = [bonferroni(level, pairs, buckets - 1) if buckets > 1 else None for pairs, buckets in needed]
-        table = pl.DataFrame(needed, schema=told.select(PAIRS, BUCKETS).schema, orient="row")
-        return told.join(table.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64)), on=[PAIRS, BUCKETS])
+        quantile = pl.DataFrame(needed, schema=table.select(PAIRS, BUCKETS).schema, orient="row")
+        return table.join(quantile.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64)), on=[PAIRS, BUCKETS])
 
     def _over_pairs(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """One row a group: between what the largest of all true differences lies."""
@@ -272,11 +272,11 @@ class Between:
         is_sure = pl.col(IS_SURE) & pl.col(IS_SURE + OTHER)
         low = (pl.col(OF_ALL) - half).filter(is_sure).max().fill_null(0).clip(lower_bound=0)
         high = (pl.col(OF_ALL) + half).max()
-        told = [
+        ends = [
             pl.when(is_known & varies).then(low).alias("low"),
             pl.when(is_known & varies).then(high).alias("high"),
             is_known.alias(IS_KNOWN),
             varies.alias(VARIES),
             pl.min_horizontal(pl.col(FEWEST, FEWEST + OTHER).min()).alias(FEWEST),
         ]
-        return pairs.group_by(self._by).agg(told) if self._by else pairs.select(told)
+        return pairs.group_by(self._by).agg(ends) if self._by else pairs.select(ends)

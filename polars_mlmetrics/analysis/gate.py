@@ -378,8 +378,8 @@ def _values(columns: Sequence[str], schema: pl.Schema) -> pl.Expr:
 
 def _listed(texts: Sequence[tuple[pl.Expr, str]]) -> pl.Expr:
     """The texts whose conditions hold; "" where none does."""
-    held = [pl.when(holds).then(pl.lit(text)) for holds, text in texts]
-    return pl.concat_str(held, separator=", ", ignore_nulls=True) if held else pl.lit("")
+    texts_that_hold = [pl.when(holds).then(pl.lit(text)) for holds, text in texts]
+    return pl.concat_str(texts_that_hold, separator=", ", ignore_nulls=True) if texts_that_hold else pl.lit("")
 
 
 def _or(text: pl.Expr, other: str | pl.Expr) -> pl.Expr:

@@ -58,7 +58,7 @@ class Comparison(ABC):
         self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None, adjust: Adjust
     ) -> None:
         assert confidence is not None
-        self._asked = query
+        self._query_by_model = query
         *by, self._model = query.by
         self._query = replace(query, by=by)
         self._by = [key.column for key in by]
@@ -88,7 +88,7 @@ class Comparison(ABC):
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         """A function that adds to a table of groups how many samples are pairs and how many are not; null if unknown.
 
-        What it needs of the plan is asked for at once.
+        It adds to the plan what it needs at once.
         """
 
     def table(self) -> pl.LazyFrame:
@@ -136,7 +136,7 @@ class Comparison(ABC):
         return table.sort(PAIR, in_order, nulls_last=True).with_columns(pl.col(PAIR).alias(self._model.name))
 
     def _of_part(self, part: ComparedPart, by: list[str]) -> list[pl.LazyFrame]:
-        """One row a group and candidate, with a list of what is said of each metric; a table for those alike."""
+        """One row a group and candidate, with a list of the rows of the metrics; a table for those alike."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan.of(pairs, by, self._query.readings)
         differences = Differences(plan, self._confidence)
@@ -191,7 +191,7 @@ class Comparison(ABC):
         return first_that_holds(cases, pl.lit(UNCLEAR))
 
     def _is_always_equal(self) -> pl.Expr:
-        """Whether there is no difference, in no bucket, where it is asked how large it may be."""
+        """Whether there is no difference, in no bucket, where a margin says how large it may be."""
         return (pl.col("ci_flag") == "degenerate") & (pl.col("difference") == 0) & (self._margin is not None)
 
     def _is_in_margin(self, end: str) -> pl.Expr:
@@ -250,7 +250,7 @@ class OfLog(Comparison):
     def _source_of(self, rows: pl.LazyFrame) -> Source:
         if id(rows) not in self._sources:
             of_rows = LogSource(rows, self._query.roles.label, self._query.schema)
-            self._sources[id(rows)] = slices_of(self._asked, of_rows, [WITHOUT])
+            self._sources[id(rows)] = slices_of(self._query_by_model, of_rows, [WITHOUT])
         return self._sources[id(rows)]
 
     @cached_property
@@ -285,8 +285,8 @@ class OfState(Comparison):
 
     _where_samples_are_named = "when the state is made, "
 
-    def __init__(self, source: StateSource, *asked: Any) -> None:
-        super().__init__(*asked)
+    def __init__(self, source: StateSource, *comparison: Any) -> None:
+        super().__init__(*comparison)
         self._source = source
 
     def _models(self) -> pl.LazyFrame:

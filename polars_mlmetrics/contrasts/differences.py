@@ -1,4 +1,4 @@
-"""Differences: the interval of each, and what else is said of it."""
+"""Differences: their values, intervals, tests and flags."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ POWER = 0.8
 
 
 class Differences(Intervals):
-    """The intervals of differences, and what is said of each."""
+    """The intervals of differences, and the row of each in the result."""
 
     def __init__(self, plan: PairPlan, confidence: Confidence) -> None:
         super().__init__(plan, confidence)
@@ -69,7 +69,7 @@ class Differences(Intervals):
         difference = pl.when(is_broken).then(float("nan")).otherwise(value - baseline_value)
         is_known = difference.is_finite()
         is_pooled = any_of([pl.lit(False), *(side > 0 for each in several for side in self._pairs.values(each))])
-        told: dict[str, pl.Expr | None] = {
+        columns: dict[str, pl.Expr | None] = {
             "value": value,
             "baseline_value": baseline_value,
             "difference": unless_noise(difference, value.abs() + baseline_value.abs()),
@@ -86,19 +86,19 @@ class Differences(Intervals):
                 "p": p_value(t, (buckets - 1).cast(pl.Float64), self._confidence.buckets - 1),
                 "mde": pl.when(se > 0).then(se * (replicated.column("t") + self._of_power(buckets))),
             }
-            told |= {name: pl.when(is_known).then(column) for name, column in found.items()}
+            columns |= {name: pl.when(is_known).then(column) for name, column in found.items()}
             # Bins that may make all of the difference leave nothing to judge, whatever the flag says first.
-            told["verdict"] = pl.when(~self.is_coarse(core, replicated)).then(pl.lit(UNCLEAR))
+            columns["verdict"] = pl.when(~self.is_coarse(core, replicated)).then(pl.lit(UNCLEAR))
         # Without a pair there is nothing to tell, though metrics may have a value of no rows.
         is_empty = pl.col(N_PAIRS).eq_missing(0)
-        told = {name: pl.when(~is_empty).then(column) for name, column in told.items()}
-        told |= {
+        columns = {name: pl.when(~is_empty).then(column) for name, column in columns.items()}
+        columns |= {
             "metric": pl.lit(metric.output_name),
             "n_pairs": pl.col(N_PAIRS),
             "n_unpaired": pl.col(N_UNPAIRED),
-            "ci_flag": pl.when(is_empty).then(pl.lit(NO_PAIRS)).otherwise(told["ci_flag"]),
+            "ci_flag": pl.when(is_empty).then(pl.lit(NO_PAIRS)).otherwise(columns["ci_flag"]),
         }
-        return COLUMNS.row(told)
+        return COLUMNS.row(columns)
 
     def _of_power(self, buckets: pl.Expr) -> pl.Expr:
         return t_at(buckets, 2 * POWER - 1, self._confidence.buckets)

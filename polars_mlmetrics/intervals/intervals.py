@@ -65,7 +65,7 @@ def flag_without_interval(metric: Node) -> str:
 
 
 class Intervals:
-    """The intervals of metrics that are asked of a plan.
+    """The intervals of metrics of a plan.
 
     A replicate is a value without one bucket. A bucket tells something of a metric where its rows alone give a value,
     or where the value changes without them.
@@ -75,7 +75,7 @@ class Intervals:
         self._plan = plan
         self._confidence = confidence
         self._unit_keys = list(unit_keys)
-        self._asked: list[Interval] = []
+        self._intervals: list[Interval] = []
 
     def with_ends(self, result: Result, metric: Node) -> Result:
         """The result of a metric, with the ends of its interval."""
@@ -155,15 +155,15 @@ class Intervals:
         has_none = kind in WITHOUT_INTERVAL and not (is_drawn and kind == "total")
         if has_none or not self._confidence.are_whole:
             return None
-        name, limits = f"{INTERNAL}interval_{len(self._asked)}", self.limits_of(metric)
+        name, limits = f"{INTERNAL}interval_{len(self._intervals)}", self.limits_of(metric)
         if self._plan.merges(metric):
             replicated = Drawn if is_drawn else Replicated
-            self._asked.append(replicated(name, metric, rows, limits, self._plan, self._confidence))
+            self._intervals.append(replicated(name, metric, rows, limits, self._plan, self._confidence))
         elif isinstance(self._plan, Plan) and Placed.can_be(metric, self._plan, self._confidence):
-            self._asked.append(Placed(name, metric, limits, self._plan, self._confidence))
+            self._intervals.append(Placed(name, metric, limits, self._plan, self._confidence))
         else:
             return None
-        return self._asked[-1]
+        return self._intervals[-1]
 
     def limits_of(self, metric: Node) -> Limits:
         """The method of an interval, and what its ends may not go beyond."""
@@ -176,40 +176,40 @@ class Intervals:
         for found in self._tables():
             table = matched(table, found, self._keys, how="left")
         # What several columns read is a column first: inside an expression it would be worked out for each.
-        table = table.with_columns(_columns(self._asked, lambda each: each.errors()))
-        table = table.with_columns(_columns(self._asked, lambda each: each.units()))
-        return table.with_columns(_columns(self._asked, lambda each: each.ends()))
+        table = table.with_columns(_columns(self._intervals, lambda each: each.errors()))
+        table = table.with_columns(_columns(self._intervals, lambda each: each.units()))
+        return table.with_columns(_columns(self._intervals, lambda each: each.ends()))
 
     @property
     def _keys(self) -> list[str]:
         return list(dict.fromkeys([*self._plan.by, *self._unit_keys]))
 
     def _tables(self) -> Iterator[pl.LazyFrame]:
-        """The tables of each group (or unit): of the jackknife over its buckets, and of the bootstrap if asked for."""
-        replicated = [each for each in self._asked if isinstance(each, Replicated)]
+        """The tables of each group (or unit): of the jackknife over its buckets, and of the bootstrap if any."""
+        replicated = [each for each in self._intervals if isinstance(each, Replicated)]
         if replicated:
             yield self._of_replicates(replicated)
-        yield from (each.table(self._keys) for each in self._asked if isinstance(each, Placed))
+        yield from (each.table(self._keys) for each in self._intervals if isinstance(each, Placed))
 
-    def _of_replicates(self, asked: Sequence[Replicated]) -> pl.LazyFrame:
+    def _of_replicates(self, intervals: Sequence[Replicated]) -> pl.LazyFrame:
         keys, cell = self._keys, [*self._keys, WITHOUT]
         without = self._again(Replicates(self._plan.source, self._plan.by), WITHOUT)
-        values = without.select(*cell, *_columns(asked, Replicated.values)).cache()
+        values = without.select(*cell, *_columns(intervals, Replicated.values)).cache()
         is_whole = pl.col(WITHOUT).is_null()
-        whole = values.filter(is_whole).select(*keys, *_columns(asked, Replicated.of_whole))
-        alone = self._again(self._plan.source, WITHOUT).select(*cell, *_columns(asked, Replicated.alone))
+        whole = values.filter(is_whole).select(*keys, *_columns(intervals, Replicated.of_whole))
+        alone = self._again(self._plan.source, WITHOUT).select(*cell, *_columns(intervals, Replicated.alone))
         cells = matched(matched(alone, values.filter(~is_whole), cell, how="left"), whole, keys)
-        cells = cells.with_columns(_columns(asked, Replicated.difference))
-        table = fold(cells, keys, _columns(asked, Replicated.sums))
-        drawn = [each for each in asked if isinstance(each, Drawn)]
+        cells = cells.with_columns(_columns(intervals, Replicated.difference))
+        table = fold(cells, keys, _columns(intervals, Replicated.sums))
+        drawn = [each for each in intervals if isinstance(each, Drawn)]
         return matched(table, self._of_draws(drawn, whole), keys, how="left") if drawn else table
 
-    def _of_draws(self, asked: Sequence[Drawn], whole: pl.LazyFrame) -> pl.LazyFrame:
+    def _of_draws(self, intervals: Sequence[Drawn], whole: pl.LazyFrame) -> pl.LazyFrame:
         """The bootstrap over all draws."""
         draws = self._again(Draws(self._plan.source, self._plan.by, self._confidence.buckets), DRAW)
-        values = draws.select(*self._keys, DRAW, *_columns(asked, Drawn.values))
-        values = matched(values, whole, self._keys).with_columns(each.drawn() for each in asked)
-        return fold(values, self._keys, _columns(asked, Drawn.quantiles))
+        values = draws.select(*self._keys, DRAW, *_columns(intervals, Drawn.values))
+        values = matched(values, whole, self._keys).with_columns(each.drawn() for each in intervals)
+        return fold(values, self._keys, _columns(intervals, Drawn.quantiles))
 
     def _again(self, source: Any, key: str) -> pl.LazyFrame:
         """The values of the plan by one more key, from this source."""
@@ -232,8 +232,8 @@ def told_with_ends(
     return intervals.table(), [value.alias(name), ends.low.alias("low"), ends.high.alias("high")]
 
 
-def _columns(asked: Sequence[T], step: Callable[[T], list[pl.Expr]]) -> list[pl.Expr]:
-    return [column for each in asked for column in step(each)]
+def _columns(intervals: Sequence[T], step: Callable[[T], list[pl.Expr]]) -> list[pl.Expr]:
+    return [column for each in intervals for column in step(each)]
 
 
 def _shown(result: Result, interval: Interval | None, column: str) -> pl.Expr:

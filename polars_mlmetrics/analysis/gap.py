@@ -40,10 +40,12 @@ COLUMNS = ResultColumns.of(
 )
 """The columns of each group."""
 
-VALUE, HAS, SLICE, OTHER, TEXT = (f"{INTERNAL}{name}" for name in ("value", "has_value", "slice", "other", "text"))
-DIFFERENCE, SIZE, TELLS, OF_ALL = (f"{INTERNAL}{name}" for name in ("difference", "size", "tells", "of_all"))
-SIZE_OF_ALL, ERROR, BUCKETS, PAIRS = (f"{INTERNAL}{name}" for name in ("size_of_all", "error", "buckets", "pairs"))
-QUANTILE, FEWEST, IS_SURE = (f"{INTERNAL}{name}" for name in ("quantile", "fewest", "is_sure"))
+VALUE, SIZE, HAS, SLICE, OTHER, TEXT = (
+    f"{INTERNAL}{name}" for name in ("value", "size", "has_value", "slice", "other", "text")
+)
+OF_ALL, ERROR, PAIRS, QUANTILE, FEWEST, IS_SURE = (
+    f"{INTERNAL}{name}" for name in ("of_all", "error", "pairs", "quantile", "fewest", "is_sure")
+)
 POOLED, BOUND, IS_KNOWN, VARIES = (f"{INTERNAL}{name}" for name in ("pooled", "bound", "is_known", "varies"))
 
 
@@ -211,59 +213,52 @@ class Between:
     def _ends(self, values: pl.DataFrame, without: pl.DataFrame, alone: pl.DataFrame) -> pl.LazyFrame:
         """The ends of the interval of each group, from every pair of its slices."""
         keys = [key.column for key in self._query.by]
-        slices = values.select(*keys, SLICE)
-        without = without.join(slices, on=keys, nulls_equal=True)
-        cells = without.join(alone, on=[*keys, WITHOUT], how="left", nulls_equal=True)
-        cells = cells.select(*self._by, WITHOUT, SLICE, VALUE, pl.col(HAS).fill_null(False))
-        is_whole = pl.col(WITHOUT).is_null()
-        whole = self._two_by_two(cells.filter(is_whole), [*self._by, WITHOUT]).drop(WITHOUT, TELLS)
-        whole = whole.rename({DIFFERENCE: OF_ALL, SIZE: SIZE_OF_ALL})
-        pairs = self._two_by_two(cells.filter(~is_whole), [*self._by, WITHOUT])
-        pairs = pairs.join(whole, on=[*self._by, SLICE, OTHER], nulls_equal=True)
-        sure = self._sure(cells.filter(~is_whole), cells.filter(is_whole))
-        table = self._with_errors(pairs).join(sure, on=SLICE)
-        return self._over_pairs(table.join(sure.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)).lazy()
-
-    def _sure(self, without: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
-        """How many buckets tell of each slice, and whether they are enough to say how far its value is off."""
-        both = without.join(whole.select(SLICE, pl.col(VALUE).alias(OF_ALL)), on=SLICE)
-        value, of_all = pl.col(VALUE), pl.col(OF_ALL)
-        moved = unless_noise(value - of_all, value.abs() + of_all.abs())
-        buckets = jackknife(value, moved, pl.col(HAS))["buckets"]
-        table = both.group_by(SLICE).agg(buckets.alias(FEWEST), (moved != 0).any().alias(IS_SURE))
+        cells = without.join(values.select(*keys, SLICE), on=keys, nulls_equal=True)
+        cells = cells.join(alone, on=[*keys, WITHOUT], how="left", nulls_equal=True)
+        cells = cells.with_columns(pl.col(HAS).fill_null(False), pl.col(VALUE).abs().alias(SIZE))
+        slices = self._replicated(cells, [SLICE])
         # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
-        enough = pl.when(IS_SURE).then(min(FEW_BUCKETS, self._confidence.buckets)).otherwise(SEEMS_FEW + 1)
-        return table.with_columns((pl.col(FEWEST) >= enough).alias(IS_SURE))
+        few = min(FEW_BUCKETS, self._confidence.buckets)
+        enough = pl.when(pl.col("squares") > 0).then(few).otherwise(SEEMS_FEW + 1)
+        is_sure = pl.col("buckets") >= enough
+        slices = slices.select(SLICE, pl.col("buckets").alias(FEWEST), is_sure.alias(IS_SURE))
+        pairs = self._with_quantiles(self._replicated(self._two_by_two(cells), [*self._by, SLICE, OTHER]))
+        pairs = pairs.join(slices, on=SLICE).join(slices.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)
+        return self._over_pairs(pairs).lazy()
 
-    def _two_by_two(self, cells: pl.DataFrame, on: list[str]) -> pl.DataFrame:
-        """The differences of all pairs of slices with equal keys."""
+    def _two_by_two(self, cells: pl.DataFrame) -> pl.DataFrame:
+        """The differences of all pairs of slices of a group, of all buckets and without each."""
+        on = [*self._by, WITHOUT]
         both = cells.join(cells, on=on, nulls_equal=True, suffix=OTHER).filter(pl.col(SLICE) < pl.col(SLICE + OTHER))
-        one, other = pl.col(VALUE), pl.col(VALUE + OTHER)
         return both.select(
             *on,
             SLICE,
             pl.col(SLICE + OTHER).alias(OTHER),
-            (one - other).alias(DIFFERENCE),
-            (one.abs() + other.abs()).alias(SIZE),
-            (pl.col(HAS) | pl.col(HAS + OTHER)).alias(TELLS),
+            pl.col(VALUE) - pl.col(VALUE + OTHER),
+            pl.col(SIZE) + pl.col(SIZE + OTHER),
+            pl.col(HAS) | pl.col(HAS + OTHER),
         )
 
-    def _with_errors(self, pairs: pl.DataFrame) -> pl.DataFrame:
-        """One row a pair: its difference, the standard error of that, and the quantile to take."""
-        moved = unless_noise(pl.col(DIFFERENCE) - pl.col(OF_ALL), pl.col(SIZE_OF_ALL))
-        sums = jackknife(pl.col(DIFFERENCE), moved, pl.col(TELLS))
-        buckets, is_known = sums["buckets"], sums["is_known"] & (sums["buckets"] >= 2)
-        error = pl.when(is_known).then(standard_error(buckets, sums["squares"]))
-        columns = [pl.col(OF_ALL).first().abs(), buckets.alias(BUCKETS), error.alias(ERROR)]
-        table = pairs.group_by([*self._by, SLICE, OTHER]).agg(columns)
+    def _replicated(self, cells: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+        """One row a slice, or a pair: its value, and the sums of the jackknife."""
+        is_whole = pl.col(WITHOUT).is_null()
+        of_all, size = (pl.col(name).filter(is_whole).first() for name in (VALUE, SIZE))
+        value, has_value = (pl.col(name).filter(~is_whole) for name in (VALUE, HAS))
+        sums = jackknife(value, unless_noise(value - of_all, size), has_value)
+        return cells.group_by(keys).agg(of_all.alias(OF_ALL), **sums)
+
+    def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """The pairs, with the standard error of each, and the quantile to take."""
+        buckets, is_known = pl.col("buckets"), pl.col("is_known") & (pl.col("buckets") >= 2)
+        error = pl.when(is_known).then(standard_error(buckets, pl.col("squares")))
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
-        table = table.with_columns(n_pairs.cast(pl.Int64).alias(PAIRS))
-        needed = table.select(PAIRS, BUCKETS).unique().rows()
+        pairs = pairs.with_columns(pl.col(OF_ALL).abs(), error.alias(ERROR), n_pairs.cast(pl.Int64).alias(PAIRS))
+        needed = pairs.select(PAIRS, "buckets").unique()
         # That of Student's t, with the level shared among the pairs.
         level = self._confidence.level
-        quantiles = [bonferroni(level, pairs, buckets - 1) if buckets > 1 else None for pairs, buckets in needed]
-        quantile = pl.DataFrame(needed, schema=table.select(PAIRS, BUCKETS).schema, orient="row")
-        return table.join(quantile.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64)), on=[PAIRS, BUCKETS])
+        quantiles = [bonferroni(level, pairs, n - 1) if n > 1 else None for pairs, n in needed.iter_rows()]
+        needed = needed.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64))
+        return pairs.join(needed, on=[PAIRS, "buckets"])
 
     def _over_pairs(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """One row a group: between what the largest of all true differences lies."""

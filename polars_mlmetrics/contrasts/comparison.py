@@ -12,8 +12,8 @@ import polars as pl
 
 from polars_mlmetrics.contrasts.differences import COLUMNS, UNCLEAR, Differences
 from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED, Pairing, SameRows, candidates_of
+from polars_mlmetrics.contrasts.sides import PAIR, PairPlan, Pairs
 from polars_mlmetrics.data.roles import MODEL, Table
-from polars_mlmetrics.engine.pairs import PAIR, PairPlan, Pairs
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
 from polars_mlmetrics.engine.state_rows import StateSource
@@ -75,14 +75,6 @@ class Comparison(ABC):
     @abstractmethod
     def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
         """The candidates, together where they have the same pairs."""
-
-    @abstractmethod
-    def _n_rows(self, plan: PairPlan, metric: Node) -> pl.Expr | None:
-        """How many rows of a candidate a metric uses in a group; None where they are not counted."""
-
-    @abstractmethod
-    def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
-        """How many clusters the pairs of a group are in; null where that is not known."""
 
     @abstractmethod
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
@@ -154,9 +146,17 @@ class Comparison(ABC):
         table = table.cache() if kinds[1:] else table
         return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in kinds]
 
+    def _n_rows(self, plan: PairPlan, metric: Node) -> pl.Expr | None:
+        """How many rows of a candidate a metric uses in a group; None where they are not counted."""
+        return None
+
+    def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
+        """How many clusters the pairs of a group are in; null where that is not known."""
+        return pl.col(N_PAIRS)
+
     def _several_models(self, plan: PairPlan, metric: Node) -> list[Measure]:
         """Measures that are 1 where a side has rows of several models: the sides may be days, and models no group."""
-        return [] if self._model.column == MODEL else several_models(metric, plan)
+        return [] if self._model.column == MODEL else several_models(metric, plan.sides)
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""
@@ -295,12 +295,6 @@ class OfState(Comparison):
     def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
         return [ComparedPart(self._candidates, self._source, self._alike)]
 
-    def _n_rows(self, plan: PairPlan, metric: Node) -> None:
-        return None
-
-    def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
-        return pl.col(N_PAIRS)
-
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         n_pairs = pl.when(plan.has_both).then(self._n_pairs(plan, alike)).otherwise(0)
         return lambda table: table.with_columns(
@@ -309,7 +303,7 @@ class OfState(Comparison):
 
     def _n_pairs(self, plan: PairPlan, alike: Alike) -> pl.Expr:
         """How many pairs there are in a group that both have; null where that is not known."""
-        if self._source.between != self._model.name or not all(map(plan.can_answer, alike.samples)):
+        if self._source.between != self._model.name or not all(map(plan.sides.can_answer, alike.samples)):
             return pl.lit(None)
         sides = [plan.values(count) for count in alike.samples]
         # A state of a file that one of the models lacks holds samples of the other alone.

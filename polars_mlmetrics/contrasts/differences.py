@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED
+from polars_mlmetrics.contrasts.sides import PairPlan, named_of_baseline
 from polars_mlmetrics.data.expressions import any_of
-from polars_mlmetrics.engine.pairs import PairPlan, named_of_baseline
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.intervals.interval import Limits, core_of, planned_in, range_of, unless_noise

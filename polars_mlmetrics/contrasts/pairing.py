@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.contrasts.sides import PAIR
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import bounds_of, fold, has_several, rows_of_few
-from polars_mlmetrics.engine.pairs import PAIR
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, TableError, shown_values, unknown
 from polars_mlmetrics.query.query import Key

@@ -11,7 +11,6 @@ import polars as pl
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL, Table
-from polars_mlmetrics.engine.pairs import PairPlan
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import ColumnError
@@ -232,7 +231,7 @@ class Account:
         )
 
 
-def several_models(metric: Node, plan: Plan | PairPlan) -> list[Measure]:
+def several_models(metric: Node, plan: Plan) -> list[Measure]:
     """Measures that are 1 where a metric uses rows of several models; none for counts, nor where no column says so."""
     dtype = plan.schema.get(MODEL)
     if dtype is None or dtype.is_nested() or dtype == pl.Object or MODEL in plan.by:

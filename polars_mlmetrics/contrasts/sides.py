@@ -14,7 +14,7 @@ from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Node, Planned
 
 PAIR = f"{INTERNAL}pair_of"
 """The key that says which candidate is compared with the baseline."""
@@ -104,7 +104,7 @@ class PairPlan:
         self.source = source
         self.by = list(by)
         """The groups, PAIR among them."""
-        self._sides = sides
+        self.sides = sides
 
     @classmethod
     def of(cls, source: Pairs, by: Sequence[str], readings: ReadFormulas) -> PairPlan:
@@ -114,20 +114,11 @@ class PairPlan:
     def again(self, source: Source, by: Sequence[str]) -> PairPlan:
         """The same in other groups, or of another source."""
         others = [key for key in by if key not in self.by]
-        return PairPlan(source, by, self._sides.again(source, [*self.by, IS_BASELINE, *others]))
+        return PairPlan(source, by, self.sides.again(source, [*self.by, IS_BASELINE, *others]))
 
     def merges(self, metric: Node) -> bool:
         """Whether what parts of the rows tell of a metric can be put together."""
-        return self._sides.merges(metric)
-
-    @property
-    def schema(self) -> pl.Schema:
-        """The columns that a metric can read, and the keys."""
-        return self._sides.schema
-
-    def can_answer(self, measure: Measure) -> bool:
-        """Whether the source has what a measure needs, on both sides."""
-        return self._sides.can_answer(measure)
+        return self.sides.merges(metric)
 
     @property
     def has_both(self) -> pl.Expr:
@@ -146,20 +137,20 @@ class PairPlan:
 
     def values(self, metric: Node) -> tuple[pl.Expr, pl.Expr]:
         """The values of the candidate and of the baseline."""
-        return self._sides.value(metric), self._sides.value(metric, self._of_baseline)
+        return self.sides.value(metric), self.sides.value(metric, self._of_baseline)
 
     def _of_baseline(self, part: Planned, columns: Columns) -> pl.Expr:
         value = pl.col(named_of_baseline(columns.value))
-        reasons = [pl.col(named_of_baseline(reason)) for reason in self._sides.reasons_of([columns])]
+        reasons = [pl.col(named_of_baseline(reason)) for reason in self.sides.reasons_of([columns])]
         return pl.when(reason.is_null() for reason in reasons).then(value) if reasons else value
 
     def add(self, planned: Planned) -> Columns:
         """The columns of the candidate; see `named_of_baseline` for those of the baseline."""
-        return self._sides.add(planned)
+        return self.sides.add(planned)
 
     def groups(self) -> pl.LazyFrame:
         """One row a group and candidate, with the columns of both. One of them may have no rows there."""
-        return self._beside(self._sides.groups())
+        return self._beside(self.sides.groups())
 
     def _beside(self, table: pl.LazyFrame) -> pl.LazyFrame:
         table = table.with_columns(pl.lit(True).alias(_IS_THERE)).cache()

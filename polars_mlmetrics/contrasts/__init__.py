@@ -5,8 +5,8 @@ so that the partials of a baseline stand beside those of each candidate; `PairPl
 their difference in place of a value. So an interval of a difference is made as any other (`intervals/`): the sides lose
 the same bucket in each replicate, and what both have in common takes no part in the error.
 
-`compare` takes the samples that both sides have (pairing.py): one that counts on one side alone is odd, and its rows are
-left out before they are read. The differences become rows, with p, verdict and flag, in comparison.py and
+`compare` takes the samples that both sides have (pairing.py): one that counts on one side alone is odd, and its rows
+are left out before they are read. The differences become rows, with p, verdict and flag, in comparison.py and
 differences.py. `gap` has as many sides as there are slices: it takes their values with all replicates first, and
 differences of every two of these.
 """

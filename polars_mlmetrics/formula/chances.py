@@ -28,7 +28,7 @@ def _odd_powers(value: float, coefficients: Sequence[float]) -> float:
 def _error_of_stirling(number: int) -> float:
     """`ln number!` less Stirling's formula for it; 0 for 0."""
     if number > 16:
-        return _odd_powers(1 / number, (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188))
+        return _odd_powers(number**-1, (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188))
     large = 0.0 if number == 0 else (number + 0.5) * math.log(number) - number + 0.5 * math.log(math.tau)
     return math.lgamma(number + 1) - large
 

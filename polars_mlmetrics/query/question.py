@@ -129,7 +129,8 @@ class Question:
         """The source that answers it: of a log, its rows for all groupings, by bucket too where it wants intervals."""
         if self.state is not None:
             return self.state
-        return slices_of(self.query, source_of(self.query, self.passes), [] if self.confidence is None else [WITHOUT])
+        rows, more = source_of(self.query, self.passes), [] if self.confidence is None else [WITHOUT]
+        return slices_of(self.query, rows, more, is_collected=self.passes is not None)
 
     def planned(self, plan: Callable[[Question], pl.LazyFrame]) -> pl.LazyFrame:
         """Plan the answer; of a log that is read once, without a cache of its rows."""

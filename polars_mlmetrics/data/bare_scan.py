@@ -19,11 +19,6 @@ def is_at_hand(frame: pl.LazyFrame) -> bool:
     return _last_step(frame).startswith(("DF [", "Parquet SCAN [", "Ipc SCAN ["))
 
 
-def is_in_memory(frame: pl.LazyFrame) -> bool:
-    """Whether a frame is no more than rows in memory."""
-    return _last_step(frame).startswith("DF [")
-
-
 def scan_node(frame: pl.LazyFrame) -> Any:
     """The plan node of a bare scan of csv or parquet files; None for any other frame."""
     if not _last_step(frame).startswith(("Csv SCAN [", "Parquet SCAN [")):

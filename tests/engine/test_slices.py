@@ -137,8 +137,8 @@ def test_a_slice_is_what_its_rows_give_by_themselves(
     monkeypatch.setattr(covers, "CELLS", cells)
     monkeypatch.setattr("polars_mlmetrics.query.source.MOST", most)
     by = BY[named]
-    table = mlm.evaluate(frame().lazy(), asked(average, weight), by=by, slices=slicings_of(by), **options)
-    check(table.collect(), average, weight, named)
+    table = mlm.evaluate(frame(), asked(average, weight), by=by, slices=slicings_of(by), **options)
+    check(table.lazy().collect(), average, weight, named)
 
 
 def test_covers_hold_every_grouping_and_few_cells() -> None:

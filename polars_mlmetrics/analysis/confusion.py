@@ -155,14 +155,16 @@ def confusion(
     └──────┴───────┴───────────┴─────┘
     """
     table: Table = checked_roles(roles).table
-    reader: KeyReader = KeyReader(CONFUSION.rows(frame))
+    given = CONFUSION.rows(frame)
+    schema: pl.Schema = given.collect_schema()
+    reader: KeyReader = KeyReader(given, schema)
     keys: list[KeyColumn] = reader.read(by)
     rows = reader.rows()
     CONFUSION.check_level(ci, cluster)
     shares: list[str] = [] if ci is None else SHARES
     if "label" in roles:
-        check_columns([table.label], rows.collect_schema(), what="label column")
-    labels: list[str] = [table.label] if table.label in rows.collect_schema() else []
+        check_columns([table.label], schema, what="label column")
+    labels: list[str] = [table.label] if table.label in schema else []
     if inclusive and threshold is None:
         raise ParameterError("confusion: inclusive works only with a threshold. Pass threshold= too.")
     if threshold is not None:
@@ -173,11 +175,11 @@ def confusion(
         result = _cells(decided.filter(pl.col("n") > 0), [*(key.name for key in keys), *labels], shares)
     else:
         check_names([*(key.name for key in keys), *RESULTS, *shares])
-        _check(table, rows.collect_schema(), is_hard=not labels)
-        check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], rows.collect_schema())
+        _check(table, schema, is_hard=not labels)
+        check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], schema)
         if labels and isinstance(frame, pl.DataFrame):
             _check_true_classes(rows, table, keys)
-        confidence, buckets = confidence_of(CONFUSION, rows, ci, cluster, roles)
+        confidence, buckets = confidence_of(CONFUSION, schema, ci, cluster, roles)
         rows = rows.with_columns(buckets)
         if labels and cluster is not None and isinstance(frame, pl.DataFrame):
             check_whole(rows, [key.column for key in keys], table.sample, "confusion of classes")

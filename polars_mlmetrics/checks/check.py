@@ -115,7 +115,7 @@ def check(
     sample=1 log = mlm.dedupe(log, keep='last', sample='sample')
     """
     given, bound = CHECK.rows(frame), checked_roles(roles)
-    reader = KeyReader(given)
+    reader = KeyReader(given, given.collect_schema())
     keys = reader.read(by)
     of_slices = [] if slices is None else [key for each in checked_slices(slices) for key in reader.read(each)]
     rows = reader.rows()

@@ -78,7 +78,7 @@ def dedupe(
     if "label" in bound:
         check_columns([table.label], schema, what="label column")
     pair = [*table.sample, *([table.label] if table.label in schema else [])]
-    reader: KeyReader = KeyReader(given)
+    reader: KeyReader = KeyReader(given, schema)
     groups: list[KeyColumn] = reader.read(by)
     places: list[KeyColumn] = reader.read(order)
     names = {key.column: key.name for key in groups} | {name: name for name in pair}

@@ -79,7 +79,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     └──────────────────┴────────────┴───────┴──────────┘
     """
     given, bound = PROFILE.rows(frame), checked_roles(roles)
-    reader = KeyReader(given)
+    reader = KeyReader(given, given.collect_schema())
     keys = reader.read(by)
     rows = reader.rows()
     schema = rows.collect_schema()

@@ -250,7 +250,7 @@ class OfLog(Comparison):
     def _source_of(self, rows: pl.LazyFrame) -> Source:
         if id(rows) not in self._sources:
             of_rows = LogSource(rows, self._query.roles.label, self._query.schema)
-            self._sources[id(rows)] = slices_of(self._query_by_model, of_rows, [WITHOUT])
+            self._sources[id(rows)] = slices_of(self._query_by_model, of_rows, [WITHOUT], is_collected=True)
         return self._sources[id(rows)]
 
     @cached_property

@@ -107,12 +107,11 @@ def check_n_labels(n_labels: Any) -> None:
         raise ParameterError(f"n_labels is a number of 1 or more, not {n_labels!r}.")
 
 
-def check_type(frame: pl.DataFrame | pl.LazyFrame) -> None:
+def check_type(frame: pl.DataFrame | pl.LazyFrame, schema: pl.Schema) -> None:
     """Refuse a log of returned lists whose column `listed` has become a text: then nothing says what it lacks.
 
     What the texts of a LazyFrame are is not known before it is read.
     """
-    schema = frame.collect_schema()
     dtype = schema.get(LISTED)
     if dtype is None or not is_text(dtype) or Listed.of(schema) is not None:
         return

@@ -56,9 +56,10 @@ class Replicates(OfSource):
         whole = fold(own, keys, merged(statistics))
         everywhere = matched(whole, own.select(*self.by, left_out).unique(), self.by)
         left = _taken_off(everywhere, own, [*keys, left_out], statistics).cache()
-        is_right = ~pl.any_horizontal(pl.lit(False), *_lost(left.collect_schema(), statistics))
+        types = left.collect_schema()
+        is_right = ~pl.any_horizontal(pl.lit(False), *_lost(types, statistics))
         again = _put_together(left.filter(~is_right).select(*keys, left_out), by_bucket, [*keys, left_out], statistics)
-        nothing = whole.with_columns(pl.lit(None, dtype=own.collect_schema()[left_out]).alias(left_out))
+        nothing = whole.with_columns(pl.lit(None, dtype=types[left_out]).alias(left_out))
         return pl.concat([table.select(columns) for table in (left.filter(is_right), again, nothing)])
 
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.bare_scan import is_at_hand
-from polars_mlmetrics.data.door import check_columns, check_key_columns
+from polars_mlmetrics.data.door import check_columns, check_key_columns, type_of
 from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
-from polars_mlmetrics.data.frames import Frame
+from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
 from polars_mlmetrics.engine.plan import ReadFormulas
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
@@ -62,22 +62,24 @@ class Query:
         roles: Mapping[str, Any],
         *,
         added: Sequence[pl.Expr] = (),
+        schema: pl.Schema | None = None,
         log: pl.Schema | None = None,
         keys: Sequence[str] | None = None,
     ) -> Query:
         """Understand what was given, or say what is wrong with it.
 
-        `added` are columns that the rows lack. A frame that is a state speaks of a `log`, and has but these `keys`.
+        `added` are columns that the rows lack, whose `schema` is read where it is not known. A frame that is a state
+        speaks of a `log`, and has but these `keys`.
         """
-        rows = verb.rows(frame) if log is None else frame.lazy()
+        schema = schema_of(frame, verb.name) if schema is None else schema
+        rows = verb.rows(frame, schema) if log is None else frame.lazy()
         bound = checked_roles(roles)
         metrics, plain, order = _sorted_out(given, bound)
-        reader = KeyReader(rows, added, keys)
+        reader = KeyReader(rows, schema, added, keys)
         by_columns = reader.read(by)
         sets = None if slices is None else _each_once(reader.read(key) for key in checked_slices(slices))
-        schema = reader.rows().collect_schema()
-        if log is not None:
-            schema = pl.Schema({**log, **{name: schema[name] for name in map(_name_of, reader.added)}})
+        types = {_name_of(column): type_of(column, schema) for column in reader.added}
+        schema = pl.Schema({**(schema if log is None else log), **types})
         n_rows = frame.height if isinstance(frame, pl.DataFrame) and log is None else None
         query = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound, n_rows)
         query._check(frame)
@@ -99,6 +101,11 @@ class Query:
         return ReadFormulas(self.schema, self.roles)
 
     @cached_property
+    def is_at_hand(self) -> bool:
+        """Whether its frame is no more than rows in memory, or a scan of files that are quick to read once more."""
+        return is_at_hand(self.frame)
+
+    @cached_property
     def rows(self) -> pl.LazyFrame:
         """The rows, with every key as a column.
 
@@ -106,7 +113,7 @@ class Query:
         upstream then runs once.
         """
         rows = self.with_keys(self.frame)
-        return rows.cache() if self.holds_rows and not is_at_hand(self.frame) else rows
+        return rows.cache() if self.holds_rows and not self.is_at_hand else rows
 
     def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the frame, with every key as a column."""
@@ -209,9 +216,14 @@ def listed(keys: Keys | None) -> list[Key]:
 class KeyReader:
     """Turns keys, names or expressions, into columns of the rows."""
 
-    def __init__(self, rows: pl.LazyFrame, added: Sequence[pl.Expr] = (), keys: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        rows: pl.LazyFrame,
+        schema: pl.Schema,
+        added: Sequence[pl.Expr] = (),
+        keys: Sequence[str] | None = None,
+    ) -> None:
         self._rows = rows
-        schema = rows.collect_schema()
         self._known = schema if keys is None else {name: schema[name] for name in keys}
         self._keeps_names = keys is None
         self._of = "in the table" if keys is None else "a by column of the state"

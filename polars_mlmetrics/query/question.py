@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.frames import Frame, Names
+from polars_mlmetrics.data.frames import Frame, Names, schema_of
 from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.engine.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.engine.contents import Contents, check_sources
@@ -82,14 +82,15 @@ class Question:
         roles: Mapping[str, Any],
     ) -> Question:
         """Understand what a verb is asked, or say what is wrong with it."""
-        is_of_state, given = verb.is_of_state(frame), verb.read_metrics(metrics)
+        schema = schema_of(frame, verb.name)
+        is_of_state, given = verb.is_of_state_of(schema), verb.read_metrics(metrics)
         verb.check_level(ci, cluster)
         if is_of_state:
             check_no_roles(cluster, roles)
             # A call with an empty list of metrics names none, and is not one for those of the state.
-            return cls._of_state(verb, frame, given or metrics, by, slices, ci)
-        confidence, added = confidence_of(verb, frame, ci, cluster, roles)
-        question = cls(Query.read(verb, frame, given, by, slices, roles, added=added), confidence)
+            return cls._of_state(verb, frame, schema, given or metrics, by, slices, ci)
+        confidence, added = confidence_of(verb, schema, ci, cluster, roles)
+        question = cls(Query.read(verb, frame, given, by, slices, roles, added=added, schema=schema), confidence)
         if cluster is not None and isinstance(frame, pl.DataFrame):
             check_clusters(question.query)
         return question
@@ -99,13 +100,13 @@ class Question:
         cls,
         verb: Verb,
         frame: Frame,
+        schema: pl.Schema,
         metrics: Sequence[Any],
         by: Keys | None,
         slices: Sequence[Keys] | None,
         ci: Level | None,
     ) -> Question:
         """Read a question about a state. No metrics are those that it was made for."""
-        schema = frame.lazy().collect_schema()
         contents = Contents.of(schema)
         check_sources(frame)
         by_columns = {name: schema[name] for name in contents.by}
@@ -129,7 +130,8 @@ class Question:
         """The source that answers it: of a log, its rows for all groupings, by bucket too where it wants intervals."""
         if self.state is not None:
             return self.state
-        return slices_of(self.query, source_of(self.query, self.passes), [] if self.confidence is None else [WITHOUT])
+        rows, more = source_of(self.query, self.passes), [] if self.confidence is None else [WITHOUT]
+        return slices_of(self.query, rows, more, is_collected=self.passes is not None)
 
     def planned(self, plan: Callable[[Question], pl.LazyFrame]) -> pl.LazyFrame:
         """Plan the answer; of a log that is read once, without a cache of its rows."""
@@ -139,13 +141,12 @@ class Question:
 
 
 def confidence_of(
-    verb: Verb, frame: Frame, ci: Level | None, cluster: Names, roles: Mapping[str, Any]
+    verb: Verb, schema: pl.Schema, ci: Level | None, cluster: Names, roles: Mapping[str, Any]
 ) -> tuple[Confidence | None, list[pl.Expr]]:
     """The wanted intervals of a log, and the column that its rows need for them: the bucket of each."""
     if ci is None:
         return None, []
     sample = checked_roles(roles).table.sample
-    schema = frame.lazy().collect_schema()
     buckets = buckets_of(schema, sample, cluster, BUCKETS)
     if buckets is None:
         lacking = next(column for column in sample if column not in schema)

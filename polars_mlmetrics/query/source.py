@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import FileByFile, is_at_hand
+from polars_mlmetrics.data.bare_scan import FileByFile
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import Passes
@@ -43,7 +43,7 @@ def planned(query: Query, plan: Callable[[Query], pl.LazyFrame]) -> pl.LazyFrame
     Where Polars holds rows, it works a filter of them out row by row: no file and no part of a file is left out for it.
     """
     table = plan(query)
-    if is_at_hand(query.frame):
+    if query.is_at_hand:
         return table
     held, *_ = query.rows.explain(optimized=False).splitlines()
     is_read_once = table.explain(optimized=False).count(held) == 1
@@ -56,15 +56,19 @@ def source_of(query: Query, passes: Passes | None) -> LogSource:
     return PassesSource(passes, *known) if passes else LogSource(query.rows, *known, query.n_rows)
 
 
-def slices_of(query: Query, source: LogSource, more: Sequence[str] = ()) -> Source:
-    """The rows of a query, for all its groupings, and for each of them once `more` by other columns."""
+def slices_of(query: Query, source: LogSource, more: Sequence[str] = (), *, is_collected: bool = False) -> Source:
+    """The rows of a query, for all its groupings, and for each of them once `more` by other columns.
+
+    A call on a LazyFrame reads no row: sizes are seen of a DataFrame, or where the answer `is_collected` already.
+    """
     slicings = [[key.column for key in keys] for keys in query.groupings]
     by = [key.column for key in query.by]
     finer = [[*slicing, column] for column in more for slicing in slicings]
     if not slicings[1:] and not finer:
         return source
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
-    if not is_at_hand(query.frame):
+    looks = query.n_rows is not None or (is_collected and query.is_at_hand)
+    if not (slicings[1:] and looks):
         return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added, {})
     look = SeenSizes.at(query)
     covers = Covers(by, slicings, look.sizes, more, look.n_rows)

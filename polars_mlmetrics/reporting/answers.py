@@ -27,8 +27,9 @@ from polars_mlmetrics.metrics.probabilities import calibration_error, log_loss, 
 from polars_mlmetrics.metrics.rankings import label_ranking_average_precision, top_k_accuracy
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.query import Keys, listed
+from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import MODEL, WHOLE, ReportQuestion, dtype_of, name_of
+from polars_mlmetrics.reporting.asked import MODEL, REPORT, WHOLE, ReportQuestion, dtype_of, name_of
 from polars_mlmetrics.reporting.curve_tables import areas_of, best_of, curves_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES
 
@@ -74,6 +75,9 @@ def answered(asked: ReportQuestion) -> Answers:
     # How ids are written in its files, only a scan can say.
     problems = problems_of(asked, given if scan_node(given) is not None else asked.frame)
     asked = replace(asked, metrics=metrics_for(asked, problems))
+    if asked.cluster is not None:
+        question = Question.read(REPORT, asked.frame, asked.metrics, asked.between, **asked.level, roles=asked.roles)
+        check_clusters(question.query)
     values = _values(asked)
     models = _models(asked, values)
     # As many as charts show.

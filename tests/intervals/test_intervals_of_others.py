@@ -123,7 +123,7 @@ def test_rows_without_a_sample_do_not_cut_a_cluster() -> None:
         mlm.evaluate(log.with_columns(sample=1), mlm.subset_accuracy(), ci=0.9, cluster="user")
 
 
-@pytest.mark.parametrize("name", ["evaluate", "gap", "compare", "worst", "confusion"])
+@pytest.mark.parametrize("name", ["evaluate", "gap", "compare", "worst", "confusion", "report"])
 def test_no_verb_takes_a_cluster_that_cuts_a_sample(name: str) -> None:
     log = pl.DataFrame({"sample": [1, 1, 2, 2], "label": ["a", "b"] * 2, "user": [1, 2, 3, 3], "score": [0.9, 0.2] * 2})
     sides = pl.DataFrame({"model": ["old", "new"] * 2, "country": ["DE", "DE", "FR", "FR"]})
@@ -137,6 +137,8 @@ def test_no_verb_takes_a_cluster_that_cuts_a_sample(name: str) -> None:
         "worst": lambda user: mlm.worst(log, mlm.f1(average="macro", threshold="argmax"), by=by, ci=0.9, cluster=user),
     }
     calls["confusion"] = lambda user: mlm.confusion(one_true, by=by, ci=0.9, cluster=user)
+    in_germany = log.lazy().filter(country="DE")
+    calls["report"] = lambda user: mlm.report(in_germany, [mlm.log_loss(), mlm.ndcg()], baseline="old", cluster=user)
     calls[name]("sample")
     with pytest.raises(mlm.TableError, match="cluster= has several values in one sample"):
         calls[name]("user")

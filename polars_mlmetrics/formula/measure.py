@@ -214,8 +214,6 @@ class Measure(Planned):
         if self.declaration.counts:
             return unit, Answer(value.cast(pl.Int64), weight, rows, unknown)
         has_rows, is_broken = unit.judged(rows)
-        if self.declaration.is_curve:
-            return unit, Answer(pl.when(is_broken).then(None).otherwise(value), weight, rows, unknown)
         value = pl.when(has_rows).then(value.cast(pl.Float64))
         if self.undefined is not None:
             value = value.fill_null(self.undefined)
@@ -244,6 +242,15 @@ class Measure(Planned):
     def restrict(self, *predicates: pl.Expr) -> Measure:
         """The same measure of fewer rows."""
         return replace(self, predicates=(*self.predicates, *predicates))
+
+    def of_rows_of(self, other: Measure) -> Measure:
+        """The same measure of the rows that another one reads."""
+        return replace(self, roles=other.roles, labels=other.labels, predicates=other.predicates)
+
+    @property
+    def rows_key(self) -> tuple[Any, ...]:
+        """A key that is equal for measures of the same rows with the same weights."""
+        return (self.table, self.labels, identity(self.predicates))
 
     def unsettled(self, per: Grain) -> Measure:
         """The same measure, stopped at its units."""

@@ -13,7 +13,6 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
-from polars_mlmetrics.curves.asked_curve import of_rows_of
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import text_of_key
@@ -158,7 +157,7 @@ def _weights(asked: ReportQuestion) -> pl.DataFrame | None:
     is_weighted = like.table.weight is not None or asked.table.weight is not None
     if not is_weighted or like.grain == "sample" or not asked.slices:
         return None
-    weight = Metric(of_rows_of(like, Measure(WEIGHT, {}))).alias(WEIGHT_OF_ROWS)
+    weight = Metric(Measure(WEIGHT, {}).of_rows_of(like)).alias(WEIGHT_OF_ROWS)
     try:
         return _evaluated(asked, [weight], asked.slices, ci=None)
     except StateError:
@@ -204,7 +203,7 @@ def _metrics_of_labels(asked: ReportQuestion) -> list[Metric]:
 def _rows_of(metric: Metric) -> Metric:
     """How many rows a metric is of: of a label, how many samples."""
     like = metric.tree.measures()[0]
-    return Metric(of_rows_of(like, Measure(CATALOGUE["n_rows"], {}))).alias(N_ROWS)
+    return Metric(Measure(CATALOGUE["n_rows"], {}).of_rows_of(like)).alias(N_ROWS)
 
 
 def _has_labels(metric: Metric) -> bool:

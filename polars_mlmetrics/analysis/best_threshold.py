@@ -106,7 +106,8 @@ def best_threshold(
     check_names([*(key.name for key in keys), *COLUMNS])
     table = _best_of(question, [key.column for key in keys])
     if per:
-        table = table.filter(pl.col(keys[-1].column).is_not_null())
+        # Held: a filter that reached the points would have them worked out anew for each of their readers.
+        table = table.cache().filter(pl.col(keys[-1].column).is_not_null())
     named = [pl.col(key.column).alias(key.name) for key in keys]
     return as_given(frame, (table.sort(named) if named else table).select(*named, *COLUMNS))
 

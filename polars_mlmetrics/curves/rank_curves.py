@@ -121,5 +121,9 @@ def _points_of_runs(runs: Runs, by: list[str], thinning: Thinning) -> pl.LazyFra
     in_order = runs.table.sort(runs.key, descending=True, nulls_last=True)
     groups = fold(in_order, by, [*facts, steps], in_order=True)
     # Of a broken group one row is left, as of one without runs.
-    known = groups.with_columns(pl.when(~pl.col(BROKEN)).then(STEPS).alias(STEPS)).explode(STEPS, empty_as_null=True).unnest(STEPS)
+    known = (
+        groups.with_columns(pl.when(~pl.col(BROKEN)).then(STEPS).alias(STEPS))
+        .explode(STEPS, empty_as_null=True)
+        .unnest(STEPS)
+    )
     return points_of_kept(thinning.kept(known), [*by, ALL_TRUE, ALL_OTHER, N_ROWS, BROKEN])

@@ -181,7 +181,7 @@ class MetricCurve(NamedTuple):
 
     def _of_rows(self, metric: Node, readings: ReadFormulas, schema: pl.Schema) -> Source:
         """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
-        thresholds = Thresholds(self.points.filter(pl.col(THRESHOLD).is_not_null()), self.by)
+        thresholds = Thresholds(self.points, self.by)
         sides = self._sides_of_log if self.question.state is None else self._sides_of_state
         return AtThresholds(*sides(metric, readings, thresholds, schema), thresholds, schema)
 

@@ -27,15 +27,17 @@ PLACE, _SCORE, _ALL = (f"{INTERNAL}at:{name}" for name in ("place", "score", "al
 class Thresholds:
     """The thresholds of groups, each with its place from the highest down.
 
-    `by` are the columns of the groups, and `table` has these and THRESHOLD.
+    `by` are the columns of the groups, and `points` has these and THRESHOLD, which may be null.
     """
 
-    def __init__(self, table: pl.LazyFrame, by: Sequence[str]) -> None:
+    def __init__(self, points: pl.LazyFrame, by: Sequence[str]) -> None:
         self.by = list(by)
-        each = table.select(*by, THRESHOLD).unique().sort(THRESHOLD, descending=True)
+        each = points.select(*by, THRESHOLD).unique().sort(THRESHOLD, descending=True)
         coded = each.with_columns(even(code_of(by)).alias(UNIT), pl.lit(0).alias(_ALL))
         place = pl.col(THRESHOLD).rank("ordinal", descending=True).over(UNIT) - 1
-        self._table = coded.with_columns(place.cast(pl.Int64).alias(PLACE)).cache()
+        placed = coded.with_columns(place.cast(pl.Int64).alias(PLACE))
+        # By the place, so that the filter stays here: one that reached the points would have them worked out anew.
+        self._table = placed.filter(pl.col(PLACE).is_not_null()).cache()
 
     def placed(self, rows: pl.LazyFrame, score: pl.Expr, *, inclusive: bool) -> pl.LazyFrame:
         """Rows (or cells) with the place of the highest threshold at which they are predicted; null if there is none.

@@ -93,20 +93,20 @@ def best_threshold(
     >>> log.select(mlm.f1(threshold=best.select("label", "threshold"))).item()
     1.0
     """
-    BEST_THRESHOLD.is_of_state(frame)
+    is_of_state = BEST_THRESHOLD.is_of_state(frame)
     BEST_THRESHOLD.read_metrics([metric])
     check_parameter("best_threshold", "per", per, Literal["label"] | None)
-    is_of_state, chosen = BEST_THRESHOLD.is_of_state(frame), _chosen(frame, where)
-    label = [] if per is None or is_of_state else [checked_roles(roles).table.label]
-    question = Question.read(BEST_THRESHOLD, chosen, [metric], [*listed(by), *label], roles=roles)
-    keys = list(question.query.by)
+    labels: list[str] = [] if per is None or is_of_state else [checked_roles(roles).table.label]
+    question = Question.read(BEST_THRESHOLD, _chosen(frame, where), [metric], [*listed(by), *labels], roles=roles)
+    keys: list[KeyColumn] = list(question.query.by)
+    label = question.query.roles.label
     if per and is_of_state:
         # A state has its labels beside its by columns.
-        keys.append(KeyColumn(question.query.roles.label, question.query.roles.label))
+        keys.append(KeyColumn(label, label))
     check_names([*(key.name for key in keys), *COLUMNS])
     table = _best_of(question, [key.column for key in keys])
     if per:
-        # Held: a filter that reached the points would have them worked out anew for each of their readers.
+        # Cached: a filter that reached the points would have them worked out anew for each of their readers.
         table = table.cache().filter(pl.col(keys[-1].column).is_not_null())
     named = [pl.col(key.column).alias(key.name) for key in keys]
     return as_given(frame, (table.sort(named) if named else table).select(*named, *COLUMNS))
@@ -173,9 +173,9 @@ def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.Lazy
 
 def _worth(measure: Measure) -> pl.Expr:
     """The value at a point: 0 where nothing is predicted, and null where the condition does not hold."""
-    upto, (positives, negatives) = [pl.col(TRUE), pl.col(OTHER)], [pl.col(ALL_TRUE), pl.col(ALL_OTHER)]
-    curve = Curve(pl.col(THRESHOLD), *upto, *upto, positives, negatives)
+    tp, fp, positives, negatives = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
+    curve = Curve(pl.col(THRESHOLD), tp, fp, tp, fp, positives, negatives)
     bound = [value for name, value in measure.parameters.items() if name not in ("bins", "grid", "average")]
     worth = OPERATING[measure.declaration.name](curve, *bound)
-    worth = pl.when(upto[0] + upto[1] == 0).then(0.0).otherwise(worth)
+    worth = pl.when(tp + fp == 0).then(0.0).otherwise(worth)
     return pl.when(positives.is_nan()).then(positives).when((positives > 0) & (negatives > 0)).then(worth)

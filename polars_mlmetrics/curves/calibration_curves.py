@@ -26,10 +26,12 @@ COLUMNS = ResultColumns.of(
 BIN, ALL, BROKEN, USED = (f"{INTERNAL}{name}" for name in ("bin_of_score", "all", "broken_curve", "used"))
 
 
-def rows_in_bins(u: Unit, *, bins: int) -> pl.Expr:
-    """The weight of rows, folded by bin: the weight of each, what the scores exceed the truth by, the true rows."""
-    rows, *_ = u.runs(*bins_of(u, bins, logits=False), cells=bins)
-    return rows.sum()
+def rows_in_bins(u: Unit, *, bins: int, is_stored: bool) -> pl.Expr:
+    """The weight of rows, folded by bin: that, their scores (less the truth in a state), and the true ones."""
+    number, rows, surplus, positives = bins_of(u, bins, logits=False)
+    scores = surplus if is_stored else u.probability.alias("probability")
+    weights, *_ = u.runs(number, rows, scores, positives, cells=bins)
+    return weights.sum()
 
 
 def mean_score(u: Unit) -> pl.Expr:
@@ -54,9 +56,8 @@ def curve_of_calibration(question: Question, by: list[str], bins: int | None) ->
     like = question.query.measures[0]
     count = bins_of_calibration(question, like, bins)
     keys = by if question.confidence is None else [*by, WITHOUT]
-    runs = Plan(question.source, keys, question.query.readings).runs(
-        Measure(BINS, {"bins": count}, called="curve").of_rows_of(like)
-    )
+    in_bins = Measure(BINS, {"bins": count, "is_stored": question.state is not None}, called="curve").of_rows_of(like)
+    runs = Plan(question.source, keys, question.query.readings).runs(in_bins)
     runs = runs._replace(table=runs.table.cache())
     # A key of its own, so that a table without by columns has one too.
     facts = [runs.n_rows.sum().alias(USED), runs.is_broken.any().alias(BROKEN)]
@@ -80,11 +81,12 @@ def _values_of_bins(question: Question, runs: Runs, like: Measure, by: list[str]
     schema = pl.Schema({**question.source.schema, BIN: pl.Int64()})
     measures = (Measure(SCORE, {}), Measure(TRUTH, {}), Measure(CATALOGUE["n_rows"], {}))
     score, truth, n_rows = (measure.of_rows_of(like) for measure in measures)
-    rows, surplus, positives = runs.sums
+    rows, scores, positives = runs.sums
+    scores = scores if question.state is None else scores + positives
     # A state knows what the rows of a bin weigh, and not how many they are where they have weights.
     is_counted = question.state is None or like.table.weight is None
     counted = runs.n_rows if question.state is None else rows if is_counted else pl.lit(1)
-    sums = {"probability": surplus + positives, "positives": positives, "rows": rows, "n_rows": counted}
+    sums = {"probability": scores, "positives": positives, "rows": rows, "n_rows": counted}
     suffix = score.suffix(question.query.roles)
     bins = runs.table.filter(runs.key.is_finite()).with_columns(runs.key.cast(pl.Int64).alias(BIN))
     bins = bins.with_columns(value.alias(name + suffix) for name, value in sums.items())

@@ -54,7 +54,7 @@ KINDS: Mapping[str, Mapping[str, pl.Expr]] = {
 
 def columns_of(kind: str) -> ResultColumns:
     """The columns of a curve, after its keys."""
-    return ResultColumns.of((pl.Float64, "threshold", *KINDS[kind], *COUNTS), (pl.Int64, "n_rows"))
+    return ResultColumns.of((pl.Float64, *("threshold", *KINDS[kind], *COUNTS)), (pl.Int64, "n_rows"))
 
 
 def curve_of_kind(question: Question, by: list[str], kind: str, bins: Bins, n: int) -> pl.LazyFrame:

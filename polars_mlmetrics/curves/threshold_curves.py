@@ -34,36 +34,32 @@ METRIC = f"{INTERNAL}metric"
 INFINITE = float("inf")
 
 
+_TP, _FP, _TRUE, _OTHER = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
+
+
 class Weights(NamedTuple):
-    """Total weights of rows: true ones and others, predicted or not, and in all."""
+    """Total weights of rows: true ones and others, predicted or not."""
 
     true_predicted: pl.Expr
     other_predicted: pl.Expr
     true_left: pl.Expr
     other_left: pl.Expr
-    true: pl.Expr
-    other: pl.Expr
 
-
-_TP, _FP, _TRUE, _OTHER = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
-OF_POINT = Weights(_TP, _FP, _TRUE - _TP, _OTHER - _FP, _TRUE, _OTHER)
-"""The weights of rows at a point of a curve."""
-
-
-def statistics_of(measure: Measure, suffix: str, rows: Weights) -> dict[str, pl.Expr]:
-    """The statistics of a measure that follow from weights of rows, by name: of a score greater than the threshold."""
-    found = {"positives": rows.true, "negatives": rows.other, "rows": rows.true + rows.other}
-    decision = measure.parameters.get("threshold")
-    if decision is not None and not decision.inclusive:
-        of_decision = {
-            "true_positives": rows.true_predicted,
-            "false_positives": rows.other_predicted,
-            "false_negatives": rows.true_left,
-            "true_negatives": rows.other_left,
-            "predicted": rows.true_predicted + rows.other_predicted,
-        }
-        found |= {f"{name}@{decision}": statistic for name, statistic in of_decision.items()}
-    return {name + suffix: statistic for name, statistic in found.items()}
+    def statistics(self, measure: Measure, suffix: str) -> dict[str, pl.Expr]:
+        """The statistics of a measure that follow from these, by name: of a score greater than the threshold."""
+        true, other = self.true_predicted + self.true_left, self.other_predicted + self.other_left
+        found = {"positives": true, "negatives": other, "rows": true + other}
+        decision = measure.parameters.get("threshold")
+        if decision is not None and not decision.inclusive:
+            of_decision = {
+                "true_positives": self.true_predicted,
+                "false_positives": self.other_predicted,
+                "false_negatives": self.true_left,
+                "true_negatives": self.other_left,
+                "predicted": self.true_predicted + self.other_predicted,
+            }
+            found |= {f"{name}@{decision}": statistic for name, statistic in of_decision.items()}
+        return {name + suffix: statistic for name, statistic in found.items()}
 
 
 def decisions_of(metric: Node) -> Iterator[Measure]:
@@ -164,9 +160,10 @@ class MetricCurve(NamedTuple):
         of_curve = _reader(readings, self.cells.in_runs().of_rows_of(like))
         nothing = broken_in(_reader(readings, like)) | broken_in(of_curve)
         columns: dict[str, pl.Expr] = {}
+        of_point = Weights(_TP, _FP, _TRUE - _TP, _OTHER - _FP)
         for measure in metric.measures():
             recorder = _reader(readings, measure)
-            known = statistics_of(measure, recorder.suffix, OF_POINT) | {f"n_rows{recorder.suffix}": pl.col(N_ROWS)}
+            known = of_point.statistics(measure, recorder.suffix) | {f"n_rows{recorder.suffix}": pl.col(N_ROWS)}
             is_plain = measure.grain == "group" and not measure.is_from_elsewhere
             names = {statistic.name for statistic in recorder.statistics}
             if not is_plain or measure.rows_key != like.rows_key or not names <= known.keys() | nothing:
@@ -210,10 +207,8 @@ class MetricCurve(NamedTuple):
         for measure in metric.measures():
             recorder, of_same_rows = _reader(readings, measure), measure.rows_key == like.rows_key
             if of_same_rows:
-                weights = Weights(true, other, nothing, nothing, true, other)
-                predicted |= statistics_of(measure, recorder.suffix, weights)
-                weights = Weights(nothing, nothing, true, other, true, other)
-                left |= statistics_of(measure, recorder.suffix, weights)
+                predicted |= Weights(true, other, nothing, nothing).statistics(measure, recorder.suffix)
+                left |= Weights(nothing, nothing, true, other).statistics(measure, recorder.suffix)
             self._check_stored(measure, recorder, predicted.keys() if of_same_rows else set())
             names |= {statistic.name for statistic in recorder.statistics}
         cells = thresholds.placed(

@@ -12,7 +12,7 @@ from polars_mlmetrics.engine.sources import TableSource
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import edge, ratio
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.intervals.intervals import told_with_ends
 from polars_mlmetrics.metrics.probabilities import bins_of
@@ -56,8 +56,8 @@ def curve_of_calibration(question: Question, by: list[str], bins: int | None) ->
     like = question.query.measures[0]
     count = bins_of_calibration(question, like, bins)
     keys = by if question.confidence is None else [*by, WITHOUT]
-    in_bins = Measure(BINS, {"bins": count, "is_stored": question.state is not None}, called="curve").of_rows_of(like)
-    runs = Plan(question.source, keys, question.query.readings).runs(in_bins)
+    in_bins = Measure(BINS, {"bins": count, "is_stored": question.is_of_state}, called="curve")
+    runs = Plan(question.source, keys, question.query.readings).runs(of_rows_of(in_bins, like))
     runs = runs._replace(table=runs.table.cache())
     # A key of its own, so that a table without by columns has one too.
     facts = [runs.n_rows.sum().alias(USED), runs.is_broken.any().alias(BROKEN)]
@@ -80,12 +80,12 @@ def _values_of_bins(question: Question, runs: Runs, like: Measure, by: list[str]
     """The bins that have rows, each as a group of its own."""
     schema = pl.Schema({**question.source.schema, BIN: pl.Int64()})
     measures = (Measure(SCORE, {}), Measure(TRUTH, {}), Measure(CATALOGUE["n_rows"], {}))
-    score, truth, n_rows = (measure.of_rows_of(like) for measure in measures)
+    score, truth, n_rows = (of_rows_of(measure, like) for measure in measures)
     rows, scores, positives = runs.sums
-    scores = scores if question.state is None else scores + positives
+    scores = scores + positives if question.is_of_state else scores
     # A state knows what the rows of a bin weigh, and not how many they are where they have weights.
-    is_counted = question.state is None or like.table.weight is None
-    counted = runs.n_rows if question.state is None else rows if is_counted else pl.lit(1)
+    is_counted = not question.is_of_state or like.table.weight is None
+    counted = runs.n_rows if not question.is_of_state else rows if is_counted else pl.lit(1)
     sums = {"probability": scores, "positives": positives, "rows": rows, "n_rows": counted}
     suffix = score.suffix(question.query.roles)
     bins = runs.table.filter(runs.key.is_finite()).with_columns(runs.key.cast(pl.Int64).alias(BIN))

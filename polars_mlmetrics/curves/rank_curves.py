@@ -29,7 +29,7 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import ORDERED, Bins, Cells
 from polars_mlmetrics.formula.declaration import CATALOGUE
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
@@ -76,9 +76,9 @@ def points_of(question: Question, by: list[str], like: Measure, cells: Cells, th
     plan = Plan(question.source, by, question.query.readings)
     ranking = _ranking(question.query, by, like, thinning) if cells.bins is None else None
     if ranking is None:
-        points = _points_of_runs(plan.runs(cells.in_runs().of_rows_of(like)), by, thinning)
+        points = _points_of_runs(plan.runs(of_rows_of(cells.in_runs(), like)), by, thinning)
     else:
-        weight, n_rows = (plan.value(of.of_rows_of(like)) for of in (ORDERED, Measure(CATALOGUE["n_rows"], {})))
+        weight, n_rows = (plan.value(of_rows_of(of, like)) for of in (ORDERED, Measure(CATALOGUE["n_rows"], {})))
         facts = n_rows.alias(N_ROWS), weight.is_nan().fill_null(False).alias(BROKEN)
         points = ranking.join_to(plan.groups().select(*by, *facts), question.query.rows)
     if cells.bins is not None:
@@ -96,7 +96,7 @@ def _ranking(query: Query, by: list[str], like: Measure, thinning: Thinning) -> 
     # One zero inside a list may not be the other, so such keys have no code.
     if like.table.weight is not None or any(query.schema[key].is_nested() for key in by):
         return None
-    area = Measure(CATALOGUE["roc_auc"], {}).of_rows_of(like)
+    area = of_rows_of(Measure(CATALOGUE["roc_auc"], {}), like)
     recorder = query.readings.of(area, in_runs=False, ranks=True)
     return ThinnedRanking(recorder.ranked[0].order, by, thinning=thinning) if recorder.ranked else None
 

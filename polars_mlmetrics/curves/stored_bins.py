@@ -11,7 +11,7 @@ from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.curve import Bins, Cells, Grid
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.written import is_same, metrics_of
@@ -30,13 +30,13 @@ def cells_of(
     question: Question, like: Measure, bins: Bins, grid: Grid | None = None, *, by_label: bool = False
 ) -> Cells:
     """The cells of a curve of a measure's rows: of a log those that are wanted, of a state such as it holds."""
-    if question.state is None:
+    if not question.is_of_state:
         return Cells(bins, grid or "logit")
     for parameters in (measure.parameters for measure in _measures_of_state(question)):
         if parameters.get("bins") is not None and "grid" in parameters:
             cells = Cells(parameters["bins"], parameters["grid"])
             is_wanted = bins is None or (cells.bins == bins and grid in (None, cells.grid))
-            if is_wanted and _can_answer(question, cells.in_runs().of_rows_of(like), by_label=by_label):
+            if is_wanted and _can_answer(question, of_rows_of(cells.in_runs(), like), by_label=by_label):
                 return cells
     lacking: dict[str, Any] = {"bins": bins or ENOUGH}
     lacking |= {} if bins is None or grid is None else {"grid": grid}
@@ -47,7 +47,7 @@ def cells_of(
 
 def bins_of_calibration(question: Question, like: Measure, bins: int | None) -> int:
     """How many bins a calibration curve has: of a state those that it holds."""
-    if question.state is None:
+    if not question.is_of_state:
         return DEFAULT_BINS if bins is None else bins
     stored = [m.parameters["bins"] for m in _measures_of_state(question) if m.declaration.name in CALIBRATION]
     lacking = {
@@ -79,7 +79,7 @@ def _can_answer(question: Question, measure: Measure, *, by_label: bool = False)
 def _made(name: str, parameters: Mapping[str, Any], like: Measure) -> Measure:
     """A metric of the library, of the rows of a measure."""
     [measure] = make(CATALOGUE[name], (), dict(parameters)).tree.measures()
-    return measure.of_rows_of(like)
+    return of_rows_of(measure, like)
 
 
 def _shown(query: Query, name: str, parameters: Mapping[str, Any], like: Measure) -> str:

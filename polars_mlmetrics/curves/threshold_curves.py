@@ -20,9 +20,9 @@ from polars_mlmetrics.engine.thinning import ALL_OTHER, ALL_TRUE, OTHER, THRESHO
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import Bins, Cells
-from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets
-from polars_mlmetrics.formula.parameters import as_number
+from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.intervals.intervals import told_with_ends
 from polars_mlmetrics.query.query import Query
@@ -32,7 +32,6 @@ from polars_mlmetrics.query.results import ENDS, ResultColumns
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
 METRIC = f"{INTERNAL}metric"
 INFINITE = float("inf")
-
 
 _TP, _FP, _TRUE, _OTHER = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
 
@@ -60,6 +59,11 @@ class Weights(NamedTuple):
             }
             found |= {f"{name}@{decision}": statistic for name, statistic in of_decision.items()}
         return {name + suffix: statistic for name, statistic in found.items()}
+
+
+def rows_key(measure: Measure) -> tuple[Any, ...]:
+    """A key that is equal for measures of the same rows with the same weights."""
+    return (measure.table, measure.labels, identity(measure.predicates))
 
 
 def decisions_of(metric: Node) -> Iterator[Measure]:
@@ -104,7 +108,7 @@ def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> p
     found: dict[Any, MetricCurve] = {}
     tables = []
     for place, metric in enumerate(question.query.metrics):
-        of_rows = next(decisions_of(metric)).rows_key, is_by_label(metric)
+        of_rows = rows_key(next(decisions_of(metric))), is_by_label(metric)
         curve = found.setdefault(of_rows, MetricCurve.of(question, by, metric, Thinning(n), bins))
         values = curve.values(metric)
         tables.append(values.with_columns(pl.lit(place).alias(METRIC), pl.lit(metric.output_name).alias("metric")))
@@ -157,7 +161,7 @@ class MetricCurve(NamedTuple):
             return None
         like = next(decisions_of(metric))
         # A group in which one of these rows is broken has no points.
-        of_curve = _reader(readings, self.cells.in_runs().of_rows_of(like))
+        of_curve = _reader(readings, of_rows_of(self.cells.in_runs(), like))
         nothing = broken_in(_reader(readings, like)) | broken_in(of_curve)
         columns: dict[str, pl.Expr] = {}
         of_point = Weights(_TP, _FP, _TRUE - _TP, _OTHER - _FP)
@@ -166,7 +170,7 @@ class MetricCurve(NamedTuple):
             known = of_point.statistics(measure, recorder.suffix) | {f"n_rows{recorder.suffix}": pl.col(N_ROWS)}
             is_plain = measure.grain == "group" and not measure.is_from_elsewhere
             names = {statistic.name for statistic in recorder.statistics}
-            if not is_plain or measure.rows_key != like.rows_key or not names <= known.keys() | nothing:
+            if not is_plain or rows_key(measure) != rows_key(like) or not names <= known.keys() | nothing:
                 return None
             columns |= known
         threshold = pl.col(THRESHOLD)
@@ -179,7 +183,7 @@ class MetricCurve(NamedTuple):
     def _of_rows(self, metric: Node, readings: ReadFormulas, schema: pl.Schema) -> Source:
         """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
         thresholds = Thresholds(self.points, self.by)
-        sides = self._sides_of_log if self.question.state is None else self._sides_of_state
+        sides = self._sides_of_state if self.question.is_of_state else self._sides_of_log
         return AtThresholds(*sides(metric, readings, thresholds, schema), thresholds, schema)
 
     def _sides_of_log(
@@ -199,13 +203,13 @@ class MetricCurve(NamedTuple):
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
         keys = list(dict.fromkeys([*by, *([like.table.label] if is_by_label(metric) else [])]))
-        runs = Plan(state, keys, query.readings).runs(self.cells.in_runs().of_rows_of(like))
+        runs = Plan(state, keys, query.readings).runs(of_rows_of(self.cells.in_runs(), like))
         (true, other), nothing = runs.sums, pl.lit(0)
         predicted: dict[str, pl.Expr] = {}
         left: dict[str, pl.Expr] = {}
         names: set[str] = set()
         for measure in metric.measures():
-            recorder, of_same_rows = _reader(readings, measure), measure.rows_key == like.rows_key
+            recorder, of_same_rows = _reader(readings, measure), rows_key(measure) == rows_key(like)
             if of_same_rows:
                 predicted |= Weights(true, other, nothing, nothing).statistics(measure, recorder.suffix)
                 left |= Weights(nothing, nothing, true, other).statistics(measure, recorder.suffix)

@@ -243,15 +243,6 @@ class Measure(Planned):
         """The same measure of fewer rows."""
         return replace(self, predicates=(*self.predicates, *predicates))
 
-    def of_rows_of(self, other: Measure) -> Measure:
-        """The same measure of the rows that another one reads."""
-        return replace(self, roles=other.roles, labels=other.labels, predicates=other.predicates)
-
-    @property
-    def rows_key(self) -> tuple[Any, ...]:
-        """A key that is equal for measures of the same rows with the same weights."""
-        return (self.table, self.labels, identity(self.predicates))
-
     def unsettled(self, per: Grain) -> Measure:
         """The same measure, stopped at its units."""
         return replace(self, per=per)
@@ -299,6 +290,11 @@ class Measure(Planned):
         if self.predicates:
             call += f".filter({', '.join(map(text_of, self.predicates))})"
         return call
+
+
+def of_rows_of(measure: Measure, like: Measure) -> Measure:
+    """The same measure of the rows that another one reads."""
+    return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
 
 
 def check_reads(measure: Measure) -> None:

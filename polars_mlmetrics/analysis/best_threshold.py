@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.curves.asked_curve import AskedCurve, check_has_thresholds
-from polars_mlmetrics.curves.rank_curves import points_of
-from polars_mlmetrics.curves.threshold_curves import Tried, values_at
+from polars_mlmetrics.curves.rank_curves import BROKEN, N_ROWS, points_of
+from polars_mlmetrics.curves.stored_bins import cells_of
+from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.frames import AnyFrame, as_given
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.contents import Contents
-from polars_mlmetrics.engine.thinning import Thinning
+from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.thinning import ALL_OTHER, ALL_TRUE, OTHER, THRESHOLD, TRUE, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
-from polars_mlmetrics.formula.curve import Cells, Curve
+from polars_mlmetrics.formula.curve import Curve
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
@@ -34,7 +34,7 @@ BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, 
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold", "value"), (pl.Int64, "n_rows"))
 ALL_POINTS = 2**53
-ALL = f"{INTERNAL}all"
+ALL, BEST = f"{INTERNAL}all", f"{INTERNAL}best"
 
 
 @at_callers_line
@@ -93,31 +93,23 @@ def best_threshold(
     >>> log.select(mlm.f1(threshold=best.select("label", "threshold"))).item()
     1.0
     """
-    BEST_THRESHOLD.is_of_state(frame)
+    is_of_state = BEST_THRESHOLD.is_of_state(frame)
     BEST_THRESHOLD.read_metrics([metric])
     check_parameter("best_threshold", "per", per, Literal["label"] | None)
-    asked = _asked(_chosen(frame, where), metric, per, by, roles)
-    keys: list[KeyColumn] = _keys(asked, per)
+    labels: list[str] = [] if per is None or is_of_state else [checked_roles(roles).table.label]
+    question = Question.read(BEST_THRESHOLD, _chosen(frame, where), [metric], [*listed(by), *labels], roles=roles)
+    keys: list[KeyColumn] = list(question.query.by)
+    label = question.query.roles.label
+    if per and is_of_state:
+        # A state has its labels beside its by columns.
+        keys.append(KeyColumn(label, label))
     check_names([*(key.name for key in keys), *COLUMNS])
-    groups = [key.column for key in keys]
-    table = _best_of(asked, groups, asked.query.metrics[0])
-    named = [pl.col(key.column).alias(key.name) for key in keys]
+    table = _best_of(question, [key.column for key in keys])
     if per:
-        table = table.filter(pl.col(groups[-1]).is_not_null())
-    return as_given(frame, (table.sort(groups) if groups else table).select(*named, *COLUMNS))
-
-
-def _asked(frame: Any, metric: Metric, per: str | None, by: Keys | None, roles: Mapping[str, Any]) -> AskedCurve:
-    """Read the question; with per="label" the label of a log becomes a by column."""
-    if per is not None and not BEST_THRESHOLD.is_of_state(frame):
-        by = [*listed(by), checked_roles(roles).table.label]
-    return AskedCurve.of(Question.read(BEST_THRESHOLD, frame, [metric], by, roles=roles))
-
-
-def _keys(asked: AskedCurve, per: str | None) -> list[KeyColumn]:
-    """The keys of the groups. A state has its labels beside its by columns."""
-    label = asked.query.roles.label
-    return [*asked.query.by, *([KeyColumn(label, label)] if per and asked.held is not None else [])]
+        # Cached: a filter that reached the points would have them worked out anew for each of their readers.
+        table = table.cache().filter(pl.col(keys[-1].column).is_not_null())
+    named = [pl.col(key.column).alias(key.name) for key in keys]
+    return as_given(frame, (table.sort(named) if named else table).select(*named, *COLUMNS))
 
 
 def _chosen(frame: Any, where: Any) -> Any:
@@ -135,41 +127,34 @@ def _chosen(frame: Any, where: Any) -> Any:
     return frame.filter(where)
 
 
-class Tries(NamedTuple):
-    """The thresholds that are tried, each with its value; one row without a threshold for a group that has none."""
-
-    points: pl.LazyFrame
-    values: pl.LazyFrame
-
-
-def _best_of(asked: AskedCurve, by: list[str], metric: Node) -> pl.LazyFrame:
-    candidates = _operating(asked, by, metric) or _decided(asked, by, metric)
-    keys, value, best = [*by, ALL], pl.col("value"), metric.best
-    values = candidates.values.select(*by, pl.lit(0).alias(ALL), "threshold", value.cast(pl.Float64))
-    groups = candidates.points.select(*by, pl.lit(0).alias(ALL), "n_rows").unique()
-    end = value.max() if best == "max" else value.min()
-    ends = values.group_by(keys).agg(end.alias(f"{INTERNAL}end"), value.is_nan().any().alias(f"{INTERNAL}broken"))
-    held = values.join(ends, on=keys, nulls_equal=True)
-    at_end = pl.col(f"{INTERNAL}end")
+def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
+    """One row a group: the highest of its best thresholds, and the value there."""
+    [metric] = question.query.metrics
+    points, values = _at_points(question, by, metric) or _at_thresholds(question, by, metric)
+    threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
+    end = value.max() if metric.best == "max" else value.min()
+    # A key of its own, so that a table without by columns has one too.
+    keys, (points, values) = [*by, ALL], (table.with_columns(pl.lit(0).alias(ALL)) for table in (points, values))
+    ends = fold(values, keys, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
     # What differs by rounding alone is equally good.
-    as_good = at_end.is_finite() & ((value - at_end).abs() <= ROUNDING * at_end.abs())
-    chosen = held.filter(as_good | (value == at_end), ~pl.col(f"{INTERNAL}broken")).group_by(keys)
-    found = chosen.agg(pl.col("threshold").max(), value.sort_by("threshold").last())
-    table = groups.join(found, on=keys, how="left", nulls_equal=True)
-    table = table.join(ends.select(*keys, f"{INTERNAL}broken"), on=keys, how="left", nulls_equal=True)
-    broken = pl.col(f"{INTERNAL}broken").fill_null(False)
-    return table.with_columns(pl.when(broken).then(pl.lit(float("nan"))).otherwise(value).alias("value"))
+    is_good = (value == best) | (best.is_finite() & ((value - best).abs() <= ROUNDING * best.abs()))
+    good = matched(values, ends, keys).filter(is_good, ~broken)
+    found = fold(good, keys, [threshold.max(), value.sort_by(threshold).last()])
+    groups = matched(points.select(*keys, pl.col(N_ROWS).alias("n_rows")).unique(), ends, keys)
+    table = matched(groups, found, keys, how="left")
+    value = pl.when(broken).then(float("nan")).otherwise(value).alias("value")
+    return table.select(*by, threshold.alias("threshold"), value, "n_rows")
 
 
-def _decided(asked: AskedCurve, by: list[str], metric: Node) -> Tries:
-    """The values of a metric at every score of a group."""
-    check_has_thresholds("best_threshold", metric, asked.query)
-    tried = Tried.of(asked, by, metric, Thinning(ALL_POINTS))
-    return Tries(tried.points, values_at(asked, tried, by, metric))
+def _at_thresholds(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    """The thresholds that are tried, and the value of a metric at each."""
+    check_has_thresholds("best_threshold", metric, question.query)
+    curve = MetricCurve.of(question, by, metric, Thinning(ALL_POINTS))
+    return curve.points, curve.values(metric)
 
 
-def _operating(asked: AskedCurve, by: list[str], metric: Node) -> Tries | None:
-    """The points that a metric may be the value of; None where it is no such metric."""
+def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame] | None:
+    """The same for a metric that is the value of one point of the curve; None where it is no such metric."""
     measure = without_name(metric)
     if not isinstance(measure, Measure) or measure.declaration is not CATALOGUE.get(measure.declaration.name):
         return None
@@ -180,19 +165,17 @@ def _operating(asked: AskedCurve, by: list[str], metric: Node) -> Tries | None:
             f"best_threshold: {measure.output_name} is an average of several points of curves. Leave out average=, and "
             "use per='label' for a threshold for each label."
         )
-    cells = Cells(measure.parameters["bins"], measure.parameters["grid"])
-    if asked.held is not None:
-        cells = asked.held.cells(measure, *cells, by_label=measure.table.label in by)
-    points = points_of(asked, by, measure, cells, Thinning(ALL_POINTS)).cache()
-    return Tries(points, points.with_columns(_worth(measure).alias("value")))
+    bins, grid = measure.parameters["bins"], measure.parameters["grid"]
+    cells = cells_of(question, measure, bins, grid, by_label=measure.table.label in by)
+    points = points_of(question, by, measure, cells, Thinning(ALL_POINTS)).cache()
+    return points, points.select(*by, THRESHOLD, _worth(measure).alias("value"))
 
 
 def _worth(measure: Measure) -> pl.Expr:
     """The value at a point: 0 where nothing is predicted, and null where the condition does not hold."""
-    upto, totals = [pl.col(name) for name in ("tp", "fp")], [pl.col(name) for name in ("positives", "negatives")]
-    curve = Curve(pl.col("threshold"), *upto, *upto, *totals)
+    tp, fp, positives, negatives = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
+    curve = Curve(pl.col(THRESHOLD), tp, fp, tp, fp, positives, negatives)
     bound = [value for name, value in measure.parameters.items() if name not in ("bins", "grid", "average")]
     worth = OPERATING[measure.declaration.name](curve, *bound)
-    is_nothing = upto[0] + upto[1] == 0
-    worth = pl.when(is_nothing).then(pl.lit(0.0)).otherwise(worth)
-    return pl.when(totals[0].is_nan()).then(totals[0]).when((totals[0] > 0) & (totals[1] > 0)).then(worth)
+    worth = pl.when(tp + fp == 0).then(0.0).otherwise(worth)
+    return pl.when(positives.is_nan()).then(positives).when((positives > 0) & (negatives > 0)).then(worth)

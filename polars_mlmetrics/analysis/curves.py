@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Unpack, get_args
 import polars as pl
 
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
-from polars_mlmetrics.curves.asked_curve import AskedCurve, check_has_thresholds
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
@@ -17,7 +16,7 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.query.question import Level, Question
-from polars_mlmetrics.query.results import stacked
+from polars_mlmetrics.query.results import ENDS, stacked
 from polars_mlmetrics.query.verb import Verb, flat
 
 CURVE = Verb("curve", takes_states=True)
@@ -105,12 +104,11 @@ def curve(
     check_parameter("curve", "points", points, Points)
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
-    of_rows = [Metric(Cells(1 if kind == "calibration" else bins).points())]
+    of_rows = [Metric(Cells(1 if kind == "calibration" else bins).in_runs())]
     question = Question.read(CURVE, frame, given or of_rows, by, slices, ci=ci, cluster=cluster, roles=roles)
-    asked = AskedCurve.of(question, bins)
-    columns, of_grouping = _planned(kind, asked, points)
-    asked.query.check_names(columns)
-    return as_given(frame, stacked(asked.query, of_grouping, columns, in_order=True))
+    columns, of_grouping = _planned(kind, question, bins, points)
+    question.query.check_names(columns)
+    return as_given(frame, stacked(question.query, of_grouping, columns, in_order=True))
 
 
 def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
@@ -128,12 +126,17 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
         raise ParameterError("a curve of kind 'threshold' needs metrics: curve(log, 'threshold', mlm.f1()).")
 
 
-def _planned(kind: str, asked: AskedCurve, points: int) -> tuple[list[str], Callable[[list[str]], pl.LazyFrame]]:
-    """The columns of a kind, and what gives them for a grouping."""
+def _planned(
+    kind: str, question: Question, bins: int | None, points: int
+) -> tuple[list[str], Callable[[list[str]], pl.LazyFrame]]:
+    """The columns of a kind, and the function that gives them for a grouping."""
+    ends = [] if question.confidence is None else ENDS.names()
     if kind == "threshold":
-        for metric in asked.query.metrics:
-            check_has_thresholds("curve", metric, asked.query)
-        return [*threshold_curves.COLUMNS, *asked.ends], lambda by: threshold_curves.curve_of_metrics(asked, by, points)
+        for metric in question.query.metrics:
+            threshold_curves.check_has_thresholds("curve", metric, question.query)
+        columns = threshold_curves.COLUMNS
+        return [*columns, *ends], lambda by: threshold_curves.curve_of_metrics(question, by, bins, points)
     if kind == "calibration":
-        return [*calibration_curves.COLUMNS, *asked.ends], lambda by: calibration_curves.curve_of_calibration(asked, by)
-    return rank_curves.columns_of(kind).names(), lambda by: rank_curves.curve_of_kind(asked, by, kind, points)
+        columns = calibration_curves.COLUMNS
+        return [*columns, *ends], lambda by: calibration_curves.curve_of_calibration(question, by, bins)
+    return rank_curves.columns_of(kind).names(), lambda by: rank_curves.curve_of_kind(question, by, kind, bins, points)

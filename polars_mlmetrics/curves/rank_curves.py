@@ -1,4 +1,4 @@
-"""Curves of a ranking: roc, pr, det and gain, from one fold of the rows or from the cells of bins."""
+"""Curves of a ranking: roc, pr, det and gain, from the order of the rows or from their runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from polars_mlmetrics.curves.asked_curve import AskedCurve, of_rows_of
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.curves.stored_bins import cells_of
+from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.engine.plan import Plan, Runs
 from polars_mlmetrics.engine.thinning import (
     ALL_OTHER,
     ALL_TRUE,
-    OF_POINTS,
+    NEXT,
+    OTHER,
+    PLACE,
+    POINT,
+    RUNS,
     SCORE,
+    THRESHOLD,
+    TRUE,
     ThinnedRanking,
     Thinning,
     points_of_kept,
@@ -20,19 +27,20 @@ from polars_mlmetrics.engine.thinning import (
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.cells import end_of_cell
-from polars_mlmetrics.formula.curve import Cells
+from polars_mlmetrics.formula.curve import ORDERED, Bins, Cells
 from polars_mlmetrics.formula.declaration import CATALOGUE
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
 
-ABOVE = ["threshold", "tp", "fp"]
-COUNTS = ["positives", "negatives", "n_rows"]
+N_ROWS, BROKEN, STEPS = (f"{INTERNAL}{name}" for name in ("rows_of_curve", "broken_curve", "steps"))
+NAN = float("nan")
 
-POINT, ALL = f"{INTERNAL}point", f"{INTERNAL}all"
+COUNTS = {"tp": TRUE, "fp": OTHER, "positives": ALL_TRUE, "negatives": ALL_OTHER}
+"""The counts of a point by their names in a result."""
 
-
-_TP, _FP, _TRUE, _OTHER = map(pl.col, ("tp", "fp", "positives", "negatives"))
+_TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS.values())
 _RECALL, _SHARE, _FPR = ratio(_TP, _TRUE), ratio(_TP + _FP, _TRUE + _OTHER), ratio(_FP, _OTHER)
 
 KINDS: Mapping[str, Mapping[str, pl.Expr]] = {
@@ -46,77 +54,76 @@ KINDS: Mapping[str, Mapping[str, pl.Expr]] = {
 
 def columns_of(kind: str) -> ResultColumns:
     """The columns of a curve, after its keys."""
-    of_kind = ("threshold", *KINDS[kind], "tp", "fp", "positives", "negatives")
-    return ResultColumns.of((pl.Float64, *of_kind), (pl.Int64, "n_rows"))
+    return ResultColumns.of((pl.Float64, *("threshold", *KINDS[kind], *COUNTS)), (pl.Int64, "n_rows"))
 
 
-def curve_of_kind(asked: AskedCurve, by: list[str], kind: str, n: int) -> pl.LazyFrame:
+def curve_of_kind(question: Question, by: list[str], kind: str, bins: Bins, n: int) -> pl.LazyFrame:
     """The points of every group of a grouping, in the columns of a kind."""
-    like = asked.query.metrics[0].measures()[0]
-    table = points_of(asked, by, like, asked.cells(like), Thinning(n, is_stretched=kind == "det"))
+    like = question.query.measures[0]
+    table = points_of(question, by, like, cells_of(question, like, bins), Thinning(n, is_stretched=kind == "det"))
     if kind == "pr":
         # Where nothing is predicted, there is no precision. A group that weighs nothing keeps its points all the same.
-        weighs_nothing = pl.col("positives") + pl.col("negatives") == 0
-        table = table.filter((pl.col("tp") + pl.col("fp") != 0) | weighs_nothing | pl.col("threshold").is_null())
-    return table.with_columns(**KINDS[kind]).select(*by, *columns_of(kind))
+        table = table.filter((_TP + _FP != 0) | (_TRUE + _OTHER == 0) | pl.col(THRESHOLD).is_null())
+    columns = {"threshold": pl.col(THRESHOLD), **KINDS[kind], **{name: pl.col(c) for name, c in COUNTS.items()}}
+    return table.select(*by, *(column.alias(name) for name, column in columns.items()), pl.col(N_ROWS).alias("n_rows"))
 
 
-def points_of(asked: AskedCurve, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:
+def points_of(question: Question, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:
     """The rows above each kept threshold, best first, with the counts of the group: of a measure's own rows.
 
     A group without a curve has one row without a threshold: null where it has no rows, NaN where one is broken.
     """
-    query = asked.query
-    plan = Plan(asked.source, by, query.readings)
-    values = zip(COUNTS, (plan.value(of_rows_of(like, measure)) for measure in cells.counts()), strict=True)
-    counts = [value.alias(name) for name, value in values]
-    ranking = _ranking(query, by, like, cells, thinning)
-    if ranking is not None:
-        table = ranking.join_to(plan.groups().select(*by, *counts), query.rows)
+    plan = Plan(question.source, by, question.query.readings)
+    ranking = _ranking(question.query, by, like, thinning) if cells.bins is None else None
+    if ranking is None:
+        points = _points_of_runs(plan.runs(of_rows_of(cells.in_runs(), like)), by, thinning)
     else:
-        runs = plan.value(of_rows_of(like, cells.points())).alias(POINT)
-        table = _of_lists(plan.groups().select(*by, *counts, runs), by, cells, thinning)
-    return _in_order(_without_broken(table), by)
+        weight, n_rows = (plan.value(of_rows_of(of, like)) for of in (ORDERED, Measure(CATALOGUE["n_rows"], {})))
+        facts = n_rows.alias(N_ROWS), weight.is_nan().fill_null(False).alias(BROKEN)
+        points = ranking.join_to(plan.groups().select(*by, *facts), question.query.rows)
+    if cells.bins is not None:
+        points = points.with_columns(end_of_cell(pl.col(THRESHOLD), cells).alias(THRESHOLD))
+    broken = pl.col(BROKEN)
+    points = points.filter(~broken | (pl.col(POINT) == 0) | _TP.is_null())
+    counts = (pl.when(broken).then(NAN).otherwise(pl.col(name)).alias(name) for name in COUNTS.values())
+    points = points.select(*by, pl.when(~broken).then(THRESHOLD).alias(THRESHOLD), *counts, N_ROWS)
+    order = [*by, THRESHOLD, TRUE, OTHER]
+    return points.sort(order, descending=[name == THRESHOLD for name in order], nulls_last=False)
 
 
-def _without_broken(table: pl.LazyFrame) -> pl.LazyFrame:
-    """The points, with one row left of a group in which a row is broken: NaN, without a threshold."""
-    is_broken = pl.col("positives").is_nan()
-    table = table.filter(~is_broken.fill_null(False) | (pl.col("tp") + pl.col("fp") == 0) | pl.col("tp").is_null())
-    known = [pl.when(is_broken).then(pl.lit(float("nan"))).otherwise(pl.col(name)).alias(name) for name in ABOVE[1:]]
-    return table.with_columns(pl.when(~is_broken).then(pl.col("threshold")).alias("threshold"), *known)
-
-
-def _in_order(points: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
-    order = [*by, *ABOVE]
-    points = points.select(*order, *COUNTS)
-    return points.sort(order, descending=[name == "threshold" for name in order], nulls_last=False)
-
-
-def _ranking(query: Query, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> ThinnedRanking | None:
-    """The order of the rows, where it tells the points: of plain rows with keys that have codes."""
+def _ranking(query: Query, by: list[str], like: Measure, thinning: Thinning) -> ThinnedRanking | None:
+    """The order of the rows, where it gives the points: of plain rows with keys that have codes."""
     # One zero inside a list may not be the other, so such keys have no code.
-    is_nested = any(query.schema[key].is_nested() for key in by)
-    if cells.bins is not None or like.table.weight is not None or is_nested:
+    if like.table.weight is not None or any(query.schema[key].is_nested() for key in by):
         return None
-    area = of_rows_of(like, Measure(CATALOGUE["roc_auc"], {}))
+    area = of_rows_of(Measure(CATALOGUE["roc_auc"], {}), like)
     recorder = query.readings.of(area, in_runs=False, ranks=True)
     return ThinnedRanking(recorder.ranked[0].order, by, thinning=thinning) if recorder.ranked else None
 
 
-def _of_lists(groups: pl.LazyFrame, by: list[str], cells: Cells, thinning: Thinning) -> pl.LazyFrame:
-    """The points of groups that are given as lists of runs."""
-    # A key of its own, so that a table without by columns has one too.
-    groups = groups.with_columns(pl.lit(0).alias(ALL)).cache()
-    runs = groups.select(*by, ALL, POINT).explode(POINT).filter(pl.col(POINT).is_not_null())
-    told = (pl.col(POINT).struct.field(name).alias(column) for column, name in OF_POINTS.items())
-    runs = runs.select(*by, ALL, *told).filter(pl.col(SCORE).is_not_null())
-    points = points_of_kept(thinning.kept(runs), [*by, ALL, ALL_TRUE, ALL_OTHER])
-    if cells.bins is not None:
-        points = points.with_columns(end_of_cell(pl.col("threshold"), cells).alias("threshold"))
-    table = groups.drop(POINT).join(points, on=[*by, ALL], how="left", nulls_equal=True)
-    # The sums of the runs themselves, by which a curve ends in its corner.
-    return table.with_columns(
-        pl.when(pl.col(name).is_nan()).then(pl.col(name)).otherwise(pl.coalesce(total, name)).alias(name)
-        for name, total in (("positives", ALL_TRUE), ("negatives", ALL_OTHER))
+def _points_of_runs(runs: Runs, by: list[str], thinning: Thinning) -> pl.LazyFrame:
+    """The points of each group from its runs, cumulated from the highest score down."""
+    key, *sums = (column.filter(runs.key.is_not_null()) for column in (runs.key, *runs.sums))
+    score, upto = key.cast(pl.Float64), [each.cum_sum().cast(pl.Float64) for each in sums]
+    columns = {
+        SCORE: score,
+        NEXT: score.shift(-1, fill_value=float("-inf")),
+        TRUE: upto[0],
+        OTHER: upto[1],
+        # The sums by run end where those of the group do: a curve ends in its corner, whatever was rounded.
+        ALL_TRUE: upto[0].max(),
+        ALL_OTHER: upto[1].max(),
+        PLACE: pl.int_range(1, key.len() + 1),
+        RUNS: key.len().cast(pl.Int64),
+    }
+    steps = pl.struct(column.alias(name) for name, column in columns.items()).implode().alias(STEPS)
+    facts = runs.n_rows.sum().alias(N_ROWS), runs.is_broken.any().alias(BROKEN)
+    in_order = runs.table.sort(runs.key, descending=True, nulls_last=True)
+    groups = fold(in_order, by, [*facts, steps], in_order=True)
+    # Of a broken group one row is left, as of one without runs.
+    known = (
+        groups.with_columns(pl.when(~pl.col(BROKEN)).then(STEPS).alias(STEPS))
+        .explode(STEPS, empty_as_null=True)
+        .unnest(STEPS)
     )
+    return points_of_kept(thinning.kept(known), [*by, ALL_TRUE, ALL_OTHER, N_ROWS, BROKEN])

@@ -10,7 +10,7 @@ all excluded is still there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 import polars as pl
 
@@ -79,6 +79,19 @@ class ReadFormulas:
         if measure.table not in self._types:
             self._types[measure.table] = types_of(self._schema, measure.table)
         return self._types[measure.table]
+
+
+class Runs(NamedTuple):
+    """The runs of a formula in each group, as a table: a row for each run, and one without a key for the other rows."""
+
+    table: pl.LazyFrame
+    key: pl.Expr
+    sums: list[pl.Expr]
+    """The sums over the rows of a run, in the order in which the formula has them."""
+    n_rows: pl.Expr
+    """How many rows the formula uses of a row of the table. A state knows it for whole groups only."""
+    is_broken: pl.Expr
+    """Whether there are rows that break the value of the group."""
 
 
 class Plan:
@@ -250,6 +263,17 @@ class Plan:
     def _units_of(self, partial: Partial, statistics: pl.LazyFrame) -> pl.LazyFrame:
         """The values of units that are no samples."""
         return partial.values.of_units(statistics)
+
+    def runs(self, measure: Measure) -> Runs:
+        """Fold a formula over runs without reducing these to a value."""
+        self.add(measure)
+        recorder = self.reader(measure, in_runs=True)
+        partial = self._partial_of(recorder)
+        [(table, _)] = self.source.partials([partial], self.by)
+        sums = [pl.col(statistic.name) for statistic in recorder.run_rows]
+        n_rows = pl.col(recorder.answer.rows.meta.output_name())
+        broken = (pl.col(name) > 0 for name in sorted(recorder.broken))
+        return Runs(table, pl.col(partial.fold.keys[-1]), sums, n_rows, pl.any_horizontal(pl.lit(False), *broken))
 
     def units(self) -> pl.LazyFrame:
         """One row a unit, with the values of measures that all stop at one grain."""

@@ -87,6 +87,27 @@ class OfSource(Source):
         self.source.check_target(name, column)
 
 
+class TableSource(Source):
+    """A table of statistics as a source. Rows of finer groups are merged; a statistic that is not there is 0.
+
+    `keys` tell the rows from one another, where that is known: by these nothing is merged.
+    """
+
+    def __init__(self, table: pl.LazyFrame, schema: pl.Schema, keys: Sequence[str] = ()) -> None:
+        self.schema = schema
+        self._table = table
+        self._keys = list(keys)
+
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
+        return [(self._at_keys_of(partial), by) for partial in partials]
+
+    def _at_keys_of(self, partial: Partial) -> pl.LazyFrame:
+        names, there = list(partial.fold.statistics), self._table.collect_schema()
+        nothing = [pl.lit(0).alias(name) for name in names if name not in there]
+        table = self._table.with_columns(nothing).select(*partial.fold.keys, *names)
+        return table if partial.fold.keys == self._keys else partial.merged(table)
+
+
 MANY_ROWS = 300_000
 """Of fewer rows, a table of samples takes less time than the longer plan of samples with small ids."""
 

@@ -34,7 +34,7 @@ class StateSource(Source):
     """The keys of its rows that are finer than groups: label and bin, where it has such."""
     statistics: Mapping[str, Statistic]
     by_label: Collection[str]
-    """The statistics that are told by label."""
+    """The statistics that it has by label."""
     expressions: Collection[str]
     """The by columns that were worked out from the columns of the log."""
     between: str | None

@@ -2,7 +2,7 @@
 
 One table holds all grains: by columns, bucket, label, bin, and a column for each statistic. A statistic stands in the
 rows of one grain and is null in the others, so that a count or a sum is merged by adding up any rows. What a state
-holds is told by the type of its first column, which stays with the rows through every filter: states of different
+holds stands in the type of its first column, which stays with the rows through every filter: states of different
 queries are of different types, and do not go one under the other.
 """
 
@@ -34,11 +34,11 @@ class OfRows(NamedTuple):
 
     recorder: FormulaReader
     by_label: bool
-    """Whether it must be told by label."""
+    """Whether its statistics must be kept by label."""
 
 
 class AtGrain(NamedTuple):
-    """A statistic, and what tells it apart in a group."""
+    """A statistic, and the keys by which a group has several of it."""
 
     statistic: Statistic
     by_label: bool = False
@@ -132,7 +132,7 @@ class StateTable:
 
     @property
     def label(self) -> str | None:
-        """The column of labels, where statistics are told by label."""
+        """The column of labels, where statistics are kept by label."""
         if len(self._labels) > 1:
             raise StateError(f"a state has one label column, but these metrics use {', '.join(sorted(self._labels))}.")
         return next(iter(self._labels), None)

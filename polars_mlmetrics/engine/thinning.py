@@ -1,4 +1,4 @@
-"""Thinning: the points of a curve that it takes to draw it, told by the order of the rows or by their runs.
+"""Thinning: the points of a curve that it takes to draw it, from the order of the rows or from their runs.
 
 The way along a curve, tpr + fpr, is cut into boxes of one width, and the last run of each box is kept. So from one
 point to the next there is a step of one run, which is a straight line, and then less than the width of a box.
@@ -25,27 +25,20 @@ from polars_mlmetrics.engine.ranking import KEY, UNIT, Ranking
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import share
 
-SCORE, NEXT, TRUE, OTHER, ALL_TRUE, ALL_OTHER, PLACE, RUNS = (
-    f"{INTERNAL}curve:{name}" for name in ("score", "next", "true", "other", "all_true", "all_other", "place", "runs")
+SCORE, NEXT, TRUE, OTHER, ALL_TRUE, ALL_OTHER, PLACE, RUNS, POINT = (
+    f"{INTERNAL}curve:{name}"
+    for name in ("score", "next", "true", "other", "all_true", "all_other", "place", "runs", "point")
 )
-"""Of a run: its score and that of the next one below, the true rows and the others down to it, and those of the unit;
-its place among the runs of the unit, and how many these are."""
+"""Of a run: its score and that of the next one below (-inf below the last), the true rows and the others down to it,
+and those of the unit; its place among the runs of the unit, and how many these are. Of the points of a run: 0 for the
+one with nothing above it, 1 for the other."""
 
-OF_POINTS = {
-    SCORE: "threshold",
-    NEXT: "next",
-    TRUE: "positives_upto",
-    OTHER: "negatives_upto",
-    ALL_TRUE: "all_positives",
-    ALL_OTHER: "all_negatives",
-    PLACE: "place",
-    RUNS: "n_runs",
-}
-"""The same in the points of a measure."""
+THRESHOLD = f"{INTERNAL}threshold"
+"""The threshold of a point: TRUE and OTHER count the rows above it."""
 
-_CHANGE, _LAST, _FIRST, _UPTO, _BEFORE, _WHOLE, _BEGIN, _END, _BELOW, _POINT, _KEPT = (
+_CHANGE, _LAST, _FIRST, _UPTO, _BEFORE, _WHOLE, _BEGIN, _END, _BELOW, _KEPT = (
     f"{INTERNAL}thinning:{name}"
-    for name in ("change", "last", "first", "upto", "before", "whole", "begin", "end", "below", "point", "kept")
+    for name in ("change", "last", "first", "upto", "before", "whole", "begin", "end", "below", "kept")
 )
 
 PARTS_OF_OCTAVE = 8.0
@@ -63,8 +56,9 @@ class Thinning:
     """Keep one run for each eighth of an octave of both errors too."""
 
     def kept(self, runs: pl.LazyFrame) -> pl.LazyFrame:
-        """Of runs in order, those that are kept, and the first of each unit."""
-        return runs.with_columns(self._is_kept().alias(_KEPT)).filter(pl.col(_KEPT) | (pl.col(PLACE) == 1))
+        """Of runs in order, those that are kept, and the first of each unit; a unit without runs keeps its row."""
+        runs = runs.with_columns(self._is_kept().fill_null(True).alias(_KEPT))
+        return runs.filter(pl.col(_KEPT) | (pl.col(PLACE) == 1))
 
     def _is_kept(self) -> pl.Expr:
         true, other, all_true, all_other = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
@@ -77,19 +71,18 @@ class Thinning:
         return (pl.col(RUNS) <= self.points) | (pl.col(PLACE) == pl.col(RUNS)) | any_of(ends)
 
 
-def points_of_kept(runs: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """The points of runs that are kept: a point is what lies above its threshold.
+def points_of_kept(runs: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
+    """The points of runs that are kept, with some columns of the runs: a point is what lies above its threshold.
 
     The first has nothing above it, and the last all: its threshold is -inf.
     """
-    # A first run that is kept is two points: 0 of them is the one with nothing above it.
+    # A first run that is kept is two points.
     first = pl.when(pl.col(PLACE) == 1).then(0).otherwise(1)
-    points = runs.with_columns(pl.int_ranges(first, pl.when(_KEPT).then(2).otherwise(1)).alias(_POINT)).explode(_POINT)
-    is_nothing = pl.col(_POINT) == 0
-    threshold = pl.when(is_nothing).then(pl.col(SCORE)).otherwise(pl.col(NEXT).fill_null(float("-inf")))
-    above = [pl.when(is_nothing).then(0.0).otherwise(pl.col(name)) for name in (TRUE, OTHER)]
-    named = zip((threshold, *above), ("threshold", "tp", "fp"), strict=True)
-    return points.select(*keys, *(column.cast(pl.Float64).alias(name) for column, name in named))
+    points = runs.with_columns(pl.int_ranges(first, pl.when(_KEPT).then(2).otherwise(1)).alias(POINT)).explode(POINT)
+    is_nothing = pl.col(POINT) == 0
+    threshold = pl.when(is_nothing).then(pl.col(SCORE)).otherwise(pl.col(NEXT)).alias(THRESHOLD)
+    above = (pl.when(is_nothing).then(0.0).otherwise(pl.col(name)).alias(name) for name in (TRUE, OTHER))
+    return points.select(*columns, POINT, *(column.cast(pl.Float64) for column in (threshold, *above)))
 
 
 def _octave(rate: pl.Expr) -> pl.Expr:
@@ -111,9 +104,9 @@ class ThinnedRanking(Ranking):
         key, below = pl.col(KEY), pl.col(_BELOW)
         kept = self.thinning.kept(self._runs(self.in_order(rows, code)))
         # Few are left now of which the score is looked up.
-        next_score = pl.when(pl.col(PLACE) < pl.col(RUNS)).then(number_in_key(below))
+        next_score = pl.when(pl.col(PLACE) < pl.col(RUNS)).then(number_in_key(below)).otherwise(float("-inf"))
         named = [code_in_key(key).alias(UNIT), number_in_key(key).alias(SCORE), next_score.alias(NEXT)]
-        return points_of_kept(kept.with_columns(named), [UNIT])
+        return points_of_kept(kept.with_columns(named), [UNIT, ALL_TRUE, ALL_OTHER])
 
     def _runs(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Runs in order, from rows in order: what is counted down to each, and in its unit."""

@@ -86,50 +86,16 @@ def cell_of(score: pl.Expr, bins: int, grid: Grid) -> pl.Expr:
     return (part * bins).floor().clip(0, bins - 1)
 
 
-def points_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
-    """The points of the curve of a unit, from the highest score down, in weights of its rows."""
-    keys, positives, negatives = _runs_of(u, bins, grid)
-    # The sums by run end where those of the unit do: a curve ends in its corner, whatever was rounded.
-    upto = [run.cum_sum().cast(pl.Float64) for run in (positives, negatives)]
-    columns = {
-        "threshold": keys,
-        "next": keys.shift(-1),
-        "positives_upto": upto[0],
-        "negatives_upto": upto[1],
-        "all_positives": upto[0].max(),
-        "all_negatives": upto[1].max(),
-        "place": pl.int_range(1, keys.len() + 1),
-        "n_runs": keys.count().cast(pl.Int64),
-    }
-    return pl.struct(value.alias(name) for name, value in columns.items()).implode()
-
-
-def positives_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
-    """The true rows of a curve."""
-    positives, _ = _classes(u, bins, grid)
-    return positives.cast(pl.Float64)
-
-
-def negatives_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
-    """The other rows of a curve."""
-    _, negatives = _classes(u, bins, grid)
-    return negatives.cast(pl.Float64)
-
-
-def rows_of(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
-    """How many rows a curve is of."""
-    _classes(u, bins, grid)
-    return u.included_rows()
-
-
-def _classes(u: Unit, bins: Bins, grid: Grid) -> tuple[pl.Expr, pl.Expr]:
-    """The true rows and the others, as the curve reads them: what is broken for it is broken for its counts."""
-    if bins is None and not u.is_weighted:
-        # The ranking pass tells such a curve, and has no runs.
-        _ = u.score
-        return u.positives(), u.negatives()
+def rows_in_runs(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
+    """The weight of the rows of a curve, folded by run: by score, or by cell of a grid."""
     _, positives, negatives = _runs_of(u, bins, grid)
-    return positives.sum(), negatives.sum()
+    return (positives + negatives).sum()
+
+
+def rows_in_order(u: Unit) -> pl.Expr:
+    """The number of rows of a curve whose points the ranking pass gives, so that it has no runs."""
+    _ = u.score, u.truth
+    return u.rows()
 
 
 class Cells(NamedTuple):
@@ -138,24 +104,11 @@ class Cells(NamedTuple):
     bins: Bins = None
     grid: Grid = "logit"
 
-    def points(self) -> Measure:
-        """The points of the curve as a measure. Its value in a group is a list with a struct for each point.
-
-        One point may have no threshold: that of the rows that do not count.
-        """
-        return self._measure(POINTS)
-
-    def counts(self) -> tuple[Measure, ...]:
-        """How many true rows, others, and rows at all the curve is of: the first two NaN where it is broken."""
-        return tuple(map(self._measure, COUNTS))
-
-    def _measure(self, declaration: Declaration) -> Measure:
-        return Measure(declaration, {"bins": self.bins, "grid": self.grid}, called="curve")
+    def in_runs(self) -> Measure:
+        """The measure whose runs are the steps of the curve: the true rows and the others of each."""
+        return Measure(RUNS, {"bins": self.bins, "grid": self.grid}, called="curve")
 
 
 EVERYWHERE = (-math.inf, math.inf)
-POINTS = Declaration(points_of, "group", EVERYWHERE, None, is_curve=True)
-COUNTS = (
-    *(Declaration(of, "group", EVERYWHERE, None) for of in (positives_of, negatives_of)),
-    Declaration(rows_of, "group", EVERYWHERE, None, counts=True),
-)
+RUNS = Declaration(rows_in_runs, "group", EVERYWHERE, None)
+ORDERED = Measure(Declaration(rows_in_order, "group", EVERYWHERE, None), {}, called="curve")

@@ -78,8 +78,6 @@ class Declaration:
     counts: bool = False
     needs_negatives: bool = True
     """Whether its value is wrong without the negatives that were not returned."""
-    is_curve: bool = False
-    """Whether its value is the points of a curve, and not a number."""
     interval: Interval | None = None
     """The kind of its interval, where its range does not say."""
     influence: Influence | None = None

@@ -214,8 +214,6 @@ class Measure(Planned):
         if self.declaration.counts:
             return unit, Answer(value.cast(pl.Int64), weight, rows, unknown)
         has_rows, is_broken = unit.judged(rows)
-        if self.declaration.is_curve:
-            return unit, Answer(pl.when(is_broken).then(None).otherwise(value), weight, rows, unknown)
         value = pl.when(has_rows).then(value.cast(pl.Float64))
         if self.undefined is not None:
             value = value.fill_null(self.undefined)
@@ -292,6 +290,11 @@ class Measure(Planned):
         if self.predicates:
             call += f".filter({', '.join(map(text_of, self.predicates))})"
         return call
+
+
+def of_rows_of(measure: Measure, like: Measure) -> Measure:
+    """The same measure of the rows that another one reads."""
+    return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
 
 
 def check_reads(measure: Measure) -> None:

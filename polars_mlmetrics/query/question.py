@@ -125,6 +125,11 @@ class Question:
             return cls(query, None, rows, contents)
         return cls(query, _confidence(ci, contents), _by_bucket(rows), contents)
 
+    @property
+    def is_of_state(self) -> bool:
+        """Whether it is about a state, and not about a log."""
+        return self.contents is not None
+
     @cached_property
     def source(self) -> Source:
         """The source that answers it: of a log, its rows for all groupings, by bucket too where it wants intervals."""

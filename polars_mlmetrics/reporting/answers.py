@@ -13,13 +13,12 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
-from polars_mlmetrics.curves.asked_curve import of_rows_of
 from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.errors import MetricError, StateError, TableError
 from polars_mlmetrics.formula.declaration import CATALOGUE
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.row_counts import WEIGHT
 from polars_mlmetrics.metrics.decisions import f1, n_excluded, n_rows, precision, recall, support
@@ -162,7 +161,7 @@ def _weights(asked: ReportQuestion) -> pl.DataFrame | None:
     is_weighted = like.table.weight is not None or asked.table.weight is not None
     if not is_weighted or like.grain == "sample" or not asked.slices:
         return None
-    weight = Metric(of_rows_of(like, Measure(WEIGHT, {}))).alias(WEIGHT_OF_ROWS)
+    weight = Metric(of_rows_of(Measure(WEIGHT, {}), like)).alias(WEIGHT_OF_ROWS)
     try:
         return _evaluated(asked, [weight], asked.slices, ci=None)
     except StateError:
@@ -208,7 +207,7 @@ def _metrics_of_labels(asked: ReportQuestion) -> list[Metric]:
 def _rows_of(metric: Metric) -> Metric:
     """How many rows a metric is of: of a label, how many samples."""
     like = metric.tree.measures()[0]
-    return Metric(of_rows_of(like, Measure(CATALOGUE["n_rows"], {}))).alias(N_ROWS)
+    return Metric(of_rows_of(Measure(CATALOGUE["n_rows"], {}), like)).alias(N_ROWS)
 
 
 def _has_labels(metric: Metric) -> bool:

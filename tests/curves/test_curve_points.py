@@ -1,4 +1,4 @@
-"""The points of a curve, unreduced: the same as an expression, from a plan, from bins and from a state."""
+"""The runs that a curve is made of, not reduced: of scores, of weights, of bins, and the same from a state."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,6 @@ from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.sources import LogSource
 from polars_mlmetrics.formula.curve import Cells
-from polars_mlmetrics.formula.inline import inline
 from polars_mlmetrics.formula.measure import Measure
 
 BY = ["model"]
@@ -45,59 +44,59 @@ def expected(frame: pl.DataFrame, weight: str | None = None) -> list[tuple[float
     return found
 
 
-def told(points: pl.DataFrame) -> list[tuple[float, ...]]:
-    upto = [pl.col("positives_upto"), pl.col("negatives_upto")]
-    own = [sum_upto - sum_upto.shift(1, fill_value=0) for sum_upto in upto]
-    own = [each.name.suffix("_own") for each in own]
-    return points.select("threshold", *own, *upto).rows()
+def runs_of(source: Any, schema: pl.Schema, measure: Measure) -> pl.DataFrame:
+    """The runs of each model, best first: score, true rows and others at it, and both cumulated."""
+    runs = Plan(source, BY, ReadFormulas(schema, Table.of({}))).runs(measure)
+    own = [each.alias(name) for each, name in zip(runs.sums, ("positives", "negatives"), strict=True)]
+    table = runs.table.filter(runs.key.is_not_null()).sort(*BY, runs.key, descending=[False, True])
+    upto = pl.col("positives", "negatives").cum_sum().over(BY).name.suffix("_upto")
+    return table.select(*BY, runs.key.alias("score"), *own).with_columns(upto).collect()
 
 
-def of_plan(source: Any, schema: pl.Schema, measure: Measure) -> pl.DataFrame:
-    plan = Plan(source, BY, ReadFormulas(schema, Table.of({})))
-    value = plan.value(measure)
-    table = plan.groups().select(*BY, value.alias("points")).collect()
-    return table.explode("points").unnest("points").filter(pl.col("threshold").is_not_null())
+def is_broken(frame: pl.DataFrame) -> dict[str, bool]:
+    """Whether a row of each model breaks its curve."""
+    source = LogSource(frame.lazy(), "label", frame.schema)
+    runs = Plan(source, BY, ReadFormulas(frame.schema, Table.of({}))).runs(Cells().in_runs())
+    return dict(runs.table.group_by(BY).agg(runs.is_broken.any().alias("broken")).collect().rows())
 
 
-def test_points_are_those_of_the_definition() -> None:
+def test_runs_are_those_of_the_definition() -> None:
     frame = log()
-    found = of_plan(LogSource(frame.lazy(), "label", frame.schema), frame.schema, Cells().points())
+    found = runs_of(LogSource(frame.lazy(), "label", frame.schema), frame.schema, Cells().in_runs())
     for (model,), group in frame.group_by(BY):
-        assert told(found.filter(model=model)) == expected(group)
-        inside = group.select(inline(Cells().points()).alias("points")).explode("points").unnest("points")
-        inside = inside.filter(pl.col("threshold").is_not_null())
-        assert told(inside) == expected(group)
-        assert set(inside["all_positives"]) == {group.filter(pl.col("score").is_not_null())["truth"].sum()}
+        assert found.filter(model=model).drop(BY).rows() == expected(group)
 
 
-def test_weighted_points_are_shares_of_the_whole() -> None:
+def test_rows_without_a_score_are_in_no_run_and_are_counted() -> None:
     frame = log()
-    measure = Cells().points().bind({"weight": "weight"})
-    found = of_plan(LogSource(frame.lazy(), "label", frame.schema), frame.schema, measure)
+    source = LogSource(frame.lazy(), "label", frame.schema)
+    runs = Plan(source, BY, ReadFormulas(frame.schema, Table.of({}))).runs(Cells().in_runs())
+    found = runs.table.select(pl.len(), runs.key.null_count().alias("without"), runs.n_rows.sum().alias("n_rows"))
+    assert found.collect().row(0) == (2 * 21 + 2, 2, frame["score"].count())
+
+
+def test_weighted_runs_are_sums_of_weights() -> None:
+    frame = log()
+    measure = Cells().in_runs().bind({"weight": "weight"})
+    found = runs_of(LogSource(frame.lazy(), "label", frame.schema), frame.schema, measure)
     for (model,), group in frame.group_by(BY):
-        of_positives = pl.col("positives_upto") / pl.col("all_positives")
-        of_negatives = pl.col("negatives_upto") / pl.col("all_negatives")
-        shares = found.filter(model=model).select("threshold", of_positives, of_negatives).rows()
-        in_weights = expected(group, "weight")
-        *_, (_, _, _, positives, negatives) = in_weights
-        for share, (score, _, _, true, false) in zip(shares, in_weights, strict=True):
-            assert share == pytest.approx((score, true / positives, false / negatives), rel=1e-12)
+        for run, by_hand in zip(found.filter(model=model).drop(BY).rows(), expected(group, "weight"), strict=True):
+            assert run == pytest.approx(by_hand, rel=1e-12)
 
 
-def test_points_of_bins_come_from_a_state_too() -> None:
+def test_runs_of_bins_come_from_a_state_too() -> None:
     frame = log().with_columns(sample=pl.int_range(pl.len()))
     state = mlm.state(frame, mlm.roc_auc(bins=8, grid="float"), by=BY)
-    measure = Cells(bins=8, grid="float").points()
+    measure = Cells(bins=8, grid="float").in_runs()
     contents = Contents.of(state.schema)
     schema = pl.Schema({**contents.log(), "model": pl.String})
-    held = replace(contents.rows_of(state.lazy()), schema=schema)
-    from_state = of_plan(held, schema, measure)
-    from_rows = of_plan(LogSource(frame.lazy(), "label", frame.schema), frame.schema, measure)
-    assert from_state.sort("model", "threshold").equals(from_rows.sort("model", "threshold"))
+    stored = replace(contents.rows_of(state.lazy()), schema=schema)
+    from_state = runs_of(stored, schema, measure)
+    from_rows = runs_of(LogSource(frame.lazy(), "label", frame.schema), frame.schema, measure)
+    assert from_state.equals(from_rows)
     assert from_rows.height < 2 * 21
 
 
-def test_of_broken_scores_no_point_is_known() -> None:
-    frame = pl.DataFrame({"model": ["a", "a"], "score": [float("nan"), 0.5], "truth": [True, False]})
-    found = of_plan(LogSource(frame.lazy(), "label", frame.schema), frame.schema, Cells().points())
-    assert found.is_empty()
+def test_a_broken_score_breaks_its_group_alone() -> None:
+    frame = pl.DataFrame({"model": ["a", "a", "b"], "score": [float("nan"), 0.5, 0.5], "truth": [True, False, True]})
+    assert is_broken(frame) == {"a": True, "b": False}

@@ -235,6 +235,16 @@ def test_a_group_that_weighs_nothing_has_its_points(kind: Any, source: str) -> N
     assert b.select(shares).null_count().row(0) == (b.height,) * len(shares)
 
 
+@pytest.mark.parametrize("options", [{}, {"weight": "w"}], ids=["rows", "weights"])
+def test_a_key_may_have_the_name_of_a_count_that_is_not_shown(options: Mapping[str, Any]) -> None:
+    log = log_of(smooth(40), tp=[1, 2] * 20, w=RNG.random(40))
+    renamed = log.rename({"tp": "g"})
+    found = mlm.curve(log, "threshold", mlm.f1(), by="tp", **options)
+    assert found.rename({"tp": "g"}).equals(mlm.curve(renamed, "threshold", mlm.f1(), by="g", **options))
+    best = mlm.best_threshold(log, mlm.f1(), by="tp", **options)
+    assert best.rename({"tp": "g"}).equals(mlm.best_threshold(renamed, mlm.f1(), by="g", **options))
+
+
 def test_no_rows_are_one_curve_without_points_and_no_groups() -> None:
     log = log_of(smooth(3), model=["a"] * 3).head(0)
     assert mlm.curve(log, "pr").rows() == [(None,) * 7 + (0,)]

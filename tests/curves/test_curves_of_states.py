@@ -189,6 +189,7 @@ VERBS: dict[str, Callable[..., Any]] = {
         ("none", [F1], {}, r"holds no curve: make it with roc_auc\(bins=4096\) among its metrics, or use the log"),
         ("curve", [F1], {"bins": 32}, r"holds no curve with bins=32: make it with roc_auc\(bins=32\) among"),
         ("curve", [OF_LABELS], {}, r"no curve by label: make it with roc_auc\(average='macro', bins=4096\) among"),
+        ("curve", [F1 - mlm.prevalence(average="macro")], {}, "no curve by label"),
         ("curve", [OF_TRUE], {}, r"""make it with roc_auc\(bins=4096\).filter\(\[?\(?col\("truth"\).*\) among"""),
         ("curve", [F1.on(weight="amount")], {}, r"make it with roc_auc\(bins=4096\).on\(weight='amount'\) among"),
         ("bins", [], {}, rf"no calibration curve with 9 bins: make it with {PART}9\) among its metrics"),

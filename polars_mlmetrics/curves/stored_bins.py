@@ -1,0 +1,93 @@
+"""Bins of a state: which curves it holds, and what to make it with where it holds none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from polars_mlmetrics.data.roles import Bound
+from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.formula.curve import Bins, Cells, Grid
+from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.formula.declare import make
+from polars_mlmetrics.formula.measure import Measure, of_rows_of
+from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.question import Question
+from polars_mlmetrics.query.written import is_same, metrics_of
+
+DEFAULT_BINS = 15
+"""How many bins of calibration a log has."""
+
+ENOUGH = 4096
+"""How many cells are proposed where a state has none."""
+
+CALIBRATION = ("calibration_error", "brier_resolution")
+"""The metrics that hold, of each bin, its rows, what they promise and what is true."""
+
+
+def cells_of(
+    question: Question, like: Measure, bins: Bins, grid: Grid | None = None, *, by_label: bool = False
+) -> Cells:
+    """The cells of a curve of a measure's rows: of a log those that are wanted, of a state such as it holds."""
+    if not question.is_of_state:
+        return Cells(bins, grid or "logit")
+    for parameters in (measure.parameters for measure in _measures_of_state(question)):
+        if parameters.get("bins") is not None and "grid" in parameters:
+            cells = Cells(parameters["bins"], parameters["grid"])
+            is_wanted = bins is None or (cells.bins == bins and grid in (None, cells.grid))
+            if is_wanted and _can_answer(question, of_rows_of(cells.in_runs(), like), by_label=by_label):
+                return cells
+    lacking: dict[str, Any] = {"bins": bins or ENOUGH}
+    lacking |= {} if bins is None or grid is None else {"grid": grid}
+    lacking |= {"average": "macro"} if by_label else {}
+    what = "no curve" + (" by label" if by_label else "") + ("" if bins is None else f" with bins={bins}")
+    return _refuse(what, [_shown(question.query, "roc_auc", lacking, like)])
+
+
+def bins_of_calibration(question: Question, like: Measure, bins: int | None) -> int:
+    """How many bins a calibration curve has: of a state those that it holds."""
+    if not question.is_of_state:
+        return DEFAULT_BINS if bins is None else bins
+    stored = [m.parameters["bins"] for m in _measures_of_state(question) if m.declaration.name in CALIBRATION]
+    lacking = {
+        count: [name for name in CALIBRATION if not _can_answer(question, _made(name, {"bins": count}, like))]
+        for count in ([*stored, DEFAULT_BINS] if bins is None else [bins])
+    }
+    for count, names in lacking.items():
+        if not names:
+            return count
+    count, names = next(iter(lacking.items()))
+    needed = [_shown(question.query, name, {"bins": count}, like) for name in names]
+    return _refuse(f"no calibration curve with {count} bins", needed)
+
+
+def _measures_of_state(question: Question) -> Iterator[Measure]:
+    """The measures that a state was made for, as far as it could write down which."""
+    assert question.contents is not None
+    readable = {name: text for name, text in question.contents.metrics.items() if "text" not in text}
+    return (measure for metric in metrics_of(readable) for measure in metric.tree.measures())
+
+
+def _can_answer(question: Question, measure: Measure, *, by_label: bool = False) -> bool:
+    state, query, label = question.state, question.query, measure.table.label
+    assert state is not None
+    recorder = query.readings.of(measure, in_runs=False, ranks=False)
+    return (not by_label or state.label == label) and state.can_answer(recorder, [label] * by_label, query.roles)
+
+
+def _made(name: str, parameters: Mapping[str, Any], like: Measure) -> Measure:
+    """A metric of the library, of the rows of a measure."""
+    [measure] = make(CATALOGUE[name], (), dict(parameters)).tree.measures()
+    return of_rows_of(measure, like)
+
+
+def _shown(query: Query, name: str, parameters: Mapping[str, Any], like: Measure) -> str:
+    """The call of a metric of the rows of a measure, without the roles that are those of the query."""
+    own = Bound((role, column) for role, column in like.roles.items() if not is_same(column, query.bound.get(role)))
+    return repr(replace(_made(name, parameters, like), roles=own))
+
+
+def _refuse(lack: str, metrics: Sequence[str]) -> NoReturn:
+    needed = " and ".join(metrics)
+    raise StateError(f"this state holds {lack}: make it with {needed} among its metrics, or use the log.")

@@ -104,8 +104,9 @@ def best_of(asked: ReportQuestion) -> pl.DataFrame | None:
 
 
 def of_threshold(asked: ReportQuestion) -> Metric:
-    """The first metric with one number as its threshold, or else f1."""
-    return next((metric for metric in asked.metrics if threshold_of(metric) is not None), f1())
+    """The first metric with one number as its threshold, or else f1. One of samples has no curve along it."""
+    able = (metric for metric in asked.metrics if all(each.grain != "sample" for each in metric.tree.measures()))
+    return next((metric for metric in able if threshold_of(metric) is not None), f1())
 
 
 def threshold_of(metric: Metric) -> float | None:

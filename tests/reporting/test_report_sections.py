@@ -112,6 +112,12 @@ def test_parts_at_two_thresholds_have_none_in_use() -> None:
     assert curve_lead(told) == ""
 
 
+def test_metrics_of_samples_leave_the_curve_along_the_threshold_to_f1() -> None:
+    of_samples = mlm.report(made(100), [mlm.subset_accuracy(), mlm.f1(average="samples")])._told
+    curves = [told.answers.curves["threshold"] for told in (of_samples, mlm.report(made(100), mlm.f1())._told)]
+    assert curves[0].equals(curves[1])
+
+
 @pytest.mark.parametrize("made_of", ["log", "state"])
 def test_the_area_of_a_curve_is_not_that_of_its_points(made_of: str) -> None:
     """A curve has 200 points of all: the area is that of every score, or of the bins of a state."""

@@ -71,7 +71,7 @@ class SidePlan(Plan):
     def _units_of(self, partial: Partial, statistics: pl.LazyFrame) -> pl.LazyFrame:
         units = super()._units_of(partial, statistics)
         # With `undefined=` every label has a value.
-        measured = [columns for recorder, columns in partial.values.measures if recorder.measure.undefined is None]
+        measured = [columns for reader, columns in partial.values.measures if reader.measure.undefined is None]
         if partial.grain != "label" or not measured:
             return units
         keys, units = [key for key in partial.unit_keys if key != IS_BASELINE], units.cache()

@@ -97,8 +97,8 @@ def _ranking(query: Query, by: list[str], like: Measure, thinning: Thinning) -> 
     if like.table.weight is not None or any(query.schema[key].is_nested() for key in by):
         return None
     area = of_rows_of(Measure(CATALOGUE["roc_auc"], {}), like)
-    recorder = query.readings.of(area, in_runs=False, ranks=True)
-    return ThinnedRanking(recorder.ranked[0].order, by, thinning=thinning) if recorder.ranked else None
+    reader = query.readings.of(area, in_runs=False, ranks=True)
+    return ThinnedRanking(reader.ranked[0].order, by, thinning=thinning) if reader.ranked else None
 
 
 def _points_of_runs(runs: Runs, by: list[str], thinning: Thinning) -> pl.LazyFrame:

@@ -72,8 +72,8 @@ def _measures_of_state(question: Question) -> Iterator[Measure]:
 def _can_answer(question: Question, measure: Measure, *, by_label: bool = False) -> bool:
     state, query, label = question.state, question.query, measure.table.label
     assert state is not None
-    recorder = query.readings.of(measure, in_runs=False, ranks=False)
-    return (not by_label or state.label == label) and state.can_answer(recorder, [label] * by_label, query.roles)
+    reader = query.readings.of(measure, in_runs=False, ranks=False)
+    return (not by_label or state.label == label) and state.can_answer(reader, [label] * by_label, query.roles)
 
 
 def _made(name: str, parameters: Mapping[str, Any], like: Measure) -> Measure:

@@ -90,13 +90,13 @@ def check_has_thresholds(caller: str, metric: Node, query: Query) -> None:
                 "read one score, and have one inclusive=."
             )
     for measure in metric.measures():
-        recorder = query.readings.of(measure, in_runs=False, ranks=False)
+        reader = query.readings.of(measure, in_runs=False, ranks=False)
         if measure.grain == "sample":
             raise MetricError(
                 f"{caller}: {measure.output_name} is a value of each sample, and a curve would need all of them at "
                 "every threshold. Use evaluate with a few thresholds."
             )
-        if recorder.run_key is not None or recorder.windows or recorder.looks_back:
+        if reader.run_key is not None or reader.windows or reader.looks_back:
             raise MetricError(
                 f"{caller}: {measure.output_name} needs more of the rows than sums, so it has no curve along the "
                 "threshold. Use evaluate with a few thresholds."
@@ -166,10 +166,10 @@ class MetricCurve(NamedTuple):
         columns: dict[str, pl.Expr] = {}
         of_point = Weights(_TP, _FP, _TRUE - _TP, _OTHER - _FP)
         for measure in metric.measures():
-            recorder = _reader(readings, measure)
-            known = of_point.statistics(measure, recorder.suffix) | {f"n_rows{recorder.suffix}": pl.col(N_ROWS)}
+            reader = _reader(readings, measure)
+            known = of_point.statistics(measure, reader.suffix) | {f"n_rows{reader.suffix}": pl.col(N_ROWS)}
             is_plain = measure.grain == "group" and not measure.is_from_elsewhere
-            names = {statistic.name for statistic in recorder.statistics}
+            names = {statistic.name for statistic in reader.statistics}
             if not is_plain or rows_key(measure) != rows_key(like) or not names <= known.keys() | nothing:
                 return None
             columns |= known
@@ -209,12 +209,12 @@ class MetricCurve(NamedTuple):
         left: dict[str, pl.Expr] = {}
         names: set[str] = set()
         for measure in metric.measures():
-            recorder, of_same_rows = _reader(readings, measure), rows_key(measure) == rows_key(like)
+            reader, of_same_rows = _reader(readings, measure), rows_key(measure) == rows_key(like)
             if of_same_rows:
-                predicted |= Weights(true, other, nothing, nothing).statistics(measure, recorder.suffix)
-                left |= Weights(nothing, nothing, true, other).statistics(measure, recorder.suffix)
-            self._check_stored(measure, recorder, predicted.keys() if of_same_rows else set())
-            names |= {statistic.name for statistic in recorder.statistics}
+                predicted |= Weights(true, other, nothing, nothing).statistics(measure, reader.suffix)
+                left |= Weights(nothing, nothing, true, other).statistics(measure, reader.suffix)
+            self._check_stored(measure, reader, predicted.keys() if of_same_rows else set())
+            names |= {statistic.name for statistic in reader.statistics}
         cells = thresholds.placed(
             runs.table.filter(runs.key.is_finite()), end_of_cell(runs.key, self.cells), inclusive=False
         ).cache()
@@ -223,13 +223,13 @@ class MetricCurve(NamedTuple):
         sides[1] = pl.concat([sides[1], state.at(by, names - left.keys())], how="diagonal")
         return TableSource(sides[0], schema), TableSource(sides[1], schema)
 
-    def _check_stored(self, measure: Measure, recorder: FormulaReader, known: Collection[str]) -> None:
+    def _check_stored(self, measure: Measure, reader: FormulaReader, known: Collection[str]) -> None:
         """Refuse a measure that reads more of the rows than the state holds."""
-        others = {statistic.name for statistic in recorder.statistics} - {*known, f"n_rows{recorder.suffix}"}
+        others = {statistic.name for statistic in reader.statistics} - {*known, f"n_rows{reader.suffix}"}
         if "threshold" not in measure.parameters:
             if others or measure.is_from_elsewhere:
-                self.question.source.check(recorder, self.by, self.question.query.roles)
-        elif measure.is_from_elsewhere or others - broken_in(recorder):
+                self.question.source.check(reader, self.by, self.question.query.roles)
+        elif measure.is_from_elsewhere or others - broken_in(reader):
             raise StateError(
                 f"{measure.output_name} {_more(measure, known)}, and the bins of a state do not tell that: use the log."
             )
@@ -244,10 +244,10 @@ def at_threshold(measure: Measure) -> Measure:
     return replace(measure, parameters={**measure.parameters, "threshold": at})
 
 
-def broken_in(recorder: FormulaReader) -> set[str]:
+def broken_in(reader: FormulaReader) -> set[str]:
     """The counts of rows without which a formula has a value."""
-    unknown = recorder.answer.unknown
-    return recorder.broken if unknown is None else recorder.broken | {*unknown.meta.root_names()}
+    unknown = reader.answer.unknown
+    return reader.broken if unknown is None else reader.broken | {*unknown.meta.root_names()}
 
 
 def _reader(readings: ReadFormulas, measure: Measure) -> FormulaReader:

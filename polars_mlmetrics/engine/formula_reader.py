@@ -77,14 +77,14 @@ class FormulaReader:
     @classmethod
     def read(cls, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> FormulaReader:
         """Read a formula. Use the ranking pass only if it answers every rank that the formula needs."""
-        recorder = cls(measure, roles, types, in_runs=in_runs, ranks=ranks)
-        if recorder.run_key is not None and recorder.looks_back:
+        reader = cls(measure, roles, types, in_runs=in_runs, ranks=ranks)
+        if reader.run_key is not None and reader.looks_back:
             raise MetricError(
                 f"{measure.output_name} asks for runs and for a value per row of its unit (on_rows, or a deviation "
                 "from a mean): evaluate allows one of the two in a formula. As an expression, in select or agg, it "
                 "works."
             )
-        return recorder if recorder.stands_apart else cls(measure, roles, types, in_runs=in_runs, ranks=False)
+        return reader if reader.stands_apart else cls(measure, roles, types, in_runs=in_runs, ranks=False)
 
     def fold(self, statistic: Statistic) -> pl.Expr:
         moment = None if statistic.moment is None else statistic.moment.renamed(self.suffix)

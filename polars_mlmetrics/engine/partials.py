@@ -85,19 +85,19 @@ class Partial:
     @property
     def runs_by_label(self) -> bool:
         """Whether its runs are the labels."""
-        return any(recorder.runs_by_label for recorder, _ in self.values.measures)
+        return any(reader.runs_by_label for reader, _ in self.values.measures)
 
     @property
     def merges_over_keys(self) -> bool:
         """Whether what it tells of several groups can be put together: it looks into no sample."""
-        merge = all(recorder.merges_by is not None for recorder, _ in self.values.measures)
+        merge = all(reader.merges_by is not None for reader, _ in self.values.measures)
         return self.grain != "sample" and merge and not self.windows
 
     def at(self, by: list[str]) -> Partial:
         """The same statistics of other groups."""
         partial = replace(self, by=by)
-        for recorder, columns in self.values.measures:
-            partial.add(recorder, columns)
+        for reader, columns in self.values.measures:
+            partial.add(reader, columns)
         return partial
 
     @property
@@ -105,10 +105,10 @@ class Partial:
         """The columns that tell one unit from another."""
         return self.values.unit_keys
 
-    def add(self, recorder: FormulaReader, columns: Columns) -> None:
+    def add(self, reader: FormulaReader, columns: Columns) -> None:
         """Take in a measure and whatever its formula asks for."""
-        self.take(recorder, [*recorder.folded, *recorder.run_rows])
-        for order, statistics, shares, counts in recorder.ranked:
+        self.take(reader, [*reader.folded, *reader.run_rows])
+        for order, statistics, shares, counts in reader.ranked:
             ranking = self.rankings.setdefault(_name_of(order), Ranking(order, self.unit_keys))
             for name, share in shares.items():
                 take_share(ranking.shares, name, share)
@@ -123,27 +123,27 @@ class Partial:
             # A second look at the rows starts from what is known of units before they are ranked.
             for ranking in self.rankings.values():
                 ranking.counts.clear()
-        self.values.measures.append((recorder, columns))
+        self.values.measures.append((reader, columns))
 
-    def place(self, recorder: FormulaReader, bucket: str) -> None:
+    def place(self, reader: FormulaReader, bucket: str) -> None:
         """Have the pass that ranks the rows of a formula tell how those of each bucket stand."""
-        name = _name_of(recorder.ranked[0].order)
+        name = _name_of(reader.ranked[0].order)
         ranking = self.rankings[name]
         if not isinstance(ranking, RankingByBucket):
             self.rankings[name] = RankingByBucket.of(ranking, bucket)
 
-    def placements(self, recorder: FormulaReader) -> pl.LazyFrame:
+    def placements(self, reader: FormulaReader) -> pl.LazyFrame:
         """How the rows of each unit and bucket stand, as the pass has told it."""
-        ranking = self.rankings[_name_of(recorder.ranked[0].order)]
+        ranking = self.rankings[_name_of(reader.ranked[0].order)]
         assert isinstance(ranking, RankingByBucket)
         return ranking.placements
 
-    def take(self, recorder: FormulaReader, statistics: Sequence[Statistic]) -> None:
+    def take(self, reader: FormulaReader, statistics: Sequence[Statistic]) -> None:
         """Fold statistics of a formula, with what else they read."""
-        run = [] if recorder.run_key is None or self.run is None else [recorder.run_key]
-        self.fold.take(statistics, [*run, *(feature.column(self.by) for feature in recorder.features)])
-        self.windows |= recorder.windows
-        take_columns(self.looks_back, recorder.looks_back)
+        run = [] if reader.run_key is None or self.run is None else [reader.run_key]
+        self.fold.take(statistics, [*run, *(feature.column(self.by) for feature in reader.features)])
+        self.windows |= reader.windows
+        take_columns(self.looks_back, reader.looks_back)
 
     @property
     def bytes_a_row(self) -> int:
@@ -233,7 +233,7 @@ class Partial:
     def counting(self) -> Ranking | None:
         """The ranking that tells the rows of every unit, where beside it only rows are counted, and few as a rule."""
         counting = [ranking for ranking in self.rankings.values() if ranking.counts]
-        rows = [recorder.answer.rows.meta.output_name() for recorder, _ in self.values.measures]
+        rows = [reader.answer.rows.meta.output_name() for reader, _ in self.values.measures]
         if self.fold.features or len(counting) != 1 or not all(name in counting[0].counts for name in rows):
             return None
         return counting[0] if all(s.is_count and s.counted is not None for s in self._not_ranked()) else None

@@ -50,7 +50,7 @@ class ReadFormulas:
         self._schema = schema
         self._measures: dict[tuple[object, ...], Measure] = {}
         self._types: dict[Table, Types] = {}
-        self._recorders: dict[tuple[object, ...], FormulaReader] = {}
+        self._readers: dict[tuple[object, ...], FormulaReader] = {}
         self._roles_key = identity(roles.roles())
 
     def of(self, measure: Measure, *, in_runs: bool, ranks: bool) -> FormulaReader:
@@ -58,9 +58,9 @@ class ReadFormulas:
         # One of several equal ones: a measure keeps what it learns of its formula.
         measure = self._measures.setdefault(measure.key_in_full, measure)
         name = (measure.key_in_full, in_runs, ranks)
-        if name not in self._recorders:
-            self._recorders[name] = self._read(measure, in_runs=in_runs, ranks=ranks)
-        return self._recorders[name]
+        if name not in self._readers:
+            self._readers[name] = self._read(measure, in_runs=in_runs, ranks=ranks)
+        return self._readers[name]
 
     def _read(self, measure: Measure, *, in_runs: bool, ranks: bool) -> FormulaReader:
         types = self._types_of(measure)
@@ -162,11 +162,11 @@ class Plan:
             self._add_measure(planned, columns)
 
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
-        recorder = self.reader(measure)
-        counts = self.source.check(recorder, self.by, self.roles)
+        reader = self.reader(measure)
+        counts = self.source.check(reader, self.by, self.roles)
         if counts:
             self._several[columns.several] = counts
-        self._add_to_partial(recorder, columns)
+        self._add_to_partial(reader, columns)
 
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
         self.source.check_target(mean.output_name, mean.column)
@@ -206,22 +206,22 @@ class Plan:
         keys = [*self.by, *measure.table.keys(measure.grain)]
         return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
 
-    def _add_to_partial(self, recorder: FormulaReader, columns: Columns) -> None:
+    def _add_to_partial(self, reader: FormulaReader, columns: Columns) -> None:
         """Have the partial of its kind of unit hold what a formula asks for."""
-        partial = self._partial_of(recorder)
+        partial = self._partial_of(reader)
         # A formula over runs reads its other statistics as sums over them, so it is read again as one.
-        partial.add(recorder if partial.run is None else self.reader(recorder.measure, in_runs=True), columns)
+        partial.add(reader if partial.run is None else self.reader(reader.measure, in_runs=True), columns)
 
-    def _partial_of(self, recorder: FormulaReader) -> Partial:
+    def _partial_of(self, reader: FormulaReader) -> Partial:
         """The partial that holds what a formula asks for."""
-        measure = recorder.measure
+        measure = reader.measure
         keys = measure.table.keys(measure.grain)
-        whole = recorder.merges_by == "samples"
-        name = (measure.grain, recorder.run_name, whole, *keys)
+        whole = reader.merges_by == "samples"
+        name = (measure.grain, reader.run_name, whole, *keys)
         if name not in self._partials:
             by = self.source.group_keys(measure, self.by)
             self._partials[name] = Partial(
-                by, measure.grain, keys, recorder.run_key, cells=recorder.cells, whole_samples=whole
+                by, measure.grain, keys, reader.run_key, cells=reader.cells, whole_samples=whole
             )
         return self._partials[name]
 
@@ -237,14 +237,14 @@ class Plan:
     def place(self, measure: Measure, bucket: str) -> None:
         """Ask for it, with the column that says which bucket a row is in."""
         self.add(measure)
-        recorder = self.reader(measure)
-        self._partial_of(recorder).place(recorder, bucket)
+        reader = self.reader(measure)
+        self._partial_of(reader).place(reader, bucket)
 
     def moved(self, measure: Measure, bucket: str) -> pl.LazyFrame:
         """One row a group (or a unit that is not settled) and bucket: how far it moves the value. The plan is made."""
-        recorder = self.reader(measure)
-        partial = self._partial_of(recorder)
-        return moved_by_bucket(measure, partial.placements(recorder), self.by, partial.unit_keys, bucket)
+        reader = self.reader(measure)
+        partial = self._partial_of(reader)
+        return moved_by_bucket(measure, partial.placements(reader), self.by, partial.unit_keys, bucket)
 
     def groups(self) -> pl.LazyFrame:
         """One row a group, with the columns of every measure."""
@@ -267,12 +267,12 @@ class Plan:
     def runs(self, measure: Measure) -> Runs:
         """Fold a formula over runs without reducing these to a value."""
         self.add(measure)
-        recorder = self.reader(measure, in_runs=True)
-        partial = self._partial_of(recorder)
+        reader = self.reader(measure, in_runs=True)
+        partial = self._partial_of(reader)
         [(table, _)] = self.source.partials([partial], self.by)
-        sums = [pl.col(statistic.name) for statistic in recorder.run_rows]
-        n_rows = pl.col(recorder.answer.rows.meta.output_name())
-        broken = (pl.col(name) > 0 for name in sorted(recorder.broken))
+        sums = [pl.col(statistic.name) for statistic in reader.run_rows]
+        n_rows = pl.col(reader.answer.rows.meta.output_name())
+        broken = (pl.col(name) > 0 for name in sorted(reader.broken))
         return Runs(table, pl.col(partial.fold.keys[-1]), sums, n_rows, pl.any_horizontal(pl.lit(False), *broken))
 
     def units(self) -> pl.LazyFrame:

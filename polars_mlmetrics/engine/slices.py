@@ -205,7 +205,7 @@ def _n_split(sample: Sequence[str]) -> str:
 def _name_of(partial: Partial) -> tuple[object, ...]:
     """A key that tells a partial from others, whatever its groups."""
     values = partial.values
-    measures = ((recorder.measure.key, columns.value) for recorder, columns in values.measures)
+    measures = ((reader.measure.key, columns.value) for reader, columns in values.measures)
     return (partial.grain, *partial.keys, values.run, *measures)
 
 

@@ -40,11 +40,11 @@ class Source(ABC):
         """The columns that tell the groups of a measure from one another while its units are folded."""
         return by
 
-    def can_answer(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> bool:
+    def can_answer(self, reader: FormulaReader, by: Sequence[str], roles: Table) -> bool:
         """Whether it has what a formula needs."""
         return True
 
-    def check(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
+    def check(self, reader: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
         """Refuse what it cannot answer. What must be counted for samples to be whole in every group."""
         return {}
 
@@ -77,11 +77,11 @@ class OfSource(Source):
         """The keys of the source for those of a plan."""
         return by
 
-    def can_answer(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> bool:
-        return self.source.can_answer(recorder, self._keys(by), roles)
+    def can_answer(self, reader: FormulaReader, by: Sequence[str], roles: Table) -> bool:
+        return self.source.can_answer(reader, self._keys(by), roles)
 
-    def check(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
-        return self.source.check(recorder, self._keys(by), roles)
+    def check(self, reader: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
+        return self.source.check(reader, self._keys(by), roles)
 
     def check_target(self, name: str, column: str) -> None:
         self.source.check_target(name, column)

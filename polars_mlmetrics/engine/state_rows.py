@@ -49,11 +49,11 @@ class StateSource(Source):
     """Tells the metrics and roles that it was made for, in an error."""
 
     def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
-        recorders = [recorder for partial in partials for recorder, _ in partial.values.measures]
+        readers = [reader for partial in partials for reader, _ in partial.values.measures]
         of_keys = {
-            each.name: replace(each, counted=pl.when(recorder.answer.rows > 0).then(each.bare))
-            for recorder in recorders
-            for each in recorder.statistics
+            each.name: replace(each, counted=pl.when(reader.answer.rows > 0).then(each.bare))
+            for reader in readers
+            for each in reader.statistics
             if self._is_of_keys(each)
         }
         merged = self.at(by, {name for partial in partials for name in _needed(partial)}, [*of_keys.values()])
@@ -82,54 +82,54 @@ class StateSource(Source):
         if column != self.label and (column not in self.by or column in self.expressions):
             raise StateError(f"{name}: the state has no column {column!r}: make it with by=[{column!r}].")
 
-    def can_answer(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> bool:
-        return not self.lacks(recorder, by, roles)
+    def can_answer(self, reader: FormulaReader, by: Sequence[str], roles: Table) -> bool:
+        return not self.lacks(reader, by, roles)
 
-    def check(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
+    def check(self, reader: FormulaReader, by: Sequence[str], roles: Table) -> Counts:
         """Refuse a measure that cannot be answered by these keys, or that means something else than it did."""
-        measure = recorder.measure
-        if recorder.merges_by is None:
+        measure = reader.measure
+        if reader.merges_by is None:
             raise does_not_merge(measure)
         if self.label in by:
-            check_label_as_target(recorder, measure.table.label)
+            check_label_as_target(reader, measure.table.label)
         own = digests_of(measure, roles)
         if any(self.declared.get(name, digest) != digest for name, digest in own.items()):
             raise StateError(
                 f"the metric {measure.declaration.name!r} was declared differently when this state was made: make the "
                 "state again, or use the old declaration."
             )
-        lacking = self.lacks(recorder, by, roles)
+        lacking = self.lacks(reader, by, roles)
         if lacking:
             is_count = measure.declaration.counts and measure.grain == "sample"
-            if is_count and not any(each.name in self.statistics for each in sums_of(recorder)):
+            if is_count and not any(each.name in self.statistics for each in sums_of(reader)):
                 raise StateError("this state does not count samples: put mlm.n_samples() among its metrics.")
             more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
             raise StateError(
                 f"{measure.output_name} needs {lacking[0]}{more}, which this state does not hold: it was made for "
                 f"{self.made_for() or 'other metrics, other rows or other roles'}."
             )
-        return self._counts(recorder, roles)
+        return self._counts(reader, roles)
 
-    def _counts(self, recorder: FormulaReader, roles: Table) -> Counts:
+    def _counts(self, reader: FormulaReader, roles: Table) -> Counts:
         """The counts that tell whether the samples a measure looks into are whole in every group."""
-        if recorder.merges_by != "samples":
+        if reader.merges_by != "samples":
             return {}
-        return counts_of(self._names(), recorder.measure.table.sample, roles.sample, self.cluster or ())
+        return counts_of(self._names(), reader.measure.table.sample, roles.sample, self.cluster or ())
 
-    def lacks(self, recorder: FormulaReader, by: Sequence[str], roles: Table) -> list[str]:
+    def lacks(self, reader: FormulaReader, by: Sequence[str], roles: Table) -> list[str]:
         """Statistics that a measure needs by these keys and the state lacks, or has as something else, in words."""
-        measure, own = recorder.measure, digests_of(recorder.measure, roles)
-        needs_label = measure.grain == "label" or recorder.runs_by_label
+        measure, own = reader.measure, digests_of(reader.measure, roles)
+        needs_label = measure.grain == "label" or reader.runs_by_label
         by_label = self.label in (*by, *(measure.table.keys("label") if needs_label else []))
         if needs_label and measure.table.label != self.label:
             return [repr(measure.table.label)]
-        needed = sums_of(recorder) if measure.grain == "sample" else [*recorder.folded, *recorder.run_rows]
+        needed = sums_of(reader) if measure.grain == "sample" else [*reader.folded, *reader.run_rows]
         names = [statistic.name for statistic in needed]
         lacking = [
             *(each.name for each in needed if not (self._has(each, by_label=by_label) or self._is_of_keys(each))),
             *(name for name in own if name not in self.declared),
             *(name for name in names if name in self.declared and name not in own),
-        ] or [name for name in self._counts(recorder, roles) if name not in self.statistics]
+        ] or [name for name in self._counts(reader, roles) if name not in self.statistics]
         return [
             f"{name!r} by label" if by_label and name in self.statistics else repr(name)
             for name in dict.fromkeys(lacking)
@@ -159,7 +159,7 @@ def _as_parts(partial: Partial, merged: pl.LazyFrame, by: list[str]) -> pl.LazyF
     if partial.run is None:
         return merged
     if partial.runs_by_label:
-        [label] = {recorder.measure.table.label for recorder, _ in partial.values.measures}
+        [label] = {reader.measure.table.label for reader, _ in partial.values.measures}
         return merged.with_columns(pl.col(label).alias(partial.run.meta.output_name()))
     # The bins of other measures stand in the same column.
     own = pl.any_horizontal(pl.col(s.name).is_not_null() for r, _ in partial.values.measures for s in r.run_rows)
@@ -173,10 +173,10 @@ def does_not_merge(measure: Measure) -> StateError:
     return StateError(f"{measure.output_name} cannot be held in a state: it needs all rows of a group together. {hint}")
 
 
-def check_label_as_target(recorder: FormulaReader, label: str) -> None:
+def check_label_as_target(reader: FormulaReader, label: str) -> None:
     """Refuse a measure of each label as a target that looks into samples: it sees those of the label alone."""
-    if recorder.merges_by == "samples":
+    if reader.merges_by == "samples":
         raise StateError(
-            f"{recorder.measure.output_name} needs whole samples, and with {label!r} as the target it has the rows of "
+            f"{reader.measure.output_name} needs whole samples, and with {label!r} as the target it has the rows of "
             "one label only: a state cannot hold that. Use `evaluate` for it."
         )

@@ -32,7 +32,7 @@ from polars_mlmetrics.formula.statistic import Statistic
 class OfRows(NamedTuple):
     """A formula of groups or labels."""
 
-    recorder: FormulaReader
+    reader: FormulaReader
     by_label: bool
     """Whether its statistics must be kept by label."""
 
@@ -85,29 +85,29 @@ class StateTable:
 
     def _add_measure(self, measure: Measure, *, of_label: bool = False) -> None:
         """Hold what a formula asks for. `of_label` says that each label is a target of its own."""
-        recorder = self._plan.reader(measure)
-        by_label = of_label or measure.grain == "label" or recorder.runs_by_label
-        if recorder.merges_by is None:
+        reader = self._plan.reader(measure)
+        by_label = of_label or measure.grain == "label" or reader.runs_by_label
+        if reader.merges_by is None:
             raise does_not_merge(measure)
         for name, digest in digests_of(measure, self._plan.roles).items():
             if self.declared.setdefault(name, digest) != digest:
                 raise two_of_one_name(name)
-        if recorder.merges_by == "samples":
+        if reader.merges_by == "samples":
             self._count_several(measure.table.sample)
         if measure.grain == "sample":
-            self._add_of_samples(recorder)
+            self._add_of_samples(reader)
         else:
-            self._of_rows.append(OfRows(recorder, by_label))
+            self._of_rows.append(OfRows(reader, by_label))
         if by_label:
             self._labels.add(measure.table.label)
 
-    def _add_of_samples(self, recorder: FormulaReader) -> None:
-        known = next((other.measure for other in self._of_samples if other.title == recorder.title), None)
+    def _add_of_samples(self, reader: FormulaReader) -> None:
+        known = next((other.measure for other in self._of_samples if other.title == reader.title), None)
         if known is None:
-            self._plan.add(recorder.measure)
-            self._of_samples.append(recorder)
-        elif known.key != recorder.measure.key:
-            raise two_of_one_name(recorder.title)
+            self._plan.add(reader.measure)
+            self._of_samples.append(reader)
+        elif known.key != reader.measure.key:
+            raise two_of_one_name(reader.title)
 
     def _count_several(self, sample: tuple[str, ...]) -> None:
         counts = counts_of(self._names, sample, self._plan.roles.sample, self._cluster)
@@ -140,27 +140,27 @@ class StateTable:
     @property
     def samples(self) -> list[tuple[str, ...]]:
         """The columns of the samples that must be whole in the rows, of every metric that looks into one."""
-        of_rows = [recorder for recorder, _ in self._of_rows if recorder.merges_by == "samples"]
-        return list(dict.fromkeys(recorder.measure.table.sample for recorder in (*of_rows, *self._of_samples)))
+        of_rows = [reader for reader, _ in self._of_rows if reader.merges_by == "samples"]
+        return list(dict.fromkeys(reader.measure.table.sample for reader in (*of_rows, *self._of_samples)))
 
     @property
     def has_bins(self) -> bool:
         """Whether there are statistics of bins."""
-        return any(_has_bins(recorder) for recorder, _ in self._of_rows)
+        return any(_has_bins(reader) for reader, _ in self._of_rows)
 
     def statistics(self) -> list[AtGrain]:
         """All that the state holds, with the grain of each."""
-        for recorder, _ in self._of_rows:
-            if not recorder.measure.is_from_elsewhere:
-                for statistic in (*recorder.folded, *recorder.run_rows):
+        for reader, _ in self._of_rows:
+            if not reader.measure.is_from_elsewhere:
+                for statistic in (*reader.folded, *reader.run_rows):
                     if statistic.name in self.declared:
                         raise two_of_one_name(statistic.name)
         by_label = self.label is not None
-        at_grains = [AtGrain(s, by_label=by_label) for recorder, _ in self._of_rows for s in _of_label(recorder)]
+        at_grains = [AtGrain(s, by_label=by_label) for reader, _ in self._of_rows for s in _of_label(reader)]
         for kind in self._kinds_of_bins():
             by_label = any(needed.by_label for needed in kind)
-            at_grains += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.recorder.run_rows]
-        at_grains += [AtGrain(s) for recorder in self._of_samples for s in sums_of(recorder)]
+            at_grains += [AtGrain(s, by_label, by_bin=True) for needed in kind for s in needed.reader.run_rows]
+        at_grains += [AtGrain(s) for reader in self._of_samples for s in sums_of(reader)]
         at_grains += [AtGrain(s) for several in self._of_several.values() for s in several.statistics()]
         return list({at_grain.statistic.name: at_grain for at_grain in at_grains}.values())
 
@@ -203,22 +203,22 @@ class StateTable:
         """The statistics of rows, all but those of bins: by label where some are of labels."""
         grain: Grain = "label" if label else "group"
         found: dict[bool, Partial] = {}
-        for recorder, _ in self._of_rows:
-            whole = recorder.merges_by == "samples"
+        for reader, _ in self._of_rows:
+            whole = reader.merges_by == "samples"
             if whole not in found:
                 found[whole] = Partial(self._by, grain, label, whole_samples=whole)
-            found[whole].take(recorder, _of_label(recorder))
+            found[whole].take(reader, _of_label(reader))
         return list(found.values())
 
     def _bins(self, label: list[str]) -> list[Partial]:
         """The statistics of bins, the fewest first, each kind by itself: by label where some are of labels."""
         found = []
         for kind in self._kinds_of_bins():
-            first = kind[0].recorder
+            first = kind[0].reader
             keys = label if any(needed.by_label for needed in kind) else []
             partial = Partial(self._by, "label" if keys else "group", keys, first.run_key, cells=first.cells)
-            for recorder, _ in kind:
-                partial.take(recorder, recorder.run_rows)
+            for reader, _ in kind:
+                partial.take(reader, reader.run_rows)
             found.append(partial)
         return found
 
@@ -226,19 +226,19 @@ class StateTable:
         """The formulas of bins, by the bins that they have, the fewest first."""
         kinds: dict[str, list[OfRows]] = {}
         for needed in self._of_rows:
-            if _has_bins(needed.recorder):
-                kinds.setdefault(needed.recorder.run_name, []).append(needed)
-        return sorted(kinds.values(), key=lambda kind: kind[0].recorder.cells or 0)
+            if _has_bins(needed.reader):
+                kinds.setdefault(needed.reader.run_name, []).append(needed)
+        return sorted(kinds.values(), key=lambda kind: kind[0].reader.cells or 0)
 
 
-def _of_label(recorder: FormulaReader) -> list[Statistic]:
+def _of_label(reader: FormulaReader) -> list[Statistic]:
     """The statistics of a formula that stand by label, if there are labels; runs that are labels among them."""
-    return [*recorder.folded, *recorder.run_rows] if recorder.runs_by_label else recorder.folded
+    return [*reader.folded, *reader.run_rows] if reader.runs_by_label else reader.folded
 
 
-def _has_bins(recorder: FormulaReader) -> bool:
+def _has_bins(reader: FormulaReader) -> bool:
     """Whether a formula has runs that are no labels."""
-    return recorder.run_key is not None and not recorder.runs_by_label
+    return reader.run_key is not None and not reader.runs_by_label
 
 
 def _table_of_bins(bins: Partial, table: pl.LazyFrame) -> pl.LazyFrame:

@@ -14,7 +14,7 @@ from polars_mlmetrics.formula.arithmetic import edge, ratio
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.formula.unit import Unit
-from polars_mlmetrics.intervals.intervals import told_with_ends
+from polars_mlmetrics.intervals.intervals import table_with_ends
 from polars_mlmetrics.metrics.probabilities import bins_of
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ENDS, ResultColumns
@@ -92,7 +92,7 @@ def _values_of_bins(question: Question, runs: Runs, like: Measure, by: list[str]
     bins = bins.with_columns(value.alias(name + suffix) for name, value in sums.items())
     plan = Plan(TableSource(bins, schema), [*by, BIN], ReadFormulas(schema, question.query.roles))
     columns = {"bin": pl.col(BIN), "score": plan.value(score), "n_rows": plan.value(n_rows)}
-    table, shares = told_with_ends(plan, "truth", truth, question.confidence)
+    table, shares = table_with_ends(plan, "truth", truth, question.confidence)
     table = table.select(*by, *(value.alias(name) for name, value in columns.items()), *shares)
     table = table.filter(pl.col("bin").is_not_null(), pl.col("n_rows") > 0)
     return table if is_counted else table.with_columns(n_rows=pl.lit(None, dtype=pl.Int64))

@@ -24,7 +24,7 @@ from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.formula.shared import Decision
-from polars_mlmetrics.intervals.intervals import told_with_ends
+from polars_mlmetrics.intervals.intervals import table_with_ends
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ENDS, ResultColumns
@@ -149,7 +149,7 @@ class MetricCurve(NamedTuple):
         readings = ReadFormulas(schema, roles)
         source = self._of_points(at, readings, schema) or self._of_rows(at, readings, schema)
         plan = Plan(source, [*self.by, THRESHOLD], readings)
-        groups, values = told_with_ends(plan, "value", at, self.question.confidence)
+        groups, values = table_with_ends(plan, "value", at, self.question.confidence)
         table = groups.select(*self.by, THRESHOLD, *values).cast({"value": pl.Float64})
         # Without a threshold there is no value: NaN where the curve is broken.
         rest = self.points.filter(pl.col(THRESHOLD).is_null())

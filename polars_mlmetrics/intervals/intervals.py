@@ -219,7 +219,7 @@ class Intervals:
         return plan.units() if isinstance(plan, Plan) and self._unit_keys else plan.groups()
 
 
-def told_with_ends(
+def table_with_ends(
     plan: Plan, name: str, metric: Node, confidence: Confidence | None
 ) -> tuple[pl.LazyFrame, list[pl.Expr]]:
     """The plan's table, and of it the value of a metric under a name, with `low` and `high` where these are wanted."""

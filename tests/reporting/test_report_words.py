@@ -177,19 +177,19 @@ def test_a_model_that_cannot_be_searched_does_not_stop_the_others() -> None:
 def test_a_column_that_differs_between_models_loses_pairs() -> None:
     third = pl.when((pl.col("model") == "champion") | (pl.col("sample") % 3 == 0)).then(pl.lit("x"))
     log = made(300, labels=["people", "city"]).with_columns(region=third.otherwise(pl.lit("y")))
+    log = log.with_columns(none=pl.col("model"))
 
     def uncertain(frame: pl.DataFrame, *slices: Any) -> str:
         return summary(frame, baseline="champion", slices=list(slices))[2].text()
 
-    text = uncertain(log, "region", "country", ["region", "country"])
+    text = uncertain(log, "region", "country", ["region", "country"], "none")
     assert "check` found nothing" not in text
-    assert text.count("are pairs") == 1
+    assert text.count("are pairs") == 2
     assert "In slices by region only 100 of 300 samples are pairs: the column differs between models." in text
+    assert "In slices by none only 0 of 300 samples are" in text
     assert "are pairs" not in uncertain(log, "country", "label")
     two = "In slices by region, country only 100 of 300 samples are pairs: the columns differ between models."
     assert two in uncertain(log, ["region", "country"])
-    none = log.with_columns(pl.col("model").alias("region"))
-    assert "In slices by region only 0 of 300 samples are" in uncertain(none, "region")
     # A state does not know its pairs, and nothing is said of them.
     assert "are pairs" not in uncertain(mlm.state(log, LOSS, by=["model", "region", "country"]), "region")
 

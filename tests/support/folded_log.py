@@ -97,7 +97,7 @@ FEW = [
     mlm.max_error(),
     *COUNTS,
 ]
-"""One of each kind of statistic, of those the quickest: sums over samples, by label, in bins, about a mean, extremes."""
+"""A quick one of each kind of statistic: sums over samples, by label, in bins, about a mean, extremes."""
 
 
 def evaluated(log: pl.DataFrame, *metrics: Any, **options: Any) -> pl.DataFrame:

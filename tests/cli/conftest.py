@@ -1,12 +1,22 @@
 """A folder with a log, and commands with what comes out of them."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from mlm_command import options
 from tests.cli.commands import Printed, Refused, Table, run
+
+one_parser = cache(options._parser)
+
+
+@pytest.fixture(autouse=True)
+def options_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All commands of this process have one parser: to make it takes longer than most commands do."""
+    monkeypatch.setattr(options, "_parser", one_parser)
 
 
 @pytest.fixture(autouse=True)

@@ -34,6 +34,14 @@ def test_the_comment_links_to_the_page(capsys: pytest.CaptureFixture[str]) -> No
     assert "Tuesday" in page
 
 
+@pytest.fixture
+def only_comments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels and curves are in no comment: they are not worked out here."""
+    monkeypatch.setattr("polars_mlmetrics.reporting.answers.curves_of", lambda asked: {})
+    monkeypatch.setattr("polars_mlmetrics.reporting.answers._labels", lambda asked, sliced: None)
+
+
+@pytest.mark.usefixtures("only_comments")
 def test_the_python_that_is_shown_writes_the_same_comment(printed: Printed) -> None:
     line = "report log.parquet -m brier_score --where country=FR --features device"
     shown = printed(f"{line} -o shown.md --show-python")
@@ -56,6 +64,7 @@ def test_the_cluster_is_that_of_the_file_or_the_one_that_is_typed(
     refused("curve log.parquet --kind roc --cluster device", 2, "cluster= is for intervals")
 
 
+@pytest.mark.usefixtures("only_comments")
 def test_a_state_has_a_report_too() -> None:
     assert run("state log.parquet -m brier_score n_samples --by model country --between model -o state.parquet") == 0
     assert run("report state.parquet -c mlm.toml -o comment.md") == 0

@@ -1,6 +1,7 @@
 """`mlm slices`, `mlm curve`, and what commands do with states: each is the call of the library."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.cli.commands import Printed, Refused, Table, run
-from tests.cli.slices_log import LOG
+from tests.cli.slices_log import LOG, NEW
 
 FEATURES = "--features country device"
 
@@ -18,6 +19,12 @@ FEATURES = "--features country device"
 def table_of(line: str) -> pl.DataFrame:
     assert run(f"{line} -o table.parquet --overwrite") == 0
     return pl.read_parquet("table.parquet")
+
+
+@cache
+def found_in_new(**named: Any) -> pl.DataFrame:
+    """The slices of the new model, as the library finds them: commands find the same, or a test here fails."""
+    return mlm.find_slices(NEW, mlm.brier_score(), ["country", "device"], **named)
 
 
 CALLS: list[tuple[str, Any]] = [
@@ -30,8 +37,7 @@ CALLS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("options", "named"), CALLS, ids=[options for options, _ in CALLS])
 def test_slices_is_find_slices(options: str, named: Any, of_shown_python: Table) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} {options} --where model=new -q"
-    rows = LOG.filter(pl.col("model") == "new")
-    expected = mlm.find_slices(rows, mlm.brier_score(), ["country", "device"], **named)
+    expected = found_in_new(**named)
     assert_frame_equal(table_of(line), expected)
     assert_frame_equal(of_shown_python(line), expected)
 
@@ -87,7 +93,7 @@ def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(printed: Pri
 
 def test_slices_as_csv_and_json_have_every_column(printed: Printed) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} --where model=new"
-    found = table_of(line)
+    found = found_in_new()
     read = pl.read_csv(printed(line).encode())
     assert read.columns == found.columns
     assert read["slice"].to_list() == found["slice"].to_list()

@@ -96,6 +96,7 @@ def test_the_page_holds_no_row() -> None:
     assert "of-a-person" not in text
 
 
+@pytest.mark.usefixtures("only_what_is_said", "without_charts")
 def test_a_report_is_saved_whole_and_replaces_nothing_by_itself(folder: Path) -> None:
     report = mlm.report(made(100), mlm.log_loss(), baseline="champion")
     report.save("report.html")
@@ -121,11 +122,12 @@ def test_a_report_is_saved_whole_and_replaces_nothing_by_itself(folder: Path) ->
     assert "<iframe srcdoc=" in report._repr_html_()
 
 
+@pytest.mark.usefixtures("only_what_is_said")
 def test_a_comment_says_what_changed() -> None:
     log = made(800, bad={"challenger": 5.0}, countries=("DE", "FR", "BR", "IT", "ES", "JP"))
     metrics = [mlm.log_loss(), mlm.f1(), mlm.predicted_rate()]
     text = mlm.report(log, metrics, baseline="champion", slices=["country"]).markdown
-    table = mlm.compare(log, metrics, baseline="champion", slices=["country"]).filter(metric="log_loss")
+    table = mlm.compare(log, mlm.log_loss(), baseline="champion", slices=["country"])
     slices = table.filter(pl.col("slice") != "", pl.col("verdict").is_in(["better", "worse"]))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
     changed = {row[2]: row for row in rows if row[2] != "all"}
@@ -138,6 +140,7 @@ def test_a_comment_says_what_changed() -> None:
     assert mlm.log_loss().signature.replace("|", r"\|") in text
 
 
+@pytest.mark.usefixtures("only_what_is_said")
 def test_a_comment_is_a_table_whatever_the_names() -> None:
     log = made(100, {f"a{HOSTILE}": 1.2, f"b{HOSTILE}": 0.6})
     text = mlm.report(log, mlm.log_loss(), baseline=f"a{HOSTILE}").markdown
@@ -149,6 +152,7 @@ def test_a_comment_is_a_table_whatever_the_names() -> None:
 # -- what is asked -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_nothing_is_worked_out_twice_and_a_query_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
 
@@ -196,6 +200,7 @@ def test_the_metrics_fit_the_log(log: pl.DataFrame, names: str) -> None:
     assert told.models.select("metric").n_unique() == len(names.split())
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_a_state_says_what_it_does_not_hold() -> None:
     log = made(300)
     metrics = [mlm.log_loss(), mlm.f1()]
@@ -243,6 +248,7 @@ def test_slices_are_searched_for_in_the_model_in_question() -> None:
     assert both["champion"].select(exact).equals(champion.select(exact))
 
 
+@pytest.mark.usefixtures("only_what_is_said")
 @pytest.mark.parametrize(
     ("asked", "error", "words"),
     [
@@ -268,9 +274,10 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
             verb(pl.DataFrame({"f1": [0.5]}))
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_curves_say_what_another_threshold_would_give() -> None:
     log = made(400)
-    told = mlm.report(log, [mlm.log_loss(), mlm.f1(threshold=0.8)], baseline="champion")._told
+    told = mlm.report(log, [mlm.log_loss(), mlm.f1(threshold=0.8)])._told
     truth, score = log.filter(model="challenger").select("truth", "score").to_numpy().T
     is_above = score[:, None] > score  # a column for each threshold
     best = max(2 * truth @ is_above / (truth.sum() + is_above.sum(axis=0)))
@@ -280,9 +287,10 @@ def test_curves_say_what_another_threshold_would_give() -> None:
     assert (found[1], found[2]) == (f"{f1_score(truth, score > 0.8):.3f}", f"{best:.3f}")
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_the_curves_are_those_of_each_model() -> None:
     log = made(400)
-    curves = mlm.report(log, [mlm.log_loss(), mlm.roc_auc(bins=100)], baseline="champion")._told.answers.curves
+    curves = mlm.report(log, [mlm.log_loss(), mlm.roc_auc(bins=100)])._told.answers.curves
     assert sorted(curves) == ["calibration", "pr", "roc", "threshold"]
     for row in curves["pr"].filter(pl.col("threshold").is_finite()).gather_every(40).iter_rows(named=True):
         own, at = log.filter(model=row["__mlm_model"]), row["threshold"]
@@ -290,6 +298,7 @@ def test_the_curves_are_those_of_each_model() -> None:
         assert all(map(same, (row["recall"], row["precision"]), expected))
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_scores_without_curves_say_so() -> None:
     log = made(100).with_columns(truth=pl.col("score") * 3, score=pl.col("score") * 2 + 1)
     assert "The scores give no curve." in mlm.report(log, mlm.rmse(), baseline="champion").html

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -13,18 +14,34 @@ from tests.data.sound_log import LOG
 from tests.reporting.report_log import made
 
 
+@pytest.mark.usefixtures("only_what_is_said", "without_charts")
 def test_the_call_of_a_page_can_be_run() -> None:
     difference = (mlm.f1() - mlm.recall()).alias("f1()").abs().on(weight="w")
     log = made(100).with_columns(w=1.0)
-    page = mlm.report(log, [mlm.log_loss(), difference], baseline="champion").html
+    report = mlm.report(log, [mlm.log_loss(), difference], baseline="champion")
+    page = report.html
     assert "[mlm.log_loss(), (mlm.f1()" in page
     call = html.unescape(page[page.index("mlm.report(") :].partition("</")[0])
-    assert eval(call, {"mlm": mlm, "log": log, "pl": pl}).html
+    assert eval(call, {"mlm": mlm, "log": log, "pl": pl}).markdown == report.markdown
 
 
+BY_USER = made(300).with_columns(user=pl.col("sample") // 30)
+
+
+@cache
+def of_users() -> tuple[list[float], pl.DataFrame]:
+    """The ends of the intervals that `compare` and `evaluate` give, and those of the curve."""
+    compared = mlm.compare(BY_USER, mlm.log_loss(), baseline="champion", cluster="user").row(0, named=True)
+    evaluated = mlm.evaluate(BY_USER, mlm.log_loss(), by="model", ci=0.95, cluster="user").row(0, named=True)
+    curve = mlm.curve(BY_USER, "calibration", by="model", ci=0.95, cluster="user").select("low", "high")
+    ends = [compared["low"], compared["high"], evaluated["log_loss_low"], evaluated["log_loss_high"]]
+    return ends, curve
+
+
+@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("carrier", ["log", "lazy log", "state"])
 def test_intervals_are_of_the_clusters_that_are_named(carrier: str) -> None:
-    log = made(300).with_columns(user=pl.col("sample") // 30)
+    log = BY_USER
     given: dict[str, Any] = {} if carrier == "state" else {"cluster": "user"}
     frame = {
         "log": lambda: log,
@@ -33,15 +50,12 @@ def test_intervals_are_of_the_clusters_that_are_named(carrier: str) -> None:
     }[carrier]()
     report = mlm.report(frame, mlm.log_loss(), baseline="champion", slices=["country"], **given)
     row = report._told.of("challenger")
-    compared = mlm.compare(log, mlm.log_loss(), baseline="champion", cluster="user").row(0, named=True)
-    evaluated = mlm.evaluate(log, mlm.log_loss(), by="model", ci=0.95, cluster="user").row(0, named=True)
-    assert (row["d_low"], row["d_high"]) == pytest.approx((compared["low"], compared["high"]))
-    assert (row["low"], row["high"]) == pytest.approx((evaluated["log_loss_low"], evaluated["log_loss_high"]))
+    ends, curve = of_users()
+    assert [row[name] for name in ("d_low", "d_high", "low", "high")] == pytest.approx(ends)
     assert "|cluster:user|" in report.html
     assert "cluster:user" in report.markdown
     assert "rows of one user are taken to depend on one another" in report.html
     if carrier != "state":
-        curve = mlm.curve(log, "calibration", by="model", ci=0.95, cluster="user").select("low", "high")
         assert_frame_equal(report._told.answers.curves["calibration"].select("low", "high"), curve)
 
 

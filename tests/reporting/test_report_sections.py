@@ -32,6 +32,7 @@ def heat_map(report: mlm.Report) -> tuple[dict[tuple[str, str], str], dict[tuple
     return coloured, grey
 
 
+@pytest.mark.usefixtures("without_curves")
 @pytest.mark.parametrize("made_of", ["log", "state"])
 @pytest.mark.parametrize("options", [{"baseline": "champion"}, {}], ids=["two models", "one model"])
 def test_a_cell_of_few_samples_is_grey(made_of: str, options: Any) -> None:
@@ -90,6 +91,7 @@ def test_what_the_threshold_in_use_gives_is_the_metric(made_of: str, log: pl.Dat
     assert "it would be" not in said or "it would be 1.000" in said
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_of_an_average_the_best_point_of_the_curve_is_called_that() -> None:
     log = made(400, {"one": 1.0})
     told = mlm.report(log, mlm.f1(average="macro"))._told
@@ -101,12 +103,14 @@ def test_of_an_average_the_best_point_of_the_curve_is_called_that() -> None:
     assert best["n_tried"] == told.answers.curves["threshold"]["value"].is_finite().sum()
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_a_metric_without_a_direction_has_no_best_threshold() -> None:
     told = mlm.report(made(100), [mlm.f1() - mlm.recall(), mlm.log_loss()])._told
     assert best_thresholds(told).is_empty()
     assert "it would be" not in curve_lead(told)
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_parts_at_two_thresholds_have_none_in_use() -> None:
     told = mlm.report(made(100), [(mlm.f1(threshold=0.7) + mlm.recall()).alias("both"), mlm.log_loss()])._told
     assert curve_lead(told) == ""
@@ -118,13 +122,14 @@ def test_metrics_of_samples_leave_the_curve_along_the_threshold_to_f1() -> None:
     assert curves[0].equals(curves[1])
 
 
+@pytest.mark.usefixtures("without_labels")
 @pytest.mark.parametrize("made_of", ["log", "state"])
 def test_the_area_of_a_curve_is_not_that_of_its_points(made_of: str) -> None:
     """A curve has 200 points of all: the area is that of every score, or of the bins of a state."""
     log = made(400)
     frame = mlm.state(log, mlm.f1(), mlm.roc_auc(bins=64), by="model") if made_of == "state" else log
-    plots = curve_plots(mlm.report(frame, mlm.f1(), baseline="champion")._told)
-    models = [log.filter(model=name) for name in ("champion", "challenger")]
+    plots = curve_plots(mlm.report(frame, mlm.f1())._told)
+    models = [log.filter(model=name) for name in ("challenger", "champion")]  # the best first
     areas = ((mlm.roc_auc, roc_auc_score), (mlm.average_precision, average_precision_score))
     for (metric, by_hand), (_, _, said) in zip(areas, plots, strict=False):
         if made_of == "log":
@@ -142,6 +147,7 @@ def test_between_two_scores_a_metric_is_what_it_is_at_one_of_them(inclusive: boo
     assert line["mark"]["interpolate"] == ("step-after" if inclusive else "step-before")
 
 
+@pytest.mark.usefixtures("without_curves")
 def test_a_model_that_is_too_sure_of_itself_has_its_exact_area() -> None:
     """Its scores have the same order, so every area is the same; cells of scores near 0 say that it is worse."""
     log = made(400, {"plain": 1.0}).drop("label").with_columns(sample=pl.int_range(pl.len()))

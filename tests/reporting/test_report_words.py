@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.reporting import answers
-from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card, _why_not_judged
+from polars_mlmetrics.reporting.findings import BAD, GOOD, OPEN, Card, Told, _why_not_judged
 from polars_mlmetrics.reporting.slice_section import found_section, slice_section
 from polars_mlmetrics.reporting.summary import cards
 from tests.reporting.report_log import made
@@ -20,11 +20,7 @@ SLICES = ["country", "device"]
 COUNTRIES = ("DE", "FR", "BR", "IT", "ES", "PL", "JP")
 
 
-@pytest.fixture(autouse=True)
-def only_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels and curves are in no card: they are not worked out here."""
-    monkeypatch.setattr(answers, "curves_of", lambda asked: {})
-    monkeypatch.setattr(answers, "_labels", lambda asked, sliced: None)
+pytestmark = pytest.mark.usefixtures("only_what_is_said", "without_charts")
 
 
 def summary(log: pl.DataFrame, *metrics: mlm.Metric, **asked: Any) -> list[Card]:
@@ -62,9 +58,17 @@ def test_better_but_worse_somewhere() -> None:
     assert len(verdicts) == n_worse + n_better + n_unclear == 9
 
 
+CUBE = mlm.cube("country", "device")
+
+
+@cache
+def of_a_cube() -> Told:
+    return mlm.report(BAD_IN_JP, LOSS, baseline="champion", slices=CUBE)._told
+
+
 def test_slices_are_ordered_by_what_they_cost_at_least() -> None:
-    told = mlm.report(BAD_IN_JP, LOSS, baseline="champion", slices=SLICES)._told
-    table = mlm.compare(BAD_IN_JP, LOSS, baseline="champion", slices=SLICES).filter(pl.col("slice") != "")
+    told = of_a_cube()
+    table = mlm.compare(BAD_IN_JP, LOSS, baseline="champion", slices=CUBE).filter(pl.col("slice") != "")
     harm = {row["slice"]: row["low"] * row["n_pairs"] for row in table.to_dicts()}
     assert told.slices["slice"].to_list() == sorted(harm, key=lambda name: -harm[name])
     overall, where, _ = cards(told)
@@ -173,19 +177,19 @@ def test_a_model_that_cannot_be_searched_does_not_stop_the_others() -> None:
 def test_a_column_that_differs_between_models_loses_pairs() -> None:
     third = pl.when((pl.col("model") == "champion") | (pl.col("sample") % 3 == 0)).then(pl.lit("x"))
     log = made(300, labels=["people", "city"]).with_columns(region=third.otherwise(pl.lit("y")))
+    log = log.with_columns(none=pl.col("model"))
 
     def uncertain(frame: pl.DataFrame, *slices: Any) -> str:
         return summary(frame, baseline="champion", slices=list(slices))[2].text()
 
-    text = uncertain(log, "region", "country", ["region", "country"])
+    text = uncertain(log, "region", "country", ["region", "country"], "none")
     assert "check` found nothing" not in text
-    assert text.count("are pairs") == 1
+    assert text.count("are pairs") == 2
     assert "In slices by region only 100 of 300 samples are pairs: the column differs between models." in text
+    assert "In slices by none only 0 of 300 samples are" in text
     assert "are pairs" not in uncertain(log, "country", "label")
     two = "In slices by region, country only 100 of 300 samples are pairs: the columns differ between models."
     assert two in uncertain(log, ["region", "country"])
-    none = log.with_columns(pl.col("model").alias("region"))
-    assert "In slices by region only 0 of 300 samples are" in uncertain(none, "region")
     # A state does not know its pairs, and nothing is said of them.
     assert "are pairs" not in uncertain(mlm.state(log, LOSS, by=["model", "region", "country"]), "region")
 
@@ -254,8 +258,7 @@ def test_a_metric_without_direction_is_not_judged() -> None:
 
 
 def test_a_part_that_repeats_a_larger_slice_is_told_from_one_that_does_not() -> None:
-    told = mlm.report(BAD_IN_JP, LOSS, baseline="champion", slices=mlm.cube("country", "device"))._told
-    rows = told.slices.filter(pl.col("slice").str.starts_with("country=JP"))
+    rows = of_a_cube().slices.filter(pl.col("slice").str.starts_with("country=JP"))
     whole = rows.filter(slice="country=JP").row(0, named=True)
     is_within = pl.lit(whole["value"]).is_between("low", "high")
     repeats = (pl.col("slice") != "country=JP") & (pl.col("verdict") == whole["verdict"]) & is_within

@@ -21,9 +21,9 @@ from tests.support.folded_log import FEW, LOG, METRICS, differing_in, parts_of, 
 def test_the_parts_give_the_state_of_the_whole() -> None:
     """Each part is folded by a fold that was planned from something else."""
     given: list[Any] = [LOG.schema, dict(LOG.schema), LOG, LOG.lazy()]
-    folds = [mlm.partial(it, METRICS, by=["model", "day"]) for it in given]
+    folds = [mlm.partial(it, FEW, by=["model", "day"]) for it in given]
     cells = [fold(part) for fold, part in zip(folds, parts_of(LOG, 4), strict=True)]
-    assert differing_in(folds[0].join(cells), mlm.state(LOG, METRICS, by=["model", "day"])) == []
+    assert differing_in(folds[0].join(cells), mlm.state(LOG, FEW, by=["model", "day"])) == []
 
 
 def test_parts_that_need_no_whole_samples_may_be_cut_anyhow() -> None:

@@ -40,9 +40,9 @@ def test_a_dataframe_gives_a_dataframe_and_a_lazyframe_a_lazyframe() -> None:
 
 
 def test_the_verbs_stand_on_frames() -> None:
-    state = mlm.state(LOG, FEW, by="model")
-    assert_frame_equal(LOG.mlm.state(FEW, by="model"), state)
-    assert_frame_equal(state.mlm.finish(FEW, by="model"), mlm.finish(state, FEW, by="model"))
+    state = mlm.state(LOG, CHAINED, by="model")
+    assert_frame_equal(LOG.mlm.state(CHAINED, by="model"), state)
+    assert_frame_equal(state.mlm.finish(CHAINED, by="model"), mlm.finish(state, CHAINED, by="model"))
     assert_frame_equal(pl.concat([state, state]).mlm.compact(), mlm.compact(pl.concat([state, state])))
     lazy = LOG.lazy().mlm.state(CHAINED, by="model").mlm.compact().mlm.finish(CHAINED).collect()
     assert differing(lazy, mlm.finish(state, CHAINED)) == []

@@ -10,7 +10,17 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.support.daily_logs import BY, METRICS, ON_POSIX, check_answer, day_log, files_in, update, write_logs
+from tests.support.daily_logs import (
+    BY,
+    METRICS,
+    OF_SAMPLES,
+    ON_POSIX,
+    check_answer,
+    day_log,
+    files_in,
+    update,
+    write_logs,
+)
 from tests.support.differing import differing
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -21,11 +31,11 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 def test_each_file_is_folded_once() -> None:
     log = write_logs(1, 2, 3)
-    assert update() == {f"logs/0{number}.parquet": "folded" for number in (1, 2, 3)}
+    assert update(metrics=OF_SAMPLES) == {f"logs/0{number}.parquet": "folded" for number in (1, 2, 3)}
     assert len(files_in()) == 3
-    check_answer(log)
+    check_answer(log, metrics=OF_SAMPLES)
     before = files_in()
-    assert update() == {f"logs/0{number}.parquet": "unchanged" for number in (1, 2, 3)}
+    assert update(metrics=OF_SAMPLES) == {f"logs/0{number}.parquet": "unchanged" for number in (1, 2, 3)}
     assert files_in() == before
 
 

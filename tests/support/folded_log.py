@@ -88,7 +88,7 @@ COUNTS = [mlm.n_rows(), mlm.n_samples(), mlm.n_excluded()]
 METRICS = [*OF_SAMPLES, *OF_LABELS, *OF_GROUPS, *COUNTS]
 
 FEW = [
-    mlm.ndcg(),
+    mlm.one_error(),
     mlm.f1(average="macro"),
     mlm.precision(threshold="argmax"),
     mlm.calibration_error(average="macro"),
@@ -97,7 +97,7 @@ FEW = [
     mlm.max_error(),
     *COUNTS,
 ]
-"""One of each kind of statistic: sums over samples, by label, in bins, about a mean, extremes."""
+"""A quick one of each kind of statistic: sums over samples, by label, in bins, about a mean, extremes."""
 
 
 def evaluated(log: pl.DataFrame, *metrics: Any, **options: Any) -> pl.DataFrame:

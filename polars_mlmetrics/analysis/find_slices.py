@@ -22,12 +22,13 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query, check_names
 from polars_mlmetrics.query.question import Confidence, Question, check_clusters
 from polars_mlmetrics.query.verb import Verb
-from polars_mlmetrics.slice_search.candidates import Candidates
-from polars_mlmetrics.slice_search.coded import Coded
-from polars_mlmetrics.slice_search.features import type_of
-from polars_mlmetrics.slice_search.merged import Merged
-from polars_mlmetrics.slice_search.searched import least_of, read_log, read_state, without_small
-from polars_mlmetrics.slice_search.slice_table import COLUMNS, SliceTable
+from polars_mlmetrics.slice_search.choose import FEWEST, Members, Search, shown, taken
+from polars_mlmetrics.slice_search.confirm import confirmed
+from polars_mlmetrics.slice_search.count import CellSums, Lattice
+from polars_mlmetrics.slice_search.encode import GROUP, LogReader, encode_state
+from polars_mlmetrics.slice_search.features import features_of, type_of, values_of
+from polars_mlmetrics.slice_search.refold import values_of_groups
+from polars_mlmetrics.slice_search.show import COLUMNS, Tests, in_words, pooled
 
 FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True)
 
@@ -145,20 +146,27 @@ def find_slices(
         query, state, confidence = _state_of(frame, metric, by, cluster, roles, names)
         source = state
         check_names([*(key.name for key in query.by), *COLUMNS])
-        coded, how = read_state(query, state, names, top, bins, confidence.buckets)
+        encoded = encode_state(query, state, names, top, bins, confidence.buckets)
     else:
         query, confidence = query_of(frame, metric, by, cluster, roles, reads_now=not passes)
         check_features(query, names)
         check_names([*(key.name for key in query.by), *COLUMNS])
         source = LogSource(query.rows, query.roles.label, query.schema)
-        coded, how = read_log(query, names, top, bins, cluster, confidence.buckets, (passes, memory, progress))
-    _check_values(coded, sign)
-    least = least_of(coded, min_samples)
-    places = without_small(coded, float(least.min()) if least.size else 0.0)
-    if not places:
+        # One by one: together they would hold all these columns.
+        values = {name: values_of(query, name).collect(engine="streaming") for name in names}
+        found = features_of(query.schema, values, top, bins)
+        encoded = LogReader(query, found, confidence.buckets, cluster, (passes, memory, progress)).log
+    lattice = Lattice(encoded.features, encoded.groups.height, depth)
+    cells = CellSums(encoded, lattice, (min_samples or FEWEST) * 0.5)
+    _check_values(cells)
+    search = Search(cells, sign, min_samples)
+    candidates = search.candidates()
+    if candidates.is_empty():
         return COLUMNS.empty(query.types_of(query.by)).collect()
-    found = Candidates(coded, places, depth, sign, least)
-    return SliceTable(query, source, coded, found, confidence, sign, how).of(k)
+    members = Members(search, candidates, has_clusters=cluster is not None)
+    table = confirmed(search, members, taken(members, candidates, lattice.n_groups))
+    table = Tests.of(encoded, confidence, sign).of_table(table.join(pooled(encoded, source), on=GROUP))
+    return in_words(search, shown(members, table, lattice.n_groups, k))
 
 
 def _state_of(
@@ -175,13 +183,12 @@ def _state_of(
     return query, state, confidence
 
 
-def _check_values(coded: Coded, sign: int) -> None:
+def _check_values(cells: CellSums) -> None:
     """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
-    totals = {kind: table.lazy() for kind, table in coded.totals.tables.items()}
-    values = Merged(coded, sign, coded.totals.rows.shape[1]).of_groups(totals)["whole"]
+    values = values_of_groups(cells.encoded, cells.wholes)["value"]
     broken = values.filter(~values.is_finite())
     if broken.len():
-        name = coded.metric.output_name
+        name = cells.encoded.metric.output_name
         raise MetricError(
             f"{name} is {broken[0]} in the whole log, or in a group of by=: no slice can be compared with the rest. "
             "`check` names the rows."

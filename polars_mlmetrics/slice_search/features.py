@@ -11,8 +11,9 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import all_of, any_of
 from polars_mlmetrics.data.frames import is_text
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line
-from polars_mlmetrics.formula.arithmetic import cuts
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line, warn_at_callers_line
+from polars_mlmetrics.formula.arithmetic import cuts, whole_times
+from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.reported_value import first_that_holds
 
 CONDITIONS = pl.List(
@@ -25,6 +26,9 @@ VALUE, COUNT, KIND = (f"{INTERNAL}{name}" for name in ("value", "count", "kind")
 
 TENTH = 10
 """An edge may be moved by this part of a bin to a rounder number."""
+
+MANY, LOOKED = 100_000, 2_000_000
+"""Of a column of more numbers than MANY, in a log of more rows than LOOKED, about so many rows give the ranges."""
 
 DAYS, TIMES = ("1y", "1mo", "1w"), ("1y", "1mo", "1w", "1d", "1h", "1m", "1s")
 """The round edges of dates and of times, the roundest first."""
@@ -209,6 +213,45 @@ def counts_of(rows: pl.LazyFrame, name: str, weight: pl.Expr | None = None) -> p
     found = rows.select(values, kind.alias(KIND), *more).explode(VALUE, empty_as_null=True, keep_nulls=True)
     found = found.filter(pl.col(VALUE).is_not_null() | pl.col(KIND).is_not_null())
     return found.group_by(VALUE, KIND).agg(count.alias(COUNT))
+
+
+def values_of(query: Query, name: str) -> pl.LazyFrame:
+    """The values of a column, and how many rows have each."""
+    rows, dtype = query.rows, query.schema[name]
+    kind = type_of(name, dtype)
+    if isinstance(dtype, pl.List) or kind in ("text", "boolean"):
+        return counts_of(rows, name)
+    n_rows, n_values = rows.select(pl.len(), pl.col(name).approx_n_unique()).collect().row(0)
+    if n_rows <= LOOKED or n_values <= MANY:
+        return counts_of(rows, name)
+    # Some rows give the ranges, into which any other value falls. What lies in none is counted in all.
+    some = counts_of(rows.gather_every(whole_times(LOOKED, n_rows)), name)
+    is_number = pl.col(name).is_not_nan() if kind == "number" else pl.col(name).is_not_null()
+    lacking = counts_of(rows.filter(~is_number.fill_null(False)), name)
+    return pl.concat([some, lacking]).group_by(VALUE).agg(pl.col(COUNT).sum())
+
+
+def features_of(schema: Mapping[str, Any], counted: Mapping[str, pl.DataFrame], top: int, bins: int) -> list[Feature]:
+    """The features of more than one value; of the others a warning says that they are left out."""
+    features: list[Feature] = []
+    constant: list[str] = []
+    for name, counts in counted.items():
+        dtype = schema[name]
+        is_list = isinstance(dtype, pl.List)
+        found = Feature.of_lists(name, dtype, counts, top) if is_list else Feature.of(name, dtype, counts, top, bins)
+        if sum(each.size for each in found) < 2:
+            constant.append(name)
+        else:
+            features += found
+    if not features:
+        raise ParameterError(f"no feature has two values to compare: {', '.join(constant)}.")
+    warn_of(constant, "have one value only, and are left out")
+    return features
+
+
+def warn_of(names: Sequence[str], what: str) -> None:
+    if names:
+        warn_at_callers_line(f"these features {what}: {', '.join(names)}.")
 
 
 class FeatureValues(NamedTuple):

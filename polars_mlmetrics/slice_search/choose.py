@@ -1,0 +1,335 @@
+"""Choose: the candidates of each group, from the samples of the search; and what is left of each without the worse ones.
+
+The surest slices are candidates, with few of their relatives. One more reading folds the rows by the candidates that
+they are in. From that follows, in memory, which are still worse without the rows of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
+from polars_mlmetrics.slice_search.contrast import CELL, Contrasts, Sides
+from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice, Sums
+from polars_mlmetrics.slice_search.encode import (
+    CLUSTER,
+    GROUP,
+    N_ROWS,
+    Encoded,
+    Numbers,
+    PartialKind,
+    Tables,
+    Wanted,
+    code_column,
+)
+from polars_mlmetrics.slice_search.features import warn_of
+from polars_mlmetrics.slice_search.refold import in_buckets, sides_of, sides_of_places
+
+EVEN, ODD, EVERY = slice(0, None, 2), slice(1, None, 2), slice(0, None, 1)
+"""The buckets of the search, those that confirm, and all."""
+
+FEWEST, THOUSANDTH = 60, 0.001
+"""How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""
+
+MOST, RELATIVES = 60, 2
+"""How many candidates a group has: a bit each. Of the parents and children of each so many."""
+
+ROUNDS, EACH = 5, 4
+"""How often the worst slice is set aside, and how many are taken each time."""
+
+ENOUGH = 2.0
+"""So many standard errors a gap must have without the rows of the slices that are shown, to be shown itself."""
+
+TURN = f"{INTERNAL}turn"
+"""The place of a candidate in its group, by how sure all samples are of it."""
+
+PARENT = f"{INTERNAL}parent"
+"""The slice with one condition less."""
+
+BIT, MARKS, SURE = f"{INTERNAL}bit", f"{INTERNAL}marks", f"{INTERNAL}sure"
+"""The number of a candidate in its group; the candidates that a row is in, a bit each; and t, rounded: slices of the
+same rows are in one order, however their rows were summed."""
+
+
+class Search:
+    """Every slice that is large enough, scored in the even buckets. `sign` is 1 where low values are bad."""
+
+    def __init__(self, cells: CellSums, sign: int, min_samples: int | None) -> None:
+        self.cells = cells
+        self.lattice = lattice = cells.lattice
+        self.n_samples, self.n_rows = (of[cells.of_groups].sum(axis=(1, 2)) for of in (cells.samples, cells.rows))
+        """How many there are in each group."""
+        least = np.full(lattice.n_groups, float(min_samples or FEWEST))
+        self.least = least if min_samples else np.maximum(least, self.n_samples * THOUSANDTH)
+        """How many samples a slice of each group must have."""
+        large = self._large_features()
+        names = dict.fromkeys(feature.name for feature in lattice.features)
+        known = {lattice.features[i].name for i in large}
+        warn_of([name for name in names if name not in known], "have no value with enough samples, and are left out")
+        n_combinations = sum({*some} <= large for some in lattice.combinations[1:])
+        halves = len(range(cells.encoded.buckets)[EVEN]), cells.encoded.buckets
+        self.how = (
+            f"{cells.encoded.how}; {n_combinations} combinations of features; searched in {halves[0]} of {halves[1]} "
+            "buckets, measured in the others"
+        )
+        """How it is searched, in words."""
+        self.contrasts = Contrasts(cells, sign)
+        self.scores = self.of_places(self._large(), EVEN)
+        """Every slice that was searched."""
+        self.known = dict(self.scores.filter(pl.col("t").is_not_null()).select(PLACE, "t").iter_rows())
+        """The t of each."""
+
+    def of_places(self, places: Numbers, buckets: slice) -> pl.DataFrame:
+        """The contrasts of the cells at some places, with their PLACE and GROUP."""
+        keys = pl.DataFrame(
+            {PLACE: places, GROUP: self.lattice.groups(places)}, schema={PLACE: pl.Int64, GROUP: pl.Int64}
+        ).cast({GROUP: pl.Int32})
+        if not len(places):
+            return keys.with_columns(pl.lit(0.0).alias(name) for name in ("value", "rest", "gap", "se", "t", "bound"))
+        encoded = self.cells.encoded
+        found = self.contrasts.of_places(
+            places, buckets, lambda some: sides_of_places(encoded, self.lattice, places[some], buckets)
+        )
+        return keys.hstack(found)
+
+    def _large_features(self) -> set[int]:
+        """The features with a value that is in enough rows and not in all."""
+        cells, lattice = self.cells, self.lattice
+        rows, least = cells.rows.sum(axis=(1, 2)), self.least.min(initial=np.inf)
+        found = set()
+        for at, some in enumerate(lattice.combinations):
+            if len(some) == 1:
+                own = slice(*np.searchsorted(cells.places, lattice.starts[at : at + 2]))
+                codes = (cells.places[own] - lattice.starts[at]) // lattice.n_groups
+                counts = np.bincount(codes, rows[own])[: len(lattice.features[some[0]].conditions)]
+                if ((counts >= least) & (counts < self.n_rows.sum())).any():
+                    found.add(some[0])
+        return found
+
+    def _large(self) -> Numbers:
+        """The slices that have enough samples in the even buckets, as has the rest, in enough of these."""
+        cells, groups = self.cells, self.lattice.groups(self.cells.places)
+        rows, samples = cells.rows[:, EVEN, 0], cells.samples[:, EVEN, 0].sum(axis=1)
+        n_rows, least = rows.sum(axis=1), self.least[groups] * 0.5
+        # A sample may have rows in a slice and in the rest: rows are what can be taken off.
+        all_rows, all_samples = n_rows[cells.of_groups][groups], samples[cells.of_groups][groups]
+        has_rest = (all_rows - n_rows) * all_samples >= least * all_rows
+        is_large = (samples >= least) & has_rest & ((rows > 0).sum(axis=1) >= FEW_BUCKETS)
+        large: Numbers = cells.places[is_large & self.lattice.are_slices(cells.places)]
+        return large
+
+    def candidates(self) -> pl.DataFrame:
+        """The surest slices of each group, each with few relatives, and a BIT each."""
+        kept: list[tuple[int, int]] = []
+        ordered = in_order(self.scores.filter(pl.col("t") > 0))
+        for _, of_group in ordered.group_by(GROUP, maintain_order=True):
+            chosen: list[frozenset[tuple[int, int]]] = []
+            n_relatives: list[int] = []
+            for place in of_group[PLACE]:
+                mine = frozenset(self.lattice.codes_of(place)[1].items())
+                relatives = [at for at, other in enumerate(chosen) if mine <= other or other <= mine]
+                if all(n_relatives[at] < RELATIVES for at in relatives):
+                    for at in relatives:
+                        n_relatives[at] += 1
+                    kept.append((place, len(chosen)))
+                    chosen.append(mine)
+                    n_relatives.append(0)
+                if len(chosen) == MOST:
+                    break
+        bits = pl.DataFrame(kept, schema={PLACE: pl.Int64, BIT: pl.Int64}, orient="row")
+        return self.scores.join(bits, on=PLACE)
+
+
+def in_order(slices: pl.DataFrame) -> pl.DataFrame:
+    """Slices by group, the surest first."""
+    t = pl.col("t")
+    sure = pl.when(t.is_finite()).then(t.round_sig_figs(9)).otherwise(t).alias(SURE)
+    return slices.with_columns(sure).sort([GROUP, SURE, PLACE], descending=[False, True, False], nulls_last=True)
+
+
+class Members:
+    """The rows of the even buckets, folded by the candidates that they are in."""
+
+    def __init__(self, search: Search, candidates: pl.DataFrame, *, has_clusters: bool) -> None:
+        self._search = search
+        self._encoded = encoded = search.cells.encoded
+        marks = Marks(search.lattice, candidates)
+        keys = [GROUP, WITHOUT, MARKS]
+        counts: list[pl.DataFrame] = []
+        clusters: list[pl.DataFrame] = []
+        self._tables: dict[PartialKind, pl.DataFrame] = {}
+        for part in encoded.parts(Wanted(clusters=has_clusters, buckets=EVERY if has_clusters else EVEN)):
+            rows = marks.of(in_buckets(part.rows, EVEN))
+            counts.append(rows.group_by(keys).agg(pl.col(N_ROWS).sum().cast(pl.Int64)))
+            for kind, table in part.tables.items():
+                more = rows if table is part.rows else marks.of(in_buckets(table, EVEN))
+                known = [self._tables[kind]] if kind in self._tables else []
+                self._tables[kind] = encoded.folded(kind, [*known, encoded.folded(kind, [more], keys)], keys)
+            if part.clusters is not None:
+                odd = marks.of(in_buckets(part.clusters, ODD)).select(GROUP, MARKS, CLUSTER)
+                clusters = [pl.concat([*clusters, odd]).unique()]
+        self._clusters = clusters
+        self._counts = pl.concat(counts).group_by(keys).agg(pl.col(N_ROWS).sum())
+
+    def contrasts(self, slices: pl.DataFrame, aside: Numbers) -> pl.DataFrame:
+        """Measure candidates without the rows that are in others of their group: their bits, by group."""
+        groups, bits = slices[GROUP].to_numpy(), slices[BIT].to_numpy()
+        left = {kind: table.filter(is_left(aside)) for kind, table in self._tables.items()}
+        counts = self._counts.filter(is_left(aside)).group_by(GROUP).agg(pl.col(WITHOUT).n_unique())
+        n_buckets = np.zeros(len(aside), dtype=np.int64)
+        n_buckets[counts[GROUP].to_numpy()] = counts[WITHOUT].to_numpy()
+
+        def refold(some: Numbers) -> Sides:
+            return self._sides(left, groups[some], bits[some])
+
+        if self._encoded.is_of_sums:
+            own, whole = self._sums(left, groups, bits, len(aside))
+            found = self._search.contrasts.of_sums(own, whole, groups, n_buckets, refold)
+        else:
+            found = self._search.contrasts.table(refold(np.arange(len(groups))), n_buckets[groups])
+        return slices.select(PLACE, GROUP, BIT).hstack(found)
+
+    def rows_of(self, group: int, bit: int) -> pl.DataFrame:
+        """How many rows a candidate has, by bucket and MARKS."""
+        return self._counts.filter(pl.col(GROUP) == group, has(bit))
+
+    def n_clusters(self, slices: pl.DataFrame) -> list[int] | None:
+        """How many clusters candidates have in the odd buckets; None where samples are the clusters."""
+        if not self._clusters:
+            return None
+        of_groups = self._clusters[0].partition_by(GROUP, as_dict=True)
+        keys = slices.select(GROUP, BIT).iter_rows()
+        return [of_groups[(group,)].filter(has(bit))[CLUSTER].n_unique() for group, bit in keys]
+
+    def _sums(self, tables: Tables, groups: Numbers, bits: Numbers, n_groups: int) -> tuple[Sums, Sums]:
+        """The sums of candidates, and of whole groups."""
+        cells, buckets = self._search.cells, self._encoded.buckets // 2
+        own: Sums = []
+        whole: Sums = []
+        for kind, table in tables.items():
+            statistics = [each.name for each in self._encoded.statistics[kind]]
+            n_units, unit = cells.n_units(kind), cells.unit_of(kind, table)
+            part = table[WITHOUT].to_numpy() * n_units + (0 if unit is None else unit)
+            group, marks, width = table[GROUP].to_numpy(), table[MARKS].to_numpy(), buckets * n_units
+            rows = [np.flatnonzero(group == each) for each in range(n_groups)]
+            inside = [rows[g][(marks[rows[g]] >> bit) & 1 == 1] for g, bit in zip(groups, bits, strict=True)]
+
+            def sums_in(some: Sequence[Numbers], name: str) -> Numbers:
+                values = table[name].to_numpy()
+                found = [np.bincount(part[each], values[each], width) for each in some]
+                dtype = np.float64 if values.dtype.kind == "f" else np.int64
+                return np.array(found).reshape(-1, buckets, n_units).astype(dtype)
+
+            own.append({name: sums_in(inside, name) for name in statistics})
+            whole.append({name: sums_in(rows, name) for name in statistics})
+        return own, whole
+
+    def _sides(self, tables: Tables, groups: Numbers, bits: Numbers) -> Sides:
+        """Both sides of candidates, folded anew: each has a group of its own, with two cells."""
+        pairs = list(enumerate(zip(groups, bits, strict=True)))
+        found = {}
+        for kind, table in tables.items():
+            copies = [
+                table.filter(pl.col(GROUP) == group).with_columns(
+                    pl.lit(number, dtype=pl.Int64).alias(GROUP), has(bit).cast(pl.Int64).alias(CELL)
+                )
+                for number, (group, bit) in pairs
+            ]
+            found[kind] = self._encoded.folded(kind, copies, [GROUP, CELL, WITHOUT])
+        kept = pl.DataFrame({GROUP: range(len(groups)), CELL: 1}, schema={GROUP: pl.Int64, CELL: pl.Int64})
+        return sides_of(self._encoded, found, kept, self._encoded.buckets // 2)
+
+
+class Marks:
+    """The bits of the candidates that rows are in."""
+
+    def __init__(self, lattice: Lattice, candidates: pl.DataFrame) -> None:
+        self._wanted: dict[int, list[tuple[int, dict[int, int]]]] = {}
+        for place, bit in candidates.select(PLACE, BIT).iter_rows():
+            group, codes = lattice.codes_of(place)
+            self._wanted.setdefault(group, []).append((bit, codes))
+
+    def of(self, table: pl.DataFrame) -> pl.DataFrame:
+        """A table with the MARKS of its rows."""
+        group, marks = table[GROUP].to_numpy(), np.zeros(table.height, dtype=np.int64)
+        for each, wanted in self._wanted.items():
+            rows = np.flatnonzero(group == each)
+            columns = {i: table[code_column(i)].to_numpy()[rows] for i in {i for _, codes in wanted for i in codes}}
+            own = np.zeros(len(rows), dtype=np.int64)
+            for bit, codes in wanted:
+                is_in = np.logical_and.reduce([columns[i] == code for i, code in codes.items()])
+                np.bitwise_or(own, 1 << bit, out=own, where=is_in)
+            marks[rows] = own
+        return table.with_columns(pl.Series(MARKS, marks))
+
+
+def has(bit: int) -> pl.Expr:
+    """Whether a row is in the candidate of this bit."""
+    return (pl.col(MARKS) & pl.lit(2**bit, dtype=pl.Int64)) != 0
+
+
+def is_left(aside: Numbers) -> pl.Expr:
+    """Whether a row is in no candidate that is set aside: their bits, by group."""
+    return (pl.col(MARKS) & pl.lit(pl.Series(aside)).gather(pl.col(GROUP))) == 0
+
+
+def taken(members: Members, candidates: pl.DataFrame, n_groups: int) -> pl.DataFrame:
+    """The candidates that are measured: the surest, again and again without the rows of the worst before them."""
+    aside, found = np.zeros(n_groups, dtype=np.int64), candidates.clear()
+    scores = candidates
+    for _ in range(ROUNDS):
+        fresh = in_order(scores.filter(pl.col("t") > 0)).group_by(GROUP, maintain_order=True).head(EACH)
+        if not fresh.height:
+            break
+        found = pl.concat([found, candidates.join(fresh, on=[GROUP, BIT], how="semi")])
+        for group, bit in fresh.group_by(GROUP, maintain_order=True).first().select(GROUP, BIT).iter_rows():
+            aside[group] |= 1 << bit
+        left = candidates.join(found, on=[GROUP, BIT], how="anti")
+        scores = members.contrasts(left, aside) if left.height else left
+    return found
+
+
+def shown(members: Members, table: pl.DataFrame, n_groups: int, k: int) -> pl.DataFrame:
+    """The candidates that are shown, k a group, with those that one of them hides (its place in `hidden_by`).
+
+    The samples of the search decide it: else the intervals, of the others, would be of those that came out high.
+    """
+    aside, rows = np.zeros(n_groups, dtype=np.int64), []
+    places: dict[int, dict[int, int]] = {group: {} for group in range(n_groups)}
+    for _, turn in table.group_by(TURN, maintain_order=True):
+        open_groups = [group for group, above in places.items() if len(above) < k]
+        slices = turn.filter(pl.col(GROUP).is_in(open_groups))
+        sure = _with_gap(members, slices, aside)
+        for group, place, bit, t in slices.select(GROUP, PLACE, BIT, "t_search").iter_rows():
+            own, above = members.rows_of(group, bit), places[group]
+            in_shown = own.filter(~is_left(aside))[N_ROWS].sum()
+            row = {PLACE: place, "hidden_by": None, "n_in_shown": in_shown, "n_in_search": own[N_ROWS].sum()}
+            if group in sure:
+                above[bit] = place
+            elif not (in_shown and (t or 0) > ENOUGH):
+                continue
+            else:
+                counts = {other: own.filter(has(bit_of))[N_ROWS].sum() for bit_of, other in above.items()}
+                row["hidden_by"] = max(counts, key=lambda other: counts[other])
+            rows.append(row)
+        for group in sure:
+            aside[group] = sum(1 << bit for bit in places[group])
+    columns = dict.fromkeys((PLACE, "hidden_by", "n_in_shown", "n_in_search"), pl.Int64)
+    kept = table.join(pl.DataFrame(rows, schema=columns, orient="row"), on=PLACE).sort(GROUP, TURN)
+    return kept.with_columns(ratio(pl.col("n_in_shown"), pl.col("n_in_search")).fill_null(0.0).alias("overlap"))
+
+
+def _with_gap(members: Members, slices: pl.DataFrame, aside: Numbers) -> set[int]:
+    """The groups whose slice has a gap of its own, without the rows of those that are shown."""
+    keys = slices.select(GROUP, BIT).iter_rows()
+    n_buckets = [members.rows_of(*key).filter(is_left(aside))[WITHOUT].n_unique() for key in keys]
+    slices = slices.filter(pl.Series(n_buckets, dtype=pl.Int64) >= FEW_BUCKETS)
+    if not slices.height:
+        return set()
+    return set(members.contrasts(slices, aside).filter(pl.col("t") > ENOUGH)[GROUP])

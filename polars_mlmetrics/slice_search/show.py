@@ -1,0 +1,153 @@
+"""Show: the table of the slices that were found, with intervals, tests, flags and their conditions in words."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.roles import MODEL
+from polars_mlmetrics.engine.folds import matched
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.intervals.interval import range_of
+from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
+from polars_mlmetrics.intervals.student_t import benjamini_hochberg, p_value, t_at
+from polars_mlmetrics.query.question import Confidence
+from polars_mlmetrics.query.reported_value import first_that_holds, several_models
+from polars_mlmetrics.query.results import ResultColumns
+from polars_mlmetrics.slice_search.choose import PARENT, TURN, Search
+from polars_mlmetrics.slice_search.confirm import LARGEST
+from polars_mlmetrics.slice_search.contrast import t_of
+from polars_mlmetrics.slice_search.count import PLACE
+from polars_mlmetrics.slice_search.encode import GROUP, Encoded
+from polars_mlmetrics.slice_search.features import CONDITIONS, Condition
+
+COLUMNS = ResultColumns.of(
+    (pl.Int64, "rank"),
+    (pl.String, "slice"),
+    (CONDITIONS, "conditions"),
+    (pl.Int64, "depth", "n_samples", "n_rows"),
+    (pl.Float64, "share", "value", "rest", "gap", "low", "high", "p", "p_adjusted", "share_of_harm", "t_search"),
+    (pl.String, "parent"),
+    (pl.Float64, "parent_value"),
+    (pl.String, "hidden_by"),
+    (pl.Float64, "overlap"),
+    (pl.Int64, "n_clusters"),
+    (pl.String, "ci_flag"),
+    (pl.Int64, "n_tested"),
+    (pl.String, "plan"),
+)
+"""The columns of each slice."""
+
+NEARLY_ALL = 0.9
+"""A slice with more of the harm than this looks like a feature that knows the truth."""
+
+T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("t", "df", "pooled"))
+
+
+class Tests(NamedTuple):
+    """How the gaps of slices are tested."""
+
+    confidence: Confidence
+    low: float
+    high: float
+    sign: int
+    """1 where low values are bad, -1 where high ones are."""
+
+    @classmethod
+    def of(cls, encoded: Encoded, confidence: Confidence, sign: int) -> Tests:
+        """Those of the metric that is searched for."""
+        return cls(confidence, *range_of(encoded.metric), sign)
+
+    def of_table(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Candidates with intervals, tests and flags."""
+        buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
+        varies = (se > 0) & (buckets >= 2)
+        away = pl.when(varies).then(t_at(buckets, self.confidence.level, self.confidence.buckets) * se)
+        df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
+        # As columns: an expression would work them out for each of its terms.
+        most = self.high - self.low
+        ends = (gap - away).clip(-most, most).alias("low"), (gap + away).clip(-most, most).alias("high")
+        table = table.with_columns(*ends, self._harm(), t_of(gap, se).alias(T), df.alias(DF))
+        p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), self.confidence.buckets - 1)).otherwise(1.0)
+        table = table.with_columns(pl.when(varies).then(p).alias("p"))
+        return table.with_columns(benjamini_hochberg([GROUP]).alias("p_adjusted"), self._flag().alias("ci_flag"))
+
+    def _harm(self) -> pl.Expr:
+        """Which part of what the group lacks to the best value the rest lacks not; null where there is no best."""
+        best = self.high if self.sign > 0 else self.low
+        if not isfinite(best):
+            return pl.lit(None, dtype=pl.Float64).alias("share_of_harm")
+        lacks, rest_lacks = ((pl.col(name) - best).abs() for name in ("whole", "rest"))
+        # What the metric is of the group has every weight in it, as shares of the samples have not.
+        return ratio(lacks - rest_lacks, lacks).clip(0, 1).alias("share_of_harm")
+
+    def _flag(self) -> pl.Expr:
+        """The flag of an interval: why not to trust it."""
+        buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
+        worst = self.low if self.sign > 0 else self.high
+        flags = {
+            "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == worst)),
+            "undefined_replicates": se.is_null(),
+            "degenerate": se == 0,
+            "pooled": pl.col(POOLED),
+            "few_buckets": buckets < FEW_BUCKETS,
+            "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
+            "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
+            "dominant_cluster": (pl.col(LARGEST) > DOMINANT) & (self.confidence.buckets >= MANY_BUCKETS),
+        }
+        return first_that_holds([(holds.fill_null(False), pl.lit(flag)) for flag, holds in flags.items()], pl.lit("ok"))
+
+
+def pooled(encoded: Encoded, source: Source) -> pl.DataFrame:
+    """Whether a group has rows of several models, which no feature tells apart."""
+    by = [key.column for key in encoded.query.by]
+    plan = Plan(source, by, encoded.query.readings)
+    counts = several_models(encoded.metric, plan)
+    if not counts or MODEL in {feature.name for feature in encoded.features}:
+        return encoded.groups.select(GROUP, pl.lit(False).alias(POOLED))
+    several = any_of([plan.value(count) > 0 for count in counts])
+    groups = plan.groups().select(*by, several.alias(POOLED))
+    return matched(encoded.groups.lazy(), groups, by, how="left").select(GROUP, POOLED).collect()
+
+
+def in_words(search: Search, table: pl.DataFrame) -> pl.DataFrame:
+    """The result, from the candidates that are shown."""
+    encoded, lattice = search.cells.encoded, search.lattice
+
+    def conditions(place: int) -> list[Condition]:
+        _, codes = lattice.codes_of(place)
+        return [encoded.features[feature].conditions[code] for feature, code in codes.items()]
+
+    def text(place: int | None) -> str | None:
+        return None if place is None else ", ".join(condition.text() for condition in conditions(place))
+
+    rows = [
+        {
+            "slice": text(place),
+            "conditions": [condition._asdict() for condition in conditions(place)],
+            "depth": len(conditions(place)),
+            "parent": text(parent),
+            "hidden_by": text(hidden_by),
+        }
+        for place, parent, hidden_by in table.select(PLACE, PARENT, "hidden_by").iter_rows()
+    ]
+    words = pl.DataFrame(
+        rows, schema={name: COLUMNS[name] for name in ("slice", "conditions", "depth", "parent", "hidden_by")}
+    )
+    samples = pl.lit(pl.Series(search.n_samples)).gather(pl.col(GROUP))
+    tested = search.scores.group_by(GROUP).agg(pl.len().alias("n_tested"))
+    table = (
+        table.drop("hidden_by").hstack(words).join(tested, on=GROUP).join(encoded.groups, on=GROUP).sort(GROUP, TURN)
+    )
+    table = table.with_columns(
+        pl.int_range(1, pl.len() + 1).over(GROUP).alias("rank"),
+        ratio(pl.col("n_samples"), samples).alias("share"),
+        pl.lit(search.how).alias("plan"),
+    )
+    return table.select(*(pl.col(key.column).alias(key.name) for key in encoded.query.by), *COLUMNS.cast())

@@ -25,8 +25,8 @@ from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import FEWEST, Members, Search, shown, taken
 from polars_mlmetrics.slice_search.confirm import confirmed
 from polars_mlmetrics.slice_search.count import CellSums, Lattice
-from polars_mlmetrics.slice_search.encode import GROUP, LogReader, encode_state
-from polars_mlmetrics.slice_search.features import features_of, type_of, values_of
+from polars_mlmetrics.slice_search.encode import GROUP, Encoded, EncodedLog, EncodedState
+from polars_mlmetrics.slice_search.features import type_of, warn_of
 from polars_mlmetrics.slice_search.refold import values_of_groups
 from polars_mlmetrics.slice_search.show import COLUMNS, Tests, in_words, pooled
 
@@ -139,6 +139,7 @@ def find_slices(
     sign = sign_of(metric, worse)
     names = names_of(features)
     source: Source
+    encoded: Encoded
     if is_of_state:
         for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
             if given_for_a_log is not None:
@@ -146,27 +147,26 @@ def find_slices(
         query, state, confidence = _state_of(frame, metric, by, cluster, roles, names)
         source = state
         check_names([*(key.name for key in query.by), *COLUMNS])
-        encoded = encode_state(query, state, names, top, bins, confidence.buckets)
+        encoded = EncodedState(query, state, names, top, bins, confidence.buckets)
     else:
         query, confidence = query_of(frame, metric, by, cluster, roles, reads_now=not passes)
         check_features(query, names)
         check_names([*(key.name for key in query.by), *COLUMNS])
         source = LogSource(query.rows, query.roles.label, query.schema)
-        # One by one: together they would hold all these columns.
-        values = {name: values_of(query, name).collect(engine="streaming") for name in names}
-        found = features_of(query.schema, values, top, bins)
-        encoded = LogReader(query, found, confidence.buckets, cluster, (passes, memory, progress)).log
+        passing = passes, memory, progress
+        encoded = EncodedLog(query, names, top, bins, confidence.buckets, cluster, passing)
     lattice = Lattice(encoded.features, encoded.groups.height, depth)
     cells = CellSums(encoded, lattice, (min_samples or FEWEST) * 0.5)
     _check_values(cells)
     search = Search(cells, sign, min_samples)
+    warn_of(search.small, "have no value with enough samples, and are left out")
     candidates = search.candidates()
     if candidates.is_empty():
         return COLUMNS.empty(query.types_of(query.by)).collect()
-    members = Members(search, candidates, has_clusters=cluster is not None)
-    table = confirmed(search, members, taken(members, candidates, lattice.n_groups))
+    members = Members(search, candidates)
+    table = confirmed(search, members, taken(members, candidates))
     table = Tests.of(encoded, confidence, sign).of_table(table.join(pooled(encoded, source), on=GROUP))
-    return in_words(search, shown(members, table, lattice.n_groups, k))
+    return in_words(search, shown(members, table, k))
 
 
 def _state_of(
@@ -185,7 +185,7 @@ def _state_of(
 
 def _check_values(cells: CellSums) -> None:
     """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
-    values = values_of_groups(cells.encoded, cells.wholes)["value"]
+    values = values_of_groups(cells.encoded, cells.wholes)
     broken = values.filter(~values.is_finite())
     if broken.len():
         name = cells.encoded.metric.output_name

@@ -6,8 +6,6 @@ they are in. From that follows, in memory, which are still worse without the row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
@@ -17,22 +15,8 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search.contrast import CELL, Contrasts, Sides
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice, Sums
-from polars_mlmetrics.slice_search.encode import (
-    CLUSTER,
-    GROUP,
-    N_ROWS,
-    Encoded,
-    Numbers,
-    PartialKind,
-    Tables,
-    Wanted,
-    code_column,
-)
-from polars_mlmetrics.slice_search.features import warn_of
-from polars_mlmetrics.slice_search.refold import in_buckets, sides_of, sides_of_places
-
-EVEN, ODD, EVERY = slice(0, None, 2), slice(1, None, 2), slice(0, None, 1)
-"""The buckets of the search, those that confirm, and all."""
+from polars_mlmetrics.slice_search.encode import CLUSTER, EVEN, EVERY, GROUP, N_ROWS, ODD, Numbers, Tables, code_column
+from polars_mlmetrics.slice_search.refold import halved, sides_of, sides_of_places
 
 FEWEST, THOUSANDTH = 60, 0.001
 """How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""
@@ -71,7 +55,8 @@ class Search:
         large = self._large_features()
         names = dict.fromkeys(feature.name for feature in lattice.features)
         known = {lattice.features[i].name for i in large}
-        warn_of([name for name in names if name not in known], "have no value with enough samples, and are left out")
+        self.small = [name for name in names if name not in known]
+        """The features without a value in enough samples."""
         n_combinations = sum({*some} <= large for some in lattice.combinations[1:])
         halves = len(range(cells.encoded.buckets)[EVEN]), cells.encoded.buckets
         self.how = (
@@ -156,23 +141,21 @@ def in_order(slices: pl.DataFrame) -> pl.DataFrame:
 class Members:
     """The rows of the even buckets, folded by the candidates that they are in."""
 
-    def __init__(self, search: Search, candidates: pl.DataFrame, *, has_clusters: bool) -> None:
+    def __init__(self, search: Search, candidates: pl.DataFrame) -> None:
         self._search = search
         self._encoded = encoded = search.cells.encoded
-        marks = Marks(search.lattice, candidates)
-        keys = [GROUP, WITHOUT, MARKS]
+        self.n_groups = search.lattice.n_groups
+        marks, keys = Marks(search.lattice, candidates), [GROUP, WITHOUT, MARKS]
         counts: list[pl.DataFrame] = []
         clusters: list[pl.DataFrame] = []
-        self._tables: dict[PartialKind, pl.DataFrame] = {}
-        for part in encoded.parts(Wanted(clusters=has_clusters, buckets=EVERY if has_clusters else EVEN)):
-            rows = marks.of(in_buckets(part.rows, EVEN))
+        self._tables: Tables = {}
+        for part in encoded.parts(EVERY if encoded.has_clusters else EVEN):
+            rows = marks.of(halved(part.rows, EVEN))
             counts.append(rows.group_by(keys).agg(pl.col(N_ROWS).sum().cast(pl.Int64)))
-            for kind, table in part.tables.items():
-                more = rows if table is part.rows else marks.of(in_buckets(table, EVEN))
-                known = [self._tables[kind]] if kind in self._tables else []
-                self._tables[kind] = encoded.folded(kind, [*known, encoded.folded(kind, [more], keys)], keys)
-            if part.clusters is not None:
-                odd = marks.of(in_buckets(part.clusters, ODD)).select(GROUP, MARKS, CLUSTER)
+            own = {k: rows if table is part.rows else marks.of(halved(table, EVEN)) for k, table in part.tables.items()}
+            self._tables = encoded.folded([self._tables, encoded.folded([own], keys)], keys)
+            if encoded.has_clusters:
+                odd = marks.of(halved(part.rows, ODD)).select(GROUP, MARKS, CLUSTER)
                 clusters = [pl.concat([*clusters, odd]).unique()]
         self._clusters = clusters
         self._counts = pl.concat(counts).group_by(keys).agg(pl.col(N_ROWS).sum())
@@ -189,7 +172,7 @@ class Members:
             return self._sides(left, groups[some], bits[some])
 
         if self._encoded.is_of_sums:
-            own, whole = self._sums(left, groups, bits, len(aside))
+            own, whole = self._sums(left, groups, bits)
             found = self._search.contrasts.of_sums(own, whole, groups, n_buckets, refold)
         else:
             found = self._search.contrasts.table(refold(np.arange(len(groups))), n_buckets[groups])
@@ -207,43 +190,33 @@ class Members:
         keys = slices.select(GROUP, BIT).iter_rows()
         return [of_groups[(group,)].filter(has(bit))[CLUSTER].n_unique() for group, bit in keys]
 
-    def _sums(self, tables: Tables, groups: Numbers, bits: Numbers, n_groups: int) -> tuple[Sums, Sums]:
+    def _sums(self, tables: Tables, groups: Numbers, bits: Numbers) -> tuple[Sums, Sums]:
         """The sums of candidates, and of whole groups."""
-        cells, buckets = self._search.cells, self._encoded.buckets // 2
         own: Sums = []
         whole: Sums = []
         for kind, table in tables.items():
-            statistics = [each.name for each in self._encoded.statistics[kind]]
-            n_units, unit = cells.n_units(kind), cells.unit_of(kind, table)
-            part = table[WITHOUT].to_numpy() * n_units + (0 if unit is None else unit)
-            group, marks, width = table[GROUP].to_numpy(), table[MARKS].to_numpy(), buckets * n_units
-            rows = [np.flatnonzero(group == each) for each in range(n_groups)]
+            piece, shape = self._search.cells.piece_of(kind, table), (self._encoded.buckets // 2, -1)
+            group, marks = table[GROUP].to_numpy(), table[MARKS].to_numpy()
+            size = shape[0] * self._search.cells.units[kind].height
+            rows = [np.flatnonzero(group == each) for each in range(self.n_groups)]
             inside = [rows[g][(marks[rows[g]] >> bit) & 1 == 1] for g, bit in zip(groups, bits, strict=True)]
-
-            def sums_in(some: Sequence[Numbers], name: str) -> Numbers:
-                values = table[name].to_numpy()
-                found = [np.bincount(part[each], values[each], width) for each in some]
-                dtype = np.float64 if values.dtype.kind == "f" else np.int64
-                return np.array(found).reshape(-1, buckets, n_units).astype(dtype)
-
-            own.append({name: sums_in(inside, name) for name in statistics})
-            whole.append({name: sums_in(rows, name) for name in statistics})
+            for found, some in ((own, inside), (whole, rows)):
+                found.append({})
+                for name in (each.name for each in self._encoded.statistics[kind]):
+                    values = table[name].to_numpy()
+                    sums = [np.bincount(piece[each], values[each], size).reshape(shape) for each in some]
+                    found[-1][name] = np.array(sums).astype(np.float64 if values.dtype.kind == "f" else np.int64)
         return own, whole
 
     def _sides(self, tables: Tables, groups: Numbers, bits: Numbers) -> Sides:
         """Both sides of candidates, folded anew: each has a group of its own, with two cells."""
-        pairs = list(enumerate(zip(groups, bits, strict=True)))
-        found = {}
-        for kind, table in tables.items():
-            copies = [
-                table.filter(pl.col(GROUP) == group).with_columns(
-                    pl.lit(number, dtype=pl.Int64).alias(GROUP), has(bit).cast(pl.Int64).alias(CELL)
-                )
-                for number, (group, bit) in pairs
-            ]
-            found[kind] = self._encoded.folded(kind, copies, [GROUP, CELL, WITHOUT])
+        copies = []
+        for number, (group, bit) in enumerate(zip(groups, bits, strict=True)):
+            keys = pl.lit(number, dtype=pl.Int64).alias(GROUP), has(bit).cast(pl.Int64).alias(CELL)
+            copies.append({k: each.filter(pl.col(GROUP) == group).with_columns(keys) for k, each in tables.items()})
         kept = pl.DataFrame({GROUP: range(len(groups)), CELL: 1}, schema={GROUP: pl.Int64, CELL: pl.Int64})
-        return sides_of(self._encoded, found, kept, self._encoded.buckets // 2)
+        folded = self._encoded.folded(copies, [GROUP, CELL, WITHOUT])
+        return sides_of(self._encoded, folded, kept, self._encoded.buckets // 2)
 
 
 class Marks:
@@ -279,9 +252,9 @@ def is_left(aside: Numbers) -> pl.Expr:
     return (pl.col(MARKS) & pl.lit(pl.Series(aside)).gather(pl.col(GROUP))) == 0
 
 
-def taken(members: Members, candidates: pl.DataFrame, n_groups: int) -> pl.DataFrame:
+def taken(members: Members, candidates: pl.DataFrame) -> pl.DataFrame:
     """The candidates that are measured: the surest, again and again without the rows of the worst before them."""
-    aside, found = np.zeros(n_groups, dtype=np.int64), candidates.clear()
+    aside, found = np.zeros(members.n_groups, dtype=np.int64), candidates.clear()
     scores = candidates
     for _ in range(ROUNDS):
         fresh = in_order(scores.filter(pl.col("t") > 0)).group_by(GROUP, maintain_order=True).head(EACH)
@@ -295,13 +268,13 @@ def taken(members: Members, candidates: pl.DataFrame, n_groups: int) -> pl.DataF
     return found
 
 
-def shown(members: Members, table: pl.DataFrame, n_groups: int, k: int) -> pl.DataFrame:
+def shown(members: Members, table: pl.DataFrame, k: int) -> pl.DataFrame:
     """The candidates that are shown, k a group, with those that one of them hides (its place in `hidden_by`).
 
     The samples of the search decide it: else the intervals, of the others, would be of those that came out high.
     """
-    aside, rows = np.zeros(n_groups, dtype=np.int64), []
-    places: dict[int, dict[int, int]] = {group: {} for group in range(n_groups)}
+    aside, rows = np.zeros(members.n_groups, dtype=np.int64), []
+    places: dict[int, dict[int, int]] = {group: {} for group in range(members.n_groups)}
     for _, turn in table.group_by(TURN, maintain_order=True):
         open_groups = [group for group, above in places.items() if len(above) < k]
         slices = turn.filter(pl.col(GROUP).is_in(open_groups))

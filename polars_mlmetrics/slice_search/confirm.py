@@ -7,10 +7,10 @@ import polars as pl
 
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.slice_search.choose import ODD, PARENT, TURN, Members, Search, in_order
+from polars_mlmetrics.slice_search.choose import PARENT, TURN, Members, Search, in_order
 from polars_mlmetrics.slice_search.contrast import t_of
 from polars_mlmetrics.slice_search.count import PLACE
-from polars_mlmetrics.slice_search.encode import GROUP
+from polars_mlmetrics.slice_search.encode import GROUP, ODD
 
 LARGEST = f"{INTERNAL}largest_share"
 """The largest share of the rows of a slice that is in one bucket."""

@@ -83,13 +83,13 @@ class Contrasts:
     def values(self, sums: Sums, metrics: Sequence[Node] = ()) -> Numbers:
         """The metric of sums (or the sum of others): cells x buckets."""
         tables = {}
-        for (kind, units), arrays in zip(self._cells.units_of.items(), sums, strict=True):
+        for (kind, units), arrays in zip(self._cells.units.items(), sums, strict=True):
             n, times, n_units = next(iter(arrays.values())).shape
             keys = {CELL: np.repeat(np.arange(n), times * n_units)}
             keys[WITHOUT] = np.tile(np.repeat(np.arange(times), n_units), n)
             frame = pl.DataFrame(keys | {name: _wide(array).reshape(-1) for name, array in arrays.items()})
             at = pl.Series(np.tile(np.arange(n_units), n * times))
-            tables[kind] = frame.with_columns(units[name].gather(at) for name in kind.units).lazy()
+            tables[kind] = frame.with_columns(units[name].gather(at) for name in kind.units)
         by = [CELL, WITHOUT]
         plan = self._encoded.plan.again(FoldedTables(tables, by, self._encoded.plan.schema), by)
         wanted = [plan.value(metric) for metric in metrics or [self._encoded.metric]]

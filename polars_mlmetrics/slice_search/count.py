@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 from math import prod
 from typing import Any
@@ -13,21 +13,12 @@ import polars as pl
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
-from polars_mlmetrics.slice_search.encode import (
-    GROUP,
-    N_ROWS,
-    N_SAMPLES,
-    SAMPLE,
-    Encoded,
-    Numbers,
-    Part,
-    PartialKind,
-    Wanted,
-    code_column,
-)
+from polars_mlmetrics.slice_search import encode
+from polars_mlmetrics.slice_search.encode import GROUP, N_ROWS, N_SAMPLES, Encoded, Numbers, Part, PartialKind, Tables
 from polars_mlmetrics.slice_search.features import Feature
 
-PLACE, UNIT = f"{INTERNAL}place", f"{INTERNAL}unit"
+PLACE, UNIT, PIECE = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece"))
+"""The number of a cell and group, that of a unit of a partial, and that of a bucket and unit."""
 
 BLOCK = 4096 * 64
 """So many sums are found together, for several combinations at once: they fit the cache."""
@@ -43,12 +34,6 @@ MOST_SUMS = 60_000_000
 
 Sums = list[dict[str, Numbers]]
 """The statistics of each partial: arrays of cells x buckets x units."""
-
-Inside = tuple[int, tuple[int, ...], Numbers | slice]
-"""A combination, the axes of a block that it lacks, and which of the cells that are left then are wanted."""
-
-Block = tuple[Numbers, Numbers | slice, tuple[int, ...], list[Inside]]
-"""Numbers of cells and parts of cells, the rows that have them, how many cells there are, and what comes of these."""
 
 
 class Lattice:
@@ -66,8 +51,7 @@ class Lattice:
         # Of one list a slice asks one thing.
         self.combinations = [some for some in every if len({features[i].name for i in some}) == len(some)]
         heights = [prod(self.sizes[i] for i in some) * n_groups for some in self.combinations]
-        self.starts = np.concatenate([[0], np.cumsum(heights, dtype=np.int64)])
-        self._numbers = {some: at for at, some in enumerate(self.combinations)}
+        self.starts = np.cumsum([0, *heights], dtype=np.int64)
 
     def at(self, places: Numbers) -> Numbers:
         """The combinations of places, by number."""
@@ -93,13 +77,13 @@ class Lattice:
         cell = 0
         for feature in sorted(codes, reverse=True):
             cell = cell * self.sizes[feature] + codes[feature]
-        return int(self.starts[self._numbers[tuple(sorted(codes))]]) + cell * self.n_groups + group
+        return int(self.starts[self.combinations.index(tuple(sorted(codes)))]) + cell * self.n_groups + group
 
     def place(self, at: int) -> pl.Expr:
         """The place of a row's cell in a combination."""
         cell = pl.lit(0, dtype=pl.Int64)
         for feature in reversed(self.combinations[at]):
-            cell = cell * self.sizes[feature] + pl.col(code_column(feature)).cast(pl.Int64)
+            cell = cell * self.sizes[feature] + pl.col(encode.code_column(feature)).cast(pl.Int64)
         return (cell * self.n_groups + pl.col(GROUP) + int(self.starts[at])).alias(PLACE)
 
     def are_slices(self, places: Numbers) -> Numbers:
@@ -120,21 +104,26 @@ class CellSums:
         self.encoded = encoded
         self.lattice = lattice
         self._statistics = encoded.statistics if encoded.is_of_sums else {}
-        self.units: dict[PartialKind, pl.DataFrame] = {}
-        """The keys of each unit of a partial, by its number."""
+        self.units: dict[PartialKind, pl.DataFrame] = {kind: pl.DataFrame([{}]) for kind in self._statistics}
+        """The keys of each unit of a partial, by its number. Where the group is the unit, there is one."""
         n_sums = 2 + sum(map(len, self._statistics.values()))
         size = int(lattice.starts[-1]) * encoded.buckets * n_sums * np.dtype(np.int32).itemsize
         is_at_once = size <= AT_ONCE and not any(kind.units for kind in self._statistics)
         self.places = np.arange(lattice.starts[-1]) if is_at_once else self._large(least)
         self._ends = np.searchsorted(self.places, lattice.starts)
-        self.rows, self.samples = self._zeros(1, np.int32), self._zeros(1, np.int32)
-        self.sums = self._no_sums()
-        self.wholes: dict[PartialKind, pl.DataFrame] = {}
+        self._check_size()
+        self.rows, self.samples = (self._zeros(1, is_count=True) for _ in range(2))
+        self.sums = [
+            {each.name: self._zeros(self.units[kind].height, is_count=each.is_count) for each in statistics}
+            for kind, statistics in self._statistics.items()
+        ]
+        self.wholes: Tables = {}
         """The tables of whole groups."""
-        names = [code_column(i) for i in range(len(lattice.sizes))]
-        self._slicings = [[names[i] for i in some] for some in lattice.combinations]
-        self._covers = Covers([], self._slicings, dict(zip(names, lattice.sizes, strict=True)), most=BLOCK)
-        for part in encoded.parts(Wanted(samples=True)):
+        sizes = {encode.code_column(i): size for i, size in enumerate(lattice.sizes)}
+        self._slicings = [[encode.code_column(i) for i in some] for some in lattice.combinations]
+        self._covers = Covers([], self._slicings, sizes, most=BLOCK)
+        for part in encoded.parts(samples=True):
+            self.wholes = encoded.folded([self.wholes, part.tables], [GROUP])
             self._add_part(part)
 
     @property
@@ -147,135 +136,107 @@ class CellSums:
         found: Numbers = np.searchsorted(self.places, places)
         return found
 
-    @property
-    def units_of(self) -> dict[PartialKind, pl.DataFrame]:
-        """The keys of the units of each partial."""
-        return {kind: self.units.get(kind, pl.DataFrame()) for kind in self._statistics}
-
-    def n_units(self, kind: PartialKind) -> int:
-        """How many units a partial has: 1 where the group is the unit."""
-        return max(1, self.units[kind].height) if kind.units else 1
-
-    def unit_of(self, kind: PartialKind, table: pl.DataFrame) -> Numbers | None:
-        """The number of the unit of each row; None where the group is the unit."""
+    def piece_of(self, kind: PartialKind, table: pl.DataFrame) -> Numbers:
+        """The number of the bucket and unit of each row."""
+        buckets = table[WITHOUT].to_numpy().astype(np.int32)
         if not kind.units:
-            return None
+            return buckets
         how: Any = {"how": "left", "nulls_equal": True, "maintain_order": "left"}
-        found: Numbers = table.select(kind.units).join(self.units[kind], on=kind.units, **how)[UNIT].to_numpy()
+        units = table.select(kind.units).join(self.units[kind], on=kind.units, **how)[UNIT]
+        found: Numbers = buckets * self.units[kind].height + units.to_numpy().astype(np.int32)
         return found
-
-    def _zeros(self, n_units: int, dtype: Any) -> Numbers:
-        return np.zeros((len(self.places), self.encoded.buckets, n_units), dtype)
-
-    def _no_sums(self) -> Sums:
-        n_sums = sum(self.n_units(kind) * len(each) for kind, each in self._statistics.items())
-        n_cells = len(self.places) - self.lattice.n_groups
-        if self.units and (size := n_cells * (self.encoded.buckets // 2) * n_sums) > MOST_SUMS:
-            raise ParameterError(
-                f"{n_cells:,} slices have {size:,} sums by bucket and label, which is too many: look at fewer "
-                "features, or pass a smaller depth= or a larger min_samples=."
-            )
-        types = {True: np.int32 if self.encoded.n_rows < 2**31 else np.int64, False: np.float64}
-        return [
-            {each.name: self._zeros(self.n_units(kind), types[each.is_count]) for each in statistics}
-            for kind, statistics in self._statistics.items()
-        ]
 
     def _large(self, least: float) -> Numbers:
         """The places with enough rows, of very many, from a reading of its own; and all units."""
         places = [self.lattice.place(at) for at in range(len(self.lattice.combinations))]
         found = pl.DataFrame(schema={PLACE: pl.Int64, N_ROWS: pl.Int64})
-        for part in self.encoded.parts(Wanted(tables=self.encoded.is_of_sums)):
+        for part in self.encoded.parts():
             rows, count = part.rows.lazy(), pl.col(N_ROWS).sum().cast(pl.Int64)
             cells = pl.concat([rows.group_by(place).agg(count) for place in places]).collect()
             found = pl.concat([found, cells]).group_by(PLACE).agg(pl.col(N_ROWS).sum())
-            for kind in filter(lambda kind: kind.units, self._statistics):
-                known = [self.units[kind].drop(UNIT)] if kind in self.units else []
+            for kind in (kind for kind in self._statistics if kind.units):
+                known = [self.units[kind].drop(UNIT)] if self.units[kind].width else []
                 seen = pl.concat([*known, part.tables[kind].select(kind.units).unique()]).unique()
-                self.units[kind] = seen.sort(kind.units).with_row_index(UNIT)
+                self.units[kind] = seen.with_row_index(UNIT)
         is_large = (pl.col(N_ROWS) >= least) | (pl.col(PLACE) < self.lattice.n_groups)
         large: Numbers = found.filter(is_large)[PLACE].sort().to_numpy()
         return large
 
+    def _check_size(self) -> None:
+        n_cells = len(self.places) - self.lattice.n_groups
+        n_sums = sum(self.units[kind].height * len(each) for kind, each in self._statistics.items())
+        size = n_cells * n_sums * (self.encoded.buckets // 2)
+        if size > MOST_SUMS:
+            raise ParameterError(
+                f"{n_cells:,} slices have {size:,} sums by bucket and label, which is too many: look at fewer "
+                "features, or pass a smaller depth= or a larger min_samples=."
+            )
+
+    def _zeros(self, n_units: int, *, is_count: bool) -> Numbers:
+        whole = np.int32 if self.encoded.n_rows < 2**31 else np.int64
+        return np.zeros((len(self.places), self.encoded.buckets, n_units), whole if is_count else np.float64)
+
     def _add_part(self, part: Part) -> None:
         """Add a part of the rows."""
-        for kind, table in part.tables.items():
-            known = [self.wholes[kind]] if kind in self.wholes else []
-            self.wholes[kind] = self.encoded.folded(kind, [*known, table], [GROUP])
         counts = {N_ROWS: self.rows, N_SAMPLES: self.samples}
         for kind, sums in zip(self._statistics, self.sums, strict=True):
             table = part.tables[kind]
             # The rows are counted with what else is known of them, in one look.
             is_shared = table is part.rows and not kind.units
-            self._add(table, {**sums, **(counts if is_shared else {})}, self.unit_of(kind, table))
+            self._add(table, {**sums, **(counts if is_shared else {})}, self.piece_of(kind, table))
             counts = {} if is_shared else counts
         if counts:
-            self._add(part.rows, counts, None)
+            self._add(part.rows, counts, part.rows[WITHOUT].to_numpy().astype(np.int32))
         if part.varied is not None:
-            self._add_samples(part.varied)
+            # A sample that may be in several cells counts once in a cell and a half of the buckets.
+            half = (pl.col(WITHOUT) % 2).alias(UNIT)
+            for at in range(len(self._slicings)):
+                samples = part.varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(WITHOUT).first())
+                counted = samples.group_by(PLACE, pl.col(WITHOUT).alias(PIECE)).agg(pl.len().alias(N_SAMPLES))
+                self._add_cells(counted, {N_SAMPLES: self.samples})
 
-    def _add(self, table: pl.DataFrame, into: Mapping[str, Numbers], unit: Numbers | None) -> None:
+    def _add(self, table: pl.DataFrame, into: Mapping[str, Numbers], piece: Numbers) -> None:
         """Add columns of a table to the sums of these names."""
-        _, buckets, n_units = next(iter(into.values())).shape
-        part = table[WITHOUT].to_numpy().astype(np.int32)
-        part = part if unit is None else part * n_units + unit.astype(np.int32)
-        columns = _columns(table, [*into])
-        for number, rows, shape, inside in self._blocks(table, part, buckets * n_units):
-            for names, weights in columns.items():
-                some = None if weights is None else weights[rows]
-                block = np.bincount(number, some, prod(shape) * buckets * n_units).reshape(*shape, buckets, n_units)
-                for at, others, cells in inside:
-                    sums = block.sum(axis=others).reshape(-1, buckets, n_units)[cells]
-                    for name in names:
-                        own = into[name][self._ends[at] : self._ends[at + 1]]
-                        own += sums.astype(own.dtype, copy=False)
-
-    def _blocks(self, table: pl.DataFrame, part: Numbers, width: int) -> Iterator[Block]:
-        """Numbers of cells and parts of cells, for sets of features that hold all combinations between them.
-
-        One look at the rows is then enough for many combinations.
-        """
-        lattice, codes = self.lattice, [table[code_column(i)].to_numpy() for i in range(len(self.lattice.sizes))]
+        lattice, (_, *pieces) = self.lattice, next(iter(into.values())).shape
+        columns, names = _columns(table, [*into]), [encode.code_column(i) for i in range(len(lattice.sizes))]
+        # One look at the rows is enough for all combinations of some features.
         covers: dict[tuple[int, ...], list[int]] = {}
         for at, slicing in enumerate(self._slicings):
-            cover = {*self._covers.of(slicing, width * lattice.n_groups)}
-            covers.setdefault(tuple(i for i in range(len(codes)) if code_column(i) in cover), []).append(at)
+            cover = self._covers.of(slicing, prod(pieces) * lattice.n_groups)
+            covers.setdefault(tuple(i for i, name in reversed([*enumerate(names)]) if name in cover), []).append(at)
         for features, inside in covers.items():
-            shape = (*(lattice.sizes[i] for i in reversed(features)), lattice.n_groups)
-            if prod(shape) * width > DENSE:
-                yield from (
-                    self._of_wanted(table, part, width, at) for at in inside if self._ends[at + 1] > self._ends[at]
-                )
+            shape = (*(lattice.sizes[i] for i in features), lattice.n_groups, *pieces)
+            if prod(shape) > DENSE:
+                rows, sums = table.lazy().with_columns(pl.Series(PIECE, piece)), pl.col([*into]).sum()
+                for cells in pl.collect_all([rows.group_by(lattice.place(at), PIECE).agg(sums) for at in inside]):
+                    self._add_cells(cells, into)
                 continue
             number = np.zeros(table.height, dtype=np.int32)
-            for i in reversed(features):
-                number = number * lattice.sizes[i] + codes[i]
+            for i in features:
+                number = number * lattice.sizes[i] + table[names[i]].to_numpy()
             if lattice.n_groups > 1:
                 number = number * lattice.n_groups + table[GROUP].to_numpy()
-            yield number * width + part, slice(None), shape, [self._inside(at, features) for at in inside]
+            number = number * prod(pieces) + piece
+            for same, weights in columns.items():
+                block = np.bincount(number, weights, prod(shape)).reshape(shape)
+                for at in inside:
+                    others = tuple(axis for axis, i in enumerate(features) if i not in lattice.combinations[at])
+                    self._add_block(at, block.sum(axis=others).reshape(-1, *pieces), [into[name] for name in same])
 
-    def _inside(self, at: int, features: Sequence[int]) -> Inside:
-        """How the cells of a combination come from those of more features: added up over the others."""
-        others = tuple(axis for axis, i in enumerate(reversed(features)) if i not in self.lattice.combinations[at])
-        own = self.places[self._ends[at] : self._ends[at + 1]] - self.lattice.starts[at]
-        is_all = len(own) == self.lattice.starts[at + 1] - self.lattice.starts[at]
-        return at, others, slice(None) if is_all else own
+    def _add_block(self, at: int, sums: Numbers, into: Sequence[Numbers]) -> None:
+        """Add the sums of all cells of a combination."""
+        own = slice(self._ends[at], self._ends[at + 1])
+        places = self.places[own]
+        some = sums if len(places) == len(sums) else sums[places - self.lattice.starts[at]]
+        for array in into:
+            array[own] += some.astype(array.dtype, copy=False)
 
-    def _of_wanted(self, table: pl.DataFrame, part: Numbers, width: int, at: int) -> Block:
-        """Numbers of the wanted cells of a combination, which has very many."""
-        own = self.places[self._ends[at] : self._ends[at + 1]]
-        place = table.select(self.lattice.place(at)).to_series().to_numpy()
-        where = np.searchsorted(own, place).clip(max=len(own) - 1)
-        rows = np.flatnonzero(own[where] == place)
-        return where[rows] * width + part[rows], rows, (len(own),), [(at, (), slice(None))]
-
-    def _add_samples(self, varied: pl.DataFrame) -> None:
-        """Count samples that may be in several cells: each once in a cell and a half of the buckets."""
-        half, wanted = (pl.col(WITHOUT) % 2).alias(UNIT), pl.Series(self.places).implode()
-        for at in range(len(self.lattice.combinations)):
-            rows = varied.lazy().group_by(self.lattice.place(at), SAMPLE, half).agg(pl.col(WITHOUT).first())
-            counts = rows.group_by(PLACE, WITHOUT).len().filter(pl.col(PLACE).is_in(wanted)).collect()
-            self.samples[self.find(counts[PLACE].to_numpy()), counts[WITHOUT].to_numpy(), 0] += counts["len"].to_numpy()
+    def _add_cells(self, cells: pl.DataFrame, into: Mapping[str, Numbers]) -> None:
+        """Add the sums of some cells, by PLACE and PIECE; those of other places are not wanted."""
+        cells = cells.filter(pl.col(PLACE).is_in(pl.Series(self.places).implode()))
+        where = self.find(cells[PLACE].to_numpy()), cells[PIECE].to_numpy()
+        for name, array in into.items():
+            array.reshape(len(array), -1)[where] += cells[name].to_numpy().astype(array.dtype)
 
 
 def _columns(table: pl.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...], Numbers | None]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,13 +25,15 @@ from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.source import passes_of
-from polars_mlmetrics.slice_search.features import Feature, counts_of, features_of
+from polars_mlmetrics.slice_search.features import Feature, counts_of, features_of, values_of
 
 Numbers: TypeAlias = NDArray[Any]
 
-GROUP, SAMPLE, CLUSTER, N_ROWS, N_SAMPLES = (
-    f"{INTERNAL}{name}" for name in ("group", "sample", "cluster", "n_rows", "n_samples")
-)
+NAMES = ("group", "sample", "cluster", "n_rows", "n_samples")
+GROUP, SAMPLE, CLUSTER, N_ROWS, N_SAMPLES = (f"{INTERNAL}{name}" for name in NAMES)
+
+EVEN, ODD, EVERY = slice(0, None, 2), slice(1, None, 2), slice(0, None, 1)
+"""The buckets of the search, those that confirm, and all."""
 
 BYTES = 200
 """Bytes that a row takes, about, while its part of the log is searched."""
@@ -46,6 +48,11 @@ Passing = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
 def code_column(place: int) -> str:
     """The column with the codes of a feature."""
     return f"{INTERNAL}code_{place}"
+
+
+def in_buckets(buckets: slice) -> pl.Expr:
+    """Whether a row is in some of the buckets."""
+    return pl.col(WITHOUT) % buckets.step == buckets.start
 
 
 class PartialKind(NamedTuple):
@@ -70,13 +77,13 @@ Tables = Mapping[PartialKind, pl.DataFrame]
 class FoldedTables(Source):
     """A source of tables that are folded already."""
 
-    def __init__(self, tables: Mapping[PartialKind, pl.LazyFrame], by: Sequence[str], schema: pl.Schema) -> None:
+    def __init__(self, tables: Tables, by: Sequence[str], schema: pl.Schema) -> None:
         self.tables = tables
         self.by = list(by)
         self.schema = pl.Schema({**schema, **{key: pl.Int64() for key in by}})
 
     def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
-        return [(self.tables[PartialKind.of(each, self.by)], by) for each in partials]
+        return [(self.tables[PartialKind.of(each, self.by)].lazy(), by) for each in partials]
 
 
 class Part(NamedTuple):
@@ -88,173 +95,177 @@ class Part(NamedTuple):
     """What the metric needs of them. A table may be the rows themselves, with more columns."""
     varied: pl.DataFrame | None = None
     """The rows of samples with several codes, with their SAMPLE. N_SAMPLES does not count these."""
-    clusters: pl.DataFrame | None = None
-    """The clusters of the rows, where these are no samples."""
 
 
-class Wanted(NamedTuple):
-    """A choice of what is read of the rows: with samples, tables and clusters or without, and of which buckets."""
+class Encoded(ABC):
+    """A log or a state in codes, which is read as often as needed."""
 
-    samples: bool = False
-    tables: bool = True
-    clusters: bool = False
-    buckets: slice = slice(None)
-
-
-@dataclass
-class Encoded:
-    """A log or a state that is ready to be searched."""
-
-    read: Callable[[Wanted], Iterator[Part]]
-    groups: pl.DataFrame
-    """The by columns of each group, by its number."""
-    features: list[Feature]
-    partials: Mapping[PartialKind, Partial]
-    plan: Plan
-    query: Query
-    buckets: int
-    n_rows: int
     how: str
     """How it is read, in words."""
 
-    def __post_init__(self) -> None:
-        self.metric = self.query.metrics[0]
-        self.statistics = {kind: statistics_of(partial) for kind, partial in self.partials.items()}
-        every = [each for statistics in self.statistics.values() for each in statistics]
-        self.is_of_sums = all(each.monoid == "sum" and each.moment is None for each in every)
+    def __init__(
+        self, query: Query, source: Source, keys: list[str], groups: pl.DataFrame, features: list[Feature], buckets: int
+    ) -> None:
+        self.query = query
+        self.groups = groups
+        """The by columns of each group, by its number."""
+        self.features = features
+        self.buckets = buckets
+        self.n_rows = 0
+        self.has_clusters = False
+        """Whether later readings have the CLUSTER of each row, as samples are not the clusters."""
+        (self.metric,) = query.metrics
+        self.plan = Plan(source, keys, query.readings)
+        self.plan.value(self.metric)
+        self.partials = {PartialKind.of(each, keys): each for each in self.plan.all_partials}
+        self.statistics = {kind: _statistics_of(partial) for kind, partial in self.partials.items()}
+        self.is_of_sums = all(_are_sums(statistics) for statistics in self.statistics.values())
         """Whether the statistics of some rows can be taken off those of all."""
-        self.known_rows: Numbers | None = None
+        types = [pl.UInt8 if each.size <= 2**8 else pl.Int32 for each in features]
+        # A number is a byte where it can be: there is one of each feature in every row.
+        codes = zip(features, types, strict=True)
+        self.codes = [each.code().cast(of).alias(code_column(i)) for i, (each, of) in enumerate(codes)]
+        self._known: Numbers | None = None
         """How many rows each bucket had when they were read first."""
 
-    def parts(self, wanted: Wanted) -> Iterator[Part]:
+    @abstractmethod
+    def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
+        """The rows, part by part: those of some buckets at least. The first reading counts their samples."""
+
+    def parts(self, buckets: slice = EVERY, *, samples: bool = False) -> Iterator[Part]:
         """The rows, part by part. Raise where these are not as many as before."""
         rows = np.zeros(self.buckets, dtype=np.int64)
-        for part in self.read(wanted):
+        for part in self._read(buckets, samples=samples):
             counts = part.rows.group_by(WITHOUT).agg(pl.col(N_ROWS).sum().cast(pl.Int64))
             rows[counts[WITHOUT].to_numpy()] += counts[N_ROWS].to_numpy()
             yield part
-        before = self.n_rows if self.known_rows is None else self.known_rows[wanted.buckets].sum()
-        if rows[wanted.buckets].sum() != before:
+        before = self.n_rows if self._known is None else self._known[buckets].sum()
+        if rows[buckets].sum() != before:
             raise ParameterError(
-                f"the log had {before:,} rows when it was read first, and then {rows.sum():,}: find_slices reads it "
-                "several times. Collect it first, or run it again when its files no longer change."
+                f"the log had {before:,} rows when it was read first, and then {rows[buckets].sum():,}: find_slices "
+                "reads it several times. Collect it first, or run it again when its files no longer change."
             )
-        self.known_rows = rows if self.known_rows is None else self.known_rows
+        self._known = rows if self._known is None else self._known
 
-    def folded(self, kind: PartialKind, tables: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
-        """Tables of a partial as one, at other keys beside those of its units."""
-        keys, statistics = [*keys, *kind.units], self.statistics[kind]
-        rows = pl.concat([each.select(*keys, *(s.name for s in statistics)) for each in tables], how="vertical_relaxed")
-        return merge(rows.lazy(), keys, statistics).collect()
+    def folded(self, tables: Sequence[Tables], keys: Sequence[str]) -> dict[PartialKind, pl.DataFrame]:
+        """Tables as one, at other keys beside those of their units."""
+        found = {}
+        for kind, statistics in self.statistics.items():
+            columns = [*keys, *kind.units, *(each.name for each in statistics)]
+            rows = pl.concat([each[kind].select(columns) for each in tables if kind in each], how="vertical_relaxed")
+            found[kind] = merge(rows.lazy(), [*keys, *kind.units], statistics).collect()
+        return found
+
+    def _without_nulls(self, kind: PartialKind, table: pl.DataFrame) -> pl.DataFrame:
+        """A table in which the sum of nothing is 0."""
+        sums = [each.name for each in self.statistics[kind] if each.monoid == "sum"]
+        return table.with_columns(pl.col(sums).fill_null(0))
 
 
-def statistics_of(partial: Partial) -> list[Statistic]:
+def _statistics_of(partial: Partial) -> list[Statistic]:
     """The statistics in the table of a partial: of samples, the sums of their values."""
     if partial.grain != "sample":
         return list(partial.fold.statistics.values())
     return [Statistic(name, pl.col(name), "sum") for name in partial.values.stored_sums().values()]
 
 
-def whole_type(size: int) -> pl.DataType:
-    """The smallest type for so many codes: there is one of each feature in every row."""
-    return pl.UInt8() if size <= 2**8 else pl.Int32()
+def _are_sums(statistics: Sequence[Statistic]) -> bool:
+    return all(each.monoid == "sum" and each.moment is None for each in statistics)
 
 
-class LogReader:
-    """Reads a log in codes, at once or part by part."""
+def _numbered(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The groups of a table, by number."""
+    groups = table.select(by).unique().sort(by, nulls_last=False) if by else pl.DataFrame([{}])
+    return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
 
-    def __init__(self, query: Query, features: list[Feature], buckets: int, cluster: Names, passes: Passing) -> None:
-        clusters = list(column_names("cluster", cluster))
-        self._query = query
+
+def _in_groups(rows: pl.LazyFrame, groups: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Rows with the numbers of their groups."""
+    if not by:
+        return rows.with_columns(pl.lit(0, dtype=pl.Int32).alias(GROUP))
+    return rows.join(groups.lazy(), on=by, how="left", nulls_equal=True, maintain_order="left")
+
+
+class EncodedLog(Encoded):
+    """A log in codes: read at once and kept, or part by part."""
+
+    def __init__(
+        self, query: Query, names: Sequence[str], top: int, bins: int, buckets: int, cluster: Names, passing: Passing
+    ) -> None:
+        # One by one: together they would hold all these columns.
+        values = {name: values_of(query, name).collect(engine="streaming") for name in names}
+        features = features_of(query.schema, values, top, bins)
         self._by = [key.column for key in query.by]
-        self._cluster = [] if clusters == list(query.roles.sample) else clusters
-        self._features = features
-        self._codes = [each.code().cast(whole_type(each.size)).alias(code_column(i)) for i, each in enumerate(features)]
-        self._keys = [GROUP, WITHOUT, *(code.meta.output_name() for code in self._codes)]
-        self._bucket = pl.col(WITHOUT).cast(whole_type(buckets))
-        self._groups = numbered(query.rows.select(self._by).unique().collect(), self._by)
-        n_rows, (count, memory, progress) = int(query.frame.select(pl.len()).collect().item()), passes
-        if count is None and memory is None and n_rows > AT_ONCE:
-            count = whole_times(PART, n_rows)
-        self._passes, self._n_rows = passes_of(query, count, memory, progress=progress), n_rows
+        self._keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
         self._schema = pl.Schema({**query.schema, **dict.fromkeys(self._keys, pl.Int32())})
-        plan = Plan(FoldedTables({}, self._keys, self._schema), self._keys, query.readings)
-        plan.value(query.metrics[0])
-        self._partials = {PartialKind.of(each, self._keys): each for each in plan.all_partials}
-        self._plain = [kind for kind, each in self._partials.items() if _is_plain(each)]
-        parts = self._passes.how_many(BYTES, n_rows) if self._passes else 1
-        how = f"rows read in {parts} passes for each step" if parts > 1 else "rows as they are"
-        self._whole = next(self._read(Wanted(samples=True, clusters=True))) if parts == 1 else None
-        self.log = Encoded(self._again, self._groups, features, self._partials, plan, query, buckets, n_rows, how)
-        """The log, in codes."""
+        groups = _numbered(query.rows.select(self._by).unique().collect(), self._by)
+        super().__init__(query, FoldedTables({}, self._keys, self._schema), self._keys, groups, features, buckets)
+        self._plain = [kind for kind, each in self.partials.items() if _is_plain(each)]
+        clusters = list(column_names("cluster", cluster))
+        self._cluster = [] if clusters == list(query.roles.sample) else clusters
+        self.has_clusters = bool(self._cluster)
+        self.n_rows = int(query.frame.select(pl.len()).collect().item())
+        count, memory, progress = passing
+        if count is None and memory is None and self.n_rows > AT_ONCE:
+            count = whole_times(PART, self.n_rows)
+        self._passes = passes_of(query, count, memory, progress=progress)
+        parts = self._passes.how_many(BYTES, self.n_rows) if self._passes else 1
+        self.how = f"rows read in {parts} passes for each step" if parts > 1 else "rows as they are"
+        self._whole = next(self._of_passes(EVERY, samples=True)) if parts == 1 else None
 
-    def _again(self, wanted: Wanted) -> Iterator[Part]:
-        """The rows: those of a log that is read at once are kept."""
-        return self._read(wanted) if self._whole is None else iter([self._whole])
+    def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
+        return self._of_passes(buckets, samples=samples) if self._whole is None else iter([self._whole])
 
-    def _read(self, wanted: Wanted) -> Iterator[Part]:
+    def _of_passes(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
         if not self._passes:
-            yield self._part(self._query.rows, wanted)
+            yield self._part(self.query.rows, buckets, samples=samples)
             return
         # To be closed where a pass fails: a bar would stay on the screen.
-        with closing(self._passes.parts(BYTES, self._n_rows)) as parts:
+        with closing(self._passes.parts(BYTES, self.n_rows)) as parts:
             for rows in parts:
-                yield self._part(rows, wanted)
+                yield self._part(rows, buckets, samples=samples)
 
-    def _part(self, rows: pl.LazyFrame, wanted: Wanted) -> Part:
+    def _part(self, rows: pl.LazyFrame, buckets: slice, *, samples: bool) -> Part:
         """Some rows, with what each adds to the partials; or folded, where a row alone does not say that."""
-        if wanted.buckets != slice(None):
-            rows = rows.filter(pl.col(WITHOUT) % wanted.buckets.step == wanted.buckets.start)
-        rows = in_groups(rows, self._groups, self._by).with_columns(self._bucket, *self._codes)
-        kinds = self._partials if wanted.tables else {}
-        plain = [kind for kind in self._plain if kind in kinds]
-        folded = {kind: self._folded(rows, each) for kind, each in kinds.items() if kind not in plain}
-        cluster = [code_of(self._cluster).alias(CLUSTER)] if self._cluster and wanted.clusters else []
-        is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self._query.roles.sample)
-        sample = pl.when(is_known).then(code_of([*self._by, *self._query.roles.sample])).alias(SAMPLE)
-        columns = self._columns(rows, plain, [*cluster, *([sample] if wanted.samples else [])])
-        found, *tables = pl.collect_all([columns, *folded.values()])
+        bucket = pl.col(WITHOUT).cast(pl.UInt8 if self.buckets <= 2**8 else pl.Int32)
+        rows = _in_groups(rows.filter(in_buckets(buckets)), self.groups, self._by).with_columns(bucket, *self.codes)
+        folded = {kind: self._folded(rows, each) for kind, each in self.partials.items() if kind not in self._plain}
+        columns = [code_of(self._cluster).alias(CLUSTER)] if self._cluster else []
+        if samples:
+            is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self.query.roles.sample)
+            columns.append(pl.when(is_known).then(code_of([*self._by, *self.query.roles.sample])).alias(SAMPLE))
+        for kind in self._plain:
+            rows = self.partials[kind].fold.with_features(rows)
+        added = {each.name: each.row.alias(each.name) for kind in self._plain for each in self.statistics[kind]}
+        units = dict.fromkeys(unit for kind in self._plain for unit in kind.units)
+        found, *tables = pl.collect_all([rows.select(*self._keys, *units, *columns, *added.values()), *folded.values()])
         found = found.with_columns(pl.lit(1, dtype=pl.Int8).alias(name) for name in (N_ROWS, N_SAMPLES))
-        varied = None
-        if wanted.samples:
-            found, varied = self._with_samples(found)
-        filled = {kind: without_nulls(each, self._partials[kind]) for kind, each in zip(folded, tables, strict=True)}
-        clusters = found.select(*self._keys, CLUSTER).unique() if cluster else None
-        return Part(found, {**dict.fromkeys(plain, found), **filled}, varied, clusters)
-
-    def _columns(self, rows: pl.LazyFrame, kinds: Sequence[PartialKind], more: Sequence[pl.Expr]) -> pl.LazyFrame:
-        """Rows with what each of them adds to some partials."""
-        partials = [self._partials[kind] for kind in kinds]
-        for each in partials:
-            rows = each.fold.with_features(rows)
-        added = {s.name: s.row.fill_null(0).alias(s.name) for each in partials for s in each.fold.statistics.values()}
-        units = dict.fromkeys(unit for kind in kinds for unit in kind.units)
-        return rows.select(*self._keys, *units, *more, *added.values())
+        found, varied = self._with_samples(found.with_columns(pl.col([*added]).fill_null(0)), samples=samples)
+        filled = {kind: self._without_nulls(kind, each) for kind, each in zip(folded, tables, strict=True)}
+        return Part(found, {**dict.fromkeys(self._plain, found), **filled}, varied)
 
     def _folded(self, rows: pl.LazyFrame, partial: Partial) -> pl.LazyFrame:
         """The table of a partial, at the codes of the rows."""
-        [(table, _)] = LogSource(rows, self._query.roles.label, self._schema).partials([partial], list(partial.by))
+        [(table, _)] = LogSource(rows, self.query.roles.label, self._schema).partials([partial], list(partial.by))
         return table
 
-    def _with_samples(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    def _with_samples(self, rows: pl.DataFrame, *, samples: bool) -> tuple[pl.DataFrame, pl.DataFrame | None]:
         """Rows that count their samples, each in its first row; and those of samples with several codes."""
-        sample, is_known = rows[SAMPLE], pl.col(SAMPLE).is_not_null()
-        if not sample.null_count() and sample.n_unique() == rows.height:
-            return rows.drop(SAMPLE), None
-        ends = [pl.col(name).min() != pl.col(name).max() for name in self._keys[1:]]
-        varying = rows.lazy().filter(is_known).group_by(SAMPLE).agg(ends).filter(pl.any_horizontal(self._keys[1:]))
-        varies = varying.collect()
+        if not samples or (not rows[SAMPLE].null_count() and rows[SAMPLE].n_unique() == rows.height):
+            return rows, None
+        is_known, codes = pl.col(SAMPLE).is_not_null(), pl.col(self._keys[1:])
+        ends = rows.lazy().filter(is_known).group_by(SAMPLE).agg(codes.min() != codes.max())
+        varies = ends.filter(pl.any_horizontal(codes)).collect()
         self._check_whole(varies)
-        counts = pl.col(SAMPLE).is_first_distinct() & is_known & ~pl.col(SAMPLE).is_in(varies[SAMPLE].implode())
-        varied = rows.lazy().select(*self._keys, SAMPLE).join(varies.lazy(), on=SAMPLE, how="semi").unique()
-        found = rows.with_columns(counts.cast(pl.Int8).alias(N_SAMPLES)).drop(SAMPLE)
-        return found, varied.collect() if varies.height else None
+        is_varied = pl.col(SAMPLE).is_in(varies[SAMPLE].implode())
+        is_first = pl.col(SAMPLE).is_first_distinct() & is_known & ~is_varied
+        found = rows.with_columns(is_first.cast(pl.Int8).alias(N_SAMPLES))
+        return found, rows.filter(is_varied) if varies.height else None
 
     def _check_whole(self, varies: pl.DataFrame) -> None:
         """Refuse features that part a sample, where the metric looks at whole samples."""
-        looking = [measure for measure in self._query.measures if measure.probe.looks_at_samples]
-        codes = zip(self._keys[2:], self._features, strict=True)
-        parted = [each.name for code, each in codes if looking and varies[code].any()]
+        looking = [measure for measure in self.query.measures if measure.probe.looks_at_samples]
+        parted = [each.name for i, each in enumerate(self.features) if looking and varies[code_column(i)].any()]
         if parted:
             raise ColumnError(
                 f"feature {parted[0]!r} has several values in one sample, and {looking[0].output_name} looks at whole "
@@ -265,47 +276,34 @@ class LogReader:
 def _is_plain(partial: Partial) -> bool:
     """Whether what each row adds to a partial is known from that row alone."""
     is_of_rows = partial.grain != "sample" and not (partial.rankings or partial.looks_back or partial.windows)
-    return is_of_rows and all(each.monoid == "sum" and each.moment is None for each in statistics_of(partial))
+    return is_of_rows and _are_sums(_statistics_of(partial))
 
 
-def without_nulls(table: pl.DataFrame, partial: Partial) -> pl.DataFrame:
-    """A table in which the sum of nothing is 0."""
-    return table.with_columns(pl.col(each.name).fill_null(0) for each in statistics_of(partial) if each.monoid == "sum")
-
-
-def numbered(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """The groups of a table, by number."""
-    groups = table.select(by).unique().sort(by, nulls_last=False) if by else pl.DataFrame([{}])
-    return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
-
-
-def in_groups(rows: pl.LazyFrame, groups: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Rows with the numbers of their groups."""
-    if not by:
-        return rows.with_columns(pl.lit(0, dtype=pl.Int32).alias(GROUP))
-    return rows.join(groups.lazy(), on=by, how="left", nulls_equal=True, maintain_order="left")
-
-
-def encode_state(query: Query, source: StateSource, names: Sequence[str], top: int, bins: int, buckets: int) -> Encoded:
+class EncodedState(Encoded):
     """A state in codes."""
-    by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
-    keys = [*by, *columns, WITHOUT]
-    counts = _counts_of_state(query, source, by, keys).rename(columns)
-    plan = Plan(source, keys, query.readings)
-    plan.value(query.metrics[0])
-    partials = {PartialKind.of(each, keys): each for each in plan.all_partials}
-    tables = pl.collect_all([table for table, _ in source.partials(list(partials.values()), keys)])
-    values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
-    features, groups = features_of(counts.schema, values, top, bins), numbered(counts, by)
-    codes = [each.code().cast(whole_type(each.size)).alias(code_column(i)) for i, each in enumerate(features)]
 
-    def encoded(table: pl.DataFrame) -> pl.DataFrame:
-        return in_groups(table.lazy(), groups, by).with_columns(codes).drop(*names, *by).collect()
+    how = "a state"
 
-    found = zip(partials.items(), tables, strict=True)
-    filled = {kind: without_nulls(encoded(table.rename(columns)), each) for (kind, each), table in found}
-    part, n_rows = Part(encoded(counts), filled), int(counts[N_ROWS].sum())
-    return Encoded(lambda _: iter([part]), groups, features, partials, plan, query, buckets, n_rows, "a state")
+    def __init__(
+        self, query: Query, source: StateSource, names: Sequence[str], top: int, bins: int, buckets: int
+    ) -> None:
+        by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
+        keys = [*by, *columns, WITHOUT]
+        counts = _counts_of_state(query, source, by, keys).rename(columns)
+        values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
+        features, groups = features_of(counts.schema, values, top, bins), _numbered(counts, by)
+        super().__init__(query, source, keys, groups, features, buckets)
+        self.n_rows = int(counts[N_ROWS].sum())
+
+        def encoded(table: pl.DataFrame) -> pl.DataFrame:
+            return _in_groups(table.rename(columns, strict=False).lazy(), groups, by).with_columns(self.codes).collect()
+
+        found = pl.collect_all([table for table, _ in source.partials(list(self.partials.values()), keys)])
+        filled = {k: self._without_nulls(k, encoded(table)) for k, table in zip(self.partials, found, strict=True)}
+        self._part = Part(encoded(counts), filled)
+
+    def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
+        return iter([self._part])
 
 
 def _counts_of_state(query: Query, source: StateSource, by: list[str], keys: list[str]) -> pl.DataFrame:

@@ -8,8 +8,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.find_slices import query_of
 from polars_mlmetrics.slice_search.choose import Search
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
-from polars_mlmetrics.slice_search.encode import LogReader
-from polars_mlmetrics.slice_search.features import features_of, values_of
+from polars_mlmetrics.slice_search.encode import EncodedLog
 
 
 def searched(
@@ -20,8 +19,7 @@ def searched(
     A slice must have half as many samples there as in all rows.
     """
     query, _ = query_of(rows, metric, None, None, {}, reads_now=True)
-    values = {name: values_of(query, name).collect() for name in features}
-    encoded = LogReader(query, features_of(query.schema, values, 10, 5), 64, None, (None, None, False)).log
+    encoded = EncodedLog(query, features, 10, 5, 64, None, (None, None, False))
     cells = CellSums(encoded, Lattice(encoded.features, 1, depth), least)
     search = Search(cells, -1, 2 * least)
     samples = cells.samples[cells.find(search.scores[PLACE].to_numpy()), ::2, 0].sum(axis=1)

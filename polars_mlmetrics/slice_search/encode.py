@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from polars_mlmetrics.data.frames import Names, column_names
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.plan import Plan
@@ -24,6 +23,7 @@ from polars_mlmetrics.formula.arithmetic import whole_times
 from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.source import passes_of
 from polars_mlmetrics.slice_search.features import Feature, counts_of, features_of, values_of
 
@@ -190,7 +190,7 @@ class EncodedLog(Encoded):
     """A log in codes: read at once and kept, or part by part."""
 
     def __init__(
-        self, query: Query, names: Sequence[str], top: int, bins: int, buckets: int, cluster: Names, passing: Passing
+        self, query: Query, names: Sequence[str], top: int, bins: int, confidence: Confidence, passing: Passing
     ) -> None:
         # One by one: together they would hold all these columns.
         values = {name: values_of(query, name).collect(engine="streaming") for name in names}
@@ -199,10 +199,12 @@ class EncodedLog(Encoded):
         self._keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
         self._schema = pl.Schema({**query.schema, **dict.fromkeys(self._keys, pl.Int32())})
         groups = _numbered(query.rows.select(self._by).unique().collect(), self._by)
-        super().__init__(query, FoldedTables({}, self._keys, self._schema), self._keys, groups, features, buckets)
+        super().__init__(
+            query, FoldedTables({}, self._keys, self._schema), self._keys, groups, features, confidence.buckets
+        )
         self._plain = [kind for kind, each in self.partials.items() if _is_plain(each)]
-        clusters = list(column_names("cluster", cluster))
-        self._cluster = [] if clusters == list(query.roles.sample) else clusters
+        is_sample = list(confidence.cluster) == list(query.roles.sample)
+        self._cluster = [] if is_sample else list(confidence.cluster)
         self.has_clusters = bool(self._cluster)
         self.n_rows = int(query.frame.select(pl.len()).collect().item())
         count, memory, progress = passing
@@ -285,14 +287,14 @@ class EncodedState(Encoded):
     how = "a state"
 
     def __init__(
-        self, query: Query, source: StateSource, names: Sequence[str], top: int, bins: int, buckets: int
+        self, query: Query, names: Sequence[str], top: int, bins: int, confidence: Confidence, source: StateSource
     ) -> None:
         by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
         keys = [*by, *columns, WITHOUT]
         counts = _counts_of_state(query, source, by, keys).rename(columns)
         values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
         features, groups = features_of(counts.schema, values, top, bins), _numbered(counts, by)
-        super().__init__(query, source, keys, groups, features, buckets)
+        super().__init__(query, source, keys, groups, features, confidence.buckets)
         self.n_rows = int(counts[N_ROWS].sum())
 
         def encoded(table: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis.find_slices import query_of
+from polars_mlmetrics.analysis.find_slices import question_of
 from polars_mlmetrics.slice_search.choose import Search
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
 from polars_mlmetrics.slice_search.encode import EncodedLog
@@ -18,8 +18,9 @@ def searched(
 
     A slice must have half as many samples there as in all rows.
     """
-    query, _ = query_of(rows, metric, None, None, {}, reads_now=True)
-    encoded = EncodedLog(query, features, 10, 5, 64, None, (None, None, False))
+    question = question_of(rows, metric, None, None, None, {})
+    assert question.confidence is not None
+    encoded = EncodedLog(question.query, features, 10, 5, question.confidence, (None, None, False))
     cells = CellSums(encoded, Lattice(encoded.features, 1, depth), least)
     search = Search(cells, -1, 2 * least)
     samples = cells.samples[cells.find(search.scores[PLACE].to_numpy()), ::2, 0].sum(axis=1)

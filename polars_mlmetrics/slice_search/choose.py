@@ -1,4 +1,4 @@
-"""Choose: the candidates of each group, from the samples of the search; and what is left of each without the worse ones.
+"""Choose: the candidates of each group, in the samples of the search, and which of them only repeat others.
 
 The surest slices are candidates, with few of their relatives. One more reading folds the rows by the candidates that
 they are in. From that follows, in memory, which are still worse without the rows of others.
@@ -53,16 +53,12 @@ class Search:
         self.least = least if min_samples else np.maximum(least, self.n_samples * THOUSANDTH)
         """How many samples a slice of each group must have."""
         large = self._large_features()
-        names = dict.fromkeys(feature.name for feature in lattice.features)
-        known = {lattice.features[i].name for i in large}
-        self.small = [name for name in names if name not in known]
+        names = {lattice.features[i].name for i in large}
+        self.small = list(dict.fromkeys(each.name for each in lattice.features if each.name not in names))
         """The features without a value in enough samples."""
-        n_combinations = sum({*some} <= large for some in lattice.combinations[1:])
-        halves = len(range(cells.encoded.buckets)[EVEN]), cells.encoded.buckets
-        self.how = (
-            f"{cells.encoded.how}; {n_combinations} combinations of features; searched in {halves[0]} of {halves[1]} "
-            "buckets, measured in the others"
-        )
+        n_combinations, buckets = sum({*some} <= large for some in lattice.combinations[1:]), cells.encoded.buckets
+        halves = f"searched in {len(range(buckets)[EVEN])} of {buckets} buckets, measured in the others"
+        self.how = f"{cells.encoded.how}; {n_combinations} combinations of features; {halves}"
         """How it is searched, in words."""
         self.contrasts = Contrasts(cells, sign)
         self.scores = self.of_places(self._large(), EVEN)
@@ -72,16 +68,14 @@ class Search:
 
     def of_places(self, places: Numbers, buckets: slice) -> pl.DataFrame:
         """The contrasts of the cells at some places, with their PLACE and GROUP."""
-        keys = pl.DataFrame(
-            {PLACE: places, GROUP: self.lattice.groups(places)}, schema={PLACE: pl.Int64, GROUP: pl.Int64}
-        ).cast({GROUP: pl.Int32})
+        keys = pl.DataFrame({PLACE: places, GROUP: self.lattice.groups(places)}).cast({GROUP: pl.Int32})
         if not len(places):
             return keys.with_columns(pl.lit(0.0).alias(name) for name in ("value", "rest", "gap", "se", "t", "bound"))
-        encoded = self.cells.encoded
-        found = self.contrasts.of_places(
-            places, buckets, lambda some: sides_of_places(encoded, self.lattice, places[some], buckets)
-        )
-        return keys.hstack(found)
+
+        def refold(some: Numbers) -> Sides:
+            return sides_of_places(self.cells.encoded, self.lattice, places[some], buckets)
+
+        return keys.hstack(self.contrasts.of_places(places, buckets, refold))
 
     def _large_features(self) -> set[int]:
         """The features with a value that is in enough rows and not in all."""
@@ -164,18 +158,14 @@ class Members:
         """Measure candidates without the rows that are in others of their group: their bits, by group."""
         groups, bits = slices[GROUP].to_numpy(), slices[BIT].to_numpy()
         left = {kind: table.filter(is_left(aside)) for kind, table in self._tables.items()}
-        counts = self._counts.filter(is_left(aside)).group_by(GROUP).agg(pl.col(WITHOUT).n_unique())
-        n_buckets = np.zeros(len(aside), dtype=np.int64)
-        n_buckets[counts[GROUP].to_numpy()] = counts[WITHOUT].to_numpy()
+        counts = self._counts.filter(is_left(aside)).unique([GROUP, WITHOUT])
+        n_buckets = np.bincount(counts[GROUP].to_numpy(), minlength=self.n_groups)
 
         def refold(some: Numbers) -> Sides:
             return self._sides(left, groups[some], bits[some])
 
-        if self._encoded.is_of_sums:
-            own, whole = self._sums(left, groups, bits)
-            found = self._search.contrasts.of_sums(own, whole, groups, n_buckets, refold)
-        else:
-            found = self._search.contrasts.table(refold(np.arange(len(groups))), n_buckets[groups])
+        own, whole = self._sums(left if self._encoded.is_of_sums else {}, groups, bits)
+        found = self._search.contrasts.of(own, whole, groups, n_buckets, refold)
         return slices.select(PLACE, GROUP, BIT).hstack(found)
 
     def rows_of(self, group: int, bit: int) -> pl.DataFrame:
@@ -254,8 +244,7 @@ def is_left(aside: Numbers) -> pl.Expr:
 
 def taken(members: Members, candidates: pl.DataFrame) -> pl.DataFrame:
     """The candidates that are measured: the surest, again and again without the rows of the worst before them."""
-    aside, found = np.zeros(members.n_groups, dtype=np.int64), candidates.clear()
-    scores = candidates
+    aside, found, scores = np.zeros(members.n_groups, dtype=np.int64), candidates.clear(), candidates
     for _ in range(ROUNDS):
         fresh = in_order(scores.filter(pl.col("t") > 0)).group_by(GROUP, maintain_order=True).head(EACH)
         if not fresh.height:

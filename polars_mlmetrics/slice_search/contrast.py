@@ -56,29 +56,24 @@ class Contrasts:
 
     def of_places(self, places: Numbers, buckets: slice, refold: Refold) -> pl.DataFrame:
         """The contrasts of the cells at some places, in some of the buckets."""
-        cells, groups = self._cells, self._cells.lattice.groups(places)
+        cells = self._cells
+        own = each(lambda array: array[cells.find(places), buckets], cells.sums)
+        whole = each(lambda array: array[cells.of_groups, buckets], cells.sums)
         n_buckets = (cells.rows[cells.of_groups, buckets, 0] > 0).sum(axis=1)
-        if not self._encoded.is_of_sums:
-            return self.table(refold(np.arange(len(places))), n_buckets[groups])
-        own, whole = (
-            each(lambda array: array[some, buckets], cells.sums) for some in (cells.find(places), cells.of_groups)
-        )
-        return self.of_sums(own, whole, groups, n_buckets, refold)
+        return self.of(own, whole, cells.lattice.groups(places), n_buckets, refold)
 
-    def of_sums(self, own: Sums, whole: Sums, groups: Numbers, n_buckets: Numbers, refold: Refold) -> pl.DataFrame:
+    def of(self, own: Sums, whole: Sums, groups: Numbers, n_buckets: Numbers, refold: Refold) -> pl.DataFrame:
         """The contrasts of slices, from their sums and those of whole groups, of which each has so many buckets."""
-        size = 2 * max(array[0].size for sums in own for array in sums.values())
-        sides, lost, step = [], [], max(1, AT_ONCE // size)
-        for start in range(0, len(groups), step):
-            some = slice(start, start + step)
-            found, is_lost = self._sides(each(lambda a: a[some], own), each(lambda a: a[groups[some]], whole))
-            sides.append(found)
-            lost.append(is_lost)
-        joined = [np.concatenate(arrays) for arrays in zip(*sides, strict=True)]
-        if (again := np.flatnonzero(np.concatenate(lost))).size:
-            for array, anew in zip(joined, refold(again), strict=True):
-                array[again] = anew
-        return self.table(Sides(*joined), n_buckets[groups])
+        if not self._encoded.is_of_sums:
+            return self._table(refold(np.arange(len(groups))), n_buckets[groups])
+        step = max(1, AT_ONCE // (2 * max(array[0].size for sums in own for array in sums.values())))
+        some = [slice(start, start + step) for start in range(0, len(groups), step)]
+        parts = [self._sides(_at(own, each), _at(whole, groups[each])) for each in some]
+        sides = Sides(*(np.concatenate(arrays) for arrays in zip(*(sides for sides, _ in parts), strict=True)))
+        lost = np.flatnonzero(np.concatenate([is_lost for _, is_lost in parts]))
+        for array, anew in zip(sides, refold(lost), strict=True) if lost.size else ():
+            array[lost] = anew
+        return self._table(sides, n_buckets[groups])
 
     def values(self, sums: Sums, metrics: Sequence[Node] = ()) -> Numbers:
         """The metric of sums (or the sum of others): cells x buckets."""
@@ -87,7 +82,7 @@ class Contrasts:
             n, times, n_units = next(iter(arrays.values())).shape
             keys = {CELL: np.repeat(np.arange(n), times * n_units)}
             keys[WITHOUT] = np.tile(np.repeat(np.arange(times), n_units), n)
-            frame = pl.DataFrame(keys | {name: _wide(array).reshape(-1) for name, array in arrays.items()})
+            frame = pl.DataFrame(keys | {name: array.reshape(-1) for name, array in arrays.items()})
             at = pl.Series(np.tile(np.arange(n_units), n * times))
             tables[kind] = frame.with_columns(units[name].gather(at) for name in kind.units)
         by = [CELL, WITHOUT]
@@ -108,17 +103,17 @@ class Contrasts:
         rest_by_bucket = each(_less, whole, own)
         bound = np.zeros(len(value))
         for side in (own, rest_by_bucket) if self._coarseness else ():
-            bound += self.values(each(_summed, side), self._coarseness)[:, 0]
+            bound += self.values(each(lambda array: array.sum(axis=1, keepdims=True), side), self._coarseness)[:, 0]
         alone = self._alone(value, own), self._alone(other, rest_by_bucket)
         return Sides(value, other, *alone, bound), _have_lost(own, inside, rest, all_of)
 
     def _alone(self, values: Numbers, by_bucket: Sums) -> Numbers:
         found, constant = np.full(len(values), np.nan), is_constant(values)
         if constant.any():
-            found[constant] = np.isfinite(self.values(each(lambda array: array[constant], by_bucket))).sum(axis=1)
+            found[constant] = np.isfinite(self.values(_at(by_bucket, constant))).sum(axis=1)
         return found
 
-    def table(self, sides: Sides, n_buckets: Numbers) -> pl.DataFrame:
+    def _table(self, sides: Sides, n_buckets: Numbers) -> pl.DataFrame:
         """`value`, `rest`, `gap` (positive is worse), `se`, `t`, and the `bound` that bins may put the gap off by."""
         gaps = self._sign * (sides.rest - sides.value)
         gaps = np.where(np.isfinite(gaps), gaps, np.nan)
@@ -126,8 +121,8 @@ class Contrasts:
         gap = _unless_noise(gaps[:, -1], size)
         moved = _unless_noise(gaps[:, :-1] - gap[:, None], size[:, None])
         columns = {"value": sides.value[:, -1], "rest": sides.rest[:, -1], "gap": gap, "bound": sides.bound}
+        columns |= {"value_alone": sides.value_alone, "rest_alone": sides.rest_alone}
         columns |= {"squares": (moved * moved).sum(axis=1), "n": n_buckets.astype(float)}
-        alone = {"value_alone": sides.value_alone, "rest_alone": sides.rest_alone}
         square = standard_error(pl.col("n"), pl.col("squares")) ** 2
         for side in ("value", "rest"):
             # A side which no bucket moves has the error of its few units.
@@ -135,22 +130,25 @@ class Contrasts:
             own = error_of_constant(pl.col(side), units, moved.shape[1], self._range)
             square += pl.when(units.is_not_null()).then(own**2).otherwise(0.0)
         is_known = pl.col("squares").is_not_null() & (pl.col("n") >= 2)
-        found = pl.DataFrame({**columns, **alone}, nan_to_null=True)
-        found = found.with_columns(pl.when(is_known).then(square.sqrt()).alias("se"))
+        error = pl.when(is_known).then(square.sqrt()).alias("se")
+        found = pl.DataFrame(columns, nan_to_null=True).with_columns(error)
         return found.select("value", "rest", "gap", "se", t_of(pl.col("gap"), pl.col("se")).alias("t"), "bound")
 
 
 def each(change: Callable[..., Numbers], *sums: Sums) -> Sums:
     """Sums, each changed, together with the same ones of others."""
-    return [
-        {name: change(*(one[name] for one in of_kind)) for name in of_kind[0]} for of_kind in zip(*sums, strict=True)
-    ]
+    of_kinds = zip(*sums, strict=True)
+    return [{name: change(*(one[name] for one in of_kind)) for name in of_kind[0]} for of_kind in of_kinds]
+
+
+def _at(sums: Sums, cells: Numbers | slice) -> Sums:
+    return each(lambda array: array[cells], sums)
 
 
 def is_constant(values: Numbers) -> Numbers:
     """Where no bucket moves the value."""
-    found: Numbers = (np.abs(values[:, :-1] - values[:, -1:]) <= NOISE * np.abs(values[:, -1:])).all(axis=1)
-    return found
+    moved = np.abs(values[:, :-1] - values[:, -1:])
+    return np.all(moved <= NOISE * np.abs(values[:, -1:]), axis=1)
 
 
 def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
@@ -159,17 +157,9 @@ def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
     return pl.when(error > 0).then(ratio(gap, error)).when(error == 0).then(endless)
 
 
-def _wide(array: Numbers) -> Numbers:
-    return array if array.dtype.kind == "f" else array.astype(np.int64)
-
-
-def _summed(array: Numbers) -> Numbers:
-    return array.sum(axis=1, keepdims=True)
-
-
 def _without(array: Numbers) -> Numbers:
     """Sums without each bucket, and last those of all."""
-    whole = _summed(array)
+    whole = array.sum(axis=1, keepdims=True)
     return np.concatenate([whole - array, whole], axis=1)
 
 
@@ -188,13 +178,9 @@ def _have_lost(own: Sums, inside: Sums, rest: Sums, whole: Sums) -> Numbers:
     for arrays in zip(own, inside, rest, whole, strict=True):
         for name in (name for name, array in arrays[0].items() if array.dtype.kind == "f"):
             mine, left, others, every = (sums[name] for sums in arrays)
-            cell = left[:, -1:]
-            is_lost = _is_small(left[:, :-1], cell) & (mine != 0) & (cell != 0)
+            cell, without = left[:, -1:], left[:, :-1]
+            is_lost = (np.abs(without) <= LOST * np.abs(cell)) & (mine != 0) & (cell != 0)
             found |= (is_lost | ~np.isfinite(cell)).any(axis=(1, 2))
-            found |= (_is_small(others, every) & (every != 0) & (others != 0)).any(axis=(1, 2))
+            is_lost = (np.abs(others) <= LOST * np.abs(every)) & (every != 0) & (others != 0)
+            found |= is_lost.any(axis=(1, 2))
     return found
-
-
-def _is_small(left: Numbers, whole: Numbers) -> Numbers:
-    is_small: Numbers = np.abs(left) <= LOST * np.abs(whole)
-    return is_small

@@ -243,5 +243,6 @@ def _columns(table: pl.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...],
     """Columns as weights; None for those that are 1 in every row, which are many. Those of zeros are left out."""
     values = {name: table[name].to_numpy() for name in names}
     ones = tuple(name for name, value in values.items() if value.dtype.kind != "f" and (value == 1).all())
-    weights = {(name,): value.astype(np.float64) for name, value in values.items() if name not in ones and value.any()}
-    return {ones: None, **weights} if ones else weights
+    found: dict[tuple[str, ...], Numbers | None] = {ones: None} if ones else {}
+    weights = {name: value for name, value in values.items() if name not in ones and value.any()}
+    return found | {(name,): value.astype(np.float64) for name, value in weights.items()}

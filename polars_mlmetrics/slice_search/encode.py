@@ -52,7 +52,7 @@ def code_column(place: int) -> str:
 
 def in_buckets(buckets: slice) -> pl.Expr:
     """Whether a row is in some of the buckets."""
-    return pl.col(WITHOUT) % buckets.step == buckets.start
+    return pl.col(WITHOUT) % pl.lit(buckets.step) == pl.lit(buckets.start)
 
 
 class PartialKind(NamedTuple):
@@ -213,19 +213,20 @@ class EncodedLog(Encoded):
         self._passes = passes_of(query, count, memory, progress=progress)
         parts = self._passes.how_many(BYTES, self.n_rows) if self._passes else 1
         self.how = f"rows read in {parts} passes for each step" if parts > 1 else "rows as they are"
-        self._whole = next(self._of_passes(EVERY, samples=True)) if parts == 1 else None
+        self._whole: Part | None = None
+        if parts == 1:
+            [self._whole] = self._read(EVERY, samples=True)
 
     def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
-        return self._of_passes(buckets, samples=samples) if self._whole is None else iter([self._whole])
-
-    def _of_passes(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
-        if not self._passes:
+        if self._whole is not None:
+            yield self._whole
+        elif not self._passes:
             yield self._part(self.query.rows, buckets, samples=samples)
-            return
-        # To be closed where a pass fails: a bar would stay on the screen.
-        with closing(self._passes.parts(BYTES, self.n_rows)) as parts:
-            for rows in parts:
-                yield self._part(rows, buckets, samples=samples)
+        else:
+            # To be closed where a pass fails: a bar would stay on the screen.
+            with closing(self._passes.parts(BYTES, self.n_rows)) as parts:
+                for rows in parts:
+                    yield self._part(rows, buckets, samples=samples)
 
     def _part(self, rows: pl.LazyFrame, buckets: slice, *, samples: bool) -> Part:
         """Some rows, with what each adds to the partials; or folded, where a row alone does not say that."""

@@ -56,11 +56,11 @@ def sides_of(encoded: Encoded, tables: Tables, kept: pl.DataFrame, n_buckets: in
     for name, array in zip(names, arrays, strict=True):
         array[where] = found[name].to_numpy()
     value, rest = (np.where(is_there, side, side[:, -1:]) for side in arrays[:2])
-    alone = [
+    value_alone, rest_alone = (
         np.where(is_constant(side), np.isfinite(each[:, :-1]).sum(axis=1), np.nan)
         for side, each in zip((value, rest), arrays[2:4], strict=True)
-    ]
-    return Sides(value, rest, *alone, np.nan_to_num(arrays[4, :, -1]))
+    )
+    return Sides(value, rest, value_alone, rest_alone, np.nan_to_num(arrays[4, :, -1]))
 
 
 def values_of_groups(encoded: Encoded, tables: Tables) -> pl.Series:

@@ -59,11 +59,11 @@ def find_slices(
 ) -> pl.DataFrame:
     """Find the slices of a log in which a metric is worse than in the rest of their group.
 
-    It tries every combination of up to `depth` features on one half of the samples, takes up to 20 candidates a group
-    (4 at a time; then the rows of the worst are set aside, and all is searched again), and measures these on the other
-    half. So the values, intervals and p are not made too good by the search. It reads the log now, and gives a
-    DataFrame, also for a LazyFrame. One that is more than a scan is collected first, with all of its columns: select
-    those that you need.
+    It tries every combination of up to `depth` features on one half of the samples, takes up to 20 of the surest ones
+    in each group (4 at a time; then the rows of the worst are set aside, and the others are looked at again), and
+    measures these on the other half. So the values, intervals and p are not made too good by the search. It reads the
+    log now, and gives a DataFrame, also for a LazyFrame. One that is more than a scan is collected first, with all of
+    its columns: select those that you need.
 
     Parameters
     ----------
@@ -189,12 +189,7 @@ def searchable(log: Frame, roles: Mapping[str, Any], *, reads_now: bool) -> Fram
 
 
 def question_of(
-    frame: Frame,
-    metric: Metric,
-    by: Keys | None,
-    slices: Sequence[str] | None,
-    cluster: Names,
-    roles: Mapping[str, Any],
+    frame: Frame, metric: Metric, by: Keys | None, slices: list[str] | None, cluster: Names, roles: Mapping[str, Any]
 ) -> Question:
     """The query, and the intervals that are wanted. A metric without intervals is refused, and what has few buckets."""
     question = Question.read(FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles)

@@ -21,7 +21,7 @@ from polars_mlmetrics.slice_search.refold import halved, sides_of, sides_of_plac
 FEWEST, THOUSANDTH = 60, 0.001
 """How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""
 
-MOST, RELATIVES = 60, 2
+MOST, RELATIVES = 60, 4
 """How many candidates a group has: a bit each. Of the parents and children of each so many."""
 
 ROUNDS, EACH = 5, 4

@@ -147,8 +147,8 @@ def _at(sums: Sums, cells: Numbers | slice) -> Sums:
 
 def is_constant(values: Numbers) -> Numbers:
     """Where no bucket moves the value."""
-    moved = np.abs(values[:, :-1] - values[:, -1:])
-    return np.all(moved <= NOISE * np.abs(values[:, -1:]), axis=1)
+    found: Numbers = (np.abs(values[:, :-1] - values[:, -1:]) <= NOISE * np.abs(values[:, -1:])).all(axis=1)
+    return found
 
 
 def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:

@@ -111,6 +111,8 @@ class CellSums:
         is_at_once = size <= AT_ONCE and not any(kind.units for kind in self._statistics)
         self.places = np.arange(lattice.starts[-1]) if is_at_once else self._large(least)
         self._ends = np.searchsorted(self.places, lattice.starts)
+        self.of_groups = slice(0, lattice.n_groups)
+        """Where the whole groups are."""
         self._check_size()
         self.rows, self.samples = (self._zeros(1, is_count=True) for _ in range(2))
         self.sums = [
@@ -125,11 +127,6 @@ class CellSums:
         for part in encoded.parts(samples=True):
             self.wholes = encoded.folded([self.wholes, part.tables], [GROUP])
             self._add_part(part)
-
-    @property
-    def of_groups(self) -> slice:
-        """Where the whole groups are."""
-        return slice(0, self.lattice.n_groups)
 
     def find(self, places: Numbers) -> Numbers:
         """Where the sums of places are."""
@@ -207,8 +204,8 @@ class CellSums:
         for features, inside in covers.items():
             shape = (*(lattice.sizes[i] for i in features), lattice.n_groups, *pieces)
             if prod(shape) > DENSE:
-                rows, sums = table.lazy().with_columns(pl.Series(PIECE, piece)), pl.col([*into]).sum()
-                for cells in pl.collect_all([rows.group_by(lattice.place(at), PIECE).agg(sums) for at in inside]):
+                rows, every = table.lazy().with_columns(pl.Series(PIECE, piece)), pl.col([*into]).sum()
+                for cells in pl.collect_all([rows.group_by(lattice.place(at), PIECE).agg(every) for at in inside]):
                     self._add_cells(cells, into)
                 continue
             number = np.zeros(table.height, dtype=np.int32)
@@ -221,15 +218,11 @@ class CellSums:
                 block = np.bincount(number, weights, prod(shape)).reshape(shape)
                 for at in inside:
                     others = tuple(axis for axis, i in enumerate(features) if i not in lattice.combinations[at])
-                    self._add_block(at, block.sum(axis=others).reshape(-1, *pieces), [into[name] for name in same])
-
-    def _add_block(self, at: int, sums: Numbers, into: Sequence[Numbers]) -> None:
-        """Add the sums of all cells of a combination."""
-        own = slice(self._ends[at], self._ends[at + 1])
-        places = self.places[own]
-        some = sums if len(places) == len(sums) else sums[places - self.lattice.starts[at]]
-        for array in into:
-            array[own] += some.astype(array.dtype, copy=False)
+                    sums, own = block.sum(axis=others).reshape(-1, *pieces), slice(*self._ends[at : at + 2])
+                    places = self.places[own] - lattice.starts[at]
+                    some = sums if len(places) == len(sums) else sums[places]
+                    for name in same:
+                        into[name][own] += some.astype(into[name].dtype, copy=False)
 
     def _add_cells(self, cells: pl.DataFrame, into: Mapping[str, Numbers]) -> None:
         """Add the sums of some cells, by PLACE and PIECE; those of other places are not wanted."""

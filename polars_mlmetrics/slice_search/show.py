@@ -128,24 +128,15 @@ def in_words(search: Search, table: pl.DataFrame) -> pl.DataFrame:
         return None if place is None else ", ".join(condition.text() for condition in conditions(place))
 
     rows = [
-        {
-            "slice": text(place),
-            "conditions": [condition._asdict() for condition in conditions(place)],
-            "depth": len(conditions(place)),
-            "parent": text(parent),
-            "hidden_by": text(hidden_by),
-        }
-        for place, parent, hidden_by in table.select(PLACE, PARENT, "hidden_by").iter_rows()
+        (text(place), [each._asdict() for each in conditions(place)], len(conditions(place)), text(parent), text(above))
+        for place, parent, above in table.select(PLACE, PARENT, "hidden_by").iter_rows()
     ]
-    words = pl.DataFrame(
-        rows, schema={name: COLUMNS[name] for name in ("slice", "conditions", "depth", "parent", "hidden_by")}
-    )
+    names = ("slice", "conditions", "depth", "parent", "hidden_by")
+    words = pl.DataFrame(rows, schema={name: COLUMNS[name] for name in names}, orient="row")
     samples = pl.lit(pl.Series(search.n_samples)).gather(pl.col(GROUP))
     tested = search.scores.group_by(GROUP).agg(pl.len().alias("n_tested"))
-    table = (
-        table.drop("hidden_by").hstack(words).join(tested, on=GROUP).join(encoded.groups, on=GROUP).sort(GROUP, TURN)
-    )
-    table = table.with_columns(
+    table = table.drop("hidden_by").hstack(words).join(tested, on=GROUP).join(encoded.groups, on=GROUP)
+    table = table.sort(GROUP, TURN).with_columns(
         pl.int_range(1, pl.len() + 1).over(GROUP).alias("rank"),
         ratio(pl.col("n_samples"), samples).alias("share"),
         pl.lit(search.how).alias("plan"),

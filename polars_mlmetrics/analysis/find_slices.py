@@ -22,12 +22,11 @@ from polars_mlmetrics.query.query import Keys, Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import FEWEST, Members, Search, shown, taken
-from polars_mlmetrics.slice_search.confirm import confirmed
+from polars_mlmetrics.slice_search.contrast import values_of_groups
 from polars_mlmetrics.slice_search.count import CellSums, Lattice
 from polars_mlmetrics.slice_search.encode import GROUP, EncodedLog, EncodedState
 from polars_mlmetrics.slice_search.features import type_of, warn_of
-from polars_mlmetrics.slice_search.refold import values_of_groups
-from polars_mlmetrics.slice_search.show import COLUMNS, Tests, in_words, pooled
+from polars_mlmetrics.slice_search.show import COLUMNS, Tests, confirmed, in_words, pooled
 
 FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True)
 

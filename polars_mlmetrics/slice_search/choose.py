@@ -15,8 +15,19 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search.contrast import CELL, Contrasts, Sides
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice, Sums
-from polars_mlmetrics.slice_search.encode import CLUSTER, EVEN, EVERY, GROUP, N_ROWS, ODD, Numbers, Tables, code_column
-from polars_mlmetrics.slice_search.refold import halved, sides_of, sides_of_places
+from polars_mlmetrics.slice_search.encode import (
+    CLUSTER,
+    EVEN,
+    EVERY,
+    GROUP,
+    N_ROWS,
+    ODD,
+    Numbers,
+    Tables,
+    code_column,
+    halved,
+)
+from polars_mlmetrics.slice_search.refold import sides_of, sides_of_places
 
 FEWEST, THOUSANDTH = 60, 0.001
 """How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""

@@ -20,7 +20,7 @@ from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.intervals.interval import NOISE, coarseness_of, range_of
 from polars_mlmetrics.intervals.student_t import error_of_constant, standard_error
 from polars_mlmetrics.slice_search.count import CellSums, Sums
-from polars_mlmetrics.slice_search.encode import FoldedTables, Numbers
+from polars_mlmetrics.slice_search.encode import GROUP, Encoded, FoldedTables, Numbers, Tables
 
 CELL = f"{INTERNAL}cell"
 
@@ -149,6 +149,12 @@ def is_constant(values: Numbers) -> Numbers:
     """Where no bucket moves the value."""
     found: Numbers = (np.abs(values[:, :-1] - values[:, -1:]) <= NOISE * np.abs(values[:, -1:])).all(axis=1)
     return found
+
+
+def values_of_groups(encoded: Encoded, tables: Tables) -> pl.Series:
+    """The values of whole groups, from tables by GROUP."""
+    plan = encoded.plan.again(FoldedTables(tables, [GROUP], encoded.plan.schema), [GROUP])
+    return plan.groups().select(plan.value(encoded.metric).cast(pl.Float64).alias("value")).collect()["value"]
 
 
 def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:

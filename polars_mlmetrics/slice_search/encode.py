@@ -55,6 +55,12 @@ def in_buckets(buckets: slice) -> pl.Expr:
     return pl.col(WITHOUT) % pl.lit(buckets.step) == pl.lit(buckets.start)
 
 
+def halved(table: pl.DataFrame, buckets: slice) -> pl.DataFrame:
+    """The rows in some of the buckets, which are numbered anew from 0."""
+    number = (pl.col(WITHOUT).cast(pl.Int64) - buckets.start) // buckets.step
+    return table.filter(in_buckets(buckets)).with_columns(number)
+
+
 class PartialKind(NamedTuple):
     """A key that tells one partial of a plan from the others."""
 
@@ -210,7 +216,8 @@ class EncodedLog(Encoded):
         count, memory, progress = passing
         if count is None and memory is None and self.n_rows > AT_ONCE:
             count = whole_times(PART, self.n_rows)
-        self._passes = passes_of(query, count, memory, progress=progress)
+        is_whole = count is None and memory is None
+        self._passes = None if is_whole else passes_of(query, count, memory, progress=progress)
         parts = self._passes.how_many(BYTES, self.n_rows) if self._passes else 1
         self.how = f"rows read in {parts} passes for each step" if parts > 1 else "rows as they are"
         self._whole: Part | None = None

@@ -12,7 +12,7 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.intervals.interval import coarseness_of
 from polars_mlmetrics.slice_search.contrast import CELL, Sides, is_constant
 from polars_mlmetrics.slice_search.count import PLACE, Lattice
-from polars_mlmetrics.slice_search.encode import GROUP, Encoded, FoldedTables, Numbers, Tables, in_buckets
+from polars_mlmetrics.slice_search.encode import GROUP, Encoded, FoldedTables, Numbers, Tables, halved
 
 AT = f"{INTERNAL}at"
 
@@ -39,12 +39,6 @@ def sides_of_places(encoded: Encoded, lattice: Lattice, places: Numbers, buckets
     return sides_of(encoded, tables, kept, len(range(encoded.buckets)[buckets]))
 
 
-def halved(table: pl.DataFrame, buckets: slice) -> pl.DataFrame:
-    """The rows in some of the buckets, which are numbered anew from 0."""
-    number = (pl.col(WITHOUT).cast(pl.Int64) - buckets.start) // buckets.step
-    return table.filter(in_buckets(buckets)).with_columns(number)
-
-
 def sides_of(encoded: Encoded, tables: Tables, kept: pl.DataFrame, n_buckets: int) -> Sides:
     """Both sides of the kept cells, from tables by GROUP, CELL and bucket."""
     names = [f"{INTERNAL}{name}" for name in Sides._fields]
@@ -61,12 +55,6 @@ def sides_of(encoded: Encoded, tables: Tables, kept: pl.DataFrame, n_buckets: in
         for side, each in zip((value, rest), arrays[2:4], strict=True)
     )
     return Sides(value, rest, value_alone, rest_alone, np.nan_to_num(arrays[4, :, -1]))
-
-
-def values_of_groups(encoded: Encoded, tables: Tables) -> pl.Series:
-    """The values of whole groups, from tables by GROUP."""
-    plan = encoded.plan.again(FoldedTables(tables, [GROUP], encoded.plan.schema), [GROUP])
-    return plan.groups().select(plan.value(encoded.metric).cast(pl.Float64).alias("value")).collect()["value"]
 
 
 def _values(encoded: Encoded, tables: Tables, names: Sequence[str]) -> pl.DataFrame:

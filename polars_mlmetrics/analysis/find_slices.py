@@ -21,7 +21,7 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.verb import Verb
-from polars_mlmetrics.slice_search.choose import FEWEST, Members, Search, shown, taken
+from polars_mlmetrics.slice_search.choose import Members, Search, shown, taken
 from polars_mlmetrics.slice_search.contrast import values_of_groups
 from polars_mlmetrics.slice_search.count import CellSums, Lattice
 from polars_mlmetrics.slice_search.encode import GROUP, EncodedLog, EncodedState
@@ -149,9 +149,9 @@ def find_slices(
     source: Source = state or LogSource(query.rows, query.roles.label, query.schema)
     usual = query, names, top, bins, confidence
     encoded = EncodedState(*usual, state) if state else EncodedLog(*usual, (passes, memory, progress))
-    cells = CellSums(encoded, Lattice(encoded.features, encoded.groups.height, depth), (min_samples or FEWEST) * 0.5)
+    cells = CellSums(encoded, Lattice(encoded.features, encoded.groups.height, depth), min_samples)
     _check_values(cells)
-    search = Search(cells, sign, min_samples)
+    search = Search(cells, sign)
     warn_of(search.small, "have no value with enough samples, and are left out")
     candidates = search.candidates()
     if candidates.is_empty():

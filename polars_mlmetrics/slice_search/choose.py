@@ -29,9 +29,6 @@ from polars_mlmetrics.slice_search.encode import (
 )
 from polars_mlmetrics.slice_search.refold import sides_of, sides_of_places
 
-FEWEST, THOUSANDTH = 60, 0.001
-"""How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""
-
 MOST, RELATIVES = 60, 4
 """How many candidates a group has: a bit each. Of the parents and children of each so many."""
 
@@ -55,14 +52,9 @@ same rows are in one order, however their rows were summed."""
 class Search:
     """Every slice that is large enough, scored in the even buckets. `sign` is 1 where low values are bad."""
 
-    def __init__(self, cells: CellSums, sign: int, min_samples: int | None) -> None:
+    def __init__(self, cells: CellSums, sign: int) -> None:
         self.cells = cells
         self.lattice = lattice = cells.lattice
-        self.n_samples, self.n_rows = (of[cells.of_groups].sum(axis=(1, 2)) for of in (cells.samples, cells.rows))
-        """How many there are in each group."""
-        least = np.full(lattice.n_groups, float(min_samples or FEWEST))
-        self.least = least if min_samples else np.maximum(least, self.n_samples * THOUSANDTH)
-        """How many samples a slice of each group must have."""
         large = self._large_features()
         names = {lattice.features[i].name for i in large}
         self.small = list(dict.fromkeys(each.name for each in lattice.features if each.name not in names))
@@ -91,14 +83,14 @@ class Search:
     def _large_features(self) -> set[int]:
         """The features with a value that is in enough rows and not in all."""
         cells, lattice = self.cells, self.lattice
-        rows, least = cells.rows.sum(axis=(1, 2)), self.least.min(initial=np.inf)
+        rows, least = cells.rows.sum(axis=(1, 2)), cells.least.min(initial=np.inf)
         found = set()
         for at, some in enumerate(lattice.combinations):
             if len(some) == 1:
                 own = slice(*np.searchsorted(cells.places, lattice.starts[at : at + 2]))
                 codes = (cells.places[own] - lattice.starts[at]) // lattice.n_groups
                 counts = np.bincount(codes, rows[own])[: len(lattice.features[some[0]].conditions)]
-                if ((counts >= least) & (counts < self.n_rows.sum())).any():
+                if ((counts >= least) & (counts < cells.n_rows.sum())).any():
                     found.add(some[0])
         return found
 
@@ -106,7 +98,7 @@ class Search:
         """The slices that have enough samples in the even buckets, as has the rest, in enough of these."""
         cells, groups = self.cells, self.lattice.groups(self.cells.places)
         rows, samples = cells.rows[:, EVEN, 0], cells.samples[:, EVEN, 0].sum(axis=1)
-        n_rows, least = rows.sum(axis=1), self.least[groups] * 0.5
+        n_rows, least = rows.sum(axis=1), cells.least[groups] * 0.5
         # A sample may have rows in a slice and in the rest: rows are what can be taken off.
         all_rows, all_samples = n_rows[cells.of_groups][groups], samples[cells.of_groups][groups]
         has_rest = (all_rows - n_rows) * all_samples >= least * all_rows

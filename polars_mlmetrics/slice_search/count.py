@@ -14,7 +14,18 @@ from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.slice_search import encode
-from polars_mlmetrics.slice_search.encode import GROUP, N_ROWS, N_SAMPLES, Encoded, Numbers, Part, PartialKind, Tables
+from polars_mlmetrics.slice_search.encode import (
+    EVEN,
+    GROUP,
+    N_ROWS,
+    N_SAMPLES,
+    Encoded,
+    Numbers,
+    Part,
+    PartialKind,
+    Tables,
+    in_buckets,
+)
 from polars_mlmetrics.slice_search.features import Feature
 
 PLACE, UNIT, PIECE = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece"))
@@ -31,6 +42,9 @@ AT_ONCE = 150_000_000
 
 MOST_SUMS = 60_000_000
 """How many sums of cells, buckets and units a half of the buckets may have."""
+
+FEWEST, THOUSANDTH = 60, 0.001
+"""How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""
 
 Sums = list[dict[str, Numbers]]
 """The statistics of each partial: arrays of cells x buckets x units."""
@@ -97,10 +111,16 @@ class Lattice:
         return found
 
 
+def least_of(samples: Numbers, min_samples: int | None) -> Numbers:
+    """How many samples a slice must have, of groups with so many."""
+    least = np.full(len(samples), float(min_samples or FEWEST))
+    return least if min_samples else np.maximum(least, samples * THOUSANDTH)
+
+
 class CellSums:
     """Sums of all rows in the cells of a lattice: of all cells, or of those that may be large where these are many."""
 
-    def __init__(self, encoded: Encoded, lattice: Lattice, least: float) -> None:
+    def __init__(self, encoded: Encoded, lattice: Lattice, min_samples: int | None) -> None:
         self.encoded = encoded
         self.lattice = lattice
         self._statistics = encoded.statistics if encoded.is_of_sums else {}
@@ -109,7 +129,7 @@ class CellSums:
         n_sums = 2 + sum(map(len, self._statistics.values()))
         size = int(lattice.starts[-1]) * encoded.buckets * n_sums * np.dtype(np.int32).itemsize
         is_at_once = size <= AT_ONCE and not any(kind.units for kind in self._statistics)
-        self.places = np.arange(lattice.starts[-1]) if is_at_once else self._large(least)
+        self.places = np.arange(lattice.starts[-1]) if is_at_once else self._large(min_samples)
         self._ends = np.searchsorted(self.places, lattice.starts)
         self.of_groups = slice(0, lattice.n_groups)
         """Where the whole groups are."""
@@ -127,6 +147,10 @@ class CellSums:
         for part in encoded.parts(samples=True):
             self.wholes = encoded.folded([self.wholes, part.tables], [GROUP])
             self._add_part(part)
+        self.n_samples, self.n_rows = (of[self.of_groups].sum(axis=(1, 2)) for of in (self.samples, self.rows))
+        """How many there are in each group."""
+        self.least = least_of(self.n_samples, min_samples)
+        """How many samples a slice of each group must have."""
 
     def find(self, places: Numbers) -> Numbers:
         """Where the sums of places are."""
@@ -143,21 +167,25 @@ class CellSums:
         found: Numbers = buckets * self.units[kind].height + units.to_numpy().astype(np.int32)
         return found
 
-    def _large(self, least: float) -> Numbers:
-        """The places with enough rows, of very many, from a reading of its own; and all units."""
+    def _large(self, min_samples: int | None) -> Numbers:
+        """The places of which the search half may have enough samples, from a reading of its own; and all units."""
         places = [self.lattice.place(at) for at in range(len(self.lattice.combinations))]
-        found = pl.DataFrame(schema={PLACE: pl.Int64, N_ROWS: pl.Int64})
-        for part in self.encoded.parts():
-            rows, count = part.rows.lazy(), pl.col(N_ROWS).sum().cast(pl.Int64)
-            cells = pl.concat([rows.group_by(place).agg(count) for place in places]).collect()
-            found = pl.concat([found, cells]).group_by(PLACE).agg(pl.col(N_ROWS).sum())
+        found = pl.DataFrame(schema=dict.fromkeys((PLACE, N_SAMPLES, N_ROWS), pl.Int64))
+        for part in self.encoded.parts(samples=True):
+            # Of samples in several cells it is not known here how many there are: no more than rows.
+            most = pl.col(N_SAMPLES if part.varied is None else N_ROWS).filter(in_buckets(EVEN)).alias(N_ROWS)
+            counts = [count.sum().cast(pl.Int64) for count in (pl.col(N_SAMPLES), most)]
+            cells = pl.concat([part.rows.lazy().group_by(place).agg(counts) for place in places]).collect()
+            found = pl.concat([found, cells]).group_by(PLACE).sum()
             for kind in (kind for kind in self._statistics if kind.units):
                 known = [self.units[kind].drop(UNIT)] if self.units[kind].width else []
                 seen = pl.concat([*known, part.tables[kind].select(kind.units).unique()]).unique()
                 self.units[kind] = seen.with_row_index(UNIT)
-        is_large = (pl.col(N_ROWS) >= least) | (pl.col(PLACE) < self.lattice.n_groups)
-        large: Numbers = found.filter(is_large)[PLACE].sort().to_numpy()
-        return large
+        found = found.sort(PLACE)
+        places_found, groups = found[PLACE].to_numpy(), self.lattice.groups(found[PLACE].to_numpy())
+        least = least_of(found[N_SAMPLES].to_numpy()[: self.lattice.n_groups], min_samples)
+        is_large = (found[N_ROWS].to_numpy() >= least[groups] * 0.5) | (places_found < self.lattice.n_groups)
+        return places_found[is_large]
 
     def _check_size(self) -> None:
         n_cells = len(self.places) - self.lattice.n_groups

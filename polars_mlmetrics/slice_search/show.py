@@ -97,7 +97,7 @@ def _counts(search: Search, members: Members, taken: pl.DataFrame) -> pl.DataFra
 
 def _is_large(search: Search) -> pl.Expr:
     """Whether a slice, and the rest, have enough samples in all: the search wanted half of that in its half."""
-    totals = (search.n_samples, search.n_rows, search.least)
+    totals = (search.cells.n_samples, search.cells.n_rows, search.cells.least)
     samples, rows, least = (pl.lit(pl.Series(of)).gather(pl.col(GROUP)) for of in totals)
     rest = ratio(rows - pl.col("n_rows"), rows) * samples
     return (pl.col("n_samples") >= least) & (rest >= least)
@@ -186,7 +186,7 @@ def in_words(search: Search, table: pl.DataFrame) -> pl.DataFrame:
     ]
     names = ("slice", "conditions", "depth", "parent", "hidden_by")
     words = pl.DataFrame(rows, schema={name: COLUMNS[name] for name in names}, orient="row")
-    samples = pl.lit(pl.Series(search.n_samples)).gather(pl.col(GROUP))
+    samples = pl.lit(pl.Series(search.cells.n_samples)).gather(pl.col(GROUP))
     tested = search.scores.group_by(GROUP).agg(pl.len().alias("n_tested"))
     table = table.drop("hidden_by").hstack(words).join(tested, on=GROUP).join(encoded.groups, on=GROUP)
     table = table.sort(GROUP, TURN).with_columns(

@@ -21,8 +21,8 @@ def searched(
     question = question_of(rows, metric, None, None, None, {})
     assert question.confidence is not None
     encoded = EncodedLog(question.query, features, 10, 5, question.confidence, (None, None, False))
-    cells = CellSums(encoded, Lattice(encoded.features, 1, depth), least)
-    search = Search(cells, -1, 2 * least)
+    cells = CellSums(encoded, Lattice(encoded.features, 1, depth), 2 * least)
+    search = Search(cells, -1)
     samples = cells.samples[cells.find(search.scores[PLACE].to_numpy()), ::2, 0].sum(axis=1)
     found = []
     for row, n_samples in zip(search.scores.iter_rows(named=True), samples, strict=True):

@@ -21,12 +21,12 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.verb import Verb
-from polars_mlmetrics.slice_search.choose import Members, Search, shown, taken
+from polars_mlmetrics.slice_search.choose import Members, Search, choose, hide_repeats
 from polars_mlmetrics.slice_search.contrast import values_of_groups
 from polars_mlmetrics.slice_search.count import CellSums, Lattice
 from polars_mlmetrics.slice_search.encode import GROUP, EncodedLog, EncodedState
 from polars_mlmetrics.slice_search.features import type_of, warn_of
-from polars_mlmetrics.slice_search.show import COLUMNS, Tests, confirmed, in_words, pooled
+from polars_mlmetrics.slice_search.show import COLUMNS, Tests, confirm, pooled_groups, show
 
 FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True)
 
@@ -157,9 +157,9 @@ def find_slices(
     if candidates.is_empty():
         return COLUMNS.empty(query.types_of(query.by)).collect()
     members = Members(search, candidates)
-    table = confirmed(search, members, taken(members, candidates))
-    table = Tests.of(encoded, confidence, sign).of_table(table.join(pooled(encoded, source), on=GROUP))
-    return in_words(search, shown(members, table, k))
+    table = confirm(search, members, choose(members, candidates))
+    table = Tests.of(encoded, confidence, sign).of_table(table.join(pooled_groups(encoded, source), on=GROUP))
+    return show(search, hide_repeats(members, table, k))
 
 
 def _check_values(cells: CellSums) -> None:

@@ -25,7 +25,7 @@ from polars_mlmetrics.slice_search.encode import (
     Numbers,
     Tables,
     code_column,
-    halved,
+    half_of,
 )
 from polars_mlmetrics.slice_search.refold import sides_of, sides_of_places
 
@@ -147,12 +147,14 @@ class Members:
         clusters: list[pl.DataFrame] = []
         self._tables: Tables = {}
         for part in encoded.parts(EVERY if encoded.has_clusters else EVEN):
-            rows = marks.of(halved(part.rows, EVEN))
+            rows = marks.of(half_of(part.rows, EVEN))
             counts.append(rows.group_by(keys).agg(pl.col(N_ROWS).sum().cast(pl.Int64)))
-            own = {k: rows if table is part.rows else marks.of(halved(table, EVEN)) for k, table in part.tables.items()}
+            own = {
+                k: rows if table is part.rows else marks.of(half_of(table, EVEN)) for k, table in part.tables.items()
+            }
             self._tables = encoded.folded([self._tables, encoded.folded([own], keys)], keys)
             if encoded.has_clusters:
-                odd = marks.of(halved(part.rows, ODD)).select(GROUP, MARKS, CLUSTER)
+                odd = marks.of(half_of(part.rows, ODD)).select(GROUP, MARKS, CLUSTER)
                 clusters = [pl.concat([*clusters, odd]).unique()]
         self._clusters = clusters
         self._counts = pl.concat(counts).group_by(keys).agg(pl.col(N_ROWS).sum())
@@ -245,7 +247,7 @@ def is_left(aside: Numbers) -> pl.Expr:
     return (pl.col(MARKS) & pl.lit(pl.Series(aside)).gather(pl.col(GROUP))) == 0
 
 
-def taken(members: Members, candidates: pl.DataFrame) -> pl.DataFrame:
+def choose(members: Members, candidates: pl.DataFrame) -> pl.DataFrame:
     """The candidates that are measured: the surest, again and again without the rows of the worst before them."""
     aside, found, scores = np.zeros(members.n_groups, dtype=np.int64), candidates.clear(), candidates
     for _ in range(ROUNDS):
@@ -260,7 +262,7 @@ def taken(members: Members, candidates: pl.DataFrame) -> pl.DataFrame:
     return found
 
 
-def shown(members: Members, table: pl.DataFrame, k: int) -> pl.DataFrame:
+def hide_repeats(members: Members, table: pl.DataFrame, k: int) -> pl.DataFrame:
     """The candidates that are shown, k a group, with those that one of them hides (its place in `hidden_by`).
 
     The samples of the search decide it: else the intervals, of the others, would be of those that came out high.

@@ -55,7 +55,7 @@ def in_buckets(buckets: slice) -> pl.Expr:
     return pl.col(WITHOUT) % pl.lit(buckets.step) == pl.lit(buckets.start)
 
 
-def halved(table: pl.DataFrame, buckets: slice) -> pl.DataFrame:
+def half_of(table: pl.DataFrame, buckets: slice) -> pl.DataFrame:
     """The rows in some of the buckets, which are numbered anew from 0."""
     number = (pl.col(WITHOUT).cast(pl.Int64) - buckets.start) // buckets.step
     return table.filter(in_buckets(buckets)).with_columns(number)
@@ -179,7 +179,7 @@ def _are_sums(statistics: Sequence[Statistic]) -> bool:
     return all(each.monoid == "sum" and each.moment is None for each in statistics)
 
 
-def _numbered(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+def _groups_of(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """The groups of a table, by number."""
     groups = table.select(by).unique().sort(by, nulls_last=False) if by else pl.DataFrame([{}])
     return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
@@ -204,7 +204,7 @@ class EncodedLog(Encoded):
         self._by = [key.column for key in query.by]
         self._keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
         self._schema = pl.Schema({**query.schema, **dict.fromkeys(self._keys, pl.Int32())})
-        groups = _numbered(query.rows.select(self._by).unique().collect(), self._by)
+        groups = _groups_of(query.rows.select(self._by).unique().collect(), self._by)
         super().__init__(
             query, FoldedTables({}, self._keys, self._schema), self._keys, groups, features, confidence.buckets
         )
@@ -301,7 +301,7 @@ class EncodedState(Encoded):
         keys = [*by, *columns, WITHOUT]
         counts = _counts_of_state(query, source, by, keys).rename(columns)
         values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
-        features, groups = features_of(counts.schema, values, top, bins), _numbered(counts, by)
+        features, groups = features_of(counts.schema, values, top, bins), _groups_of(counts, by)
         super().__init__(query, source, keys, groups, features, confidence.buckets)
         self.n_rows = int(counts[N_ROWS].sum())
 

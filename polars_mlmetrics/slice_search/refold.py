@@ -12,7 +12,7 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.intervals.interval import coarseness_of
 from polars_mlmetrics.slice_search.contrast import CELL, Sides, is_constant
 from polars_mlmetrics.slice_search.count import PLACE, Lattice
-from polars_mlmetrics.slice_search.encode import GROUP, Encoded, FoldedTables, Numbers, Tables, halved
+from polars_mlmetrics.slice_search.encode import GROUP, Encoded, FoldedTables, Numbers, Tables, half_of
 
 AT = f"{INTERNAL}at"
 
@@ -28,7 +28,7 @@ def sides_of_places(encoded: Encoded, lattice: Lattice, places: Numbers, buckets
     cell = pl.when(is_kept).then(pl.col(PLACE)).otherwise(OTHERS).alias(CELL)
     tables: Tables = {}
     for part in encoded.parts(buckets):
-        rows = {kind: halved(table, buckets) for kind, table in part.tables.items()}
+        rows = {kind: half_of(table, buckets) for kind, table in part.tables.items()}
         found = []
         for each in map(int, np.unique(at)):
             group = pl.col(GROUP).cast(pl.Int64) + each * lattice.n_groups

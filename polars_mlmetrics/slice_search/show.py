@@ -53,18 +53,18 @@ LARGEST = f"{INTERNAL}largest_share"
 T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("t", "df", "pooled"))
 
 
-def confirmed(search: Search, members: Members, taken: pl.DataFrame) -> pl.DataFrame:
+def confirm(search: Search, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
     """One row a candidate, by group and turn, with what the odd buckets say of it."""
-    cells, parents = search.cells, [_parent(search, place) for place in taken[PLACE]]
+    cells, parents = search.cells, [_parent(search, place) for place in chosen[PLACE]]
     groups = cells.places[cells.of_groups]
-    every = np.unique([*groups, *taken[PLACE], *(parent for parent in parents if parent is not None)])
+    every = np.unique([*groups, *chosen[PLACE], *(parent for parent in parents if parent is not None)])
     found = search.of_places(every, ODD)
     # A whole group is a cell too, without a rest.
     wholes = found.filter(pl.col(PLACE).is_in(groups.tolist())).select(GROUP, pl.col("value").alias("whole"))
     of_parents = found.select(pl.col(PLACE).alias(PARENT), pl.col("value").alias("parent_value"))
-    of_search = taken.select(PLACE, pl.col("gap", "se", "t").name.suffix("_search"))
-    table = taken.drop("value", "rest", "gap", "se", "t", "bound").with_columns(pl.Series(PARENT, parents, pl.Int64))
-    table = table.hstack(_counts(search, members, taken))
+    of_search = chosen.select(PLACE, pl.col("gap", "se", "t").name.suffix("_search"))
+    table = chosen.drop("value", "rest", "gap", "se", "t", "bound").with_columns(pl.Series(PARENT, parents, pl.Int64))
+    table = table.hstack(_counts(search, members, chosen))
     for other, key in ((found.drop(GROUP), PLACE), (of_search, PLACE), (wholes, GROUP), (of_parents, PARENT)):
         table = table.join(other, on=key, how="left", maintain_order="left")
     table = table.filter(_is_large(search))
@@ -82,12 +82,12 @@ def _parent(search: Search, place: int) -> int | None:
     return max(parents, key=lambda parent: search.known.get(parent, float("-inf")))
 
 
-def _counts(search: Search, members: Members, taken: pl.DataFrame) -> pl.DataFrame:
+def _counts(search: Search, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
     """How many samples and rows slices have; and in the odd buckets, how many clusters, buckets, and rows in one."""
     cells = search.cells
-    where = cells.find(taken[PLACE].to_numpy())
+    where = cells.find(chosen[PLACE].to_numpy())
     rows, samples = cells.rows[where, :, 0], cells.samples[where, :, 0]
-    n_clusters = members.n_clusters(taken)
+    n_clusters = members.n_clusters(chosen)
     counts = {"n_samples": samples.sum(axis=1), "n_rows": rows.sum(axis=1)}
     counts |= {"n_clusters": samples[:, ODD].sum(axis=1) if n_clusters is None else np.array(n_clusters)}
     counts |= {"n_buckets": (rows[:, ODD] > 0).sum(axis=1), "most": rows[:, ODD].max(axis=1)}
@@ -157,7 +157,7 @@ class Tests(NamedTuple):
         return first_that_holds([(holds.fill_null(False), pl.lit(flag)) for flag, holds in flags.items()], pl.lit("ok"))
 
 
-def pooled(encoded: Encoded, source: Source) -> pl.DataFrame:
+def pooled_groups(encoded: Encoded, source: Source) -> pl.DataFrame:
     """Whether a group has rows of several models, which no feature tells apart."""
     by = [key.column for key in encoded.query.by]
     plan = Plan(source, by, encoded.query.readings)
@@ -169,7 +169,7 @@ def pooled(encoded: Encoded, source: Source) -> pl.DataFrame:
     return matched(encoded.groups.lazy(), groups, by, how="left").select(GROUP, POOLED).collect()
 
 
-def in_words(search: Search, table: pl.DataFrame) -> pl.DataFrame:
+def show(search: Search, table: pl.DataFrame) -> pl.DataFrame:
     """The result, from the candidates that are shown."""
     encoded, lattice = search.cells.encoded, search.lattice
 

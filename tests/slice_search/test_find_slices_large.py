@@ -87,7 +87,9 @@ def test_a_large_log_is_read_in_parts(
     rows.write_parquet(tmp_path / "log.parquet")
     for frame in (rows, pl.scan_parquet(tmp_path / "log.parquet")):
         in_parts = mlm.find_slices(frame, mlm.f1(), FEATURES[:2])
-        assert re.match(r"pass 1 of 3 done, \d+ s\npass 2 of 3 done", capsys.readouterr().err)
+        lines = capsys.readouterr().err
+        assert re.match(r"pass 1 of 3 done, \d+ s\npass 2 of 3 done", lines)
+        assert lines.count("pass 3 of 3 done") == 2, "once to count all slices, and once for the candidates"
         assert in_parts["plan"][0].startswith("rows read in 3 passes for each step; ")
         assert_frame_equal(in_parts.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
 

@@ -29,7 +29,7 @@ from polars_mlmetrics.slice_search.encode import (
 )
 from polars_mlmetrics.slice_search.refold import sides_of, sides_of_places
 
-MOST, RELATIVES = 60, 4
+MOST, RELATIVES = 40, 4
 """How many candidates a group has: a bit each. Of the parents and children of each so many."""
 
 ROUNDS, EACH = 5, 4
@@ -143,12 +143,13 @@ class Members:
         self._encoded = encoded = search.cells.encoded
         self.n_groups = search.lattice.n_groups
         marks, keys = Marks(search.lattice, candidates), [GROUP, WITHOUT, MARKS]
-        counts: list[pl.DataFrame] = []
+        counts = pl.DataFrame(schema={GROUP: pl.Int32, WITHOUT: pl.Int64, MARKS: pl.Int64, N_ROWS: pl.Int64})
         clusters: list[pl.DataFrame] = []
         self._tables: Tables = {}
         for part in encoded.parts(EVERY if encoded.has_clusters else EVEN):
             rows = marks.of(half_of(part.rows, EVEN))
-            counts.append(rows.group_by(keys).agg(pl.col(N_ROWS).sum().cast(pl.Int64)))
+            more = rows.group_by(keys).agg(pl.col(N_ROWS).sum().cast(pl.Int64))
+            counts = pl.concat([counts, more]).group_by(keys).agg(pl.col(N_ROWS).sum())
             own = {
                 k: rows if table is part.rows else marks.of(half_of(table, EVEN)) for k, table in part.tables.items()
             }
@@ -157,7 +158,7 @@ class Members:
                 odd = marks.of(half_of(part.rows, ODD)).select(GROUP, MARKS, CLUSTER)
                 clusters = [pl.concat([*clusters, odd]).unique()]
         self._clusters = clusters
-        self._counts = pl.concat(counts).group_by(keys).agg(pl.col(N_ROWS).sum())
+        self._counts = counts
 
     def contrasts(self, slices: pl.DataFrame, aside: Numbers) -> pl.DataFrame:
         """Measure candidates without the rows that are in others of their group: their bits, by group."""

@@ -29,7 +29,7 @@ from polars_mlmetrics.slice_search.encode import (
 )
 from polars_mlmetrics.slice_search.refold import sides_of, sides_of_places
 
-MOST, RELATIVES = 40, 4
+MOST, RELATIVES = 32, 4
 """How many candidates a group has: a bit each. Of the parents and children of each so many."""
 
 ROUNDS, EACH = 5, 4

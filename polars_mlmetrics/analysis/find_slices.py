@@ -13,20 +13,19 @@ from polars_mlmetrics.data.frames import Frame, Names, column_names
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import LogSource, Source
-from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query, check_names
-from polars_mlmetrics.query.question import Confidence, Question, check_clusters
+from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.verb import Verb
-from polars_mlmetrics.slice_search.candidates import Candidates
-from polars_mlmetrics.slice_search.coded import Coded
-from polars_mlmetrics.slice_search.features import type_of
-from polars_mlmetrics.slice_search.merged import Merged
-from polars_mlmetrics.slice_search.searched import least_of, read_log, read_state, without_small
-from polars_mlmetrics.slice_search.slice_table import COLUMNS, SliceTable
+from polars_mlmetrics.slice_search.choose import Members, Search, choose, hide_repeats
+from polars_mlmetrics.slice_search.contrast import values_of_groups
+from polars_mlmetrics.slice_search.count import CellSums, Lattice
+from polars_mlmetrics.slice_search.encode import GROUP, EncodedLog, EncodedState
+from polars_mlmetrics.slice_search.features import type_of, warn_of
+from polars_mlmetrics.slice_search.show import COLUMNS, Tests, confirm, pooled_groups, show
 
 FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True)
 
@@ -58,11 +57,11 @@ def find_slices(
 ) -> pl.DataFrame:
     """Find the slices of a log in which a metric is worse than in the rest of their group.
 
-    It tries every combination of up to `depth` features on one half of the samples, takes up to 20 candidates a group
-    (4 at a time; then the rows of the worst are set aside, and all is searched again), and measures these on the other
-    half. So the values, intervals and p are not made too good by the search. It reads the log now, and gives a
-    DataFrame, also for a LazyFrame. One that is more than a scan is collected first, with all of its columns: select
-    those that you need.
+    It tries every combination of up to `depth` features on one half of the samples, takes up to 20 of the surest ones
+    in each group (4 at a time; then the rows of the worst are set aside, and the others are looked at again), and
+    measures these on the other half. So the values, intervals and p are not made too good by the search. It reads the
+    log now, and gives a DataFrame, also for a LazyFrame. One that is more than a scan is collected first, with all of
+    its columns: select those that you need.
 
     Parameters
     ----------
@@ -129,75 +128,54 @@ def find_slices(
     │ country=FR, age >= 65 ┆ 200       ┆ 0.89 ┆ 0.88 │
     └───────────────────────┴───────────┴──────┴──────┘
     """
-    is_of_state = FIND_SLICES.is_of_state(frame)
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)
     check_parameter("find_slices", "min_samples", min_samples, Count | None)
+    is_of_state = FIND_SLICES.is_of_state(frame)
     FIND_SLICES.read_metrics([metric])
-    sign = sign_of(metric, worse)
-    names = names_of(features)
-    source: Source
-    if is_of_state:
-        for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
-            if given_for_a_log is not None:
-                raise ParameterError(f"{name}= is for a log: a state is small.")
-        query, state, confidence = _state_of(frame, metric, by, cluster, roles, names)
-        source = state
-        check_names([*(key.name for key in query.by), *COLUMNS])
-        coded, how = read_state(query, state, names, top, bins, confidence.buckets)
-    else:
-        query, confidence = query_of(frame, metric, by, cluster, roles, reads_now=not passes)
-        check_features(query, names)
-        check_names([*(key.name for key in query.by), *COLUMNS])
-        source = LogSource(query.rows, query.roles.label, query.schema)
-        coded, how = read_log(query, names, top, bins, cluster, confidence.buckets, (passes, memory, progress))
-    _check_values(coded, sign)
-    least = least_of(coded, min_samples)
-    places = without_small(coded, float(least.min()) if least.size else 0.0)
-    if not places:
-        return COLUMNS.empty(query.types_of(query.by)).collect()
-    found = Candidates(coded, places, depth, sign, least)
-    return SliceTable(query, source, coded, found, confidence, sign, how).of(k)
-
-
-def _state_of(
-    frame: Frame, metric: Metric, by: Keys | None, cluster: Names, roles: Mapping[str, Any], names: Sequence[str]
-) -> tuple[Query, StateSource, Confidence]:
-    """The query of a state, and the intervals that are wanted; what cannot be searched is refused."""
-    question = Question.read(FIND_SLICES, frame, [metric], by, names, ci=LEVEL, cluster=cluster, roles=roles)
-    query, state, confidence = question.query, question.state, question.confidence
-    assert state is not None
+    sign, names = sign_of(metric, worse), names_of(features)
+    for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
+        if is_of_state and given_for_a_log is not None:
+            raise ParameterError(f"{name}= is for a log: a state is small.")
+    if not is_of_state:
+        frame = searchable(frame, roles, reads_now=not passes)
+    question = question_of(frame, metric, by, names if is_of_state else None, cluster, roles)
+    query, confidence, state = question.query, question.confidence, question.state
     assert confidence is not None
-    if confidence.buckets < LEAST_BUCKETS:
-        raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")
-    check_query(query)
-    return query, state, confidence
+    if state is None:
+        check_features(query, names)
+    check_names([*(key.name for key in query.by), *COLUMNS])
+    source: Source = state or LogSource(query.rows, query.roles.label, query.schema)
+    usual = query, names, top, bins, confidence
+    encoded = EncodedState(*usual, state) if state else EncodedLog(*usual, (passes, memory, progress))
+    cells = CellSums(encoded, Lattice(encoded.features, encoded.groups.height, depth), min_samples)
+    _check_values(cells)
+    search = Search(cells, sign)
+    warn_of(search.small, "have no value with enough samples, and are left out")
+    candidates = search.candidates()
+    if candidates.is_empty():
+        return COLUMNS.empty(query.types_of(query.by)).collect()
+    members = Members(search, candidates)
+    table = confirm(search, members, choose(members, candidates))
+    table = Tests.of(encoded, confidence, sign).of_table(table.join(pooled_groups(encoded, source), on=GROUP))
+    return show(search, hide_repeats(members, table, k))
 
 
-def _check_values(coded: Coded, sign: int) -> None:
+def _check_values(cells: CellSums) -> None:
     """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
-    totals = {kind: table.lazy() for kind, table in coded.totals.tables.items()}
-    values = Merged(coded, sign, coded.totals.rows.shape[1]).of_groups(totals)["whole"]
+    values = values_of_groups(cells.encoded, cells.wholes)
     broken = values.filter(~values.is_finite())
     if broken.len():
-        name = coded.metric.output_name
+        name = cells.encoded.metric.output_name
         raise MetricError(
             f"{name} is {broken[0]} in the whole log, or in a group of by=: no slice can be compared with the rest. "
             "`check` names the rows."
         )
 
 
-def query_of(
-    frame: Frame,
-    metric: Metric,
-    by: Keys | None,
-    cluster: Names,
-    roles: Mapping[str, Any],
-    *,
-    reads_now: bool,
-) -> tuple[Query, Confidence]:
-    """The query of a log, and the intervals that are wanted; what cannot be searched is refused."""
-    schema = frame.lazy().collect_schema()
+def searchable(log: Frame, roles: Mapping[str, Any], *, reads_now: bool) -> Frame:
+    """A log that has samples. One that is more than a scan is collected, where it is not to be read in passes."""
+    schema = log.lazy().collect_schema()
     check_free(schema)
     lacking = [column for column in checked_roles(roles).table.sample if column not in schema]
     if lacking:
@@ -205,18 +183,17 @@ def query_of(
             f"find_slices needs samples, and there is no sample column {lacking[0]!r}: pass sample=, or, if each row "
             "is a sample, add .with_row_index('sample')."
         )
-    rows = frame if not reads_now or is_at_hand(frame.lazy()) else to_hold(frame.lazy()).collect()
-    question = Question.read(FIND_SLICES, rows, [metric], by, ci=LEVEL, cluster=cluster, roles=roles)
+    return log if not reads_now or is_at_hand(log.lazy()) else to_hold(log.lazy()).collect()
+
+
+def question_of(
+    frame: Frame, metric: Metric, by: Keys | None, slices: list[str] | None, cluster: Names, roles: Mapping[str, Any]
+) -> Question:
+    """The query, and the intervals that are wanted. A metric without intervals is refused, and what has few buckets."""
+    question = Question.read(FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles)
     query, confidence = question.query, question.confidence
-    assert confidence is not None
-    check_query(query)
-    if cluster is not None and isinstance(rows, pl.LazyFrame):  # its rows are read now anyway
-        check_clusters(query)
-    return query, confidence
-
-
-def check_query(query: Query) -> None:
-    """Refuse a metric without intervals."""
+    if confidence is not None and confidence.buckets < LEAST_BUCKETS:
+        raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")
     (core,) = query.metrics
     plan = Plan(LogSource(query.rows, query.roles.label, query.schema), [], query.readings)
     if core.interval_kind in WITHOUT_INTERVAL or not plan.merges(core):
@@ -224,6 +201,9 @@ def check_query(query: Query) -> None:
             f"{core.output_name} has no intervals, so its slices cannot be told from noise: choose another metric, or "
             "of a curve the one with bins=."
         )
+    if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
+        check_clusters(query)
+    return question
 
 
 def sign_of(metric: Metric, worse: Any) -> int:

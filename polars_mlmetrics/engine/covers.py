@@ -28,6 +28,8 @@ class Covers:
     """Columns that every set has beside them."""
     n_rows: int | None = None
     """How many rows there are; None where that is not known."""
+    most: int = CELLS
+    """How many cells a fold at several keys may have."""
     _found: dict[int, list[list[str]]] = field(default_factory=dict)
 
     @property
@@ -66,7 +68,7 @@ class Covers:
         if self.sizes is None:
             return len(keys) + (parts > 1) <= FEW
         # There are no more cells than rows.
-        return min(parts * self._cells([*self.by, *keys]), self.n_rows or inf) <= CELLS
+        return min(parts * self._cells([*self.by, *keys]), self.n_rows or inf) <= self.most
 
     def _cells(self, keys: Sequence[str]) -> int:
         return prod(map(self.size_of, keys))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.expressions import all_of, any_of
 from polars_mlmetrics.data.frames import is_text
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line
-from polars_mlmetrics.formula.arithmetic import cuts, first_that_holds
+from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line, warn_at_callers_line
+from polars_mlmetrics.formula.arithmetic import cuts, first_that_holds, whole_times
+from polars_mlmetrics.query.query import Query
 
 CONDITIONS = pl.List(
     pl.Struct({**dict.fromkeys(("feature", "type", "kind", "low", "high"), pl.String), "values": pl.List(pl.String)})
@@ -25,8 +27,21 @@ VALUE, COUNT, KIND = (f"{INTERNAL}{name}" for name in ("value", "count", "kind")
 TENTH = 10
 """An edge may be moved by this part of a bin to a rounder number."""
 
+MANY, LOOKED = 100_000, 2_000_000
+"""Of a column of more numbers than MANY, in a log of more rows than LOOKED, about so many rows give the ranges."""
+
 DAYS, TIMES = ("1y", "1mo", "1w"), ("1y", "1mo", "1w", "1d", "1h", "1m", "1s")
 """The round edges of dates and of times, the roundest first."""
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "number": float,
+    "integer": int,
+    "boolean": lambda text: text == "true",
+    "date": date.fromisoformat,
+    **dict.fromkeys(("time", "utc"), datetime.fromisoformat),
+}
+"""How the values of each type are read from texts; others are texts."""
 
 
 class Condition(NamedTuple):
@@ -45,24 +60,17 @@ class Condition(NamedTuple):
     def holds(self) -> pl.Expr:
         """Whether it holds in a row: never null."""
         column = pl.col(self.feature)
-        if self.kind == "null":
-            return column.is_null()
-        if self.kind == "nan":
-            return column.is_nan().fill_null(False)
-        if self.kind == "is":
-            return self._is_any().fill_null(False)
+        if self.kind in ("range", "other"):
+            reading = self._reading(in_range=True)
+            inside = [column.is_not_null(), *([reading.is_not_nan()] if self.type == "number" else [])]
+            inside += [] if self.low is None else [reading >= self.literal(self.low, in_range=True)]
+            inside += [] if self.high is None else [reading < self.literal(self.high, in_range=True)]
+            return all_of([*inside, ~self._is_any()]).fill_null(False)
         if self.kind == "has":
             values = column.list.eval(reading_of(pl.element(), self.type))
             return values.list.contains(self.literal(self.values[0])).fill_null(False)
-        if self.kind == "empty":
-            return (column.list.len() == 0).fill_null(False)
-        known = column.is_not_null()
-        inside = [known, self._reading().is_not_nan()] if self.type == "number" else [known]
-        if self.low is not None:
-            inside.append(self._reading(in_range=True) >= self.literal(self.low, in_range=True))
-        if self.high is not None:
-            inside.append(self._reading(in_range=True) < self.literal(self.high, in_range=True))
-        return all_of([*inside, ~self._is_any()]).fill_null(False)
+        lacks = {"null": column.is_null(), "nan": column.is_nan(), "empty": column.list.len() == 0}
+        return lacks.get(self.kind, self._is_any()).fill_null(False)
 
     def text(self) -> str:
         """The condition in words."""
@@ -85,18 +93,9 @@ class Condition(NamedTuple):
         return reading_of(pl.col(self.feature), "number" if in_range and self.type == "integer" else self.type)
 
     def literal(self, text: str, *, in_range: bool = False) -> pl.Expr:
-        """A value that is written as a text."""
-        if self.type == "number" or (self.type == "integer" and in_range):
-            return pl.lit(float(text), dtype=pl.Float64)
-        if self.type == "integer":
-            return pl.lit(int(text))
-        if self.type == "boolean":
-            return pl.lit(text == "true")
-        if self.type == "date":
-            return pl.lit(date.fromisoformat(text))
-        if self.type in ("time", "utc"):
-            return pl.lit(datetime.fromisoformat(text))
-        return pl.lit(text, dtype=pl.String)
+        """A value that is written as a text. The ranges of whole numbers have edges that are none."""
+        read = float if in_range and self.type == "integer" else READERS.get(self.type, str)
+        return pl.lit(read(text))
 
 
 @at_callers_line
@@ -138,29 +137,6 @@ class Feature(NamedTuple):
     conditions: list[Condition]
     is_partial: bool = False
     """Whether a row may meet none."""
-
-    @classmethod
-    def of(cls, name: str, dtype: pl.DataType, counts: pl.DataFrame, top: int, bins: int) -> list[Feature]:
-        """The features of a column, by its values and how many rows have each: one, or of lists one a value."""
-        kind = type_of(name, dtype)
-        lacking = [Condition(name, kind, "null")] if counts[VALUE].null_count() else []
-        known = counts.filter(pl.col(VALUE).is_not_null())
-        if known[VALUE].dtype.is_float():
-            lacking += [Condition(name, kind, "nan")] if known[VALUE].is_nan().any() else []
-            known = known.filter(pl.col(VALUE).is_not_nan())
-        several = FeatureValues(name, kind, known.sort([COUNT, VALUE], descending=[True, False]))
-        is_ordered = kind not in ("text", "boolean")
-        return [cls(name, [*(several.in_bins(bins, top) if is_ordered else several.most_frequent(top)), *lacking])]
-
-    @classmethod
-    def of_lists(cls, name: str, dtype: pl.DataType, counts: pl.DataFrame, top: int) -> list[Feature]:
-        """A feature for each of the most frequent values in the lists of a column, and one for lists without any."""
-        kind, lacking = type_of(name, dtype), counts.filter(pl.col(VALUE).is_null())[KIND].sort()
-        known = counts.filter(pl.col(VALUE).is_not_null()).sort([COUNT, VALUE], descending=[True, False]).head(top)
-        found = [Condition(name, kind, "has", values=[shown(value)]) for value in known[VALUE].to_list()]
-        each = [cls(name, [condition], is_partial=True) for condition in found]
-        without = [Condition(name, kind, word) for word in lacking.to_list()]
-        return [*each, cls(name, without, is_partial=True)] if without else each
 
     @property
     def size(self) -> int:
@@ -210,52 +186,87 @@ def counts_of(rows: pl.LazyFrame, name: str, weight: pl.Expr | None = None) -> p
     return found.group_by(VALUE, KIND).agg(count.alias(COUNT))
 
 
-class FeatureValues(NamedTuple):
-    """The known values of a column, with their counts, the most frequent first."""
+def values_of(query: Query, name: str) -> pl.LazyFrame:
+    """The values of a column, and how many rows have each."""
+    rows, dtype = query.rows, query.schema[name]
+    kind = type_of(name, dtype)
+    if isinstance(dtype, pl.List) or kind in ("text", "boolean"):
+        return counts_of(rows, name)
+    n_rows, n_values = rows.select(pl.len(), pl.col(name).approx_n_unique()).collect().row(0)
+    if n_rows <= LOOKED or n_values <= MANY:
+        return counts_of(rows, name)
+    # Some rows give the ranges, into which any other value falls. What lies in none is counted in all.
+    some = counts_of(rows.gather_every(whole_times(LOOKED, n_rows)), name)
+    is_number = pl.col(name).is_not_nan() if kind == "number" else pl.col(name).is_not_null()
+    lacking = counts_of(rows.filter(~is_number.fill_null(False)), name)
+    return pl.concat([some, lacking]).group_by(VALUE).agg(pl.col(COUNT).sum())
 
-    name: str
-    type: str
-    counts: pl.DataFrame
 
-    def most_frequent(self, top: int) -> list[Condition]:
-        """The most frequent values, and all others as one."""
-        values = [shown(value) for value in self.counts[VALUE].head(top).to_list()]
-        each = [self._is(value) for value in values]
-        others = [Condition(self.name, self.type, "other", values=values)] if self.counts.height > top else []
-        return [*each, *others]
+def features_of(schema: Mapping[str, Any], counted: Mapping[str, pl.DataFrame], top: int, bins: int) -> list[Feature]:
+    """The features of more than one value; of the others a warning says that they are left out."""
+    found = {name: features_in(name, schema[name], counts, top, bins) for name, counts in counted.items()}
+    constant = [name for name, features in found.items() if sum(each.size for each in features) < 2]
+    if len(constant) == len(found):
+        raise ParameterError(f"no feature has two values to compare: {', '.join(constant)}.")
+    warn_of(constant, "have one value only, and are left out")
+    return [each for name, features in found.items() if name not in constant for each in features]
 
-    def in_bins(self, bins: int, top: int) -> list[Condition]:
-        """Few values one by one; of many the ranges, but for values that would fill a range alone."""
-        if self.counts.height <= top:
-            return [self._is(shown(value)) for value in self.counts[VALUE].sort().to_list()]
-        is_alone = pl.col(COUNT) * bins > pl.col(COUNT).sum()
-        alone = self.counts.filter(is_alone)[VALUE].sort()
-        edges = self._edges(self.counts.filter(~is_alone).sort(VALUE), bins)
-        bounds = list(zip([None, *edges], [*edges, None], strict=True))
-        ranges = [self._range(low, high, alone.to_list()) for low, high in bounds]
-        return [*ranges, *(self._is(shown(value)) for value in alone.to_list())]
 
-    def _is(self, value: str) -> Condition:
-        return Condition(self.name, self.type, "is", values=[value])
+def warn_of(names: Sequence[str], what: str) -> None:
+    """Warn of features, where there are such."""
+    if names:
+        warn_at_callers_line(f"these features {what}: {', '.join(names)}.")
 
-    def _range(self, low: Any, high: Any, alone: Sequence[Any]) -> Condition:
-        inside = [v for v in alone if (low is None or v >= low) and (high is None or v < high)]
+
+def features_in(name: str, dtype: pl.DataType, counts: pl.DataFrame, top: int, bins: int) -> list[Feature]:
+    """The features of a column, by its values and how many rows have each.
+
+    It is one; of lists there is one for each of the most frequent values, and one for lists without any.
+    """
+    kind, is_null = type_of(name, dtype), pl.col(VALUE).is_null()
+    known = counts.filter(~is_null).sort([COUNT, VALUE], descending=[True, False])
+    if isinstance(dtype, pl.List):
+        several = [[Condition(name, kind, "has", values=[shown(value)])] for value in known[VALUE].head(top)]
+        lacking = [Condition(name, kind, word) for word in counts.filter(is_null)[KIND].sort()]
+        return [Feature(name, each, is_partial=True) for each in (*several, lacking) if each]
+    lacking = [Condition(name, kind, "null")] if counts[VALUE].null_count() else []
+    if known[VALUE].dtype.is_float():
+        lacking += [Condition(name, kind, "nan")] if known[VALUE].is_nan().any() else []
+        known = known.filter(pl.col(VALUE).is_not_nan())
+    is_ordered = kind not in ("text", "boolean")
+    if is_ordered and known.height > top:
+        return [Feature(name, [*_ranges(name, kind, known, bins), *lacking])]
+    # Few values one by one; of more texts the most frequent ones, and all others as one.
+    values = [shown(value) for value in (known[VALUE].sort() if is_ordered else known[VALUE].head(top))]
+    others = [Condition(name, kind, "other", values=values)] if known.height > top else []
+    return [Feature(name, [*(Condition(name, kind, "is", values=[value]) for value in values), *others, *lacking])]
+
+
+def _ranges(name: str, kind: str, known: pl.DataFrame, bins: int) -> list[Condition]:
+    """Ranges of values, but for values that would fill a range alone."""
+    is_alone = pl.col(COUNT) * bins > pl.col(COUNT).sum()
+    alone = known.filter(is_alone)[VALUE].sort().to_list()
+    edges = _edges(known.filter(~is_alone).sort(VALUE), bins)
+    found = []
+    for low, high in pairwise([None, *edges, None]):
+        inside = [shown(v) for v in alone if (low is None or v >= low) and (high is None or v < high)]
         start, end = (None if edge is None else shown(edge) for edge in (low, high))
-        return Condition(self.name, self.type, "range", start, end, [shown(value) for value in inside])
+        found.append(Condition(name, kind, "range", start, end, inside))
+    return [*found, *(Condition(name, kind, "is", values=[shown(value)]) for value in alone)]
 
-    def _edges(self, rest: pl.DataFrame, bins: int) -> list[Any]:
-        """Round edges between bins of about as many rows."""
-        if rest[VALUE].dtype.is_float():
-            rest = rest.filter(pl.col(VALUE).is_finite())
-        if not rest.height:
-            return []
-        reached, values = rest[COUNT].cum_sum(), rest[VALUE]
-        places = cuts(int(reached[-1]), bins * TENTH)
-        # The value that a row has, were the rows in order.
-        at = values.gather(reached.search_sorted(pl.Series(places, dtype=pl.Int64), side="right"))
-        between = [(at[TENTH * i - 2], at[TENTH * i]) for i in range(1, bins)]
-        edges = {roundest(low, high) for low, high in between}
-        return sorted(edge for edge in edges if edge > values[0])
+
+def _edges(rest: pl.DataFrame, bins: int) -> list[Any]:
+    """Round edges between bins of about as many rows."""
+    if rest[VALUE].dtype.is_float():
+        rest = rest.filter(pl.col(VALUE).is_finite())
+    if not rest.height:
+        return []
+    reached, values = rest[COUNT].cum_sum(), rest[VALUE]
+    places = cuts(int(reached[-1]), bins * TENTH)
+    # The value that a row has, were the rows in order.
+    at = values.gather(reached.search_sorted(pl.Series(places, dtype=pl.Int64), side="right"))
+    edges = {roundest(at[TENTH * i - 2], at[TENTH * i]) for i in range(1, bins)}
+    return sorted(edge for edge in edges if edge > values[0])
 
 
 def type_of(name: str, dtype: pl.DataType) -> str:

@@ -16,7 +16,7 @@ from polars_mlmetrics.checks.profile import COLUMNS as SIZES
 from polars_mlmetrics.contrasts import differences
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.query.results import ENDS, TIDY
-from polars_mlmetrics.slice_search.slice_table import COLUMNS as SLICES
+from polars_mlmetrics.slice_search.show import COLUMNS as SLICES
 
 PLACE = pl.int_range(400)
 LOG = pl.select(

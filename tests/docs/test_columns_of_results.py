@@ -10,7 +10,7 @@ from polars_mlmetrics.analysis import gap
 from polars_mlmetrics.contrasts import differences
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.query.results import ENDS, TIDY
-from polars_mlmetrics.slice_search import slice_table
+from polars_mlmetrics.slice_search import show
 
 PAGES = Path(__file__).parents[2] / "docs"
 
@@ -39,7 +39,7 @@ def test_the_table_of_curves() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "columns"),
-    [(mlm.compare, differences.COLUMNS), (mlm.gap, gap.COLUMNS), (mlm.find_slices, slice_table.COLUMNS)],
+    [(mlm.compare, differences.COLUMNS), (mlm.gap, gap.COLUMNS), (mlm.find_slices, show.COLUMNS)],
     ids=["compare", "gap", "find_slices"],
 )
 def test_a_docstring_names_every_column(verb: object, columns: dict[str, object]) -> None:

@@ -5,26 +5,29 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis.find_slices import query_of
-from polars_mlmetrics.slice_search.lattice import PLACE, Lattice
-from polars_mlmetrics.slice_search.merged import Merged
-from polars_mlmetrics.slice_search.search import SearchPart, SliceSearch
-from polars_mlmetrics.slice_search.searched import least_of, read_log
+from polars_mlmetrics.analysis.find_slices import question_of
+from polars_mlmetrics.slice_search.choose import Search
+from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
+from polars_mlmetrics.slice_search.encode import EncodedLog
 
 
 def searched(
     rows: pl.DataFrame, metric: mlm.Metric, features: list[str], depth: int, least: int
 ) -> list[dict[str, Any]]:
-    """What the search knows of each slice of the rows in even buckets, high values being bad; with its `conditions`."""
-    query, _ = query_of(rows, metric, None, None, {}, reads_now=True)
-    coded, _ = read_log(query, features, 10, 5, None, 64, (None, None, False))
-    lattice = Lattice(coded, range(len(coded.features)), depth, 32)
-    part, wanted = SearchPart(coded, list(range(0, 64, 2))), least_of(coded, least)
-    search = SliceSearch(lattice, part, coded.contrasts(-1), Merged(coded, -1, 32), wanted)
+    """What the search knows of each slice of the rows in even buckets, high values being bad; with its `conditions`.
+
+    A slice must have half as many samples there as in all rows.
+    """
+    question = question_of(rows, metric, None, None, None, {})
+    assert question.confidence is not None
+    encoded = EncodedLog(question.query, features, 10, 5, question.confidence, (None, None, False))
+    cells = CellSums(encoded, Lattice(encoded.features, 1, depth), 2 * least)
+    search = Search(cells, -1)
+    samples = cells.samples[cells.find(search.scores[PLACE].to_numpy()), ::2, 0].sum(axis=1)
     found = []
-    for row in search.scores.iter_rows(named=True):
-        _, codes = lattice.codes_of(row[PLACE])
-        asked = [coded.features[place].conditions[code] for place, code in codes.items()]
-        conditions = {condition.feature: condition for condition in asked}
-        found.append({**row, "conditions": conditions})
+    for row, n_samples in zip(search.scores.iter_rows(named=True), samples, strict=True):
+        _, codes = search.lattice.codes_of(row[PLACE])
+        wanted = [encoded.features[place].conditions[code] for place, code in codes.items()]
+        conditions = {condition.feature: condition for condition in wanted}
+        found.append({**row, "n_samples": n_samples, "conditions": conditions})
     return found

@@ -16,7 +16,7 @@ from scipy import stats
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.buckets import bucket_of
-from polars_mlmetrics.slice_search.features import Feature, counts_of, roundest
+from polars_mlmetrics.slice_search.features import Feature, counts_of, features_in, roundest
 from tests.slice_search.bad_slice import log
 
 FEATURES = ["country", "device", "age"]
@@ -211,7 +211,7 @@ def values() -> pl.DataFrame:
 
 
 def features_of(rows: pl.DataFrame, name: str) -> list[Feature]:
-    return Feature.of(name, rows.schema[name], counts_of(rows.lazy(), name).collect(), 10, 5)
+    return features_in(name, rows.schema[name], counts_of(rows.lazy(), name).collect(), 10, 5)
 
 
 @pytest.mark.parametrize("name", values().columns)

@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.slice_search import searched
+from polars_mlmetrics.slice_search import count, encode
 
 FEATURES = ["country", "device", "age"]
 
@@ -61,14 +61,19 @@ def test_passes_change_nothing(metric: mlm.Metric, asked: dict[str, Any]) -> Non
     assert_frame_equal(in_parts.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
 
 
-def test_few_codes_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where rows are folded to few, they are read once, in passes too."""
-    monkeypatch.setattr(searched, "SHRINKS", 1)
-    rows = log(3000)
-    whole, in_parts = (mlm.find_slices(rows, mlm.f1(), "device", passes=passes, progress=False) for passes in (None, 2))
-    assert whole["plan"][0].startswith("rows folded by all features at once; ")
-    assert in_parts["plan"][0].startswith("rows folded by all features at once, in 2 passes; ")
-    assert_frame_equal(in_parts.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
+@pytest.mark.parametrize(("metric", "asked"), [CASES[0].values[:2], CASES[2].values[:2], CASES[6].values[:2]])
+def test_where_cells_are_many_only_the_large_ones_are_summed(
+    metric: mlm.Metric, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are counted first; and where a combination has very many, each wanted one is looked up."""
+    usual = {"features": FEATURES, "progress": False, **asked}
+    whole = mlm.find_slices(log(), metric, **usual)
+    monkeypatch.setattr(count, "AT_ONCE", 0)
+    for dense in (count.DENSE, 1000):
+        monkeypatch.setattr(count, "DENSE", dense)
+        for passes in (None, 2):
+            found = mlm.find_slices(log(), metric, **usual, passes=passes)
+            assert_frame_equal(found.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
 
 
 def test_a_large_log_is_read_in_parts(
@@ -77,12 +82,14 @@ def test_a_large_log_is_read_in_parts(
     rows = log()
     whole = mlm.find_slices(rows, mlm.f1(), FEATURES[:2])
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(searched, "AT_ONCE", 2000)
-    monkeypatch.setattr(searched, "PART", 1000)
+    monkeypatch.setattr(encode, "AT_ONCE", 2000)
+    monkeypatch.setattr(encode, "PART", 1000)
     rows.write_parquet(tmp_path / "log.parquet")
     for frame in (rows, pl.scan_parquet(tmp_path / "log.parquet")):
         in_parts = mlm.find_slices(frame, mlm.f1(), FEATURES[:2])
-        assert re.match(r"pass 1 of 3 done, \d+ s\npass 2 of 3 done", capsys.readouterr().err)
+        lines = capsys.readouterr().err
+        assert re.match(r"pass 1 of 3 done, \d+ s\npass 2 of 3 done", lines)
+        assert lines.count("pass 3 of 3 done") == 2, "once to count all slices, and once for the candidates"
         assert in_parts["plan"][0].startswith("rows read in 3 passes for each step; ")
         assert_frame_equal(in_parts.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
 

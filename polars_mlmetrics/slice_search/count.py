@@ -1,0 +1,269 @@
+"""Count: sums of rows by cell, bucket and unit, for every combination of features, from one reading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from polars_mlmetrics.engine.covers import Covers
+from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.slice_search import encode
+from polars_mlmetrics.slice_search.encode import (
+    EVEN,
+    GROUP,
+    N_ROWS,
+    N_SAMPLES,
+    Encoded,
+    Numbers,
+    Part,
+    PartialKind,
+    Tables,
+    in_buckets,
+)
+from polars_mlmetrics.slice_search.features import Feature
+
+PLACE, UNIT, PIECE = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece"))
+"""The number of a cell and group, that of a unit of a partial, and that of a bucket and unit."""
+
+BLOCK = 4096 * 64
+"""So many sums are found together, for several combinations at once: they fit the cache."""
+
+DENSE = 2_000_000
+"""Up to so many sums of one combination are an array; of more only those of wanted cells are found."""
+
+AT_ONCE = 150_000_000
+"""So many bytes of sums are found without looking for the large cells first."""
+
+MOST_SUMS = 60_000_000
+"""How many sums of cells, buckets and units a half of the buckets may have."""
+
+FEWEST, THOUSANDTH = 60, 0.001
+"""How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""
+
+Sums = list[dict[str, Numbers]]
+"""The statistics of each partial: arrays of cells x buckets x units."""
+
+
+class Lattice:
+    """Every combination of features, first that of none, and a number for each cell and group: its place.
+
+    The first places are whole groups.
+    """
+
+    def __init__(self, features: Sequence[Feature], n_groups: int, depth: int) -> None:
+        self.features = features
+        self.n_groups = n_groups
+        self.sizes = [each.size for each in features]
+        depth = min(depth, len({each.name for each in features}))
+        every = [some for size in range(depth + 1) for some in combinations(range(len(features)), size)]
+        # Of one list a slice asks one thing.
+        self.combinations = [some for some in every if len({features[i].name for i in some}) == len(some)]
+        heights = [prod(self.sizes[i] for i in some) * n_groups for some in self.combinations]
+        self.starts = np.cumsum([0, *heights], dtype=np.int64)
+
+    def at(self, places: Numbers) -> Numbers:
+        """The combinations of places, by number."""
+        found: Numbers = np.searchsorted(self.starts, places, side="right") - 1
+        return found
+
+    def groups(self, places: Numbers) -> Numbers:
+        """The groups of places."""
+        found: Numbers = (places - self.starts[self.at(places)]) % self.n_groups
+        return found
+
+    def codes_of(self, place: int) -> tuple[int, dict[int, int]]:
+        """The group of a slice, and the code that it wants of each of its features."""
+        at = int(self.at(np.array(place)))
+        cell, group = divmod(place - int(self.starts[at]), self.n_groups)
+        codes = {}
+        for feature in self.combinations[at]:
+            cell, codes[feature] = divmod(cell, self.sizes[feature])
+        return group, codes
+
+    def place_of(self, group: int, codes: Mapping[int, int]) -> int:
+        """The place of the slice with these codes."""
+        cell = 0
+        for feature in sorted(codes, reverse=True):
+            cell = cell * self.sizes[feature] + codes[feature]
+        return int(self.starts[self.combinations.index(tuple(sorted(codes)))]) + cell * self.n_groups + group
+
+    def place(self, at: int) -> pl.Expr:
+        """The place of a row's cell in a combination."""
+        cell = pl.lit(0, dtype=pl.Int64)
+        for feature in reversed(self.combinations[at]):
+            cell = cell * self.sizes[feature] + pl.col(encode.code_column(feature)).cast(pl.Int64)
+        return (cell * self.n_groups + pl.col(GROUP) + int(self.starts[at])).alias(PLACE)
+
+    def are_slices(self, places: Numbers) -> Numbers:
+        """Where each feature has a condition: a list may lack the value of a feature."""
+        found: Numbers = places >= self.n_groups
+        for at, (start, end) in enumerate(pairwise(np.searchsorted(places, self.starts))):
+            cell = (places[start:end] - self.starts[at]) // self.n_groups
+            for feature in self.combinations[at]:
+                cell, code = np.divmod(cell, self.sizes[feature])
+                found[start:end] &= code < len(self.features[feature].conditions)
+        return found
+
+
+def least_of(samples: Numbers, min_samples: int | None) -> Numbers:
+    """How many samples a slice must have, of groups with so many."""
+    least = np.full(len(samples), float(min_samples or FEWEST))
+    return least if min_samples else np.maximum(least, samples * THOUSANDTH)
+
+
+class CellSums:
+    """Sums of all rows in the cells of a lattice: of all cells, or of those that may be large where these are many."""
+
+    def __init__(self, encoded: Encoded, lattice: Lattice, min_samples: int | None) -> None:
+        self.encoded = encoded
+        self.lattice = lattice
+        self._statistics = encoded.statistics if encoded.is_of_sums else {}
+        self.units: dict[PartialKind, pl.DataFrame] = {kind: pl.DataFrame([{}]) for kind in self._statistics}
+        """The keys of each unit of a partial, by its number. Where the group is the unit, there is one."""
+        n_sums = 2 + sum(map(len, self._statistics.values()))
+        size = int(lattice.starts[-1]) * encoded.buckets * n_sums * np.dtype(np.int32).itemsize
+        is_at_once = size <= AT_ONCE and not any(kind.units for kind in self._statistics)
+        self.places = np.arange(lattice.starts[-1]) if is_at_once else self._large(min_samples)
+        self._ends = np.searchsorted(self.places, lattice.starts)
+        self.of_groups = slice(0, lattice.n_groups)
+        """Where the whole groups are."""
+        self._check_size()
+        self.rows, self.samples = (self._zeros(1, is_count=True) for _ in range(2))
+        self.sums = [
+            {each.name: self._zeros(self.units[kind].height, is_count=each.is_count) for each in statistics}
+            for kind, statistics in self._statistics.items()
+        ]
+        self.wholes: Tables = {}
+        """The tables of whole groups."""
+        sizes = {encode.code_column(i): size for i, size in enumerate(lattice.sizes)}
+        self._slicings = [[encode.code_column(i) for i in some] for some in lattice.combinations]
+        self._covers = Covers([], self._slicings, sizes, most=BLOCK)
+        for part in encoded.parts(samples=True):
+            self.wholes = encoded.folded([self.wholes, part.tables], [GROUP])
+            self._add_part(part)
+        self.n_samples, self.n_rows = (of[self.of_groups].sum(axis=(1, 2)) for of in (self.samples, self.rows))
+        """How many there are in each group."""
+        self.least = least_of(self.n_samples, min_samples)
+        """How many samples a slice of each group must have."""
+
+    def find(self, places: Numbers) -> Numbers:
+        """Where the sums of places are."""
+        found: Numbers = np.searchsorted(self.places, places)
+        return found
+
+    def piece_of(self, kind: PartialKind, table: pl.DataFrame) -> Numbers:
+        """The number of the bucket and unit of each row."""
+        buckets = table[WITHOUT].to_numpy().astype(np.int32)
+        if not kind.units:
+            return buckets
+        how: Any = {"how": "left", "nulls_equal": True, "maintain_order": "left"}
+        units = table.select(kind.units).join(self.units[kind], on=kind.units, **how)[UNIT]
+        found: Numbers = buckets * self.units[kind].height + units.to_numpy().astype(np.int32)
+        return found
+
+    def _large(self, min_samples: int | None) -> Numbers:
+        """The places of which the search half may have enough samples, from a reading of its own; and all units."""
+        places = [self.lattice.place(at) for at in range(len(self.lattice.combinations))]
+        found = pl.DataFrame(schema=dict.fromkeys((PLACE, N_SAMPLES, N_ROWS), pl.Int64))
+        for part in self.encoded.parts(samples=True):
+            # Of samples in several cells it is not known here how many there are: no more than rows.
+            most = pl.col(N_SAMPLES if part.varied is None else N_ROWS).filter(in_buckets(EVEN)).alias(N_ROWS)
+            counts = [count.sum().cast(pl.Int64) for count in (pl.col(N_SAMPLES), most)]
+            cells = pl.concat([part.rows.lazy().group_by(place).agg(counts) for place in places]).collect()
+            found = pl.concat([found, cells]).group_by(PLACE).sum()
+            for kind in (kind for kind in self._statistics if kind.units):
+                known = [self.units[kind].drop(UNIT)] if self.units[kind].width else []
+                seen = pl.concat([*known, part.tables[kind].select(kind.units).unique()]).unique()
+                self.units[kind] = seen.with_row_index(UNIT)
+        found = found.sort(PLACE)
+        places_found, groups = found[PLACE].to_numpy(), self.lattice.groups(found[PLACE].to_numpy())
+        least = least_of(found[N_SAMPLES].to_numpy()[: self.lattice.n_groups], min_samples)
+        is_large = (found[N_ROWS].to_numpy() >= least[groups] * 0.5) | (places_found < self.lattice.n_groups)
+        return places_found[is_large]
+
+    def _check_size(self) -> None:
+        n_cells = len(self.places) - self.lattice.n_groups
+        n_sums = sum(self.units[kind].height * len(each) for kind, each in self._statistics.items())
+        size = n_cells * n_sums * (self.encoded.buckets // 2)
+        if size > MOST_SUMS:
+            raise ParameterError(
+                f"{n_cells:,} slices have {size:,} sums by bucket and label, which is too many: look at fewer "
+                "features, or pass a smaller depth= or a larger min_samples=."
+            )
+
+    def _zeros(self, n_units: int, *, is_count: bool) -> Numbers:
+        whole = np.int32 if self.encoded.n_rows < 2**31 else np.int64
+        return np.zeros((len(self.places), self.encoded.buckets, n_units), whole if is_count else np.float64)
+
+    def _add_part(self, part: Part) -> None:
+        """Add a part of the rows."""
+        counts = {N_ROWS: self.rows, N_SAMPLES: self.samples}
+        for kind, sums in zip(self._statistics, self.sums, strict=True):
+            table = part.tables[kind]
+            # The rows are counted with what else is known of them, in one look.
+            is_shared = table is part.rows and not kind.units
+            self._add(table, {**sums, **(counts if is_shared else {})}, self.piece_of(kind, table))
+            counts = {} if is_shared else counts
+        if counts:
+            self._add(part.rows, counts, part.rows[WITHOUT].to_numpy().astype(np.int32))
+        if part.varied is not None:
+            # A sample that may be in several cells counts once in a cell and a half of the buckets.
+            half = (pl.col(WITHOUT) % 2).alias(UNIT)
+            for at in range(len(self._slicings)):
+                samples = part.varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(WITHOUT).first())
+                counted = samples.group_by(PLACE, pl.col(WITHOUT).alias(PIECE)).agg(pl.len().alias(N_SAMPLES))
+                self._add_cells(counted, {N_SAMPLES: self.samples})
+
+    def _add(self, table: pl.DataFrame, into: Mapping[str, Numbers], piece: Numbers) -> None:
+        """Add columns of a table to the sums of these names."""
+        lattice, (_, *pieces) = self.lattice, next(iter(into.values())).shape
+        columns, names = _columns(table, [*into]), [encode.code_column(i) for i in range(len(lattice.sizes))]
+        # One look at the rows is enough for all combinations of some features.
+        covers: dict[tuple[int, ...], list[int]] = {}
+        for at, slicing in enumerate(self._slicings):
+            cover = self._covers.of(slicing, prod(pieces) * lattice.n_groups)
+            covers.setdefault(tuple(i for i, name in reversed([*enumerate(names)]) if name in cover), []).append(at)
+        for features, inside in covers.items():
+            shape = (*(lattice.sizes[i] for i in features), lattice.n_groups, *pieces)
+            if prod(shape) > DENSE:
+                rows, every = table.lazy().with_columns(pl.Series(PIECE, piece)), pl.col([*into]).sum()
+                for cells in pl.collect_all([rows.group_by(lattice.place(at), PIECE).agg(every) for at in inside]):
+                    self._add_cells(cells, into)
+                continue
+            number = np.zeros(table.height, dtype=np.int32)
+            for i in features:
+                number = number * lattice.sizes[i] + table[names[i]].to_numpy()
+            if lattice.n_groups > 1:
+                number = number * lattice.n_groups + table[GROUP].to_numpy()
+            number = number * prod(pieces) + piece
+            for same, weights in columns.items():
+                block = np.bincount(number, weights, prod(shape)).reshape(shape)
+                for at in inside:
+                    others = tuple(axis for axis, i in enumerate(features) if i not in lattice.combinations[at])
+                    sums, own = block.sum(axis=others).reshape(-1, *pieces), slice(*self._ends[at : at + 2])
+                    places = self.places[own] - lattice.starts[at]
+                    some = sums if len(places) == len(sums) else sums[places]
+                    for name in same:
+                        into[name][own] += some.astype(into[name].dtype, copy=False)
+
+    def _add_cells(self, cells: pl.DataFrame, into: Mapping[str, Numbers]) -> None:
+        """Add the sums of some cells, by PLACE and PIECE; those of other places are not wanted."""
+        cells = cells.filter(pl.col(PLACE).is_in(pl.Series(self.places).implode()))
+        where = self.find(cells[PLACE].to_numpy()), cells[PIECE].to_numpy()
+        for name, array in into.items():
+            array.reshape(len(array), -1)[where] += cells[name].to_numpy().astype(array.dtype)
+
+
+def _columns(table: pl.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...], Numbers | None]:
+    """Columns as weights; None for those that are 1 in every row, which are many. Those of zeros are left out."""
+    values = {name: table[name].to_numpy() for name in names}
+    ones = tuple(name for name, value in values.items() if value.dtype.kind != "f" and (value == 1).all())
+    found: dict[tuple[str, ...], Numbers | None] = {ones: None} if ones else {}
+    weights = {name: value for name, value in values.items() if name not in ones and value.any()}
+    return found | {(name,): value.astype(np.float64) for name, value in weights.items()}

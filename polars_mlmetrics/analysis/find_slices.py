@@ -7,9 +7,8 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns, to_hold
-from polars_mlmetrics.data.frames import Frame, Names, column_names
+from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import LogSource, Source

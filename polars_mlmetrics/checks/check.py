@@ -11,8 +11,7 @@ from polars_mlmetrics.checks.problem_search import Found, ProblemSearch
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
 from polars_mlmetrics.checks.table import SEEN, LogTable
-from polars_mlmetrics.data.bare_scan import guessed_numbers
-from polars_mlmetrics.data.frames import Frame
+from polars_mlmetrics.data.frames import Frame, guessed_numbers
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, hides_values, unknown
 from polars_mlmetrics.formula.arithmetic import ratio

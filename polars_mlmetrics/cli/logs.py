@@ -19,10 +19,9 @@ from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedValue, Operation, done
 from polars_mlmetrics.cli.settings import CONDITION, Settings
-from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.door import check_columns, reason
 from polars_mlmetrics.data.files import files_anywhere, found_files
-from polars_mlmetrics.data.frames import is_state, is_text
+from polars_mlmetrics.data.frames import is_state, is_text, scan_node
 from polars_mlmetrics.data.stores import Place, Store, is_there
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, unknown, words_of
 from polars_mlmetrics.states.places import REMOTE_LOG

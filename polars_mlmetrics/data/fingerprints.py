@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.files import is_url, readable
+from polars_mlmetrics.data.frames import scan_node
 from polars_mlmetrics.data.stores import Address, Store
 
 END = 2**20

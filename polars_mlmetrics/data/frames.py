@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -98,3 +99,40 @@ def is_number(dtype: pl.DataType) -> bool:
 def is_text(dtype: pl.DataType) -> bool:
     """Whether a type holds texts."""
     return isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+
+
+# -- where the rows of a LazyFrame come from --------------------------------------------------------------------------
+
+
+def is_at_hand(frame: pl.LazyFrame) -> bool:
+    """Whether a frame is no more than rows in memory, or a scan of files that are quick to read once more."""
+    return last_step(frame).startswith(("DF [", "Parquet SCAN [", "Ipc SCAN ["))
+
+
+def scan_node(frame: pl.LazyFrame) -> Any:
+    """The plan node of a bare scan of csv or parquet files; None for any other frame."""
+    if not last_step(frame).startswith(("Csv SCAN [", "Parquet SCAN [")):
+        return None
+    try:
+        return frame._ldf.visit().view_current_node()
+    except NotImplementedError:  # of what is in memory, or an open file
+        return None
+
+
+def guessed_numbers(frame: pl.LazyFrame) -> list[str] | None:
+    """The columns of a bare scan of csv files that Polars took for whole numbers; None for any other frame."""
+    node = scan_node(frame)
+    if node is None or node.scan_type[0] != "csv":
+        return None
+    options = json.loads(node.scan_type[1])
+    declared = [name for given in ("schema", "schema_overwrite") for name in (options[given] or {}).get("fields", ())]
+    return [name for name, dtype in frame.collect_schema().items() if dtype == pl.Int64 and name not in declared]
+
+
+def last_step(frame: pl.LazyFrame) -> str:
+    """The last step of a query, as Polars prints it.
+
+    The plan itself is not visited unless this says that it is a scan of csv or parquet files: for a table of Delta or
+    Iceberg Polars would then ask Python for the files, while it keeps Python from answering, and wait for ever.
+    """
+    return next(iter(frame.explain(optimized=False).splitlines()), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -10,10 +10,12 @@ from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import FileByFile
+from polars_mlmetrics.data.files import is_url
+from polars_mlmetrics.data.frames import last_step
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.errors import FileError, ParameterError
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
 
 HELD = 330_000_000
@@ -109,3 +111,55 @@ def _between(value: pl.Expr, borders: Sequence[pl.Expr]) -> list[pl.Expr]:
     lowest = value.is_null() | (value < borders[0])
     between = [(value >= lower) & (value < upper) for lower, upper in pairwise(borders)]
     return [lowest, *between, value >= borders[-1]]
+
+
+HINT = "Put row-wise expressions into roles, by= and .filter() of metrics; or use passes='auto'."
+
+
+class FileByFile:
+    """A scan of parquet files, one file after the other: its own rows by their places in it.
+
+    They are rows of the scan that was given, so its options hold for them: keys in the names of folders, types to cast
+    to, columns that may be missing.
+    """
+
+    def __init__(self, scan: pl.LazyFrame, prepared: Callable[[pl.LazyFrame], pl.LazyFrame]) -> None:
+        self._scan = scan
+        self._prepared = prepared
+        self._heights = self._rows_by_file()
+        if sum(self._heights.values()) != _n_rows(scan):
+            raise ParameterError(
+                f"passes='files': read one by one, the files do not give the rows of this scan. {HINT}"
+            )
+
+    def parts(self) -> list[pl.LazyFrame]:
+        """The rows of each file. `check_unchanged` says, before and after they are read, whether they are those."""
+        parts, start = [], 0
+        for height in self._heights.values():
+            parts.append(self._prepared(self._scan.slice(start, height)))
+            start += height
+        return parts
+
+    def check_unchanged(self) -> None:
+        """Refuse files that have changed, so that a part would not be one file."""
+        now = self._rows_by_file()
+        for path in {**self._heights, **now}:
+            if self._heights.get(path) != now.get(path):
+                raise FileError(f"{path} has changed while passes='files' read it: run it again.")
+
+    def _rows_by_file(self) -> dict[str, int]:
+        if not last_step(self._scan).startswith("Parquet SCAN ["):
+            raise ParameterError(f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}")
+        paths = [str(path) for path in self._scan._ldf.visit().view_current_node().paths]
+        for path in paths:
+            if is_url(path) and not path.startswith("file:"):
+                raise ParameterError(
+                    f"passes='files' reads local files only, and {path} is remote: use passes='auto', "
+                    "which reads remote files too."
+                )
+        return {path: _n_rows(pl.scan_parquet(path, glob=False, hive_partitioning=False)) for path in paths}
+
+
+def _n_rows(frame: pl.LazyFrame) -> int:
+    n_rows: int = frame.select(pl.len()).collect().item()
+    return n_rows

@@ -8,8 +8,8 @@ from contextlib import closing
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.expressions import same_expression
+from polars_mlmetrics.data.frames import is_at_hand
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
 from polars_mlmetrics.engine.formula_reader import FormulaReader

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns, check_key_columns, type_of
 from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
-from polars_mlmetrics.data.frames import Frame, schema_of
+from polars_mlmetrics.data.frames import Frame, is_at_hand, schema_of
 from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
 from polars_mlmetrics.engine.plan import ReadFormulas
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError

@@ -8,10 +8,9 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import FileByFile
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.memory import memory_budget
-from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.engine.passes import FileByFile, Passes
 from polars_mlmetrics.engine.slices import Slices
 from polars_mlmetrics.engine.sources import LogSource, PassesSource, Source
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError

@@ -13,8 +13,8 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
-from polars_mlmetrics.data.bare_scan import scan_node
 from polars_mlmetrics.data.expressions import text_of_key
+from polars_mlmetrics.data.frames import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.errors import MetricError, StateError, TableError
 from polars_mlmetrics.formula.declaration import CATALOGUE

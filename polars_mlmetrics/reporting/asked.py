@@ -9,10 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.bare_scan import is_at_hand
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import text_of_key
-from polars_mlmetrics.data.frames import Frame, Names, column_names
+from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.engine.contents import Contents

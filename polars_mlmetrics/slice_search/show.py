@@ -14,9 +14,9 @@ from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import first_that_holds, ratio
+from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.interval import range_of
-from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW
+from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW, flag_of
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg, p_value, t_at
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import several_models
@@ -154,7 +154,7 @@ class Tests(NamedTuple):
             "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
             "dominant_cluster": (pl.col(LARGEST) > DOMINANT) & (self.confidence.buckets >= MANY_BUCKETS),
         }
-        return first_that_holds([(holds.fill_null(False), pl.lit(flag)) for flag, holds in flags.items()], pl.lit("ok"))
+        return flag_of(flags)
 
 
 def pooled_groups(encoded: Encoded, source: Source) -> pl.DataFrame:

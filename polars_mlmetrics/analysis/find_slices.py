@@ -141,7 +141,7 @@ def find_slices(
     question = question_of(frame, metric, by, names if is_of_state else None, cluster, roles)
     query, confidence, state = question.query, question.confidence, question.state
     assert confidence is not None
-    if state is None:
+    if not is_of_state:
         check_features(query, names)
     check_names([*(key.name for key in query.by), *COLUMNS])
     source: Source = state or LogSource(query.rows, query.roles.label, query.schema)

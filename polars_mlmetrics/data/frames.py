@@ -106,17 +106,22 @@ def is_text(dtype: pl.DataType) -> bool:
 
 def is_at_hand(frame: pl.LazyFrame) -> bool:
     """Whether a frame is no more than rows in memory, or a scan of files that are quick to read once more."""
-    return last_step(frame).startswith(("DF [", "Parquet SCAN [", "Ipc SCAN ["))
+    return _last_step(frame).startswith(("DF [", "Parquet SCAN [", "Ipc SCAN ["))
 
 
 def scan_node(frame: pl.LazyFrame) -> Any:
     """The plan node of a bare scan of csv or parquet files; None for any other frame."""
-    if not last_step(frame).startswith(("Csv SCAN [", "Parquet SCAN [")):
+    if not _last_step(frame).startswith(("Csv SCAN [", "Parquet SCAN [")):
         return None
     try:
         return frame._ldf.visit().view_current_node()
     except NotImplementedError:  # of what is in memory, or an open file
         return None
+
+
+def is_parquet(frame: pl.LazyFrame) -> bool:
+    """Whether a frame is a bare scan of parquet files."""
+    return _last_step(frame).startswith("Parquet SCAN [")
 
 
 def guessed_numbers(frame: pl.LazyFrame) -> list[str] | None:
@@ -129,7 +134,7 @@ def guessed_numbers(frame: pl.LazyFrame) -> list[str] | None:
     return [name for name, dtype in frame.collect_schema().items() if dtype == pl.Int64 and name not in declared]
 
 
-def last_step(frame: pl.LazyFrame) -> str:
+def _last_step(frame: pl.LazyFrame) -> str:
     """The last step of a query, as Polars prints it.
 
     The plan itself is not visited unless this says that it is a scan of csv or parquet files: for a table of Delta or

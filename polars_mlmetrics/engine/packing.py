@@ -12,6 +12,11 @@ def modulo(code: pl.Expr, parts: int) -> pl.Expr:
     return code % parts
 
 
+def part_of(number: pl.Expr, size: int) -> pl.Expr:
+    """Which part a number lies in, of parts of one size."""
+    return number // size
+
+
 def splitmix(number: pl.Expr) -> pl.Expr:
     """A number of 64 bits, scrambled by the finalizer of SplitMix64: the same on any machine, in any version."""
     # Each step reads the one before twice. As the field of a struct it is computed once.

@@ -11,7 +11,7 @@ from typing import Literal
 import polars as pl
 
 from polars_mlmetrics.data.files import is_url
-from polars_mlmetrics.data.frames import last_step
+from polars_mlmetrics.data.frames import is_parquet
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
@@ -148,7 +148,7 @@ class FileByFile:
                 raise FileError(f"{path} has changed while passes='files' read it: run it again.")
 
     def _rows_by_file(self) -> dict[str, int]:
-        if not last_step(self._scan).startswith("Parquet SCAN ["):
+        if not is_parquet(self._scan):
             raise ParameterError(f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}")
         paths = [str(path) for path in self._scan._ldf.visit().view_current_node().paths]
         for path in paths:

@@ -88,7 +88,7 @@ class Search:
         for at, some in enumerate(lattice.combinations):
             if len(some) == 1:
                 own = slice(*np.searchsorted(cells.places, lattice.starts[at : at + 2]))
-                codes = (cells.places[own] - lattice.starts[at]) // lattice.n_groups
+                codes, _ = np.divmod(cells.places[own] - lattice.starts[at], lattice.n_groups)
                 counts = np.bincount(codes, rows[own])[: len(lattice.features[some[0]].conditions)]
                 if ((counts >= least) & (counts < cells.n_rows.sum())).any():
                     found.add(some[0])
@@ -191,7 +191,7 @@ class Members:
         own: Sums = []
         whole: Sums = []
         for kind, table in tables.items():
-            piece, shape = self._search.cells.piece_of(kind, table), (self._encoded.buckets // 2, -1)
+            piece, shape = self._search.cells.piece_of(kind, table), (self._encoded.n_searched, -1)
             group, marks = table[GROUP].to_numpy(), table[MARKS].to_numpy()
             size = shape[0] * self._search.cells.units[kind].height
             rows = [np.flatnonzero(group == each) for each in range(self.n_groups)]
@@ -212,7 +212,7 @@ class Members:
             copies.append({k: each.filter(pl.col(GROUP) == group).with_columns(keys) for k, each in tables.items()})
         kept = pl.DataFrame({GROUP: range(len(groups)), CELL: 1}, schema={GROUP: pl.Int64, CELL: pl.Int64})
         folded = self._encoded.folded(copies, [GROUP, CELL, WITHOUT])
-        return sides_of(self._encoded, folded, kept, self._encoded.buckets // 2)
+        return sides_of(self._encoded, folded, kept, self._encoded.n_searched)
 
 
 class Marks:

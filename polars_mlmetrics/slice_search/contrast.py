@@ -7,6 +7,7 @@ differences that would lose their digits) is folded anew without the slice, in `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import polars as pl
 
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.arithmetic import cuts, ratio, whole_times
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.intervals.interval import NOISE, coarseness_of, range_of
 from polars_mlmetrics.intervals.student_t import error_of_constant, standard_error
@@ -66,8 +67,9 @@ class Contrasts:
         """The contrasts of slices, from their sums and those of whole groups, of which each has so many buckets."""
         if not self._encoded.is_of_sums:
             return self._table(refold(np.arange(len(groups))), n_buckets[groups])
-        step = max(1, AT_ONCE // (2 * max(array[0].size for sums in own for array in sums.values())))
-        some = [slice(start, start + step) for start in range(0, len(groups), step)]
+        size = 2 * max(array[0].size for sums in own for array in sums.values())
+        ends = [0, *cuts(len(groups), whole_times(AT_ONCE, len(groups) * size)), len(groups)]
+        some = [slice(*pair) for pair in pairwise(ends)]
         parts = [self._sides(_at(own, each), _at(whole, groups[each])) for each in some]
         sides = Sides(*(np.concatenate(arrays) for arrays in zip(*(sides for sides, _ in parts), strict=True)))
         lost = np.flatnonzero(np.concatenate([is_lost for _, is_lost in parts]))

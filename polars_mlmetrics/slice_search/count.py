@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from polars_mlmetrics.engine.covers import Covers
+from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.slice_search import encode
@@ -74,7 +75,7 @@ class Lattice:
 
     def groups(self, places: Numbers) -> Numbers:
         """The groups of places."""
-        found: Numbers = (places - self.starts[self.at(places)]) % self.n_groups
+        _, found = np.divmod(places - self.starts[self.at(places)], self.n_groups)
         return found
 
     def codes_of(self, place: int) -> tuple[int, dict[int, int]]:
@@ -104,7 +105,7 @@ class Lattice:
         """Where each feature has a condition: a list may lack the value of a feature."""
         found: Numbers = places >= self.n_groups
         for at, (start, end) in enumerate(pairwise(np.searchsorted(places, self.starts))):
-            cell = (places[start:end] - self.starts[at]) // self.n_groups
+            cell, _ = np.divmod(places[start:end] - self.starts[at], self.n_groups)
             for feature in self.combinations[at]:
                 cell, code = np.divmod(cell, self.sizes[feature])
                 found[start:end] &= code < len(self.features[feature].conditions)
@@ -190,7 +191,7 @@ class CellSums:
     def _check_size(self) -> None:
         n_cells = len(self.places) - self.lattice.n_groups
         n_sums = sum(self.units[kind].height * len(each) for kind, each in self._statistics.items())
-        size = n_cells * n_sums * (self.encoded.buckets // 2)
+        size = n_cells * n_sums * self.encoded.n_searched
         if size > MOST_SUMS:
             raise ParameterError(
                 f"{n_cells:,} slices have {size:,} sums by bucket and label, which is too many: look at fewer "
@@ -214,7 +215,7 @@ class CellSums:
             self._add(part.rows, counts, part.rows[WITHOUT].to_numpy().astype(np.int32))
         if part.varied is not None:
             # A sample that may be in several cells counts once in a cell and a half of the buckets.
-            half = (pl.col(WITHOUT) % 2).alias(UNIT)
+            half = modulo(pl.col(WITHOUT), 2).alias(UNIT)
             for at in range(len(self._slicings)):
                 samples = part.varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(WITHOUT).first())
                 counted = samples.group_by(PLACE, pl.col(WITHOUT).alias(PIECE)).agg(pl.len().alias(N_SAMPLES))

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from polars_mlmetrics.engine.folds import merge
+from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.ranking import code_of
@@ -52,12 +53,12 @@ def code_column(place: int) -> str:
 
 def in_buckets(buckets: slice) -> pl.Expr:
     """Whether a row is in some of the buckets."""
-    return pl.col(WITHOUT) % pl.lit(buckets.step) == pl.lit(buckets.start)
+    return modulo(pl.col(WITHOUT), buckets.step) == pl.lit(buckets.start)
 
 
 def half_of(table: pl.DataFrame, buckets: slice) -> pl.DataFrame:
     """The rows in some of the buckets, which are numbered anew from 0."""
-    number = (pl.col(WITHOUT).cast(pl.Int64) - buckets.start) // buckets.step
+    number = part_of(pl.col(WITHOUT).cast(pl.Int64) - buckets.start, buckets.step)
     return table.filter(in_buckets(buckets)).with_columns(number)
 
 
@@ -137,6 +138,11 @@ class Encoded(ABC):
     @abstractmethod
     def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
         """The rows, part by part: those of some buckets at least. The first reading counts their samples."""
+
+    @property
+    def n_searched(self) -> int:
+        """How many buckets the search sees."""
+        return len(range(self.buckets)[EVEN])
 
     def parts(self, buckets: slice = EVERY, *, samples: bool = False) -> Iterator[Part]:
         """The rows, part by part. Raise where these are not as many as before."""

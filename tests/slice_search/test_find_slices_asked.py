@@ -146,6 +146,15 @@ def test_a_state_gives_what_its_log_gives(metric: mlm.Metric) -> None:
     assert_frame_equal(mlm.find_slices(state, metric, FEATURES, **asked).drop("plan"), right, rel_tol=1e-9)
 
 
+@pytest.mark.parametrize("metric", [mlm.f1(), mlm.mae()], ids=str)
+def test_an_odd_number_of_buckets_is_parted_too(metric: mlm.Metric) -> None:
+    """The search sees one bucket more than the confirmation. A value is of the buckets that confirm."""
+    state = mlm.state(log(), metric, mlm.n_samples(), by=FEATURES, buckets=33)
+    first = mlm.find_slices(state, metric, FEATURES).row(0, named=True)
+    assert first["slice"] == "country=DE, device=phone"
+    assert first["plan"].endswith("searched in 17 of 33 buckets, measured in the others")
+
+
 def ranked() -> pl.DataFrame:
     """Samples of two labels each."""
     rows = log().with_columns(sample=pl.col("sample") % 1500, label=pl.col("user"))

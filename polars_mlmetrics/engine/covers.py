@@ -10,10 +10,7 @@ CELLS = 20_000
 """How many cells a fold at several keys may have, as far as is known: more are slower than folding the rows again."""
 
 FEW = 3
-"""How many columns are folded together where nothing is known of their values, the labels or bins among them."""
-
-UNKNOWN = 10
-"""How many values a column is taken to have where nothing is known of it."""
+"""How many columns of slices are folded together where nothing is known of their values."""
 
 
 @dataclass
@@ -38,8 +35,8 @@ class Covers:
         return any(key not in self.always for slicing in self.slicings for key in slicing)
 
     def size_of(self, column: str) -> int:
-        """How many values a column has, about."""
-        return UNKNOWN if self.sizes is None else self.sizes.get(column, 1)
+        """How many values a column has, about; 1 where that is not known."""
+        return 1 if self.sizes is None else self.sizes.get(column, 1)
 
     def of(self, slicing: Sequence[str], parts: int = 1) -> list[str]:
         """The keys, by columns first, from which a slicing is merged, where each group has so many parts."""
@@ -66,7 +63,7 @@ class Covers:
 
     def _is_small(self, keys: Sequence[str], parts: int) -> bool:
         if self.sizes is None:
-            return len(keys) + (parts > 1) <= FEW
+            return len(keys) <= FEW
         # There are no more cells than rows.
         return min(parts * self._cells([*self.by, *keys]), self.n_rows or inf) <= self.most
 

@@ -36,20 +36,20 @@ FLAGS = {
     "totals": "no interval: a total",
     "extremes": "no interval: one label decides",
     "no_pairs": "no pairs: no sample counts on both sides",
-    "leak?": "a feature that knows the truth?",
+    "leak?": None,
     "undefined_replicates": "no interval: too few positives",
     "degenerate": "no interval: nothing varies",
-    "pooled": "several models in one value",
+    "pooled": None,
     "few_buckets": "not judged: too few samples",
     "biased": "not judged: a biased metric",
     "coarse_bins": "not judged: its bins are too coarse",
-    "low_n": "few samples",
-    "dominant_cluster": "one cluster decides",
-    "pairs_unknown": "pairs unknown",
-    "approx": "the same without any bucket",
-    "ok": "",
+    "low_n": None,
+    "dominant_cluster": None,
+    "pairs_unknown": None,
+    "approx": None,
+    "ok": None,
 }
-"""The flags of intervals in words. The first that holds is reported, in this order."""
+"""The flags of intervals: the first that holds is reported, in this order. In words, those that leave no verdict."""
 
 
 def flag_of(holds: Mapping[str, pl.Expr]) -> pl.Expr:

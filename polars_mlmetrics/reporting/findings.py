@@ -18,12 +18,6 @@ from polars_mlmetrics.reporting.wording import as_shown
 FEWEST = 30
 """So many samples a slice needs to be judged."""
 
-NOT_JUDGED = (
-    *("no_state", "totals", "extremes", "undefined_replicates", "degenerate"),
-    *("few_buckets", "biased", "coarse_bins"),
-)
-"""The flags with which a difference has no verdict."""
-
 SHOWN = "shown"
 
 
@@ -33,7 +27,7 @@ def _why_not_judged(value: pl.Expr) -> pl.Expr:
         (flag == "no_pairs", pl.lit(FLAGS["no_pairs"])),
         (value.is_null() | value.is_nan(), pl.lit("no value")),
         (pl.col("n") < FEWEST, pl.lit(f"fewer than {FEWEST} samples")),
-        *((flag == name, pl.lit(FLAGS[name])) for name in NOT_JUDGED),
+        *((flag == name, pl.lit(words)) for name, words in FLAGS.items() if words is not None),
         (pl.col("low").is_null(), pl.lit("no interval")),
     ]
     return first_that_holds(cases, pl.lit(None, dtype=pl.String))

@@ -256,7 +256,7 @@ class Between:
         needed = pairs.select(PAIRS, "buckets").unique()
         # That of Student's t, with the level shared among the pairs.
         level = self._confidence.level
-        quantiles = [bonferroni(level, pairs, n - 1) if n > 1 else None for pairs, n in needed.iter_rows()]
+        quantiles = [bonferroni(level, tests, n - 1) if n > 1 else None for tests, n in needed.iter_rows()]
         needed = needed.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64))
         return pairs.join(needed, on=[PAIRS, "buckets"])
 

@@ -6,6 +6,8 @@ rows too: nothing is the small difference of large numbers.
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import accumulate
 
 import polars as pl
 
@@ -35,7 +37,9 @@ def _error_of_stirling(number: int) -> float:
 
 _STIRLING = pl.Series([_error_of_stirling(number) for number in range(LARGE)])
 
-_HARMONIC = pl.Series([math.fsum(number**-1 for number in range(1, upto + 1)) for upto in range(LARGE)])
+_HARMONIC = pl.Series(
+    [float(total) for total in accumulate((Fraction(1, number) for number in range(1, LARGE)), initial=Fraction(0))]
+)
 """`1/1 + … + 1/number`."""
 
 

@@ -6,8 +6,6 @@ rows too: nothing is the small difference of large numbers.
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from itertools import accumulate
 
 import polars as pl
 
@@ -17,7 +15,7 @@ FEW = 16
 """The most places that are looked at one by one; of more, chances are worked out in closed form."""
 
 LARGE = 257
-"""From here on two terms of a series are exact; what is smaller is looked up. An expression is short so."""
+"""From here on two terms of Stirling's series are exact; what is smaller is looked up. An expression is short so."""
 
 _EULER = 0.5772156649015329
 
@@ -37,9 +35,7 @@ def _error_of_stirling(number: int) -> float:
 
 _STIRLING = pl.Series([_error_of_stirling(number) for number in range(LARGE)])
 
-_HARMONIC = pl.Series(
-    [float(total) for total in accumulate((Fraction(1, number) for number in range(1, LARGE)), initial=Fraction(0))]
-)
+_HARMONIC = pl.Series([math.fsum(number**-1 for number in range(1, upto + 1)) for upto in range(65)])
 """`1/1 + … + 1/number`."""
 
 
@@ -93,7 +89,8 @@ def _root(number: pl.Expr) -> pl.Expr:
 
 def _stirling_rest(number: pl.Expr) -> pl.Expr:
     """The error of Stirling's formula for `ln number!`."""
-    return pl.when(number < LARGE).then(_looked_up(_STIRLING, number)).otherwise(_series(number, 1 / 12, -1 / 360))
+    series = quotient(1 / 12 - quotient(pl.lit(1 / 360), number * number), number)
+    return pl.when(number < LARGE).then(_looked_up(_STIRLING, number)).otherwise(series)
 
 
 def sum_of_inverses(above: pl.Expr, upto: pl.Expr, *, at_most: int | None = None) -> pl.Expr:
@@ -110,12 +107,11 @@ def sum_of_inverses(above: pl.Expr, upto: pl.Expr, *, at_most: int | None = None
 
 def _harmonic_rest(number: pl.Expr) -> pl.Expr:
     """The error of `ln(number + 1/2)` plus Euler's constant for `1/1 + … + 1/number`, for large numbers."""
-    return quotient(_series(number + 0.5, 1 / 24, -7 / 960), number + 0.5)
-
-
-def _series(number: pl.Expr, first: float, third: float) -> pl.Expr:
-    """`first / number + third / number³`."""
-    return quotient(first + quotient(pl.lit(third), number * number), number)
+    inverse = quotient(pl.lit(1.0), number + 0.5)
+    square, series = inverse * inverse, pl.lit(0.0)
+    for coefficient in (-127 / 30720, 31 / 8064, -7 / 960, 1 / 24):
+        series = series * square + coefficient
+    return series * square
 
 
 def _looked_up(table: pl.Series, number: pl.Expr) -> pl.Expr:

@@ -83,7 +83,7 @@ class Question:
     ) -> Question:
         """Understand what a verb is asked, or say what is wrong with it."""
         schema = schema_of(frame, verb.name)
-        is_of_state, given = verb.is_of_state_of(schema), verb.read_metrics(metrics)
+        is_of_state, given = verb.reads_state(schema), verb.read_metrics(metrics)
         verb.check_level(ci, cluster)
         if is_of_state:
             check_no_roles(cluster, roles)

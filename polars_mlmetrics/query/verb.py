@@ -33,9 +33,9 @@ class Verb:
 
     def is_of_state(self, frame: Any) -> bool:
         """Whether a frame is to be read as a state. Raise for no frame, and for a state where a log is needed."""
-        return self.is_of_state_of(schema_of(frame, self.name))
+        return self.reads_state(schema_of(frame, self.name))
 
-    def is_of_state_of(self, schema: pl.Schema) -> bool:
+    def reads_state(self, schema: pl.Schema) -> bool:
         """The same, of a frame with these columns."""
         if not self.takes_logs:
             return True
@@ -50,7 +50,7 @@ class Verb:
     def rows(self, log: Any, schema: pl.Schema | None = None) -> pl.LazyFrame:
         """The rows of a log, without what its columns are flagged as. Its schema is read where it is not known."""
         schema = schema_of(log, self.name) if schema is None else schema
-        self.is_of_state_of(schema)
+        self.reads_state(schema)
         check_type(log, schema)
         return unflagged(log)
 

@@ -183,12 +183,11 @@ class MetricCurve(NamedTuple):
     def _of_rows(self, metric: Node, readings: ReadFormulas, schema: pl.Schema) -> Source:
         """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
         thresholds = Thresholds(self.points, self.by)
-        sides = self._sides_of_state if self.question.is_of_state else self._sides_of_log
-        return AtThresholds(*sides(metric, readings, thresholds, schema), thresholds, schema)
+        if self.question.is_of_state:
+            return AtThresholds(*self._sides_of_state(metric, readings, thresholds, schema), thresholds, schema)
+        return AtThresholds(*self._sides_of_log(metric, thresholds, schema), thresholds, schema)
 
-    def _sides_of_log(
-        self, metric: Node, _: ReadFormulas, thresholds: Thresholds, schema: pl.Schema
-    ) -> tuple[Source, Source]:
+    def _sides_of_log(self, metric: Node, thresholds: Thresholds, schema: pl.Schema) -> tuple[Source, Source]:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
         rows = thresholds.placed(query.rows, score, inclusive=first.parameters["threshold"].inclusive).cache()

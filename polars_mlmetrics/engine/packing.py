@@ -180,8 +180,3 @@ def second_of_pair(pair: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 
 
 # Places of a grid are one number: what counts fastest is the lowest part.
-
-
-def place_in(grid: pl.Expr, step: int, size: int) -> pl.Expr:
-    """One of the places that a number of a grid holds, of so many; a step further, the next one holds more."""
-    return grid // step % size

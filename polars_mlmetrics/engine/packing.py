@@ -177,6 +177,3 @@ def second_of_pair(pair: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """The second number of a pair, in its own type."""
     high, low = halves(pair)
     return pl.when(high % 2 == 0).then(low.cast(dtype, wrap_numerical=True))
-
-
-# Places of a grid are one number: what counts fastest is the lowest part.

@@ -7,6 +7,7 @@ import hashlib
 import re
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -34,21 +35,18 @@ Section = dict[str, Any]
 
 def page_of(told: Told, title: str | None, *, static: bool) -> str:
     """The page as HTML."""
-    jinja2, markup = library("jinja2", "jinja2", "a report"), library("markupsafe", "jinja2", "a report").Markup
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    template, markup = _template(), library("markupsafe", "jinja2", "a report").Markup
     charts: list[dict[str, Any]] = []
 
     def place_of(chart: dict[str, Any]) -> Any:
         charts.append(chart)
         return markup(f"<chart {len(charts) - 1}>")
 
-    environment.filters["place"] = place_of
-    environment.tests["strong"] = lambda part: isinstance(part, Strong)
-    template = files(__package__).joinpath("template")
-    css, js, html = (template.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
+    css, js = _text("css"), _text("js")
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
-    page = environment.from_string(html).render(
+    page = template.render(
         **_sections(told),
+        place=place_of,
         title=title_of(told, title),
         sizes=sizes_of(told, dates_of(told)),
         sections=SECTIONS,
@@ -62,6 +60,18 @@ def page_of(told: Told, title: str | None, *, static: bool) -> str:
     # All at once, as the first chart costs most. No text of a log is taken for a place: its `<` is escaped.
     svgs = drawn(charts, static=static)
     return re.sub(r"<chart (\d+)>", lambda place: svgs[int(place[1])], page)
+
+
+@cache  # compiling takes 25 ms
+def _template() -> Any:
+    jinja2 = library("jinja2", "jinja2", "a report")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.tests["strong"] = lambda part: isinstance(part, Strong)
+    return environment.from_string(_text("html"))
+
+
+def _text(kind: str) -> str:
+    return files(__package__).joinpath("template", f"page.{kind}").read_text("utf-8")
 
 
 def _sections(told: Told) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def test_passes_change_nothing(metric: mlm.Metric, asked: dict[str, Any]) -> Non
     assert_frame_equal(in_parts.drop("plan"), whole.drop("plan"), rel_tol=1e-9)
 
 
-@pytest.mark.parametrize(("metric", "asked"), [CASES[0].values[:2], CASES[2].values[:2], CASES[6].values[:2]])
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("metric", "asked"), [CASES[6].values[:2], CASES[0].values[:2], CASES[2].values[:2]])
 def test_where_cells_are_many_only_the_large_ones_are_summed(
     metric: mlm.Metric, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

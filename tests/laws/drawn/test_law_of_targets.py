@@ -86,7 +86,7 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_law(seed: int, weights: dict[str, float] | None) -> None:

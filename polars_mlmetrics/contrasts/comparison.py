@@ -12,7 +12,7 @@ import polars as pl
 
 from polars_mlmetrics.contrasts.differences import COLUMNS, UNCLEAR, Differences
 from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED, Pairing, SameRows, candidates_of
-from polars_mlmetrics.contrasts.sides import PAIR, PairPlan, Pairs
+from polars_mlmetrics.contrasts.sides import IS_BASELINE, PAIR, PairPlan, Pairs
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
@@ -130,7 +130,7 @@ class Comparison(ABC):
     def _of_part(self, part: ComparedPart, by: list[str]) -> list[pl.LazyFrame]:
         """One row a group and candidate, with a list of the rows of the metrics; a table for those alike."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
-        plan = PairPlan.of(pairs, by, self._query.readings)
+        plan = PairPlan(pairs, [*by, PAIR, IS_BASELINE], self._query.readings)
         differences = Differences(plan, self._confidence)
         kinds = [
             (
@@ -144,7 +144,7 @@ class Comparison(ABC):
         ]
         table = differences.table()
         table = table.cache() if kinds[1:] else table
-        return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in kinds]
+        return [with_pairs(table).select(*plan.keys, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in kinds]
 
     def _n_rows(self, plan: PairPlan, metric: Node) -> pl.Expr | None:
         """How many rows of a candidate a metric uses in a group; None where they are not counted."""
@@ -156,7 +156,7 @@ class Comparison(ABC):
 
     def _several_models(self, plan: PairPlan, metric: Node) -> list[Measure]:
         """Measures that are 1 where a side has rows of several models: the sides may be days, and models no group."""
-        return [] if self._model.column == MODEL else several_models(metric, plan.sides)
+        return [] if self._model.column == MODEL else several_models(metric, plan)
 
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""
@@ -270,12 +270,12 @@ class OfLog(Comparison):
         return pl.min_horizontal(plan.values(count(counts))[0] for counts in counts_in(metric))
 
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-        slicing = [key for key in plan.by if key not in (*self._by, PAIR)]
+        slicing = [key for key in plan.keys if key not in (*self._by, PAIR)]
         counts = self._pairing.counts(self._kinds[self._alike.index(alike)], slicing)
         counts = counts.join(pl.LazyFrame({PAIR: part.candidates}), on=PAIR, how="semi", nulls_equal=True)
         filled = pl.col(N_PAIRS, N_UNPAIRED).fill_null(0)
         # A group without a pair may have no rows to work with, and is there all the same.
-        return lambda table: table.join(counts, on=plan.by, how="full", nulls_equal=True, coalesce=True).with_columns(
+        return lambda table: table.join(counts, on=plan.keys, how="full", nulls_equal=True, coalesce=True).with_columns(
             filled
         )
 
@@ -303,7 +303,7 @@ class OfState(Comparison):
 
     def _n_pairs(self, plan: PairPlan, alike: Alike) -> pl.Expr:
         """How many pairs there are in a group that both have; null where that is not known."""
-        if self._source.between != self._model.name or not all(map(plan.sides.can_answer, alike.samples)):
+        if self._source.between != self._model.name or not all(map(plan.can_answer, alike.samples)):
             return pl.lit(None)
         sides = [plan.values(count) for count in alike.samples]
         # A state of a file that one of the models lacks holds samples of the other alone.

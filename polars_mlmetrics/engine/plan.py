@@ -108,6 +108,11 @@ class Plan:
         self._several: dict[str, Counts] = {}
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
 
+    @property
+    def keys(self) -> list[str]:
+        """The columns that tell the rows of the table of groups apart."""
+        return self.by
+
     def again(self, source: Source, by: Sequence[str]) -> Self:
         """The same in other groups, or of another source, in columns of the same names; without what cannot merge."""
         plan = type(self)(source, by, self.readings)

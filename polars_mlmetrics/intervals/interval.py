@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, isfinite
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple
 
 import polars as pl
 
@@ -16,8 +16,6 @@ from polars_mlmetrics.engine.packing import BUCKETS_IN_KEY
 from polars_mlmetrics.engine.placements import MOVED, POSITIVES, ROWS, VALUE
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Source
-from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -223,25 +221,11 @@ class Interval(ABC):
         return self._limits.high - self._limits.low
 
 
-class Replicable(Protocol):
-    """Values by group that can be worked out again without each bucket: a plan, or the differences of its sides."""
-
-    source: Source
-    by: list[str]
-
-    def again(self, source: Source, by: Sequence[str]) -> Self: ...
-    def merges(self, metric: Node) -> bool: ...
-    def value(self, metric: Node) -> pl.Expr: ...
-    def size(self, metric: Node) -> pl.Expr: ...
-    def add(self, planned: Planned) -> Columns: ...
-    def groups(self) -> pl.LazyFrame: ...
-
-
 class Replicated(Interval):
     """One metric on the way from its replicates to its interval: the columns of each step."""
 
     def __init__(
-        self, name: str, metric: Node, rows: pl.Expr | None, limits: Limits, plan: Replicable, confidence: Confidence
+        self, name: str, metric: Node, rows: pl.Expr | None, limits: Limits, plan: Plan, confidence: Confidence
     ) -> None:
         super().__init__(name, metric, limits, confidence)
         self._rows = rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import polars as pl
 
@@ -12,11 +12,12 @@ from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Node, Planned
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicable, Replicated, coarseness_of
+from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated, coarseness_of
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import Ends, Result
@@ -71,7 +72,7 @@ class Intervals:
     or where the value changes without them.
     """
 
-    def __init__(self, plan: Replicable, confidence: Confidence, unit_keys: Sequence[str] = ()) -> None:
+    def __init__(self, plan: Plan, confidence: Confidence, unit_keys: Sequence[str] = ()) -> None:
         self._plan = plan
         self._confidence = confidence
         self._unit_keys = list(unit_keys)
@@ -159,7 +160,7 @@ class Intervals:
         if self._plan.merges(metric):
             replicated = Drawn if is_drawn else Replicated
             self._intervals.append(replicated(name, metric, rows, limits, self._plan, self._confidence))
-        elif isinstance(self._plan, Plan) and Placed.can_be(metric, self._plan, self._confidence):
+        elif Placed.can_be(metric, self._plan, self._confidence):
             self._intervals.append(Placed(name, metric, limits, self._plan, self._confidence))
         else:
             return None
@@ -182,7 +183,7 @@ class Intervals:
 
     @property
     def _keys(self) -> list[str]:
-        return list(dict.fromkeys([*self._plan.by, *self._unit_keys]))
+        return list(dict.fromkeys([*self._plan.keys, *self._unit_keys]))
 
     def _tables(self) -> Iterator[pl.LazyFrame]:
         """The tables of each group (or unit): of the jackknife over its buckets, and of the bootstrap if any."""
@@ -193,7 +194,7 @@ class Intervals:
 
     def _of_replicates(self, intervals: Sequence[Replicated]) -> pl.LazyFrame:
         keys, cell = self._keys, [*self._keys, WITHOUT]
-        without = self._again(Replicates(self._plan.source, self._plan.by), WITHOUT)
+        without = self._again(Replicates(self._plan.source, self._plan.keys), WITHOUT)
         values = without.select(*cell, *_columns(intervals, Replicated.values)).cache()
         is_whole = pl.col(WITHOUT).is_null()
         whole = values.filter(is_whole).select(*keys, *_columns(intervals, Replicated.of_whole))
@@ -206,17 +207,17 @@ class Intervals:
 
     def _of_draws(self, intervals: Sequence[Drawn], whole: pl.LazyFrame) -> pl.LazyFrame:
         """The bootstrap over all draws."""
-        draws = self._again(Draws(self._plan.source, self._plan.by, self._confidence.buckets), DRAW)
+        draws = self._again(Draws(self._plan.source, self._plan.keys, self._confidence.buckets), DRAW)
         values = draws.select(*self._keys, DRAW, *_columns(intervals, Drawn.values))
         values = matched(values, whole, self._keys).with_columns(each.drawn() for each in intervals)
         return fold(values, self._keys, _columns(intervals, Drawn.quantiles))
 
-    def _again(self, source: Any, key: str) -> pl.LazyFrame:
+    def _again(self, source: Source, key: str) -> pl.LazyFrame:
         """The values of the plan by one more key, from this source."""
         return self._values_of(self._plan.again(source, [*self._plan.by, key]))
 
-    def _values_of(self, plan: Replicable) -> pl.LazyFrame:
-        return plan.units() if isinstance(plan, Plan) and self._unit_keys else plan.groups()
+    def _values_of(self, plan: Plan) -> pl.LazyFrame:
+        return plan.units() if self._unit_keys else plan.groups()
 
 
 def table_with_ends(

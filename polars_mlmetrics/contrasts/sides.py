@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.partials import Partial, PartialTable
-from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
@@ -72,9 +72,9 @@ class PairPlan(Plan):
     both sides: `add` gives those of the candidate, and `named_of_baseline` names the others.
     """
 
-    @property
-    def keys(self) -> list[str]:
-        return [key for key in self.by if key != IS_BASELINE]
+    def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
+        super().__init__(source, by, readings)
+        self.keys = [key for key in self.by if key != IS_BASELINE]
 
     @property
     def has_both(self) -> pl.Expr:

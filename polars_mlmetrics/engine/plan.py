@@ -100,6 +100,8 @@ class Plan:
     def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
         self.source = source
         self.by = list(by)
+        self.keys = self.by
+        """The columns that tell the rows of the table of groups apart."""
         self.readings = readings
         self.roles = readings.roles
         self.schema = source.schema
@@ -107,11 +109,6 @@ class Plan:
         self._partials: dict[tuple[object, ...], Partial] = {}
         self._several: dict[str, Counts] = {}
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
-
-    @property
-    def keys(self) -> list[str]:
-        """The columns that tell the rows of the table of groups apart."""
-        return self.by
 
     def again(self, source: Source, by: Sequence[str]) -> Self:
         """The same in other groups, or of another source, in columns of the same names; without what cannot merge."""

@@ -126,8 +126,8 @@ def comparison_of(
         check_between(between, frame.lazy().collect_schema())
     question = Question.read(COMPARE, frame, metrics, [*groups, between], slices, ci=ci, cluster=cluster, roles=roles)
     if question.state is not None:
-        return OfState(question.state, question.query, question.confidence, baseline, margin, adjust)
-    return OfLog(question.query, question.confidence, baseline, margin, adjust)
+        return OfState(question.state, question, baseline, margin, adjust)
+    return OfLog(question, baseline, margin, adjust)
 
 
 def _check_options(margin: Any, adjust: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import unsettled
+from polars_mlmetrics.analysis.worst import first_of_groups
 from polars_mlmetrics.contrasts.pairing import candidates_of, check_between
 from polars_mlmetrics.data.frames import AnyFrame, as_given_later
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
@@ -104,5 +105,4 @@ def _changed(both: pl.LazyFrame, keys: list[str], units: list[str], k: int, *, i
         (~is_better).sum().over(groups).cast(pl.Int64).alias("n_worse"),
         change.abs().alias(SIZE),
     )
-    ordered = counted.sort([*groups, SIZE, *units], descending=[key == SIZE for key in [*groups, SIZE, *units]])
-    return ordered.group_by(groups, maintain_order=True).head(k).select(*keys, *COLUMNS)
+    return first_of_groups(counted, groups, SIZE, units, k, highest=True).select(*keys, *COLUMNS)

@@ -46,7 +46,9 @@ VALUE, SIZE, HAS, SLICE, OTHER, TEXT = (
 OF_ALL, ERROR, PAIRS, QUANTILE, FEWEST, IS_SURE = (
     f"{INTERNAL}{name}" for name in ("of_all", "error", "pairs", "quantile", "fewest", "is_sure")
 )
-POOLED, BOUND, IS_KNOWN, VARIES = (f"{INTERNAL}{name}" for name in ("pooled", "bound", "is_known", "varies"))
+POOLED, BOUND, VARIES, IS_KNOWN, BUCKETS, SQUARES = (
+    f"{INTERNAL}{name}" for name in ("pooled", "bound", "varies", "is_known", "buckets", "squares")
+)
 
 
 @at_callers_line
@@ -136,39 +138,28 @@ class Between:
         core, _ = core_of(self._metric)
         value = plan.value(self._metric).cast(pl.Float64)
         text = slice_text(self._query, self._over)
-        several = any_of([pl.lit(False), *(plan.value(each) > 0 for each in several_models(self._metric, plan))])
+        several = any_of([plan.value(each) > 0 for each in several_models(self._metric, plan)])
         bound = pl.sum_horizontal([pl.lit(0.0), *map(plan.value, coarseness_of(core))])
         columns = value.alias(VALUE), text.alias(TEXT), several.alias(POOLED), bound.alias(BOUND)
         tables = [plan.groups().select(*plan.by, *columns)]
         has_interval = core.interval_kind not in WITHOUT_INTERVAL
         if has_interval and self._confidence.are_whole and plan.merges(core):
-            tables += self._by_bucket(plan, core)
-        values, *of_buckets = pl.collect_all(tables)
+            tables.append(self._by_bucket(plan, core))
+        values, *cells = pl.collect_all(tables)
         # A group in which no slice has a value is there all the same.
         groups = values.lazy().select(self._by).unique()
         values = values.filter(pl.col(VALUE).is_not_null()).sort(plan.by, nulls_last=True).with_row_index(SLICE)
         table = self._extremes(values.lazy())
         table = matched(groups, table, self._by, how="left") if self._by else table
         table = table.with_columns(pl.col("n_slices").fill_null(0))
-        return self._named(table, self._ends(values, *of_buckets) if of_buckets else None)
+        return self._named(table, self._ends(values, *cells) if cells else None)
 
     def _named(self, table: pl.LazyFrame, ends: pl.LazyFrame | None) -> pl.LazyFrame:
         """The columns of the result, under their public names."""
         if ends is None:
             table = table.with_columns(low=None, high=None, ci_flag=pl.lit(flag_without_interval(self._metric)))
         else:
-            table = matched(table, ends, self._by, how="left").with_columns(ci_flag=self._flag())
-        keys = [pl.col(key.column).alias(key.name) for key in self._groups]
-        table = table.with_columns(
-            pl.when(pl.col("gap").is_finite()).then(pl.col(name)) for name in ("low", "high", "ci_flag")
-        )
-        table = table.with_columns(metric=pl.lit(self._metric.output_name)).sort(self._by, nulls_last=False)
-        return table.select(*keys, *COLUMNS.cast())
-
-    def _flag(self) -> pl.Expr:
-        """The flag of an interval, from what its pairs and its slices say."""
-        return flag_of(
-            {
+            flags = {
                 "undefined_replicates": ~pl.col(IS_KNOWN),
                 "degenerate": ~pl.col(VARIES),
                 "pooled": pl.col(POOLED),
@@ -176,14 +167,21 @@ class Between:
                 "biased": pl.lit(self._metric.interval_kind == "biased"),
                 "coarse_bins": pl.col(BOUND) > 0.5 * (pl.col("high") - pl.col("low")),
             }
+            table = matched(table, ends, self._by, how="left").with_columns(ci_flag=flag_of(flags))
+        keys = [pl.col(key.column).alias(key.name) for key in self._groups]
+        of_interval = pl.when(pl.col("gap").is_finite()).then(pl.col("low", "high", "ci_flag"))
+        table = table.with_columns(of_interval, metric=pl.lit(self._metric.output_name)).sort(
+            self._by, nulls_last=False
         )
+        return table.select(*keys, *COLUMNS.cast())
 
-    def _by_bucket(self, plan: Plan, core: Node) -> list[pl.LazyFrame]:
+    def _by_bucket(self, plan: Plan, core: Node) -> pl.LazyFrame:
         """The values without each bucket, and whether there is one of it alone."""
         cell, value = [*plan.by, WITHOUT], plan.value(core).cast(pl.Float64)
         without = plan.again(Replicates(self._source, self._by), cell).groups()
-        alone = plan.again(self._source, cell).groups()
-        return [without.select(*cell, value.alias(VALUE)), alone.select(*cell, value.is_not_null().alias(HAS))]
+        without = without.select(*cell, value.alias(VALUE), value.abs().alias(SIZE))
+        alone = plan.again(self._source, cell).groups().select(*cell, value.is_not_null().alias(HAS))
+        return matched(without, alone, cell, how="left").with_columns(pl.col(HAS).fill_null(False))
 
     def _extremes(self, values: pl.LazyFrame) -> pl.LazyFrame:
         """The columns of each group, but for the interval."""
@@ -210,21 +208,19 @@ class Between:
         facts = pl.col(POOLED).any(), pl.col(BOUND).top_k(2).sum()
         return fold(values, self._by, [*columns, pl.len().cast(pl.Int64).alias("n_slices"), *facts])
 
-    def _ends(self, values: pl.DataFrame, without: pl.DataFrame, alone: pl.DataFrame) -> pl.LazyFrame:
+    def _ends(self, values: pl.DataFrame, cells: pl.DataFrame) -> pl.LazyFrame:
         """The ends of the interval of each group, from every pair of its slices."""
         keys = [key.column for key in self._query.by]
-        cells = without.join(values.select(*keys, SLICE), on=keys, nulls_equal=True)
-        cells = cells.join(alone, on=[*keys, WITHOUT], how="left", nulls_equal=True)
-        cells = cells.with_columns(pl.col(HAS).fill_null(False), pl.col(VALUE).abs().alias(SIZE))
+        cells = cells.join(values.select(*keys, SLICE), on=keys, nulls_equal=True)
         slices = self._replicated(cells, [SLICE])
         # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
         few = min(FEW_BUCKETS, self._confidence.buckets)
-        enough = pl.when(pl.col("squares") > 0).then(few).otherwise(SEEMS_FEW + 1)
-        is_sure = pl.col("buckets") >= enough
-        slices = slices.select(SLICE, pl.col("buckets").alias(FEWEST), is_sure.alias(IS_SURE))
+        enough = pl.when(pl.col(SQUARES) > 0).then(few).otherwise(SEEMS_FEW + 1)
+        is_sure = pl.col(BUCKETS) >= enough
+        slices = slices.select(SLICE, pl.col(BUCKETS).alias(FEWEST), is_sure.alias(IS_SURE))
         pairs = self._with_quantiles(self._replicated(self._two_by_two(cells), [*self._by, SLICE, OTHER]))
         pairs = pairs.join(slices, on=SLICE).join(slices.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)
-        return self._over_pairs(pairs).lazy()
+        return self._over_pairs(pairs.lazy())
 
     def _two_by_two(self, cells: pl.DataFrame) -> pl.DataFrame:
         """The differences of all pairs of slices of a group, of all buckets and without each."""
@@ -245,22 +241,24 @@ class Between:
         of_all, size = (pl.col(name).filter(is_whole).first() for name in (VALUE, SIZE))
         value, has_value = (pl.col(name).filter(~is_whole) for name in (VALUE, HAS))
         sums = jackknife(value, unless_noise(value - of_all, size), has_value)
-        return cells.group_by(keys).agg(of_all.alias(OF_ALL), **sums)
+        # Under names that no key of a group can have.
+        columns = {OF_ALL: of_all, **{f"{INTERNAL}{name}": total for name, total in sums.items()}}
+        return cells.group_by(keys).agg(**columns)
 
     def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs, with the standard error of each, and the quantile to take."""
-        buckets, is_known = pl.col("buckets"), pl.col("is_known") & (pl.col("buckets") >= 2)
-        error = pl.when(is_known).then(standard_error(buckets, pl.col("squares")))
+        buckets, is_known = pl.col(BUCKETS), pl.col(IS_KNOWN) & (pl.col(BUCKETS) >= 2)
+        error = pl.when(is_known).then(standard_error(buckets, pl.col(SQUARES)))
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
         pairs = pairs.with_columns(pl.col(OF_ALL).abs(), error.alias(ERROR), n_pairs.cast(pl.Int64).alias(PAIRS))
-        needed = pairs.select(PAIRS, "buckets").unique()
+        needed = pairs.select(PAIRS, BUCKETS).unique()
         # That of Student's t, with the level shared among the pairs.
         level = self._confidence.level
         quantiles = [bonferroni(level, tests, n - 1) if n > 1 else None for tests, n in needed.iter_rows()]
         needed = needed.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64))
-        return pairs.join(needed, on=[PAIRS, "buckets"])
+        return pairs.join(needed, on=[PAIRS, BUCKETS])
 
-    def _over_pairs(self, pairs: pl.DataFrame) -> pl.DataFrame:
+    def _over_pairs(self, pairs: pl.LazyFrame) -> pl.LazyFrame:
         """One row a group: between what the largest of all true differences lies."""
         half, is_known = pl.col(QUANTILE) * pl.col(ERROR), pl.col(ERROR).is_not_null().all()
         varies = (pl.col(ERROR) > 0).any()
@@ -274,4 +272,4 @@ class Between:
             varies.alias(VARIES),
             pl.min_horizontal(pl.col(FEWEST, FEWEST + OTHER).min()).alias(FEWEST),
         ]
-        return pairs.group_by(self._by).agg(ends) if self._by else pairs.select(ends)
+        return fold(pairs, self._by, ends)

@@ -198,18 +198,19 @@ def gate(
     keys = list(takewhile(lambda name: not _is_value(name, schema[name]), schema))
     _check_keys(keys, schema)
     counted = PAIRED if PAIRED in schema else "n_samples"
+    too_few = []
     if min_samples is not None:
         check_columns([counted], schema, what="min_samples needs n_samples(): column")
+        reason = pl.format(f"{counted} is {{}}, fewer than {min_samples}", counted)
+        too_few.append(Case(pl.col(counted) < min_samples, "skip", reason))
     rows = _read(table, keys, "table")
     gone = rows.select(keys).clear()
     if baseline is not None:
         _check_baseline(baseline, keys, schema)
         rows, gone = _joined(rows, _read(baseline, keys, "baseline"), keys)
-    read = read_rules(rules, rows.schema, has_baseline=baseline is not None)
     parts = []
-    for rule in read:
-        too_few = [] if min_samples is None else [_too_few(counted, min_samples)]
-        cases = _cases(rule, rows.schema, keys, on_undefined, too_few)
+    for rule in read_rules(rules, rows.schema, has_baseline=baseline is not None):
+        cases = [*too_few, *_cases(rule, rows.schema, keys, on_undefined)]
         parts += [_tried(rule, rows, keys, cases), *_missing(rule, rows, gone, keys)]
     return pl.concat(parts)
 
@@ -274,38 +275,27 @@ class Case(NamedTuple):
     reason: pl.Expr
 
 
-def _cases(
-    rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnUndefined, too_few: Sequence[Case]
-) -> list[Case]:
-    """The possible outcomes of a rule: the first that holds is taken."""
+def _cases(rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnUndefined) -> list[Case]:
+    """The possible outcomes of a rule: the first that holds is taken, and the last always does."""
     values = _values([name for name in rule.columns if name not in keys] or rule.columns, schema)
     nulls = _listed([(pl.col(name).is_null(), f"{name} is null") for name in rule.columns])
+    status: Status = rule.otherwise if on_undefined == "fail" else on_undefined
     undefined = pl.format("undefined: {}", _or(nulls, "the rule is null"))
     return [
-        *too_few,
         _broken(rule, schema, values),
         *_without_pairs(rule, schema, nulls, on_undefined),
         Case(rule.condition, "pass", NOTHING),
         Case(~rule.condition, rule.otherwise, _or(values, "the rule is false")),
         Case(_lacks_interval(rule, schema), "insufficient", pl.format("no interval: {}", nulls)),
-        Case(
-            pl.lit(True),
-            rule.otherwise if on_undefined == "fail" else on_undefined,
-            NOTHING if on_undefined == "pass" else undefined,
-        ),
+        Case(pl.lit(True), status, NOTHING if on_undefined == "pass" else undefined),
     ]
-
-
-def _too_few(counted: str, min_samples: int) -> Case:
-    reason = pl.format(f"{counted} is {{}}, fewer than {min_samples}", counted)
-    return Case(pl.col(counted) < min_samples, "skip", reason)
 
 
 def _without_pairs(rule: Rule, schema: pl.Schema, nulls: pl.Expr, on_undefined: OnUndefined) -> list[Case]:
     """A row of `compare` in which nothing was compared: a rule on what is null there never passes."""
     if schema.get(FLAG) != pl.String:
         return []
-    is_empty = (pl.col(FLAG) == NO_PAIRS).fill_null(False) & _any([pl.col(name).is_null() for name in rule.columns])
+    is_empty = (pl.col(FLAG) == NO_PAIRS).fill_null(False) & any_of([pl.col(name).is_null() for name in rule.columns])
     status = rule.otherwise if on_undefined == "fail" else "skip"
     return [Case(is_empty, status, pl.format("no sample is on both sides: {}", nulls))]
 
@@ -317,7 +307,7 @@ def _broken(rule: Rule, schema: pl.Schema, values: pl.Expr) -> Case:
     floats = [name for name in columns if schema[name].is_float()]
     is_nan = [pl.col(name).is_nan() for name in floats] + [number.is_nan() for number in rule.numbers]
     listed = _listed([(pl.col(name).is_nan(), f"{name} is NaN") for name in floats])
-    return Case(_any(is_nan), rule.otherwise, _or(listed, pl.format("NaN is compared: {}", values)))
+    return Case(any_of(is_nan), rule.otherwise, _or(listed, pl.format("NaN is compared: {}", values)))
 
 
 def _ends(rule: Rule, schema: pl.Schema) -> dict[str, str]:
@@ -338,17 +328,15 @@ def _lacks_interval(rule: Rule, schema: pl.Schema) -> pl.Expr:
         # Without an interval there is no verdict.
         lacks["verdict"] = pl.all_horizontal(pl.col("verdict", "low").is_null(), pl.col("difference").is_not_null())
     others = [pl.col(name).is_null() & ~lacks.get(name, pl.lit(False)) for name in rule.columns]
-    return _any(list(lacks.values())) & ~_any(others)
+    return any_of(list(lacks.values())) & ~any_of(others)
 
 
 def _tried(rule: Rule, rows: pl.DataFrame, keys: Sequence[str], cases: Sequence[Case]) -> pl.DataFrame:
     """A row for each row of the table."""
-    *first, last = cases
-    status = first_that_holds([(c.holds, pl.lit(c.status)) for c in first], pl.lit(last.status))
-    reason = first_that_holds([(c.holds, c.reason) for c in first], last.reason)
-    return rows.select(
-        pl.lit(rule.name).alias(FIRST), *keys, status.cast(STATUS).alias("status"), reason.alias("reason")
-    )
+    status = first_that_holds([(case.holds, pl.lit(case.status)) for case in cases], NOTHING)
+    reason = first_that_holds([(case.holds, case.reason) for case in cases], NOTHING)
+    result = {"status": status.cast(STATUS), "reason": reason}
+    return rows.select(pl.lit(rule.name).alias(FIRST), *keys, **result)
 
 
 def _missing(rule: Rule, rows: pl.DataFrame, gone: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
@@ -361,10 +349,6 @@ def _missing(rule: Rule, rows: pl.DataFrame, gone: pl.DataFrame, keys: Sequence[
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
-
-
-def _any(conditions: Sequence[pl.Expr]) -> pl.Expr:
-    return any_of([pl.lit(False), *conditions])
 
 
 def _values(columns: Sequence[str], schema: pl.Schema) -> pl.Expr:

@@ -95,7 +95,7 @@ def worst(
     shown: list[str] = [*keys, name, *ends, *([FLAG] if ends else []), *COUNTS]
     check_names([*shown, *kept])
     groups: list[str] = keys[: -len(units)]
-    table = _first(_counted(values, groups, name), groups, name, units, k, highest=metric.best == "min")
+    table = first_of_groups(_counted(values, groups, name), groups, name, units, k, highest=metric.best == "min")
     if ends:
         table = table.with_columns(pl.when(pl.col(ends[0]).is_not_null()).then(pl.lit(SELECTED)).alias(FLAG))
     table = table.select(shown)
@@ -113,13 +113,12 @@ def _counted(values: pl.LazyFrame, groups: Sequence[str], name: str) -> pl.LazyF
     return values.with_columns(count.over(groups) if groups else count for count in apart).filter(value.is_not_nan())
 
 
-def _first(
+def first_of_groups(
     values: pl.LazyFrame, groups: Sequence[str], name: str, units: Sequence[str], k: int, *, highest: bool
 ) -> pl.LazyFrame:
     """The k highest, or lowest, values of each group."""
-    descending = {name: highest}
     order = [*groups, name, *units]
-    ordered = values.sort(order, descending=[descending.get(key, False) for key in order])
+    ordered = values.sort(order, descending=[highest and key == name for key in order])
     return ordered.group_by(groups, maintain_order=True).head(k) if groups else ordered.head(k)
 
 

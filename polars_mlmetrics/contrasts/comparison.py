@@ -12,7 +12,7 @@ import polars as pl
 
 from polars_mlmetrics.contrasts.differences import COLUMNS, UNCLEAR, Differences
 from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED, Pairing, SameRows, candidates_of
-from polars_mlmetrics.contrasts.sides import PAIR, PairPlan, Pairs
+from polars_mlmetrics.contrasts.sides import IS_BASELINE, PAIR, PairPlan, Pairs
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
@@ -23,8 +23,7 @@ from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.over_targets import counts_in, samples_of
 from polars_mlmetrics.formula.row_counts import RowCounts
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg
-from polars_mlmetrics.query.query import Query
-from polars_mlmetrics.query.question import Confidence
+from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import stacked
 from polars_mlmetrics.query.source import slices_of
@@ -54,15 +53,13 @@ class Comparison(ABC):
 
     _where_samples_are_named = ""
 
-    def __init__(
-        self, query: Query, confidence: Confidence | None, baseline: Any, margin: float | None, adjust: Adjust
-    ) -> None:
-        assert confidence is not None
-        self._query_by_model = query
-        *by, self._model = query.by
-        self._query = replace(query, by=by)
+    def __init__(self, question: Question, baseline: Any, margin: float | None, adjust: Adjust) -> None:
+        assert question.confidence is not None
+        self._query_by_model = question.query
+        *by, self._model = question.query.by
+        self._query = replace(question.query, by=by)
         self._by = [key.column for key in by]
-        self._confidence = confidence
+        self._confidence = question.confidence
         self._baseline = baseline
         self._margin = margin
         self._adjust = adjust
@@ -130,21 +127,22 @@ class Comparison(ABC):
     def _of_part(self, part: ComparedPart, by: list[str]) -> list[pl.LazyFrame]:
         """One row a group and candidate, with a list of the rows of the metrics; a table for those alike."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
-        plan = PairPlan.of(pairs, by, self._query.readings)
+        plan = PairPlan(pairs, [*by, PAIR, IS_BASELINE], self._query.readings)
         differences = Differences(plan, self._confidence)
-        kinds = [
-            (
-                self._with_pairs(plan, alike, part),
-                [
-                    differences.row(m, self._n_rows(plan, m), self._n_clusters(plan, m), self._several_models(plan, m))
-                    for m in alike.metrics
-                ],
-            )
-            for alike in part.groups
-        ]
+        kinds = []
+        for alike in part.groups:
+            with_pairs = self._with_pairs(plan, alike, part)
+            rows = pl.concat_list(self._row(differences, plan, metric) for metric in alike.metrics)
+            kinds.append((with_pairs, rows.alias(ROWS)))
         table = differences.table()
         table = table.cache() if kinds[1:] else table
-        return [with_pairs(table).select(*plan.by, pl.concat_list(rows).alias(ROWS)) for with_pairs, rows in kinds]
+        return [with_pairs(table).select(*plan.keys, rows) for with_pairs, rows in kinds]
+
+    def _row(self, differences: Differences, plan: PairPlan, metric: Node) -> pl.Expr:
+        n_rows, n_clusters = self._n_rows(plan, metric), self._n_clusters(plan, metric)
+        # The sides may be days, and models no group.
+        several = [] if self._model.column == MODEL else several_models(metric, plan)
+        return differences.row(metric, n_rows, n_clusters, several)
 
     def _n_rows(self, plan: PairPlan, metric: Node) -> pl.Expr | None:
         """How many rows of a candidate a metric uses in a group; None where they are not counted."""
@@ -154,22 +152,15 @@ class Comparison(ABC):
         """How many clusters the pairs of a group are in; null where that is not known."""
         return pl.col(N_PAIRS)
 
-    def _several_models(self, plan: PairPlan, metric: Node) -> list[Measure]:
-        """Measures that are 1 where a side has rows of several models: the sides may be days, and models no group."""
-        return [] if self._model.column == MODEL else several_models(metric, plan.sides)
-
     def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""
-        adjusted = pl.col("p") if self._adjust is None else self._by_benjamini_hochberg()
-        table = table.with_columns(adjusted.alias("p_adjusted"))
-        can_be_judged = pl.col("verdict").is_not_null()
-        return table.with_columns(pl.when(can_be_judged).then(self._verdict()).alias("verdict"))
-
-    def _by_benjamini_hochberg(self) -> pl.Expr:
         family: list[str | pl.Expr] = ["metric", pl.col(self._model.name)]
         if self._query.slices is not None:
             family.append(pl.col("slice") == "")  # a column may be called "", and `sliced_by` is "" then too
-        return benjamini_hochberg(family)
+        adjusted = pl.col("p") if self._adjust is None else benjamini_hochberg(family)
+        table = table.with_columns(adjusted.alias("p_adjusted"))
+        can_be_judged = pl.col("verdict").is_not_null()
+        return table.with_columns(pl.when(can_be_judged).then(self._verdict()).alias("verdict"))
 
     def _verdict(self) -> pl.Expr:
         best = {metric.output_name: metric.best for metric in self._query.metrics}
@@ -177,28 +168,27 @@ class Comparison(ABC):
         downs = [name for name, end in best.items() if end == "min"]
         metric, is_found = pl.col("metric"), pl.col("p_adjusted") < 1 - self._confidence.level
         is_good = pl.when(metric.is_in(downs)).then(pl.col("difference") < 0).otherwise(pl.col("difference") > 0)
+        low_is_within, high_is_within = self._within_margin()
+        # There is no difference, in no bucket, where a margin says how large it may be.
+        is_always_equal = (pl.col("ci_flag") == "degenerate") & (pl.col("difference") == 0)
         cases = [
             (~metric.is_in([*ups, *downs]), pl.lit(None, dtype=pl.String)),
-            (self._is_in_margin("low") & self._is_in_margin("high"), pl.lit("no change")),
-            (self._is_always_equal(), pl.lit("no change")),
+            (low_is_within & high_is_within, pl.lit("no change")),
+            (is_always_equal & (self._margin is not None), pl.lit("no change")),
             # Nothing says how far the difference may be off: that is not the same as a test that finds none.
             (pl.col("low").is_null(), pl.lit(None, dtype=pl.String)),
             (is_found & is_good, pl.lit("better")),
             (is_found & ~is_good, pl.lit("worse")),
-            (metric.is_in(downs) & self._is_in_margin("high"), pl.lit("not worse")),
-            (metric.is_in(ups) & self._is_in_margin("low"), pl.lit("not worse")),
+            (metric.is_in(downs) & high_is_within, pl.lit("not worse")),
+            (metric.is_in(ups) & low_is_within, pl.lit("not worse")),
         ]
         return first_that_holds(cases, pl.lit(UNCLEAR))
 
-    def _is_always_equal(self) -> pl.Expr:
-        """Whether there is no difference, in no bucket, where a margin says how large it may be."""
-        return (pl.col("ci_flag") == "degenerate") & (pl.col("difference") == 0) & (self._margin is not None)
-
-    def _is_in_margin(self, end: str) -> pl.Expr:
-        """Whether an end of the interval lies within the margin, on its side of 0."""
+    def _within_margin(self) -> tuple[pl.Expr, pl.Expr]:
+        """Whether each end of the interval, low and high, lies within the margin on its side of 0."""
         if self._margin is None:
-            return pl.lit(False)
-        return pl.col("low") >= -self._margin if end == "low" else pl.col("high") <= self._margin
+            return pl.lit(False), pl.lit(False)
+        return pl.col("low") >= -self._margin, pl.col("high") <= self._margin
 
 
 class OfLog(Comparison):
@@ -270,14 +260,16 @@ class OfLog(Comparison):
         return pl.min_horizontal(plan.values(count(counts))[0] for counts in counts_in(metric))
 
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-        slicing = [key for key in plan.by if key not in (*self._by, PAIR)]
+        slicing = [key for key in plan.keys if key not in (*self._by, PAIR)]
         counts = self._pairing.counts(self._kinds[self._alike.index(alike)], slicing)
         counts = counts.join(pl.LazyFrame({PAIR: part.candidates}), on=PAIR, how="semi", nulls_equal=True)
-        filled = pl.col(N_PAIRS, N_UNPAIRED).fill_null(0)
-        # A group without a pair may have no rows to work with, and is there all the same.
-        return lambda table: table.join(counts, on=plan.by, how="full", nulls_equal=True, coalesce=True).with_columns(
-            filled
-        )
+
+        def with_counts(table: pl.LazyFrame) -> pl.LazyFrame:
+            # A group without a pair may have no rows to work with, and is there all the same.
+            table = table.join(counts, on=plan.keys, how="full", nulls_equal=True, coalesce=True)
+            return table.with_columns(pl.col(N_PAIRS, N_UNPAIRED).fill_null(0))
+
+        return with_counts
 
 
 class OfState(Comparison):
@@ -303,7 +295,7 @@ class OfState(Comparison):
 
     def _n_pairs(self, plan: PairPlan, alike: Alike) -> pl.Expr:
         """How many pairs there are in a group that both have; null where that is not known."""
-        if self._source.between != self._model.name or not all(map(plan.sides.can_answer, alike.samples)):
+        if self._source.between != self._model.name or not all(map(plan.can_answer, alike.samples)):
             return pl.lit(None)
         sides = [plan.values(count) for count in alike.samples]
         # A state of a file that one of the models lacks holds samples of the other alone.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -44,13 +44,6 @@ class Differences(Intervals):
         super().__init__(plan, confidence)
         self._pairs = plan
 
-    def limits_of(self, metric: Node) -> Limits:
-        low, high = range_of(metric)
-        return Limits("t", low - high, high - low)
-
-    def notes(self) -> dict[str, pl.Expr]:
-        return {"pairs_unknown": pl.col(N_PAIRS).is_null()}
-
     def bound(self, coarseness: Planned) -> pl.Expr:
         """How far bins may put a difference off, at most: both of its sides."""
         return pl.sum_horizontal(self._pairs.values(coarseness))
@@ -62,29 +55,33 @@ class Differences(Intervals):
         """
         # A difference of rounded values has no interval: it is that of the values themselves.
         core, _ = core_of(metric)
-        replicated = self.of(core, n_rows)
+        low, high = range_of(core)
+        replicated = self.of(core, n_rows, Limits("t", low - high, high - low))
         value, baseline_value = (side.cast(pl.Float64) for side in self._pairs.values(metric))
         # A null on one side hides no NaN on the other.
         is_broken = value.is_nan() | baseline_value.is_nan()
         difference = pl.when(is_broken).then(float("nan")).otherwise(value - baseline_value)
         is_known = difference.is_finite()
-        is_pooled = any_of([pl.lit(False), *(side > 0 for each in several for side in self._pairs.values(each))])
+        is_pooled = any_of([side > 0 for each in several for side in self._pairs.values(each)])
+        undefined = dict.fromkeys(self._pairs.add(part).undefined_units for part in planned_in(metric))
+        flag = self.flag_of(core, replicated, is_pooled, n_clusters, pairs_unknown=pl.col(N_PAIRS).is_null())
         columns: dict[str, pl.Expr | None] = {
             "value": value,
             "baseline_value": baseline_value,
             "difference": unless_noise(difference, value.abs() + baseline_value.abs()),
-            "n_undefined": self._undefined(metric, lambda name: name),
-            "n_undefined_baseline": self._undefined(metric, named_of_baseline),
-            "ci_flag": pl.when(is_known).then(self.flag_of(core, replicated, is_pooled, n_clusters)),
+            "n_undefined": pl.sum_horizontal(map(pl.col, undefined)),
+            "n_undefined_baseline": pl.sum_horizontal(pl.col(named_of_baseline(column)) for column in undefined),
+            "ci_flag": pl.when(is_known).then(flag),
         }
         if replicated is not None:
             se, buckets = replicated.column("se"), replicated.column("buckets")
             t = ratio(replicated.column("value_of_all"), se)
+            t_of_power = t_at(buckets, 2 * POWER - 1, self._confidence.buckets)
             found = {
                 "low": replicated.column("low"),
                 "high": replicated.column("high"),
                 "p": p_value(t, (buckets - 1).cast(pl.Float64), self._confidence.buckets - 1),
-                "mde": pl.when(se > 0).then(se * (replicated.column("t") + self._of_power(buckets))),
+                "mde": pl.when(se > 0).then(se * (replicated.column("t") + t_of_power)),
             }
             columns |= {name: pl.when(is_known).then(column) for name, column in found.items()}
             # Bins that may make all of the difference leave nothing to judge, whatever the flag says first.
@@ -99,10 +96,3 @@ class Differences(Intervals):
             "ci_flag": pl.when(is_empty).then(pl.lit(NO_PAIRS)).otherwise(columns["ci_flag"]),
         }
         return COLUMNS.row(columns)
-
-    def _of_power(self, buckets: pl.Expr) -> pl.Expr:
-        return t_at(buckets, 2 * POWER - 1, self._confidence.buckets)
-
-    def _undefined(self, metric: Node, named: Callable[[str], str]) -> pl.Expr:
-        columns = [self._pairs.add(part).undefined_units for part in planned_in(metric)]
-        return pl.sum_horizontal(pl.col(named(column)) for column in dict.fromkeys(columns))

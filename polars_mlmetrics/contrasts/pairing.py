@@ -74,10 +74,6 @@ class SameRows:
         """The column that says of a sample in a slice whether it is odd in the by group."""
         return f"{self._name}_odd_in_whole_{side}"
 
-    def is_odd_otherwise(self, side: str) -> pl.Expr:
-        """Whether a sample is odd in a slice and not in the by group, or the other way round."""
-        return self.is_odd(side) != pl.col(self.odd_in_whole(side))
-
     def sums(self, side: str) -> Iterator[pl.Expr]:
         """How many samples are pairs, in each way, and how many are odd."""
         for way in self._ways:
@@ -194,7 +190,7 @@ class Pairing:
         in_one = samples.filter(~has_several()) if slicing else samples
         has = [*groups, *(each.meta.output_name() for each in self._has())]
         sums = [total for kind, side in self._sides for total in kind.sums(side)]
-        differs = [kind.is_odd_otherwise(side).any().alias(kind.odd_in_whole(side)) for kind, side in self._sides]
+        differs = [(pl.col(kind.odd_in_whole(side)) != kind.is_odd(side)).any() for kind, side in self._sides]
         counts = fold(pl.concat([in_one.select(has), parts.select(has)]), groups, sums)
         return [counts, parts.filter(self._is_odd()), parts.select(differs)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -14,7 +14,7 @@ from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.measure import Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
 
 PAIR = f"{INTERNAL}pair_of"
 """The key that says which candidate is compared with the baseline."""
@@ -65,10 +65,58 @@ class Pairs(OfSource):
         return pl.concat([own, of_baseline.select(own.collect_schema().names())])
 
 
-class SidePlan(Plan):
-    """The values of a candidate and of the baseline. An average over labels is one over the labels that both have."""
+class PairPlan(Plan):
+    """Differences of metrics between each candidate and the baseline, by group. The groups have PAIR and IS_BASELINE.
+
+    To intervals it is a plan like any other, whose values are the differences. A row of its table has the columns of
+    both sides: `add` gives those of the candidate, and `named_of_baseline` names the others.
+    """
+
+    def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
+        super().__init__(source, by, readings)
+        self.keys = [key for key in self.by if key != IS_BASELINE]
+
+    @property
+    def has_both(self) -> pl.Expr:
+        """Whether both sides have rows in a group."""
+        return pl.all_horizontal(pl.col(_IS_THERE, named_of_baseline(_IS_THERE)).is_not_null())
+
+    def value(self, metric: Node, read: Callable[[Planned, Columns], pl.Expr] | None = None) -> pl.Expr:
+        """The difference: the candidate's value less that of the baseline. With `read` it is the value of a side."""
+        if read is not None:
+            return super().value(metric, read)
+        ours, theirs = (value.cast(pl.Float64) for value in self.values(metric))
+        return ours - theirs
+
+    def size(self, metric: Node) -> pl.Expr:
+        """The size against which the rounding of a difference is measured."""
+        ours, theirs = (value.cast(pl.Float64).abs() for value in self.values(metric))
+        return ours + theirs
+
+    def values(self, metric: Node) -> tuple[pl.Expr, pl.Expr]:
+        """The values of the candidate and of the baseline."""
+        return super().value(metric), super().value(metric, self._of_baseline)
+
+    def _of_baseline(self, part: Planned, columns: Columns) -> pl.Expr:
+        value = pl.col(named_of_baseline(columns.value))
+        reasons = [pl.col(named_of_baseline(reason)) for reason in self.reasons_of([columns])]
+        return pl.when(reason.is_null() for reason in reasons).then(value) if reasons else value
+
+    def can_place(self, measure: Measure) -> bool:
+        # A bucket moves a difference by both of its sides, and placements are of one.
+        return False
+
+    def groups(self) -> pl.LazyFrame:
+        """One row a group and candidate, with the columns of both. One of them may have no rows there."""
+        table = super().groups().with_columns(pl.lit(True).alias(_IS_THERE)).cache()
+        ours = table.filter(~pl.col(IS_BASELINE)).drop(IS_BASELINE)
+        theirs = table.filter(IS_BASELINE).drop(IS_BASELINE)
+        columns = [name for name in theirs.collect_schema() if name not in self.keys]
+        theirs = theirs.rename({name: named_of_baseline(name) for name in columns})
+        return ours.join(theirs, on=self.keys, how="full", nulls_equal=True, coalesce=True)
 
     def _units_of(self, partial: Partial, statistics: pl.LazyFrame) -> pl.LazyFrame:
+        """The units of both sides. An average over labels is one over the labels that both have."""
         units = super()._units_of(partial, statistics)
         # With `undefined=` every label has a value.
         measured = [columns for reader, columns in partial.values.measures if reader.measure.undefined is None]
@@ -78,6 +126,11 @@ class SidePlan(Plan):
         counts = [pl.col(each.value).is_not_null().sum().alias(_sides_with(each)) for each in measured]
         units = matched(units, fold(units, keys, counts), keys)
         return units.with_columns(column for each in measured for column in _in_both(each))
+
+
+def named_of_baseline(name: str) -> str:
+    """The name of a column of the baseline beside that of the candidate."""
+    return f"{name}_of_baseline"
 
 
 def _sides_with(columns: Columns) -> str:
@@ -92,76 +145,3 @@ def _in_both(columns: Columns) -> list[pl.Expr]:
         pl.when(~is_left_out).then(value).alias(columns.value),
         (pl.col(columns.present) & ~is_left_out).alias(columns.present),
     ]
-
-
-class PairPlan:
-    """Differences of metrics between each candidate and the baseline, by group.
-
-    To intervals it is a plan like any other, whose values are the differences.
-    """
-
-    def __init__(self, source: Source, by: Sequence[str], sides: SidePlan) -> None:
-        self.source = source
-        self.by = list(by)
-        """The groups, PAIR among them."""
-        self.sides = sides
-
-    @classmethod
-    def of(cls, source: Pairs, by: Sequence[str], readings: ReadFormulas) -> PairPlan:
-        """A plan of nothing yet, in these groups."""
-        return cls(source, [*by, PAIR], SidePlan(source, [*by, PAIR, IS_BASELINE], readings))
-
-    def again(self, source: Source, by: Sequence[str]) -> PairPlan:
-        """The same in other groups, or of another source."""
-        others = [key for key in by if key not in self.by]
-        return PairPlan(source, by, self.sides.again(source, [*self.by, IS_BASELINE, *others]))
-
-    def merges(self, metric: Node) -> bool:
-        """Whether what parts of the rows tell of a metric can be put together."""
-        return self.sides.merges(metric)
-
-    @property
-    def has_both(self) -> pl.Expr:
-        """Whether both sides have rows in a group."""
-        return pl.all_horizontal(pl.col(_IS_THERE, named_of_baseline(_IS_THERE)).is_not_null())
-
-    def value(self, metric: Node) -> pl.Expr:
-        """The difference: the candidate's value less that of the baseline."""
-        ours, theirs = (value.cast(pl.Float64) for value in self.values(metric))
-        return ours - theirs
-
-    def size(self, metric: Node) -> pl.Expr:
-        """The size against which the rounding of a difference is measured."""
-        ours, theirs = (value.cast(pl.Float64).abs() for value in self.values(metric))
-        return ours + theirs
-
-    def values(self, metric: Node) -> tuple[pl.Expr, pl.Expr]:
-        """The values of the candidate and of the baseline."""
-        return self.sides.value(metric), self.sides.value(metric, self._of_baseline)
-
-    def _of_baseline(self, part: Planned, columns: Columns) -> pl.Expr:
-        value = pl.col(named_of_baseline(columns.value))
-        reasons = [pl.col(named_of_baseline(reason)) for reason in self.sides.reasons_of([columns])]
-        return pl.when(reason.is_null() for reason in reasons).then(value) if reasons else value
-
-    def add(self, planned: Planned) -> Columns:
-        """The columns of the candidate; see `named_of_baseline` for those of the baseline."""
-        return self.sides.add(planned)
-
-    def groups(self) -> pl.LazyFrame:
-        """One row a group and candidate, with the columns of both. One of them may have no rows there."""
-        return self._beside(self.sides.groups())
-
-    def _beside(self, table: pl.LazyFrame) -> pl.LazyFrame:
-        table = table.with_columns(pl.lit(True).alias(_IS_THERE)).cache()
-        ours = table.filter(~pl.col(IS_BASELINE)).drop(IS_BASELINE)
-        theirs = table.filter(IS_BASELINE).drop(IS_BASELINE)
-        theirs = theirs.rename(
-            {name: named_of_baseline(name) for name in theirs.collect_schema() if name not in self.by}
-        )
-        return ours.join(theirs, on=self.by, how="full", nulls_equal=True, coalesce=True)
-
-
-def named_of_baseline(name: str) -> str:
-    """The name of a column of the baseline beside that of the candidate."""
-    return f"{name}_of_baseline"

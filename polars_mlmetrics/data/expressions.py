@@ -108,8 +108,8 @@ def all_of(conditions: Sequence[pl.Expr]) -> pl.Expr:
 
 
 def any_of(conditions: Sequence[pl.Expr]) -> pl.Expr:
-    """True where some condition is."""
-    return reduce(or_, conditions)
+    """True where some condition is; False where there is none."""
+    return reduce(or_, conditions) if conditions else pl.lit(False)
 
 
 def text_of_key(key: pl.Expr, dtype: pl.DataType) -> pl.Expr:

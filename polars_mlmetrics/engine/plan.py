@@ -100,6 +100,8 @@ class Plan:
     def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
         self.source = source
         self.by = list(by)
+        self.keys = self.by
+        """The columns that tell the rows of the table of groups apart."""
         self.readings = readings
         self.roles = readings.roles
         self.schema = source.schema

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, isfinite
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple
 
 import polars as pl
 
@@ -16,8 +16,6 @@ from polars_mlmetrics.engine.packing import BUCKETS_IN_KEY
 from polars_mlmetrics.engine.placements import MOVED, POSITIVES, ROWS, VALUE
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import Source
-from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -122,7 +120,8 @@ class Interval(ABC):
     """One metric on the way to its interval, in columns of a table of groups (or units): those of each step.
 
     It starts from a table that has, of each group, the value (`value_of_all`), how many buckets the interval stands on
-    (`buckets`), and what the standard error is made of.
+    (`buckets`), the largest share of the rows that is in one of these (`share`; null where they were not counted), and
+    what the standard error is made of.
     """
 
     def __init__(self, name: str, metric: Node, limits: Limits, confidence: Confidence) -> None:
@@ -152,11 +151,6 @@ class Interval(ABC):
     def _counted(self) -> pl.Expr:
         """How many independent units there are, about."""
         return units_in(self.column("buckets"), self._confidence.buckets)
-
-    @property
-    def share(self) -> pl.Expr:
-        """The largest share of the rows that is in one bucket; null where they were not counted."""
-        return self.column("share")
 
     @property
     def lost(self) -> pl.Expr:
@@ -223,28 +217,14 @@ class Interval(ABC):
         return self._limits.high - self._limits.low
 
 
-class Replicable(Protocol):
-    """Values by group that can be worked out again without each bucket: a plan, or the differences of its sides."""
-
-    source: Source
-    by: list[str]
-
-    def again(self, source: Source, by: Sequence[str]) -> Self: ...
-    def merges(self, metric: Node) -> bool: ...
-    def value(self, metric: Node) -> pl.Expr: ...
-    def size(self, metric: Node) -> pl.Expr: ...
-    def add(self, planned: Planned) -> Columns: ...
-    def groups(self) -> pl.LazyFrame: ...
-
-
 class Replicated(Interval):
     """One metric on the way from its replicates to its interval: the columns of each step."""
 
     def __init__(
-        self, name: str, metric: Node, rows: pl.Expr | None, limits: Limits, plan: Replicable, confidence: Confidence
+        self, name: str, metric: Node, rows: pl.Expr | None, limits: Limits, plan: Plan, confidence: Confidence
     ) -> None:
         super().__init__(name, metric, limits, confidence)
-        self._rows = rows
+        self._rows = pl.lit(None, dtype=pl.Int64) if rows is None else rows
         self._plan = plan
         self._of_clusters = [*planned_in(self._core)] if is_mean_of(self._core, confidence.cluster) else []
 
@@ -256,10 +236,6 @@ class Replicated(Interval):
     @property
     def _counted(self) -> pl.Expr:
         return self.column("samples_of_all") if self._of_clusters else super()._counted
-
-    @property
-    def share(self) -> pl.Expr:
-        return pl.lit(None, dtype=pl.Float64) if self._rows is None else super().share
 
     @property
     def lost(self) -> pl.Expr:
@@ -286,15 +262,13 @@ class Replicated(Interval):
 
     def alone(self) -> list[pl.Expr]:
         """The expressions of a single bucket."""
-        rows = [] if self._rows is None else [self._as("rows", self._rows)]
-        return [self._as("has_value", self._plan.value(self._core).is_not_null()), *rows]
+        has_value = self._plan.value(self._core).is_not_null()
+        return [self._as("has_value", has_value), self._as("rows", self._rows)]
 
-    def difference(self) -> list[pl.Expr]:
+    def moved(self) -> pl.Expr:
         """How far the value moves without a bucket."""
-        return [self._as("moved", self._moved())]
-
-    def _moved(self) -> pl.Expr:
-        return unless_noise(self.column("value") - self.column("value_of_all"), self.column("size_of_all"))
+        moved = unless_noise(self.column("value") - self.column("value_of_all"), self.column("size_of_all"))
+        return self._as("moved", moved)
 
     def sums(self) -> list[pl.Expr]:
         """The estimate from all buckets of a group."""
@@ -304,9 +278,8 @@ class Replicated(Interval):
             "samples_of_all": self.column("samples_of_all").first(),
             **jackknife(value, self.column("moved"), self.column("has_value")),
             "lost": (value.is_null() | (self.column("labels") < self.column("labels_of_all"))).any(),
+            "share": ratio(self.column("rows").max(), self.column("rows").sum()),
         }
-        if self._rows is not None:
-            columns["share"] = ratio(self.column("rows").max(), self.column("rows").sum())
         return [self._as(name, column) for name, column in columns.items()]
 
 
@@ -320,7 +293,7 @@ class Drawn(Replicated):
 
     def drawn(self) -> pl.Expr:
         """The value of a draw."""
-        value = self.column("value_of_all") + self._moved()
+        value = self.column("value_of_all") + self.moved()
         is_draw = pl.col(DRAW).is_not_null() & value.is_finite()
         return self._as("drawn", pl.when(is_draw).then(value))
 
@@ -381,9 +354,6 @@ class Placed(Interval):
 
     def table(self, keys: Sequence[str]) -> pl.LazyFrame:
         """The estimate from all buckets of a group."""
-        return fold(self._plan.moved(self._placed, WITHOUT), keys, self._sums())
-
-    def _sums(self) -> list[pl.Expr]:
         moved = pl.when(pl.col(MOVED).abs() > NOISE * pl.col(VALUE).abs()).then(pl.col(MOVED))
         buckets, with_positives = pl.len().cast(pl.Int64), (pl.col(POSITIVES) > 0).sum().cast(pl.Int64)
         columns = {
@@ -393,7 +363,8 @@ class Placed(Interval):
             "squares": (moved * moved).sum(),
             "share": ratio(pl.col(ROWS).max(), pl.col(ROWS).sum()),
         }
-        return [self._as(name, column) for name, column in columns.items()]
+        sums = [self._as(name, column) for name, column in columns.items()]
+        return fold(self._plan.moved(self._placed, WITHOUT), keys, sums)
 
     @property
     def _se(self) -> pl.Expr:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import polars as pl
 
@@ -12,11 +12,12 @@ from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Node, Planned
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicable, Replicated, coarseness_of
+from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated, coarseness_of
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import Ends, Result
@@ -54,8 +55,7 @@ FLAGS = {
 
 def flag_of(holds: Mapping[str, pl.Expr]) -> pl.Expr:
     """The first flag that holds, in the order of `FLAGS`; "ok" where none does."""
-    unknown = holds.keys() - FLAGS.keys()
-    assert not unknown, unknown
+    assert holds.keys() <= FLAGS.keys(), holds.keys() - FLAGS.keys()
     return first_that_holds([(holds[flag], pl.lit(flag)) for flag in FLAGS if flag in holds], pl.lit("ok"))
 
 
@@ -71,7 +71,7 @@ class Intervals:
     or where the value changes without them.
     """
 
-    def __init__(self, plan: Replicable, confidence: Confidence, unit_keys: Sequence[str] = ()) -> None:
+    def __init__(self, plan: Plan, confidence: Confidence, unit_keys: Sequence[str] = ()) -> None:
         self._plan = plan
         self._confidence = confidence
         self._unit_keys = list(unit_keys)
@@ -79,31 +79,24 @@ class Intervals:
 
     def with_ends(self, result: Result, metric: Node) -> Result:
         """The result of a metric, with the ends of its interval."""
-        return self._with_ends(result, self.of(metric))
+        return replace(result, ends=_ends(result, self.of(metric)))
 
     def of_account(self, account: Account, *, tidy: bool) -> Result:
         """The result of a metric, with the columns for its interval in a wide or a tidy table."""
+        result = account.result()
         if not tidy:
-            return self.with_ends(account.result(), account.metric)
+            return self.with_ends(result, account.metric)
         interval = self.of(account.metric, account.n_rows)
         clusters, rarest = account.n_clusters(self._confidence.cluster), account.positives_of_rarest()
-        result = self._with_ends(account.result(), interval)
-        assert result.ends is not None
+        flag = self.flag_of(account.metric, interval, account.is_pooled, clusters, rarest)
         facts = {
-            "se": _shown(result, interval, "se"),
-            "low": result.ends.low,
-            "high": result.ends.high,
+            **{name: _shown(result, interval, name) for name in ("se", "low", "high")},
             "ci_method": pl.lit("none" if interval is None else interval.method),
-            "ci_flag": pl.when(_is_number(result)).then(
-                self.flag_of(account.metric, interval, account.is_pooled, clusters, rarest)
-            ),
+            "ci_flag": pl.when(_is_number(result)).then(flag),
             "n_buckets": None if interval is None else interval.column("buckets"),
             "n_clusters": clusters,
         }
         return replace(result, facts={**result.facts, **facts})
-
-    def _with_ends(self, result: Result, interval: Interval | None) -> Result:
-        return replace(result, ends=Ends(*(_shown(result, interval, end) for end in ("low", "high"))))
 
     def flag_of(
         self,
@@ -112,8 +105,9 @@ class Intervals:
         is_pooled: pl.Expr,
         clusters: pl.Expr | None,
         rarest: pl.Expr | None = None,
+        **notes: pl.Expr,
     ) -> pl.Expr:
-        """The first thing to know of an interval, in a word."""
+        """The first thing to know of an interval, in a word. `notes` are more that may hold, by flag."""
         if interval is None:
             return pl.lit(flag_without_interval(metric))
         se, buckets = interval.column("se"), interval.column("buckets")
@@ -128,15 +122,11 @@ class Intervals:
             "biased": pl.lit(metric.interval_kind == "biased"),
             "coarse_bins": self.is_coarse(metric, interval),
             "low_n": is_small,
-            "dominant_cluster": (interval.share > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
-            **self.notes(),
+            "dominant_cluster": (interval.column("share") > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
+            **notes,
             "approx": se == 0,
         }
         return flag_of(holds)
-
-    def notes(self) -> dict[str, pl.Expr]:
-        """More to know of every interval, by flag."""
-        return {}
 
     def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:
         """Whether the bins of a metric may put it off by more than half the width of its interval."""
@@ -148,32 +138,34 @@ class Intervals:
         """How far bins may put a value off, at most."""
         return self._plan.value(coarseness)
 
-    def of(self, metric: Node, rows: pl.Expr | None = None) -> Interval | None:
-        """The interval of a metric, in columns of the table; None where it has none. `rows` counts those it uses."""
+    def of(self, metric: Node, rows: pl.Expr | None = None, limits: Limits | None = None) -> Interval | None:
+        """The interval of a metric, in columns of the table; None where it has none. `rows` counts those it uses.
+
+        The limits are those of the values of the metric, if no others are given.
+        """
         kind, is_drawn = metric.interval_kind, self._confidence.is_bootstrap
         # A total without a bucket is another total; one of as many buckets is not.
         has_none = kind in WITHOUT_INTERVAL and not (is_drawn and kind == "total")
         if has_none or not self._confidence.are_whole:
             return None
-        name, limits = f"{INTERNAL}interval_{len(self._intervals)}", self.limits_of(metric)
+        name, limits = f"{INTERNAL}interval_{len(self._intervals)}", limits or Limits.of(metric)
         if self._plan.merges(metric):
             replicated = Drawn if is_drawn else Replicated
             self._intervals.append(replicated(name, metric, rows, limits, self._plan, self._confidence))
-        elif isinstance(self._plan, Plan) and Placed.can_be(metric, self._plan, self._confidence):
+        elif Placed.can_be(metric, self._plan, self._confidence):
             self._intervals.append(Placed(name, metric, limits, self._plan, self._confidence))
         else:
             return None
         return self._intervals[-1]
 
-    def limits_of(self, metric: Node) -> Limits:
-        """The method of an interval, and what its ends may not go beyond."""
-        return Limits.of(metric)
-
     def table(self) -> pl.LazyFrame:
         """The plan's table of groups, or of units, with the columns of the intervals of each."""
         # The plan comes first: a pass over its rows tells how they stand.
         table = self._values_of(self._plan)
-        for found in self._tables():
+        replicated = [each for each in self._intervals if isinstance(each, Replicated)]
+        tables = [self._of_replicates(replicated)] if replicated else []
+        tables += [each.table(self._keys) for each in self._intervals if isinstance(each, Placed)]
+        for found in tables:
             table = matched(table, found, self._keys, how="left")
         # What several columns read is a column first: inside an expression it would be worked out for each.
         table = table.with_columns(_columns(self._intervals, lambda each: each.errors()))
@@ -182,41 +174,35 @@ class Intervals:
 
     @property
     def _keys(self) -> list[str]:
-        return list(dict.fromkeys([*self._plan.by, *self._unit_keys]))
-
-    def _tables(self) -> Iterator[pl.LazyFrame]:
-        """The tables of each group (or unit): of the jackknife over its buckets, and of the bootstrap if any."""
-        replicated = [each for each in self._intervals if isinstance(each, Replicated)]
-        if replicated:
-            yield self._of_replicates(replicated)
-        yield from (each.table(self._keys) for each in self._intervals if isinstance(each, Placed))
+        return list(dict.fromkeys([*self._plan.keys, *self._unit_keys]))
 
     def _of_replicates(self, intervals: Sequence[Replicated]) -> pl.LazyFrame:
+        """The jackknife over the buckets of each group (or unit), and the bootstrap if any."""
         keys, cell = self._keys, [*self._keys, WITHOUT]
-        without = self._again(Replicates(self._plan.source, self._plan.by), WITHOUT)
+        without = self._again(Replicates(self._plan.source, self._plan.keys), WITHOUT)
         values = without.select(*cell, *_columns(intervals, Replicated.values)).cache()
         is_whole = pl.col(WITHOUT).is_null()
         whole = values.filter(is_whole).select(*keys, *_columns(intervals, Replicated.of_whole))
         alone = self._again(self._plan.source, WITHOUT).select(*cell, *_columns(intervals, Replicated.alone))
         cells = matched(matched(alone, values.filter(~is_whole), cell, how="left"), whole, keys)
-        cells = cells.with_columns(_columns(intervals, Replicated.difference))
+        cells = cells.with_columns(each.moved() for each in intervals)
         table = fold(cells, keys, _columns(intervals, Replicated.sums))
         drawn = [each for each in intervals if isinstance(each, Drawn)]
         return matched(table, self._of_draws(drawn, whole), keys, how="left") if drawn else table
 
     def _of_draws(self, intervals: Sequence[Drawn], whole: pl.LazyFrame) -> pl.LazyFrame:
         """The bootstrap over all draws."""
-        draws = self._again(Draws(self._plan.source, self._plan.by, self._confidence.buckets), DRAW)
+        draws = self._again(Draws(self._plan.source, self._plan.keys, self._confidence.buckets), DRAW)
         values = draws.select(*self._keys, DRAW, *_columns(intervals, Drawn.values))
         values = matched(values, whole, self._keys).with_columns(each.drawn() for each in intervals)
         return fold(values, self._keys, _columns(intervals, Drawn.quantiles))
 
-    def _again(self, source: Any, key: str) -> pl.LazyFrame:
+    def _again(self, source: Source, key: str) -> pl.LazyFrame:
         """The values of the plan by one more key, from this source."""
         return self._values_of(self._plan.again(source, [*self._plan.by, key]))
 
-    def _values_of(self, plan: Replicable) -> pl.LazyFrame:
-        return plan.units() if isinstance(plan, Plan) and self._unit_keys else plan.groups()
+    def _values_of(self, plan: Plan) -> pl.LazyFrame:
+        return plan.units() if self._unit_keys else plan.groups()
 
 
 def table_with_ends(
@@ -227,13 +213,16 @@ def table_with_ends(
     if confidence is None:
         return plan.groups(), [value.alias(name)]
     intervals = Intervals(plan, confidence)
-    ends = intervals.with_ends(Result(name, value), metric).ends
-    assert ends is not None
-    return intervals.table(), [value.alias(name), ends.low.alias("low"), ends.high.alias("high")]
+    low, high = _ends(Result(name, value), intervals.of(metric))
+    return intervals.table(), [value.alias(name), low.alias("low"), high.alias("high")]
 
 
 def _columns(intervals: Sequence[T], step: Callable[[T], list[pl.Expr]]) -> list[pl.Expr]:
     return [column for each in intervals for column in step(each)]
+
+
+def _ends(result: Result, interval: Interval | None) -> Ends:
+    return Ends(_shown(result, interval, "low"), _shown(result, interval, "high"))
 
 
 def _shown(result: Result, interval: Interval | None, column: str) -> pl.Expr:

@@ -42,15 +42,14 @@ def t_quantile(level: float, df: int) -> float:
     z = normal_quantile(level)
     if df > EXACT:
         return _expanded(z, df)
-    low, high = z, _above(level, df, z)
+    low = high = z
+    while high < inf and share_within(high, df) < level:
+        high *= 2
     while True:
         middle = (low + high) / 2
         if not low < middle < high:
             return middle
-        if share_within(middle, df) < level:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if share_within(middle, df) < level else (low, middle)
 
 
 def t_at(buckets: pl.Expr, level: float, most: int) -> pl.Expr:
@@ -62,13 +61,6 @@ def t_at(buckets: pl.Expr, level: float, most: int) -> pl.Expr:
 def bonferroni(level: float, tests: int, df: int) -> float:
     """The quantile with which so many intervals hold together."""
     return t_quantile(1 - (1 - level) / tests, df)
-
-
-def _above(level: float, df: int, t: float) -> float:
-    """A value beyond the quantile."""
-    while t < inf and share_within(t, df) < level:
-        t *= 2
-    return t
 
 
 def _expanded(z: float, df: int) -> float:

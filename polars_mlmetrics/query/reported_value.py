@@ -72,8 +72,7 @@ class Account:
     @cached_property
     def is_pooled(self) -> pl.Expr:
         """Whether rows of several models make one value."""
-        several = [self._plan.value(each) > 0 for each in several_models(self.metric, self._plan)]
-        return any_of(several) if several else pl.lit(False)
+        return any_of([self._plan.value(each) > 0 for each in several_models(self.metric, self._plan)])
 
     def positives_of_rarest(self) -> pl.Expr | None:
         """How many true rows the rarest label has that is averaged over; None where that is not known."""

@@ -193,3 +193,10 @@ def test_a_group_without_a_value_is_there() -> None:
     table = mlm.gap(pl.DataFrame(rows).with_columns(score=0.7), mlm.recall(), over="country", by="day")
     assert table.select("day", "gap", "n_slices", "worst", "ci_flag").row(0) == (3, None, 0, None, None)
     assert table["day"].to_list() == [3, 4]
+
+
+@pytest.mark.parametrize("day", ["buckets", "squares", "is_known"])
+def test_a_group_may_be_called_like_what_an_interval_is_made_of(day: str) -> None:
+    table = mlm.gap(log().with_columns(pl.lit(1).alias(day)), mlm.accuracy(), over="country", by=day)
+    expected = mlm.gap(log(), mlm.accuracy(), over="country")
+    assert_frame_equal(table.drop(day), expected)

@@ -233,9 +233,13 @@ def unknown(what: str, given: object, known: Iterable[object], *, of: str, other
     """Say that `given` is not among `known`, and name the nearest match, also among `others`."""
     names = [str(name) for name in known if not str(name).startswith(INTERNAL)]
     shown = ", ".join(map(cut, names[:20])) + (", …" if len(names) > 20 else "")
+    return f"{what} {shortened(given)} is not {of} ({shown or 'none'}).{did_you_mean(given, [*names, *others])}"
+
+
+def did_you_mean(given: object, names: Iterable[str]) -> str:
+    """A sentence that names the nearest of some names, after a space; empty where none is near."""
     # It compares all letters with all, and what is longer was not mistyped.
-    choice = [name for name in (*names, *others) if len(name) <= LONGEST]
+    choice = [name for name in names if len(name) <= LONGEST]
     text = str(given)[:LONGEST]
     near = [name for name in choice if name == ELSEWHERE.get(text)] or get_close_matches(text, choice, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{what} {shortened(given)} is not {of} ({shown or 'none'}).{hint}"
+    return f" Did you mean {near[0]!r}?" if near else ""

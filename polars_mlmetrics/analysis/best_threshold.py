@@ -11,7 +11,7 @@ from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
-from polars_mlmetrics.data.frames import AnyFrame, as_given
+from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import fold, matched
@@ -93,11 +93,13 @@ def best_threshold(
     >>> log.select(mlm.f1(threshold=best.select("label", "threshold"))).item()
     1.0
     """
-    is_of_state = BEST_THRESHOLD.is_of_state(frame)
+    schema = schema_of(frame, BEST_THRESHOLD.name)
+    is_of_state = BEST_THRESHOLD.reads_state(schema)
     BEST_THRESHOLD.read_metrics([metric])
     check_parameter("best_threshold", "per", per, Literal["label"] | None)
     labels: list[str] = [] if per is None or is_of_state else [checked_roles(roles).table.label]
-    question = Question.read(BEST_THRESHOLD, _chosen(frame, where), [metric], [*listed(by), *labels], roles=roles)
+    chosen = _chosen(frame, where, schema, is_of_state=is_of_state)
+    question = Question.read(BEST_THRESHOLD, chosen, [metric], [*listed(by), *labels], roles=roles, schema=schema)
     keys: list[KeyColumn] = list(question.query.by)
     label = question.query.roles.label
     if per and is_of_state:
@@ -112,14 +114,13 @@ def best_threshold(
     return as_given(frame, (table.sort(named) if named else table).select(*named, *COLUMNS))
 
 
-def _chosen(frame: Any, where: Any) -> Any:
+def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> Any:
     """The rows to choose on: of a state those of some of its groups."""
     if where is None:
         return frame
     if not isinstance(where, pl.Expr) or not is_row_wise(where):
         raise ParameterError(f"best_threshold: where takes a condition that is computed row by row, not {where}.")
-    schema = frame.lazy().collect_schema()
-    if BEST_THRESHOLD.is_of_state(frame):
+    if is_of_state:
         by = {name: schema[name] for name in Contents.of(schema).by}
         check_columns(where.meta.root_names(), by, of="a by column of the state")
         return frame.filter(where)

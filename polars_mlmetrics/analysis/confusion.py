@@ -11,7 +11,7 @@ from polars_mlmetrics.analysis.evaluate import settled, unsettled
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, schema_of
 from polars_mlmetrics.data.roles import Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
@@ -155,9 +155,8 @@ def confusion(
     └──────┴───────┴───────────┴─────┘
     """
     table: Table = checked_roles(roles).table
-    given = CONFUSION.rows(frame)
-    schema: pl.Schema = given.collect_schema()
-    reader: KeyReader = KeyReader(given, schema)
+    schema = schema_of(frame, CONFUSION.name)
+    reader: KeyReader = KeyReader(CONFUSION.rows(frame, schema), schema)
     keys: list[KeyColumn] = reader.read(by)
     rows = reader.rows()
     CONFUSION.check_level(ci, cluster)
@@ -170,20 +169,21 @@ def confusion(
     if threshold is not None:
         check_names([*(key.name for key in keys), *labels, *OF_CELLS, *shares])
         metrics = _of_decision(threshold, inclusive, has_shares=ci is not None)
-        question = Question.read(CONFUSION, frame, metrics, by, ci=ci, cluster=cluster, roles=roles)
+        question = Question.read(CONFUSION, frame, metrics, by, ci=ci, cluster=cluster, roles=roles, schema=schema)
         decided = question.planned(lambda of: unsettled(of, "label") if labels else settled(of))
         result = _cells(decided.filter(pl.col("n") > 0), [*(key.name for key in keys), *labels], shares)
     else:
         check_names([*(key.name for key in keys), *RESULTS, *shares])
         _check(table, schema, is_hard=not labels)
         check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], schema)
+        door = Door(table, reads=frozenset({"label"} if labels else ()), types=types_of(schema, table))
         if labels and isinstance(frame, pl.DataFrame):
-            _check_true_classes(rows, table, keys)
+            _check_true_classes(rows, door, keys)
         confidence, buckets = confidence_of(CONFUSION, schema, ci, cluster, roles)
         rows = rows.with_columns(buckets)
         if labels and cluster is not None and isinstance(frame, pl.DataFrame):
             check_whole(rows, [key.column for key in keys], table.sample, "confusion of classes")
-        result = _pairs(rows, table, keys, confidence, is_hard=not labels)
+        result = _pairs(rows, door, keys, confidence, is_hard=not labels)
     return as_given(frame, result)
 
 
@@ -234,12 +234,12 @@ def _check(table: Table, schema: pl.Schema, *, is_hard: bool) -> None:
 
 
 def _pairs(
-    rows: pl.LazyFrame, table: Table, keys: Sequence[KeyColumn], confidence: Confidence | None, *, is_hard: bool
+    rows: pl.LazyFrame, door: Door, keys: Sequence[KeyColumn], confidence: Confidence | None, *, is_hard: bool
 ) -> pl.LazyFrame:
     """A row for every true and predicted class that go together."""
     names, columns = [key.name for key in keys], [key.column for key in keys]
     buckets = [] if confidence is None else [WITHOUT]
-    counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, table, columns, buckets), columns, buckets)
+    counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, door, columns, buckets), columns, buckets)
     named = dict(zip([*columns, TRUE, PREDICTED, N], [*names, *RESULTS], strict=True))
     pairs = counted.select(*(pl.col(column).alias(name) for column, name in named.items()), *buckets)
     return (pairs if confidence is None else _with_shares(pairs.cache(), names, confidence)).sort(
@@ -263,18 +263,13 @@ def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confide
     return matched(pairs, shares, [*by, "truth", "predicted"])
 
 
-def _hard_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
-    door = Door(table, types=types_of(rows.collect_schema(), table))
+def _hard_pairs(rows: pl.LazyFrame, door: Door, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
     pair = {TRUE: door.actual(), PREDICTED: door.prediction(), N: door.weight()}
     return rows.filter(door.included("group")).select(*by, *buckets, **pair, **{BROKEN: _broken(door)})
 
 
-def _scored_door(rows: pl.LazyFrame, table: Table) -> Door:
-    return Door(table, reads=frozenset({"label"}), types=types_of(rows.collect_schema(), table))
-
-
-def _scored_pairs(rows: pl.LazyFrame, table: Table, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
-    door = _scored_door(rows, table)
+def _scored_pairs(rows: pl.LazyFrame, door: Door, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
+    table = door.table
     sample, label = [*by, *table.sample], pl.col(table.label)
     score, truth, weight = door.score(), door.truth(), door.weight()
     # A column of its own: the streaming engine has no window of what is a window already.
@@ -300,9 +295,9 @@ def _only_one(true_labels: pl.Expr, table: Table) -> pl.Expr:
     return pl.when(true_labels > 1).then(problem).otherwise(pl.lit("0")).cast(pl.Int64)
 
 
-def _check_true_classes(rows: pl.LazyFrame, table: Table, keys: Sequence[KeyColumn]) -> None:
+def _check_true_classes(rows: pl.LazyFrame, door: Door, keys: Sequence[KeyColumn]) -> None:
     """Raise an error at once that would come later: possible only for a DataFrame."""
-    door = _scored_door(rows, table)
+    table = door.table
     groups = dict.fromkeys([*(key.column for key in keys), *table.sample])
     true = rows.filter(door.included("sample"), door.truth()).group_by(*groups, maintain_order=True)
     several = true.agg(pl.col(table.label).alias(TRUE)).filter(pl.col(TRUE).list.len() > 1).head(1).collect()

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Unpack, get_args
 import polars as pl
 
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, schema_of
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.curve import Cells
@@ -97,7 +97,8 @@ def curve(
     │ -inf      ┆ 1.0 ┆ 1.0 │
     └───────────┴─────┴─────┘
     """
-    CURVE.is_of_state(frame)
+    schema = schema_of(frame, CURVE.name)
+    CURVE.reads_state(schema)
     given: list[Metric] = list(flat(metrics))
     _check(kind, given, ci)
     CURVE.read_metrics(given)
@@ -105,7 +106,10 @@ def curve(
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
     of_rows = [Metric(Cells(1 if kind == "calibration" else bins).in_runs())]
-    question = Question.read(CURVE, frame, given or of_rows, by, slices, ci=ci, cluster=cluster, roles=roles)
+    metrics_of_points = given or of_rows
+    question = Question.read(
+        CURVE, frame, metrics_of_points, by, slices, ci=ci, cluster=cluster, roles=roles, schema=schema
+    )
     columns, of_grouping = _planned(kind, question, bins, points)
     question.query.check_names(columns)
     return as_given(frame, stacked(question.query, of_grouping, columns, in_order=True))

@@ -78,7 +78,7 @@ def worst(
     question = Question.read(WORST, frame, [metric], by, slices, ci=ci, cluster=cluster, roles=roles)
     query: Query = question.query
     kept: list[str] = column_names("keep", keep)
-    check_columns(kept, query.frame.collect_schema(), what="column to keep")
+    check_columns(kept, query.schema, what="column to keep")
     check_parameter("worst", "k", k, Count)
     measures = query.measures
     values = question.planned(lambda question: unsettled(question, per))

@@ -11,7 +11,7 @@ from polars_mlmetrics.checks.problem_search import Found, ProblemSearch
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
 from polars_mlmetrics.checks.table import SEEN, LogTable
-from polars_mlmetrics.data.frames import Frame, guessed_numbers
+from polars_mlmetrics.data.frames import Frame, guessed_numbers, schema_of
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, hides_values, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -113,13 +113,14 @@ def check(
     >>> print(*worst["examples"], worst["fix"])
     sample=1 log = mlm.dedupe(log, keep='last', sample='sample')
     """
-    given, bound = CHECK.rows(frame), checked_roles(roles)
-    reader = KeyReader(given, given.collect_schema())
+    columns_of_log = schema_of(frame, CHECK.name)
+    given, bound = CHECK.rows(frame, columns_of_log), checked_roles(roles)
+    reader = KeyReader(given, columns_of_log)
     keys = reader.read(by)
     of_slices = [] if slices is None else [key for each in checked_slices(slices) for key in reader.read(each)]
     rows = reader.rows()
     _check_ignored(ignore)
-    schema = rows.collect_schema()
+    schema = reader.schema()
     check_keys("check", columns_of([*keys, *of_slices], reader.added), schema)
     log = LogTable(schema, keys, bound, CHECK.read_metrics([metrics]))
     limit = MEMORY if memory is None and passes == "auto" else memory

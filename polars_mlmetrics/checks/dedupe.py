@@ -9,7 +9,7 @@ import polars as pl
 
 from polars_mlmetrics.checks.duplicates import N_ROWS, repeated
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.frames import AnyFrame, as_given
+from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
 from polars_mlmetrics.data.roles import Roles, Table, check_free, checked_roles
 from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, at_callers_line, shown_row, unknown
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys
@@ -66,12 +66,12 @@ def dedupe(
     │ 2      ┆ cat   ┆ 0.3   ┆ 10      │
     └────────┴───────┴───────┴─────────┘
     """
-    given, bound = DEDUPE.rows(frame), checked_roles(roles)
+    schema: pl.Schema = schema_of(frame, DEDUPE.name)
+    given, bound = DEDUPE.rows(frame, schema), checked_roles(roles)
     if keep not in get_args(Keep):
         raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
     if keep == "error" and order is not None:
         raise ParameterError("order= works only with keep='first' or keep='last'.")
-    schema: pl.Schema = given.collect_schema()
     check_free(schema)
     table: Table = bound.table
     check_columns(table.sample, schema, what="sample column")

@@ -12,7 +12,7 @@ import polars.selectors as cs
 from polars_mlmetrics.checks.table import SCORE, LogTable
 from polars_mlmetrics.data.door import check_alike
 from polars_mlmetrics.data.expressions import all_of
-from polars_mlmetrics.data.frames import Frame
+from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.errors import INTERNAL, at_callers_line, in_words
@@ -78,11 +78,12 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     │ samples of group ┆ model=b    ┆ 1.0   ┆ 0.5      │
     └──────────────────┴────────────┴───────┴──────────┘
     """
-    given, bound = PROFILE.rows(frame), checked_roles(roles)
-    reader = KeyReader(given, given.collect_schema())
+    columns_of_log = schema_of(frame, PROFILE.name)
+    given, bound = PROFILE.rows(frame, columns_of_log), checked_roles(roles)
+    reader = KeyReader(given, columns_of_log)
     keys = reader.read(by)
     rows = reader.rows()
-    schema = rows.collect_schema()
+    schema = reader.schema()
     check_alike(schema.names(), schema)
     log = LogTable(schema, keys, bound)
     columns = [name for name in schema.names() if not name.startswith(INTERNAL)]

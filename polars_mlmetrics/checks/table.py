@@ -82,7 +82,7 @@ class LogTable:
         """How the metrics that are wanted read the table."""
 
     def reads(self, *readings: str) -> bool:
-        """Whether a metric may read a role in one of these ways: any may, where none are named."""
+        """Whether a metric may read the score or the truth in one of these ways. Always, where no metrics are named."""
         return self.wanted.is_any or self.is_read(*readings)
 
     def is_read(self, *readings: str) -> bool:
@@ -189,7 +189,7 @@ class WantedMetrics:
     """How metrics read a table."""
 
     def __init__(self, metrics: Sequence[Metric], table: Table, roles: Mapping[str, Any]) -> None:
-        """How metrics read the score and the truth of this table; those that are bound to other columns do not."""
+        """Collect how metrics read the score and truth of a table. Metrics bound to other columns do not read them."""
         self.is_any = not metrics
         """Whether none are named, so that any may read it."""
         self.readings: set[str] = set()

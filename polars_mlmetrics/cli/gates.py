@@ -189,7 +189,7 @@ def _of_entry(entry: Mapping[str, Any], settings: Settings, *, of_table: bool) -
         raise ParameterError(f"[[gate]] lacks {missing[0]!r}, as in metric = 'f1', op = '>=', bound = 0.8.")
     metric, side, end = entry["metric"], entry.get("side", "value"), f"{entry['op']} {entry['bound']}"
     if side not in SIDES:
-        raise ParameterError(f"[[gate]]: side is 'value', 'low', 'high' or 'difference', not {side!r}.")
+        raise ParameterError(f"[[gate]]: {unknown('side', side, SIDES, of='one of the sides')}")
     is_warning = bool(entry.get("warn", False))
     place = _place_of(entry, settings)
     words = _words_of(place)

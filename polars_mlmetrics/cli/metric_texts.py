@@ -5,13 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
 from polars_mlmetrics.cli.calls import Call, CallNode, NamedValue
 from polars_mlmetrics.data.roles import ROLE_NAMES
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import ParameterError, did_you_mean
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.declare import make
 
@@ -36,9 +35,7 @@ def known(name: str) -> Declaration:
         raise ParameterError(
             f"{name!r} is no metric. If it is a file, put it before the options: mlm COMMAND {name} -m ..."
         )
-    near = get_close_matches(name, CATALOGUE, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ParameterError(f"there is no metric {name!r}.{hint} Type `mlm metrics` for a list.")
+    raise ParameterError(f"there is no metric {name!r}.{did_you_mean(name, CATALOGUE)} Type `mlm metrics` for a list.")
 
 
 def _of_text(text: Any) -> CallNode:

@@ -41,7 +41,7 @@ def fingerprint_of(path: Path, keys: Collection[str] = ()) -> str:
 
 
 def fingerprint_there(address: Address, size: int, store: Store) -> str:
-    """The same of a file of an object store. A copy of it on this machine has an equal digest."""
+    """The fingerprint of a file of an object store. A copy of it on this machine has an equal digest."""
     return _fingerprint(address.name, size, store.part(address, max(0, size - END), size))
 
 

@@ -31,7 +31,7 @@ class Listed:
     every_row: Set[str]
     """The columns that are known in added rows too: keys, score and truth, what belongs to the sample."""
     with_label: Set[str]
-    """Those that are known in added rows that have a label."""
+    """The columns that are known in added rows that have a label."""
     is_filled: bool
     """Whether there are all negatives, some of them without a label."""
 

@@ -198,7 +198,7 @@ class Contents:
         return kinds
 
     def of_any_polars(self) -> Contents:
-        """The same, whatever version of Polars has hashed the samples: values merge all the same."""
+        """The contents without the version of Polars that hashed the samples: values merge whichever it was."""
         return self if self.buckets is None else replace(self, buckets={**self.buckets, "polars": None})
 
     def keys(self) -> list[str]:

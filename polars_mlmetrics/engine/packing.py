@@ -87,7 +87,7 @@ def number_in_key(key: pl.Expr) -> pl.Expr:
 
 
 def truth_in_key(key: pl.Expr) -> pl.Expr:
-    """The truth."""
+    """The truth that was packed into a sort key."""
     _, low = halves(key)
     return low % 2 == 1
 

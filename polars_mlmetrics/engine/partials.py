@@ -239,7 +239,7 @@ class Partial:
         return counting[0] if all(s.is_count and s.counted is not None for s in self._not_ranked()) else None
 
     def sums_by_code(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
-        """Sums of samples by the number of their group, where rows have a code that tells it and the sample."""
+        """Sums over samples, by the number of their group. `code` numbers the groups and samples of rows together."""
         of_rows, counting = self._not_ranked(), self.counting
         assert counting is not None
         units = counting.table_with(of_rows, rows, code) if of_rows else counting.table(rows, code)

@@ -111,7 +111,10 @@ class Plan:
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
 
     def again(self, source: Source, by: Sequence[str]) -> Self:
-        """The same in other groups, or of another source, in columns of the same names; without what cannot merge."""
+        """Plan the same metrics in other groups or of another source, in columns of the same names.
+
+        Metrics that cannot be merged are left out.
+        """
         plan = type(self)(source, by, self.readings)
         for planned, columns in self._settled.values():
             if self.merges(planned):
@@ -229,7 +232,7 @@ class Plan:
 
     @property
     def all_partials(self) -> list[Partial]:
-        """Those of the metrics of targets too."""
+        """The partials of this plan, and those of its plans for the metrics of targets."""
         return [*self._partials.values(), *(each for plan, _ in self._targets.values() for each in plan.all_partials)]
 
     def can_place(self, measure: Measure) -> bool:

@@ -34,7 +34,7 @@ class Split(NamedTuple):
 
 
 def split_by_id(rows: pl.LazyFrame, groups: pl.LazyFrame | None, sample: str) -> Split:
-    """Tell samples apart by their ids, whole numbers. There may be groups."""
+    """Split rows into samples with small ids, coded with their group as one number, and all other rows."""
     by = [] if groups is None else groups.collect_schema().names()
     id_, number = pl.col(sample), number_of_group(code_of(by))
     is_small = (id_ >= 0) & (id_ < SMALL)

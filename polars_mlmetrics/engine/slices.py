@@ -135,7 +135,7 @@ class Slices(LogSource):
     def _of_one_sample(
         self, sample: tuple[str, ...], partials: Sequence[Partial], slicing: Slicing
     ) -> Iterator[tuple[Partial, pl.LazyFrame]]:
-        """The same of samples of these columns."""
+        """The sums over samples told apart by these columns, of each partial, in the groups of a slicing."""
         name = tuple(map(_name_of, partials))
         if name not in self._sums:
             bytes_a_row, splitting = self._bytes_of(partials), self._splitting(self._columns_of(sample))
@@ -175,7 +175,7 @@ class Slices(LogSource):
         columns = self._columns_of(sample)
         known = [self.added[column] for column in self._columns if column in self.added and column not in columns]
         varied = [column for column in self._varied.get(tuple(sample), ()) if column in columns]
-        return PlacedSamples(rows, self.label, self._by, sample, columns, known, varied)
+        return PlacedSamples(rows, self.label, self.schema, self._by, sample, columns, known, varied)
 
     def _columns_of(self, sample: Sequence[str]) -> list[str]:
         """The columns of slices of which a sample may have several values: they do not follow from what it is."""
@@ -219,6 +219,7 @@ class PlacedSamples:
 
     rows: pl.LazyFrame
     label: str
+    schema: pl.Schema
     by: list[str]
     sample: Sequence[str]
     columns: list[str]
@@ -229,8 +230,7 @@ class PlacedSamples:
         self._placed = [column for column in self.columns if column not in self.varied]
         self._all_rows = self.rows.cache()
         self._keys = list(dict.fromkeys([*self.by, *self.sample]))
-        schema = self.rows.collect_schema()
-        self._texts = [column for column in self._placed if schema[column] == pl.String]
+        self._texts = [column for column in self._placed if self.schema[column] == pl.String]
         if self._placed:
             self._places, self._split_rows = self._looked_up()
 

@@ -38,7 +38,7 @@ class Node(ABC):
         return ()
 
     def with_parts(self, parts: Sequence[Node]) -> Node:
-        """The same made of others."""
+        """A metric of the same arithmetic with other parts."""
         return self
 
     @abstractmethod
@@ -263,7 +263,7 @@ class Measure(Planned):
 
     @cached_property
     def call(self) -> str:
-        """The call that makes it, without what is said of it afterwards."""
+        """The call that makes it, as a text such as `f1(threshold=0.7)`, without `.alias`, `.on` and `.filter`."""
         given = {**self.parameters, "labels": self.labels, "undefined": self.undefined}
         shown = sorted(self.declaration.shown(given).items())
         return f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in shown)})"
@@ -293,7 +293,7 @@ class Measure(Planned):
 
 
 def of_rows_of(measure: Measure, like: Measure) -> Measure:
-    """The same measure of the rows that another one reads."""
+    """A measure with the roles, labels and filters of another one."""
     return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
 
 

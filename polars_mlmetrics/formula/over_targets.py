@@ -261,5 +261,5 @@ def samples_of(metric: Node) -> dict[tuple[object, ...], Measure]:
 
 
 def samples_of_all(metrics: Iterable[Node]) -> list[Measure]:
-    """The same of several metrics, each once."""
+    """The counts of samples of several metrics, each once."""
     return [*{key: count for metric in metrics for key, count in samples_of(metric).items()}.values()]

@@ -48,7 +48,7 @@ def _seen_to(unit: Unit) -> list[pl.Expr]:
 
 
 def _left_to_us(row: pl.Expr, given: Sequence[pl.Expr], answers: Answers) -> set[str]:
-    """The columns of a row expression that are read as they are, and nowhere asked whether they are null (or NaN)."""
+    """The columns of a row expression that are read without `is_null`, `fill_null` (or the like of NaN) around them."""
     read: set[str] = set()
     guarded: set[str] = set()
 

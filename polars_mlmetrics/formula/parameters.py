@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from numbers import Integral, Real
 from types import UnionType
 from typing import Annotated, Any, Literal, TypedDict, Union, get_args, get_origin
@@ -12,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.data.door import MAX_WEIGHT
 from polars_mlmetrics.data.expressions import is_one_of, is_row_wise
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import ParameterError, did_you_mean
 from polars_mlmetrics.formula.arithmetic import ROUNDING
 from polars_mlmetrics.formula.shared import Decision, Threshold
 
@@ -116,8 +115,7 @@ def _check_of_one_kind(metric: str, labels: Iterable[Any]) -> None:
 def _check_annotated(metric: str, name: str, value: Any, annotation: Any) -> None:
     members = _members(annotation)
     if not any(_fits(value, member) for member in members):
-        near = get_close_matches(str(value), [str(choice) for member in members for choice in _choices(member)], n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(value, [str(choice) for member in members for choice in _choices(member)])
         shown = value if isinstance(value, pl.Expr) else repr(value)
         raise ParameterError(f"{metric}: {name} must be {admitted(annotation)}, not {shown}.{hint}")
     if isinstance(value, pl.Expr) and not is_row_wise(value):

@@ -53,7 +53,7 @@ class Moment:
         return "sum" if self.deviations else "max"
 
     def renamed(self, suffix: str) -> Moment:
-        """The same of statistics whose names end in a suffix."""
+        """The moment of the same statistics under names with a suffix."""
         of_all = (self.shifts, self.deviations)
         return Moment(self.weight + suffix, *(tuple(f"{name}{suffix}" for name in names) for names in of_all))
 

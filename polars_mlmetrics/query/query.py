@@ -77,8 +77,7 @@ class Query:
         reader = KeyReader(rows, schema, added, keys)
         by_columns = reader.read(by)
         sets = None if slices is None else _each_once(reader.read(key) for key in checked_slices(slices))
-        types = {_name_of(column): type_of(column, schema) for column in reader.added}
-        schema = pl.Schema({**(schema if log is None else log), **types})
+        schema = pl.Schema({**(schema if log is None else log), **reader.types()})
         n_rows = frame.height if isinstance(frame, pl.DataFrame) and log is None else None
         query = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound, n_rows)
         query._check(frame)
@@ -223,6 +222,7 @@ class KeyReader:
         keys: Sequence[str] | None = None,
     ) -> None:
         self._rows = rows
+        self._schema = schema
         self._known = schema if keys is None else {name: schema[name] for name in keys}
         self._keeps_names = keys is None
         self._of = "in the table" if keys is None else "a by column of the state"
@@ -239,6 +239,14 @@ class KeyReader:
     def rows(self) -> pl.LazyFrame:
         """The rows, with every key as a column."""
         return self._rows.with_columns(self.added) if self.added else self._rows
+
+    def types(self) -> dict[str, pl.DataType]:
+        """The types of the added columns."""
+        return {_name_of(column): type_of(column, self._schema) for column in self.added}
+
+    def schema(self) -> pl.Schema:
+        """The schema of the rows, with every key as a column."""
+        return pl.Schema({**self._schema, **self.types()})
 
     def _column(self, key: Any) -> KeyColumn:
         if isinstance(key, str):

@@ -66,7 +66,7 @@ class Question:
     contents: Contents | None = None
     """The contents of a state."""
     passes: Passes | None = None
-    """Those in which a log is read; None where it is read at once."""
+    """The passes in which a log is read; None where it is read at once."""
 
     @classmethod
     def read(
@@ -80,9 +80,10 @@ class Question:
         ci: Level | None = None,
         cluster: Names = None,
         roles: Mapping[str, Any],
+        schema: pl.Schema | None = None,
     ) -> Question:
-        """Understand what a verb is asked, or say what is wrong with it."""
-        schema = schema_of(frame, verb.name)
+        """Read and check the parameters of a verb. The schema of the frame is read where it is not known."""
+        schema = schema_of(frame, verb.name) if schema is None else schema
         is_of_state, given = verb.reads_state(schema), verb.read_metrics(metrics)
         verb.check_level(ci, cluster)
         if is_of_state:

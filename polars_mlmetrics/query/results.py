@@ -72,7 +72,7 @@ class Result:
     facts: Mapping[str, pl.Expr | None] = field(default_factory=dict)
     """Columns of a tidy table beside the value; None where nothing is known."""
     ends: Ends | None = None
-    """Those of its interval, where one is asked for."""
+    """The ends of its interval; None without one."""
 
     def wide(self) -> list[pl.Expr]:
         """Its columns in a wide table."""

@@ -36,7 +36,7 @@ class Verb:
         return self.reads_state(schema_of(frame, self.name))
 
     def reads_state(self, schema: pl.Schema) -> bool:
-        """The same, of a frame with these columns."""
+        """Whether a frame with these columns is to be read as a state. Raise for a state where a log is needed."""
         if not self.takes_logs:
             return True
         found = is_state(schema)

@@ -97,9 +97,10 @@ def state(
     │ 0.5    ┆ 4      │
     └────────┴────────┘
     """
-    STATE.is_of_state(frame)
+    schema = schema_of(frame, STATE.name)
+    STATE.reads_state(schema)
     sources = fingerprints_of(frame.lazy())
-    made = StateOf.read(frame, metrics, by, buckets, cluster, between, roles, sources)
+    made = StateOf.read(frame, metrics, by, buckets, cluster, between, roles, sources, schema)
     split = passes_of(made.query, passes, memory, progress=progress)
     if split is None:
         return answer_as_given(frame, planned(made.query, lambda query: replace(made, query=query).table(None)))
@@ -126,14 +127,16 @@ class StateOf:
         between: str | None,
         roles: Mapping[str, Any],
         sources: Sequence[str],
+        schema: pl.Schema | None = None,
     ) -> StateOf:
-        """Understand what was asked for, or say what is wrong with it."""
+        """Read and check the parameters of a state. The schema of the frame is read where it is not known."""
+        schema = schema_of(frame, STATE.name) if schema is None else schema
         bound, added = _as_columns(checked_roles(roles))
-        scheme = buckets_of(frame.lazy().collect_schema(), bound.table.sample, cluster, buckets)
+        scheme = buckets_of(schema, bound.table.sample, cluster, buckets)
         if scheme is not None:
             # A key of one byte is matched faster than a wide one.
             added.append(scheme.bucket.cast(pl.UInt8 if buckets <= 256 else pl.Int64).alias(BUCKET))
-        query = Query.read(STATE, frame, metrics, by, None, bound, added=added)
+        query = Query.read(STATE, frame, metrics, by, None, bound, added=added, schema=schema)
         if query.plain:
             raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state can hold metrics only.")
         check_once((source, name_in(source)) for source in sources)
@@ -142,7 +145,7 @@ class StateOf:
         return cls(query, None if scheme is None else scheme.description, between, sources)
 
     def table(self, passes: Passes | None) -> pl.LazyFrame:
-        """The state."""
+        """The plan of the state: its statistics by group, and a row for each file of the log."""
         plan, names = self.planned(passes), self._key_names()
         contents = self._contents(plan)
         _check_names(contents)

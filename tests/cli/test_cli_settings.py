@@ -207,7 +207,7 @@ def test_a_file_that_is_wrong(text: str, code: int, said: str, refused: Refused)
     ("rule", "said"),
     [
         ("op = '>='", "lacks 'bound'"),
-        ("op = '>=', bound = 1, side = 'both'", "side is 'value', 'low', 'high' or 'difference'"),
+        ("op = '>=', bound = 1, side = 'both'", "side 'both' is not one of the sides (value, low, high, difference)"),
         ("op = '=>', bound = 1", "is no rule"),
     ],
 )

@@ -10,11 +10,34 @@ import pytest
 import polars_mlmetrics as mlm
 
 LOG = pl.DataFrame({"model": ["a", "b"], "sample": [1, 2], "country": ["x", "y"], "score": [0.1, 0.9], "truth": [1, 0]})
-CALLS: dict[str, tuple[Callable[..., pl.LazyFrame], dict[str, Any]]] = {
-    "evaluate": (mlm.evaluate, {"by": "model"}),
-    "evaluate by an expression": (mlm.evaluate, {"by": pl.col("model").str.to_uppercase(), "tidy": True}),
-    "evaluate with slices and intervals": (mlm.evaluate, {"by": "model", "slices": ["country"], "ci": 0.9}),
-    "gap": (mlm.gap, {"over": "country"}),
+STATE = mlm.state(LOG, mlm.f1(), mlm.roc_auc(bins=4), by=["model", "country"], buckets=8)
+CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
+    "evaluate": lambda log: mlm.evaluate(log, mlm.log_loss(), by="model"),
+    "evaluate by an expression": lambda log: mlm.evaluate(
+        log, mlm.log_loss(), by=pl.col("model").str.to_uppercase(), tidy=True
+    ),
+    "evaluate with slices and intervals": lambda log: mlm.evaluate(
+        log, mlm.log_loss(), by="model", slices=["country"], ci=0.9
+    ),
+    "evaluate per sample": lambda log: mlm.evaluate(log, mlm.mse(), per="sample", slices=["country"]),
+    "evaluate in passes": lambda log: mlm.evaluate(log, mlm.mse(), slices=["country"], passes=2, progress=False),
+    "gap": lambda log: mlm.gap(log, mlm.log_loss(), over="country"),
+    "worst": lambda log: mlm.worst(log, mlm.log_loss(), by="model", slices=["country"], keep="score"),
+    "confusion of classes": lambda log: mlm.confusion(log, by="model", score="truth", ci=0.9),
+    "confusion of a threshold": lambda log: mlm.confusion(log, by="model", threshold=0.5, ci=0.9),
+    "curve": lambda log: mlm.curve(log, "roc", by="model", slices=["country"]),
+    "curve of a metric": lambda log: mlm.curve(log, "threshold", mlm.f1(), ci=0.9),
+    "best_threshold": lambda log: mlm.best_threshold(log, mlm.f1(), where=pl.col("score") > 0),
+    "state": lambda log: mlm.state(log, mlm.f1(), by="model", buckets=8),
+    "dedupe": lambda log: mlm.dedupe(log, keep="first", by="model"),
+    "check": lambda log: mlm.check(log, by="model"),
+    "profile": lambda log: mlm.profile(log, by="model"),
+}
+CALLS_OF_STATES: dict[str, Callable[[pl.LazyFrame], Any]] = {
+    "finish": lambda state: mlm.finish(state, mlm.f1(), by="model", slices=["country"], ci=0.9),
+    "gap of a state": lambda state: mlm.gap(state, mlm.f1(), over="country"),
+    "curve of a state": lambda state: mlm.curve(state, "roc", by="model"),
+    "best_threshold of a state": lambda state: mlm.best_threshold(state, mlm.f1(), where=pl.col("country") == "x"),
 }
 
 
@@ -37,9 +60,16 @@ def counted(rows: pl.LazyFrame, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("more", [False, True], ids=["bare", "filtered"])
-def test_the_schema_of_a_frame_is_read_once(name: str, more: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    verb, options = CALLS[name]
+def test_the_schema_of_a_log_is_read_once(name: str, more: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = LOG.lazy().filter(pl.col("score") > 0) if more else LOG.lazy()
     with counted(rows, monkeypatch) as found:
-        verb(rows, mlm.log_loss(), **options)
+        CALLS[name](rows)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("name", CALLS_OF_STATES)
+def test_the_schema_of_a_state_is_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = STATE.lazy()
+    with counted(state, monkeypatch) as found:
+        CALLS_OF_STATES[name](state)
     assert len(found) == 1

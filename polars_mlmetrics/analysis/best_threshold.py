@@ -6,7 +6,7 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.curves.rank_curves import N_ROWS, points_of
+from polars_mlmetrics.curves.rank_curves import BROKEN, N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds
 from polars_mlmetrics.data.door import check_columns
@@ -16,7 +16,7 @@ from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
-from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
 from polars_mlmetrics.formula.curve import Curve
 from polars_mlmetrics.formula.declaration import CATALOGUE
@@ -34,6 +34,7 @@ BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, 
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold", "value"), (pl.Int64, "n_rows"))
 ALL_POINTS = 2**53
+ALL, BEST = f"{INTERNAL}all", f"{INTERNAL}best"
 
 
 @at_callers_line
@@ -130,16 +131,19 @@ def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
     """One row a group: the highest of its best thresholds, and the value there."""
     [metric] = question.query.metrics
     points, values = _at_points(question, by, metric) or _at_thresholds(question, by, metric)
-    value = pl.col("value")
-    best = value.max() if metric.best == "max" else value.min()
+    threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
+    end = value.max() if metric.best == "max" else value.min()
+    # A key of its own, so that a table without by columns has one too.
+    keys, (points, values) = [*by, ALL], (table.with_columns(pl.lit(0).alias(ALL)) for table in (points, values))
+    ends = fold(values, keys, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
     # What differs by rounding alone is equally good.
     is_good = (value == best) | (best.is_finite() & ((value - best).abs() <= ROUNDING * best.abs()))
-    is_whole = value.is_not_nan().all()
-    threshold = pl.col(THRESHOLD).filter(is_good & is_whole).last().alias("threshold")
-    value = pl.when(is_whole).then(value.filter(is_good).last()).otherwise(float("nan")).alias("value")
-    found = fold(values.sort(THRESHOLD), by, [threshold, value])
-    groups = points.select(*by, pl.col(N_ROWS).alias("n_rows")).unique()
-    return matched(groups, found, by)
+    good = matched(values, ends, keys).filter(is_good, ~broken)
+    found = fold(good, keys, [threshold.max(), value.sort_by(threshold).last()])
+    groups = matched(points.select(*keys, pl.col(N_ROWS).alias("n_rows")).unique(), ends, keys)
+    table = matched(groups, found, keys, how="left")
+    value = pl.when(broken).then(float("nan")).otherwise(value).alias("value")
+    return table.select(*by, threshold.alias("threshold"), value, "n_rows")
 
 
 def _at_thresholds(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame]:

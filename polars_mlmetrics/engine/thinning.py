@@ -39,9 +39,9 @@ COUNTS = (TRUE, OTHER, ALL_TRUE, ALL_OTHER)
 THRESHOLD = f"{INTERNAL}threshold"
 """The threshold of a point: TRUE and OTHER count the rows above it."""
 
-_CHANGE, _LAST, _UPTO, _BEFORE, _WHOLE, _BEGIN, _END, _BELOW, _KEPT = (
+_CHANGE, _LAST, _FIRST, _UPTO, _BEFORE, _WHOLE, _BEGIN, _END, _BELOW, _KEPT = (
     f"{INTERNAL}thinning:{name}"
-    for name in ("change", "last", "upto", "before", "whole", "begin", "end", "below", "kept")
+    for name in ("change", "last", "first", "upto", "before", "whole", "begin", "end", "below", "kept")
 )
 
 PARTS_OF_OCTAVE = 8.0
@@ -126,21 +126,24 @@ class ThinnedRanking(Ranking):
 
     def _runs(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Runs in order, from rows in order: what is counted down to each, and in its unit."""
-        key, change, upto, last, place = map(pl.col, (KEY, _CHANGE, _UPTO, _LAST, PLACE))
+        key, change, upto, before, place = map(pl.col, (KEY, _CHANGE, _UPTO, _BEFORE, PLACE))
+        first, last = pl.col(_FIRST), pl.col(_LAST)
         one = two_counts(pl.lit(1), truth_in_key(key))
         rows = rows.with_columns((key ^ key.shift(-1)).alias(_CHANGE), one.cum_sum().alias(_UPTO))
         # The last row of a tie stands for all of it.
         runs = rows.filter(is_of_number(change).fill_null(True)).with_row_index(PLACE)
         runs = runs.with_columns(place.cast(pl.Int64), is_of_code(change).fill_null(True).alias(_LAST))
-        first = last.shift(1, fill_value=True)
         runs = runs.with_columns(
-            at_first(first, upto.shift(1, fill_value=0)).alias(_BEFORE),
+            last.shift(1, fill_value=True).alias(_FIRST), upto.shift(1, fill_value=0).alias(_BEFORE)
+        )
+        runs = runs.with_columns(
+            at_first(first, before).alias(_BEFORE),
             at_first(first, place).alias(_BEGIN),
             pl.when(last).then(upto).backward_fill().alias(_WHOLE),
             pl.when(last).then(place).backward_fill().alias(_END),
         )
-        rows_upto, true = counts_of(upto - pl.col(_BEFORE))
-        all_rows, all_true = counts_of(pl.col(_WHOLE) - pl.col(_BEFORE))
+        rows_upto, true = counts_of(upto - before)
+        all_rows, all_true = counts_of(pl.col(_WHOLE) - before)
         return runs.select(
             key,
             key.shift(-1).alias(_BELOW),

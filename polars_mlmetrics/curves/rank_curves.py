@@ -90,14 +90,10 @@ def _ranking(query: Query, by: list[str], like: Measure, thinning: Thinning) -> 
 def _points_of_runs(runs: Runs, by: list[str], thinning: Thinning) -> pl.LazyFrame:
     """The points of each group from its runs, cumulated from the highest score down."""
     is_run = runs.key.is_not_null()
-    steps = runs_of_sums(*(column.filter(is_run) for column in (runs.key, *runs.sums))).implode().alias(STEPS)
-    facts = runs.n_rows.sum().alias(N_ROWS), runs.is_broken.any().alias(BROKEN)
-    in_order = runs.table.sort(runs.key, descending=True, nulls_last=True)
-    groups = fold(in_order, by, [*facts, steps], in_order=True)
+    steps = runs_of_sums(*(column.filter(is_run) for column in (runs.key, *runs.sums))).implode()
+    is_broken = runs.is_broken.any()
     # Of a broken group one row is left, as of one without runs.
-    known = (
-        groups.with_columns(pl.when(~pl.col(BROKEN)).then(STEPS).alias(STEPS))
-        .explode(STEPS, empty_as_null=True)
-        .unnest(STEPS)
-    )
-    return thinning.thin(known, [*by, N_ROWS, BROKEN])
+    steps = pl.when(~is_broken).then(steps).alias(STEPS)
+    in_order = runs.table.sort(runs.key, descending=True, nulls_last=True)
+    groups = fold(in_order, by, [runs.n_rows.sum().alias(N_ROWS), is_broken.alias(BROKEN), steps], in_order=True)
+    return thinning.thin(groups.explode(STEPS, empty_as_null=True).unnest(STEPS), [*by, N_ROWS, BROKEN])

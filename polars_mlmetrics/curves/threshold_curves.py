@@ -143,10 +143,10 @@ class MetricCurve(NamedTuple):
 
     def values(self, metric: Node) -> pl.LazyFrame:
         """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""
-        at, roles = metric.each(at_threshold), self.question.query.roles
+        at = metric.each(at_threshold)
         schema = pl.Schema({**self.question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
-        readings = ReadFormulas(schema, roles)
-        source = self._of_points(at, readings, schema) or self._of_rows(at, readings, schema)
+        readings = ReadFormulas(schema, self.question.query.roles)
+        source = self._of_points(at, readings) or self._of_rows(at, readings)
         plan = Plan(source, [*self.by, THRESHOLD], readings)
         groups, values = table_with_ends(plan, "value", at, self.question.confidence)
         table = groups.select(*self.by, THRESHOLD, *values).cast({"value": pl.Float64})
@@ -154,7 +154,7 @@ class MetricCurve(NamedTuple):
         rest = self.points.filter(pl.col(THRESHOLD).is_null())
         return pl.concat([table, rest.select(*self.by, THRESHOLD, _TP.alias("value"))], how="diagonal")
 
-    def _of_points(self, metric: Node, readings: ReadFormulas, schema: pl.Schema) -> Source | None:
+    def _of_points(self, metric: Node, readings: ReadFormulas) -> Source | None:
         """The counts of the points as a source; None where a metric reads more of the rows, or is of other rows."""
         if self.question.confidence is not None or any(isinstance(node, OverTargets) for node in metric.walk()):
             return None
@@ -177,25 +177,24 @@ class MetricCurve(NamedTuple):
         is_twice = (threshold == -INFINITE) & (threshold.shift(1) == -INFINITE) & (_TP + _FP > 0)
         table = self.points.filter(~is_twice.fill_null(False)).filter(threshold.is_not_null())
         table = table.with_columns(column.alias(name) for name, column in columns.items())
-        return TableSource(table, schema, [*self.by, THRESHOLD])
+        return TableSource(table, readings.schema, [*self.by, THRESHOLD])
 
-    def _of_rows(self, metric: Node, readings: ReadFormulas, schema: pl.Schema) -> Source:
+    def _of_rows(self, metric: Node, readings: ReadFormulas) -> Source:
         """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
         thresholds = Thresholds(self.points, self.by)
-        sides = self._sides_of_state if self.question.is_of_state else self._sides_of_log
-        return AtThresholds(*sides(metric, readings, thresholds), thresholds, schema)
+        sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
+        predicted, others = sides_of(metric, readings, thresholds)
+        return AtThresholds(predicted, others, thresholds, readings.schema)
 
-    def _sides_of_log(self, metric: Node, readings: ReadFormulas, thresholds: Thresholds) -> tuple[Source, Source]:
+    def _sides_of_log(self, metric: Node, readings: ReadFormulas, thresholds: Thresholds) -> list[Source]:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
         rows = thresholds.placed(query.rows, score, inclusive=first.parameters["threshold"].inclusive).cache()
         # Every row is over the one threshold, and none over the other.
-        lowest, highest = (rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE))
-        return LogSource(lowest, query.roles.label, readings.schema), LogSource(
-            highest, query.roles.label, readings.schema
-        )
+        sides = (rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE))
+        return [LogSource(side, query.roles.label, readings.schema) for side in sides]
 
-    def _sides_of_state(self, metric: Node, readings: ReadFormulas, thresholds: Thresholds) -> tuple[Source, Source]:
+    def _sides_of_state(self, metric: Node, readings: ReadFormulas, thresholds: Thresholds) -> list[Source]:
         query, state, like = self.question.query, self.question.state, next(decisions_of(metric))
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
@@ -218,7 +217,7 @@ class MetricCurve(NamedTuple):
         sides = [cells.select(*keys, PLACE, *(c.alias(name) for name, c in side.items())) for side in (predicted, left)]
         # What is not predicted anywhere counts at every threshold.
         sides[1] = pl.concat([sides[1], state.at(by, names - left.keys())], how="diagonal")
-        return TableSource(sides[0], readings.schema), TableSource(sides[1], readings.schema)
+        return [TableSource(side, readings.schema) for side in sides]
 
     def _check_stored(self, measure: Measure, reader: FormulaReader, known: Collection[str]) -> None:
         """Refuse a measure that reads more of the rows than the state holds."""

@@ -90,7 +90,7 @@ class AtThresholds(Source):
         sides = {side: self._of_side(source, at_places) for side, source in self._sides.items()}
         grid = self._thresholds.grid(sides["predicted"].select(keys))
         for side, table in sides.items():
-            own = table.select(*keys, PLACE, *(_of(statistic, side) for statistic in statistics))
+            own = table.select(*keys, PLACE, pl.col(at_places.fold.statistics).name.prefix(f"{INTERNAL}{side}:"))
             grid = grid.join(own, on=[*keys, PLACE], how="left", nulls_equal=True)
         grid = grid.sort([*keys, PLACE], nulls_last=True)
         grid = grid.with_columns(_cumulated_of(statistic, keys) for statistic in statistics)
@@ -100,10 +100,6 @@ class AtThresholds(Source):
     def _of_side(self, source: Source, partial: Partial) -> pl.LazyFrame:
         [(table, _)] = source.partials([partial], partial.by)
         return table.with_columns(pl.lit(0).alias(_ALL)).cache()
-
-
-def _of(statistic: Statistic, side: str) -> pl.Expr:
-    return pl.col(statistic.name).alias(f"{INTERNAL}{side}:{statistic.name}")
 
 
 def _cumulated_of(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:

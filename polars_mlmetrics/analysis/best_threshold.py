@@ -15,7 +15,7 @@ from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import fold, matched
-from polars_mlmetrics.engine.thinning import ALL_OTHER, ALL_TRUE, OTHER, THRESHOLD, TRUE, Thinning
+from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
 from polars_mlmetrics.formula.curve import Curve
@@ -174,7 +174,7 @@ def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.Lazy
 
 def _worth(measure: Measure) -> pl.Expr:
     """The value at a point: 0 where nothing is predicted, and null where the condition does not hold."""
-    tp, fp, positives, negatives = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
+    tp, fp, positives, negatives = map(pl.col, COUNTS)
     curve = Curve(pl.col(THRESHOLD), tp, fp, tp, fp, positives, negatives)
     bound = [value for name, value in measure.parameters.items() if name not in ("bins", "grid", "average")]
     worth = OPERATING[measure.declaration.name](curve, *bound)

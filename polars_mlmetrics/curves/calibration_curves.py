@@ -17,13 +17,13 @@ from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.intervals.intervals import table_with_ends
 from polars_mlmetrics.metrics.probabilities import bins_of
 from polars_mlmetrics.query.question import Question
-from polars_mlmetrics.query.results import ENDS, ResultColumns
+from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of(
     (pl.Int64, "bin"), (pl.Float64, "score", "truth"), (pl.Int64, "n_rows"), (pl.Float64, "bin_low", "bin_high")
 )
 
-BIN, ALL, BROKEN, USED = (f"{INTERNAL}{name}" for name in ("bin_of_score", "all", "broken_curve", "used"))
+BIN, BROKEN, USED = (f"{INTERNAL}{name}" for name in ("bin_of_score", "broken_curve", "used"))
 
 
 def rows_in_bins(u: Unit, *, bins: int, is_stored: bool) -> pl.Expr:
@@ -59,21 +59,18 @@ def curve_of_calibration(question: Question, by: list[str], bins: int | None) ->
     in_bins = Measure(BINS, {"bins": count, "is_stored": question.is_of_state}, called="curve")
     runs = Plan(question.source, keys, question.query.readings).runs(of_rows_of(in_bins, like))
     runs = runs._replace(table=runs.table.cache())
-    # A key of its own, so that a table without by columns has one too.
-    facts = [runs.n_rows.sum().alias(USED), runs.is_broken.any().alias(BROKEN)]
-    groups = fold(runs.table, by, facts).with_columns(pl.lit(0).alias(ALL))
-    table = _values_of_bins(question, runs, like, by).with_columns(pl.lit(0).alias(ALL))
-    broken = pl.col(BROKEN)
-    whole = matched(groups.filter(~broken), table, [*by, ALL], how="left")
-    nothing = [pl.lit(float("nan")).alias(name) for name in ("score", "truth")]
-    table = pl.concat([whole, groups.filter(broken).with_columns(nothing)], how="diagonal")
-    places = {"bin_low": pl.col("bin"), "bin_high": pl.col("bin") + 1}
+    groups = fold(runs.table, by, [runs.n_rows.sum().alias(USED), runs.is_broken.any().alias(BROKEN)])
+    # No bin is of a broken group, so such a group matches none.
+    bins_of_whole = _values_of_bins(question, runs, like, by).with_columns(pl.lit(False).alias(BROKEN))
+    table = matched(groups, bins_of_whole, [*by, BROKEN], how="left")
+    number = pl.col("bin")
     table = table.with_columns(
-        pl.when(pl.col("bin").is_null()).then(USED).otherwise("n_rows").alias("n_rows"),
-        *(edge(place, count).alias(name) for name, place in places.items()),
+        pl.when(~pl.col(BROKEN)).then(pl.col("score", "truth")).otherwise(float("nan")),
+        pl.when(number.is_null()).then(USED).otherwise("n_rows").alias("n_rows"),
+        edge(number, count).alias("bin_low"),
+        edge(number + 1, count).alias("bin_high"),
     )
-    ends = [] if question.confidence is None else ENDS.names()
-    return table.sort([*by, "bin"]).select(*by, *COLUMNS, *ends)
+    return table.sort([*by, "bin"])
 
 
 def _values_of_bins(question: Question, runs: Runs, like: Measure, by: list[str]) -> pl.LazyFrame:
@@ -89,10 +86,10 @@ def _values_of_bins(question: Question, runs: Runs, like: Measure, by: list[str]
     sums = {"probability": scores, "positives": positives, "rows": rows, "n_rows": counted}
     suffix = score.suffix(question.query.roles)
     bins = runs.table.filter(runs.key.is_finite()).with_columns(runs.key.cast(pl.Int64).alias(BIN))
-    bins = bins.with_columns(value.alias(name + suffix) for name, value in sums.items())
+    bins = bins.with_columns(**{name + suffix: value for name, value in sums.items()})
     plan = Plan(TableSource(bins, schema), [*by, BIN], ReadFormulas(schema, question.query.roles))
-    columns = {"bin": pl.col(BIN), "score": plan.value(score), "n_rows": plan.value(n_rows)}
+    values = plan.value(score).alias("score"), plan.value(n_rows).alias("n_rows")
     table, shares = table_with_ends(plan, "truth", truth, question.confidence)
-    table = table.select(*by, *(value.alias(name) for name, value in columns.items()), *shares)
+    table = table.select(*by, pl.col(BIN).alias("bin"), *values, *shares)
     table = table.filter(pl.col("bin").is_not_null(), pl.col("n_rows") > 0)
     return table if is_counted else table.with_columns(n_rows=pl.lit(None, dtype=pl.Int64))

@@ -9,21 +9,7 @@ import polars as pl
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.plan import Plan, Runs
-from polars_mlmetrics.engine.thinning import (
-    ALL_OTHER,
-    ALL_TRUE,
-    NEXT,
-    OTHER,
-    PLACE,
-    POINT,
-    RUNS,
-    SCORE,
-    THRESHOLD,
-    TRUE,
-    ThinnedRanking,
-    Thinning,
-    points_of_kept,
-)
+from polars_mlmetrics.engine.thinning import COUNTS, POINT, THRESHOLD, ThinnedRanking, Thinning, runs_of_sums
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.cells import end_of_cell
@@ -37,10 +23,10 @@ from polars_mlmetrics.query.results import ResultColumns
 N_ROWS, BROKEN, STEPS = (f"{INTERNAL}{name}" for name in ("rows_of_curve", "broken_curve", "steps"))
 NAN = float("nan")
 
-COUNTS = {"tp": TRUE, "fp": OTHER, "positives": ALL_TRUE, "negatives": ALL_OTHER}
+COUNTS_OF_POINT = dict(zip(("tp", "fp", "positives", "negatives"), COUNTS, strict=True))
 """The counts of a point by their names in a result."""
 
-_TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS.values())
+_TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
 _RECALL, _SHARE, _FPR = ratio(_TP, _TRUE), ratio(_TP + _FP, _TRUE + _OTHER), ratio(_FP, _OTHER)
 
 KINDS: Mapping[str, Mapping[str, pl.Expr]] = {
@@ -54,7 +40,7 @@ KINDS: Mapping[str, Mapping[str, pl.Expr]] = {
 
 def columns_of(kind: str) -> ResultColumns:
     """The columns of a curve, after its keys."""
-    return ResultColumns.of((pl.Float64, *("threshold", *KINDS[kind], *COUNTS)), (pl.Int64, "n_rows"))
+    return ResultColumns.of((pl.Float64, *("threshold", *KINDS[kind], *COUNTS_OF_POINT)), (pl.Int64, "n_rows"))
 
 
 def curve_of_kind(question: Question, by: list[str], kind: str, bins: Bins, n: int) -> pl.LazyFrame:
@@ -64,8 +50,8 @@ def curve_of_kind(question: Question, by: list[str], kind: str, bins: Bins, n: i
     if kind == "pr":
         # Where nothing is predicted, there is no precision. A group that weighs nothing keeps its points all the same.
         table = table.filter((_TP + _FP != 0) | (_TRUE + _OTHER == 0) | pl.col(THRESHOLD).is_null())
-    columns = {"threshold": pl.col(THRESHOLD), **KINDS[kind], **{name: pl.col(c) for name, c in COUNTS.items()}}
-    return table.select(*by, *(column.alias(name) for name, column in columns.items()), pl.col(N_ROWS).alias("n_rows"))
+    named = {"threshold": THRESHOLD, **COUNTS_OF_POINT, "n_rows": N_ROWS}
+    return table.select(*by, **KINDS[kind], **{name: pl.col(column) for name, column in named.items()})
 
 
 def points_of(question: Question, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:
@@ -85,9 +71,9 @@ def points_of(question: Question, by: list[str], like: Measure, cells: Cells, th
         points = points.with_columns(end_of_cell(pl.col(THRESHOLD), cells).alias(THRESHOLD))
     broken = pl.col(BROKEN)
     points = points.filter(~broken | (pl.col(POINT) == 0) | _TP.is_null())
-    counts = (pl.when(broken).then(NAN).otherwise(pl.col(name)).alias(name) for name in COUNTS.values())
+    counts = (pl.when(broken).then(NAN).otherwise(pl.col(name)).alias(name) for name in COUNTS)
     points = points.select(*by, pl.when(~broken).then(THRESHOLD).alias(THRESHOLD), *counts, N_ROWS)
-    order = [*by, THRESHOLD, TRUE, OTHER]
+    order = [*by, THRESHOLD, *COUNTS[:2]]
     return points.sort(order, descending=[name == THRESHOLD for name in order], nulls_last=False)
 
 
@@ -103,27 +89,11 @@ def _ranking(query: Query, by: list[str], like: Measure, thinning: Thinning) -> 
 
 def _points_of_runs(runs: Runs, by: list[str], thinning: Thinning) -> pl.LazyFrame:
     """The points of each group from its runs, cumulated from the highest score down."""
-    key, *sums = (column.filter(runs.key.is_not_null()) for column in (runs.key, *runs.sums))
-    score, upto = key.cast(pl.Float64), [each.cum_sum().cast(pl.Float64) for each in sums]
-    columns = {
-        SCORE: score,
-        NEXT: score.shift(-1, fill_value=float("-inf")),
-        TRUE: upto[0],
-        OTHER: upto[1],
-        # The sums by run end where those of the group do: a curve ends in its corner, whatever was rounded.
-        ALL_TRUE: upto[0].max(),
-        ALL_OTHER: upto[1].max(),
-        PLACE: pl.int_range(1, key.len() + 1),
-        RUNS: key.len().cast(pl.Int64),
-    }
-    steps = pl.struct(column.alias(name) for name, column in columns.items()).implode().alias(STEPS)
-    facts = runs.n_rows.sum().alias(N_ROWS), runs.is_broken.any().alias(BROKEN)
-    in_order = runs.table.sort(runs.key, descending=True, nulls_last=True)
-    groups = fold(in_order, by, [*facts, steps], in_order=True)
+    is_run = runs.key.is_not_null()
+    steps = runs_of_sums(*(column.filter(is_run) for column in (runs.key, *runs.sums))).implode()
+    is_broken = runs.is_broken.any()
     # Of a broken group one row is left, as of one without runs.
-    known = (
-        groups.with_columns(pl.when(~pl.col(BROKEN)).then(STEPS).alias(STEPS))
-        .explode(STEPS, empty_as_null=True)
-        .unnest(STEPS)
-    )
-    return points_of_kept(thinning.kept(known), [*by, ALL_TRUE, ALL_OTHER, N_ROWS, BROKEN])
+    steps = pl.when(~is_broken).then(steps).alias(STEPS)
+    in_order = runs.table.sort(runs.key, descending=True, nulls_last=True)
+    groups = fold(in_order, by, [runs.n_rows.sum().alias(N_ROWS), is_broken.alias(BROKEN), steps], in_order=True)
+    return thinning.thin(groups.explode(STEPS, empty_as_null=True).unnest(STEPS), [*by, N_ROWS, BROKEN])

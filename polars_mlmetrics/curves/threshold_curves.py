@@ -16,7 +16,7 @@ from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source, TableSource
-from polars_mlmetrics.engine.thinning import ALL_OTHER, ALL_TRUE, OTHER, THRESHOLD, TRUE, Thinning
+from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import Bins, Cells
@@ -27,13 +27,13 @@ from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.intervals.intervals import table_with_ends
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
-from polars_mlmetrics.query.results import ENDS, ResultColumns
+from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
 METRIC = f"{INTERNAL}metric"
 INFINITE = float("inf")
 
-_TP, _FP, _TRUE, _OTHER = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
+_TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
 
 
 class Weights(NamedTuple):
@@ -114,8 +114,7 @@ def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> p
         tables.append(values.with_columns(pl.lit(place).alias(METRIC), pl.lit(metric.output_name).alias("metric")))
     order = [*by, METRIC, THRESHOLD]
     table = pl.concat(tables).sort(order, descending=[name == THRESHOLD for name in order])
-    ends = [] if question.confidence is None else ENDS.names()
-    return table.rename({THRESHOLD: "threshold"}).select(*by, *COLUMNS, *ends)
+    return table.rename({THRESHOLD: "threshold"})
 
 
 def is_by_label(metric: Node) -> bool:
@@ -144,18 +143,18 @@ class MetricCurve(NamedTuple):
 
     def values(self, metric: Node) -> pl.LazyFrame:
         """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""
-        at, roles = metric.each(at_threshold), self.question.query.roles
+        at = metric.each(at_threshold)
         schema = pl.Schema({**self.question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
-        readings = ReadFormulas(schema, roles)
-        source = self._of_points(at, readings, schema) or self._of_rows(at, readings, schema)
+        readings = ReadFormulas(schema, self.question.query.roles)
+        source = self._of_points(at, readings) or self._of_rows(at, readings)
         plan = Plan(source, [*self.by, THRESHOLD], readings)
         groups, values = table_with_ends(plan, "value", at, self.question.confidence)
         table = groups.select(*self.by, THRESHOLD, *values).cast({"value": pl.Float64})
         # Without a threshold there is no value: NaN where the curve is broken.
         rest = self.points.filter(pl.col(THRESHOLD).is_null())
-        return pl.concat([table, rest.select(*self.by, THRESHOLD, pl.col(TRUE).alias("value"))], how="diagonal")
+        return pl.concat([table, rest.select(*self.by, THRESHOLD, _TP.alias("value"))], how="diagonal")
 
-    def _of_points(self, metric: Node, readings: ReadFormulas, schema: pl.Schema) -> Source | None:
+    def _of_points(self, metric: Node, readings: ReadFormulas) -> Source | None:
         """The counts of the points as a source; None where a metric reads more of the rows, or is of other rows."""
         if self.question.confidence is not None or any(isinstance(node, OverTargets) for node in metric.walk()):
             return None
@@ -178,26 +177,24 @@ class MetricCurve(NamedTuple):
         is_twice = (threshold == -INFINITE) & (threshold.shift(1) == -INFINITE) & (_TP + _FP > 0)
         table = self.points.filter(~is_twice.fill_null(False)).filter(threshold.is_not_null())
         table = table.with_columns(column.alias(name) for name, column in columns.items())
-        return TableSource(table, schema, [*self.by, THRESHOLD])
+        return TableSource(table, readings.schema, [*self.by, THRESHOLD])
 
-    def _of_rows(self, metric: Node, readings: ReadFormulas, schema: pl.Schema) -> Source:
+    def _of_rows(self, metric: Node, readings: ReadFormulas) -> Source:
         """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
         thresholds = Thresholds(self.points, self.by)
-        if self.question.is_of_state:
-            return AtThresholds(*self._sides_of_state(metric, readings, thresholds, schema), thresholds, schema)
-        return AtThresholds(*self._sides_of_log(metric, thresholds, schema), thresholds, schema)
+        sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
+        predicted, others = sides_of(metric, readings, thresholds)
+        return AtThresholds(predicted, others, thresholds, readings.schema)
 
-    def _sides_of_log(self, metric: Node, thresholds: Thresholds, schema: pl.Schema) -> tuple[Source, Source]:
+    def _sides_of_log(self, metric: Node, readings: ReadFormulas, thresholds: Thresholds) -> list[Source]:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
         rows = thresholds.placed(query.rows, score, inclusive=first.parameters["threshold"].inclusive).cache()
         # Every row is over the one threshold, and none over the other.
-        lowest, highest = (rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE))
-        return LogSource(lowest, query.roles.label, schema), LogSource(highest, query.roles.label, schema)
+        sides = (rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE))
+        return [LogSource(side, query.roles.label, readings.schema) for side in sides]
 
-    def _sides_of_state(
-        self, metric: Node, readings: ReadFormulas, thresholds: Thresholds, schema: pl.Schema
-    ) -> tuple[Source, Source]:
+    def _sides_of_state(self, metric: Node, readings: ReadFormulas, thresholds: Thresholds) -> list[Source]:
         query, state, like = self.question.query, self.question.state, next(decisions_of(metric))
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
@@ -220,7 +217,7 @@ class MetricCurve(NamedTuple):
         sides = [cells.select(*keys, PLACE, *(c.alias(name) for name, c in side.items())) for side in (predicted, left)]
         # What is not predicted anywhere counts at every threshold.
         sides[1] = pl.concat([sides[1], state.at(by, names - left.keys())], how="diagonal")
-        return TableSource(sides[0], schema), TableSource(sides[1], schema)
+        return [TableSource(side, readings.schema) for side in sides]
 
     def _check_stored(self, measure: Measure, reader: FormulaReader, known: Collection[str]) -> None:
         """Refuse a measure that reads more of the rows than the state holds."""

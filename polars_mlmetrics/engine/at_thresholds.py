@@ -15,7 +15,7 @@ import polars as pl
 
 from polars_mlmetrics.engine.packing import even
 from polars_mlmetrics.engine.partials import Partial, PartialTable
-from polars_mlmetrics.engine.ranking import SAME_CODE, UNIT, code_of
+from polars_mlmetrics.engine.ranking import UNIT, code_of, zero_if_apart
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.thinning import THRESHOLD
 from polars_mlmetrics.errors import INTERNAL
@@ -66,10 +66,7 @@ class Thresholds:
 
     def _by_code(self) -> pl.LazyFrame:
         """The thresholds by the code of their group."""
-        # Two groups of one code would share their thresholds: an error, never a wrong number.
-        is_alone = pl.col(UNIT).n_unique() == pl.len()
-        clash = pl.when(is_alone).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
-        checked = self._table.select(*self.by, UNIT).unique().select(UNIT, clash.alias(_SCORE))
+        checked = self._table.select(*self.by, UNIT).unique().select(UNIT, zero_if_apart().alias(_SCORE))
         found = self._table.select(UNIT, PLACE, THRESHOLD).join(checked, on=UNIT)
         return found.with_columns(pl.col(UNIT) + pl.col(_SCORE)).drop(_SCORE)
 
@@ -93,7 +90,7 @@ class AtThresholds(Source):
         sides = {side: self._of_side(source, at_places) for side, source in self._sides.items()}
         grid = self._thresholds.grid(sides["predicted"].select(keys))
         for side, table in sides.items():
-            own = table.select(*keys, PLACE, *(_of(statistic, side) for statistic in statistics))
+            own = table.select(*keys, PLACE, pl.col(at_places.fold.statistics).name.prefix(f"{INTERNAL}{side}:"))
             grid = grid.join(own, on=[*keys, PLACE], how="left", nulls_equal=True)
         grid = grid.sort([*keys, PLACE], nulls_last=True)
         grid = grid.with_columns(_cumulated_of(statistic, keys) for statistic in statistics)
@@ -103,10 +100,6 @@ class AtThresholds(Source):
     def _of_side(self, source: Source, partial: Partial) -> pl.LazyFrame:
         [(table, _)] = source.partials([partial], partial.by)
         return table.with_columns(pl.lit(0).alias(_ALL)).cache()
-
-
-def _of(statistic: Statistic, side: str) -> pl.Expr:
-    return pl.col(statistic.name).alias(f"{INTERNAL}{side}:{statistic.name}")
 
 
 def _cumulated_of(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:

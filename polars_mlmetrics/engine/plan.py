@@ -47,7 +47,7 @@ class ReadFormulas:
     def __init__(self, schema: pl.Schema, roles: Table, *, few_rows: bool = False) -> None:
         self.roles = roles
         self.few_rows = few_rows
-        self._schema = schema
+        self.schema = schema
         self._measures: dict[tuple[object, ...], Measure] = {}
         self._types: dict[Table, Types] = {}
         self._readers: dict[tuple[object, ...], FormulaReader] = {}
@@ -77,7 +77,7 @@ class ReadFormulas:
 
     def _types_of(self, measure: Measure) -> Types:
         if measure.table not in self._types:
-            self._types[measure.table] = types_of(self._schema, measure.table)
+            self._types[measure.table] = types_of(self.schema, measure.table)
         return self._types[measure.table]
 
 

@@ -89,6 +89,12 @@ def code_of(columns: Sequence[str], among: Sequence[str] = ()) -> pl.Expr:
     return pl.sum_horizontal(pl.col(column).hash(seeds[column]) for column in columns)
 
 
+def zero_if_apart() -> pl.Expr:
+    """Zero, in a table with one row a unit. Two units of one code are an error: they would be taken for one."""
+    is_alone = pl.col(UNIT).n_unique() == pl.len()
+    return pl.when(is_alone).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
+
+
 @dataclass
 class Ranking:
     """Statistics of the rows of units, in one order."""
@@ -106,10 +112,7 @@ class Ranking:
 
     def join_to(self, units: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The statistics, next to those that are already known of the units."""
-        code = pl.col(UNIT)
-        # Two units of one code would be ranked as one: an error here, never a wrong number.
-        clash = pl.when(code.n_unique() == pl.len()).then(pl.lit("0")).otherwise(pl.lit(SAME_CODE)).cast(pl.UInt64)
-        coded = units.with_columns(even(self.code).alias(UNIT)).with_columns(code + clash)
+        coded = units.with_columns(even(self.code).alias(UNIT)).with_columns(pl.col(UNIT) + zero_if_apart())
         return self.join_to_coded(coded, rows, self.code).drop(UNIT)
 
     @property

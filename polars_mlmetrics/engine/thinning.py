@@ -21,7 +21,7 @@ from polars_mlmetrics.engine.packing import (
     truth_in_key,
     two_counts,
 )
-from polars_mlmetrics.engine.ranking import KEY, UNIT, Ranking
+from polars_mlmetrics.engine.ranking import KEY, UNIT, Ranking, at_first
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import share
 
@@ -32,6 +32,9 @@ SCORE, NEXT, TRUE, OTHER, ALL_TRUE, ALL_OTHER, PLACE, RUNS, POINT = (
 """Of a run: its score and that of the next one below (-inf below the last), the true rows and the others down to it,
 and those of the unit; its place among the runs of the unit, and how many these are. Of the points of a run: 0 for the
 one with nothing above it, 1 for the other."""
+
+COUNTS = (TRUE, OTHER, ALL_TRUE, ALL_OTHER)
+"""The counts of a point: of the rows above its threshold, and of its unit."""
 
 THRESHOLD = f"{INTERNAL}threshold"
 """The threshold of a point: TRUE and OTHER count the rows above it."""
@@ -55,13 +58,25 @@ class Thinning:
     is_stretched: bool = False
     """Keep one run for each eighth of an octave of both errors too."""
 
-    def kept(self, runs: pl.LazyFrame) -> pl.LazyFrame:
-        """Of runs in order, those that are kept, and the first of each unit; a unit without runs keeps its row."""
+    def thin(self, runs: pl.LazyFrame, columns: Sequence[str], scores: Sequence[pl.Expr] = ()) -> pl.LazyFrame:
+        """The points of runs in order, with some columns of the runs: a point is what lies above its threshold.
+
+        The first has nothing above it, and the last all: its threshold is -inf. A unit without runs keeps its row.
+        `scores` are columns to add to the runs of which points are made.
+        """
         runs = runs.with_columns(self._is_kept().fill_null(True).alias(_KEPT))
-        return runs.filter(pl.col(_KEPT) | (pl.col(PLACE) == 1))
+        runs = runs.filter(pl.col(_KEPT) | (pl.col(PLACE) == 1)).with_columns(scores)
+        # A first run that is kept is two points.
+        first, end = pl.when(pl.col(PLACE) == 1).then(0).otherwise(1), pl.when(_KEPT).then(2).otherwise(1)
+        points = runs.with_columns(pl.int_ranges(first, end).alias(POINT)).explode(POINT)
+        is_nothing = pl.col(POINT) == 0
+        threshold = pl.when(is_nothing).then(pl.col(SCORE)).otherwise(pl.col(NEXT)).alias(THRESHOLD)
+        above = (pl.when(is_nothing).then(0.0).otherwise(pl.col(name)).alias(name) for name in (TRUE, OTHER))
+        counted = (column.cast(pl.Float64) for column in (threshold, *above))
+        return points.select(*columns, ALL_TRUE, ALL_OTHER, POINT, *counted)
 
     def _is_kept(self) -> pl.Expr:
-        true, other, all_true, all_other = map(pl.col, (TRUE, OTHER, ALL_TRUE, ALL_OTHER))
+        true, other, all_true, all_other = map(pl.col, COUNTS)
         way = share(true, all_true) + share(other, all_other)
         boxes = [_box(way * (0.5 * (self.points - 1)))]
         if self.is_stretched:
@@ -71,18 +86,20 @@ class Thinning:
         return (pl.col(RUNS) <= self.points) | (pl.col(PLACE) == pl.col(RUNS)) | any_of(ends)
 
 
-def points_of_kept(runs: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
-    """The points of runs that are kept, with some columns of the runs: a point is what lies above its threshold.
-
-    The first has nothing above it, and the last all: its threshold is -inf.
-    """
-    # A first run that is kept is two points.
-    first = pl.when(pl.col(PLACE) == 1).then(0).otherwise(1)
-    points = runs.with_columns(pl.int_ranges(first, pl.when(_KEPT).then(2).otherwise(1)).alias(POINT)).explode(POINT)
-    is_nothing = pl.col(POINT) == 0
-    threshold = pl.when(is_nothing).then(pl.col(SCORE)).otherwise(pl.col(NEXT)).alias(THRESHOLD)
-    above = (pl.when(is_nothing).then(0.0).otherwise(pl.col(name)).alias(name) for name in (TRUE, OTHER))
-    return points.select(*columns, POINT, *(column.cast(pl.Float64) for column in (threshold, *above)))
+def runs_of_sums(score: pl.Expr, true: pl.Expr, other: pl.Expr) -> pl.Expr:
+    """Runs of a unit in order, as a struct: from the score of each, its true rows and the others."""
+    score, true, other = (column.cast(pl.Float64) for column in (score, true.cum_sum(), other.cum_sum()))
+    return pl.struct(
+        score.alias(SCORE),
+        score.shift(-1, fill_value=float("-inf")).alias(NEXT),
+        true.alias(TRUE),
+        other.alias(OTHER),
+        # The sums by run end where those of the group do: a curve ends in its corner, whatever was rounded.
+        true.max().alias(ALL_TRUE),
+        other.max().alias(ALL_OTHER),
+        pl.int_range(1, score.len() + 1).alias(PLACE),
+        score.len().cast(pl.Int64).alias(RUNS),
+    )
 
 
 def _octave(rate: pl.Expr) -> pl.Expr:
@@ -102,16 +119,29 @@ class ThinnedRanking(Ranking):
 
     def table(self, rows: pl.LazyFrame, code: pl.Expr) -> pl.LazyFrame:
         key, below = pl.col(KEY), pl.col(_BELOW)
-        kept = self.thinning.kept(self._runs(self.in_order(rows, code)))
-        # Few are left now of which the score is looked up.
         next_score = pl.when(pl.col(PLACE) < pl.col(RUNS)).then(number_in_key(below)).otherwise(float("-inf"))
-        named = [code_in_key(key).alias(UNIT), number_in_key(key).alias(SCORE), next_score.alias(NEXT)]
-        return points_of_kept(kept.with_columns(named), [UNIT, ALL_TRUE, ALL_OTHER])
+        scores = [code_in_key(key).alias(UNIT), number_in_key(key).alias(SCORE), next_score.alias(NEXT)]
+        # Scores are looked up last: of few runs, where most are left out.
+        return self.thinning.thin(self._runs(self.in_order(rows, code)), [UNIT], scores)
 
     def _runs(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Runs in order, from rows in order: what is counted down to each, and in its unit."""
-        key, upto, before, place = map(pl.col, (KEY, _UPTO, _BEFORE, PLACE))
-        runs = _with_ends_of_units(self._last_of_ties(rows))
+        key, change, upto, before, place = map(pl.col, (KEY, _CHANGE, _UPTO, _BEFORE, PLACE))
+        first, last = pl.col(_FIRST), pl.col(_LAST)
+        one = two_counts(pl.lit(1), truth_in_key(key))
+        rows = rows.with_columns((key ^ key.shift(-1)).alias(_CHANGE), one.cum_sum().alias(_UPTO))
+        # The last row of a tie stands for all of it.
+        runs = rows.filter(is_of_number(change).fill_null(True)).with_row_index(PLACE)
+        runs = runs.with_columns(place.cast(pl.Int64), is_of_code(change).fill_null(True).alias(_LAST))
+        runs = runs.with_columns(
+            last.shift(1, fill_value=True).alias(_FIRST), upto.shift(1, fill_value=0).alias(_BEFORE)
+        )
+        runs = runs.with_columns(
+            at_first(first, before).alias(_BEFORE),
+            at_first(first, place).alias(_BEGIN),
+            pl.when(last).then(upto).backward_fill().alias(_WHOLE),
+            pl.when(last).then(place).backward_fill().alias(_END),
+        )
         rows_upto, true = counts_of(upto - before)
         all_rows, all_true = counts_of(pl.col(_WHOLE) - before)
         return runs.select(
@@ -124,23 +154,3 @@ class ThinnedRanking(Ranking):
             (place - pl.col(_BEGIN) + 1).alias(PLACE),
             (pl.col(_END) - pl.col(_BEGIN) + 1).alias(RUNS),
         )
-
-    def _last_of_ties(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The last row of each tie, which stands for all of it, with its place and the counts down to it."""
-        key, change = pl.col(KEY), pl.col(_CHANGE)
-        one = two_counts(pl.lit(1), truth_in_key(key))
-        counted = rows.with_columns((key ^ key.shift(-1)).alias(_CHANGE), one.cum_sum().alias(_UPTO))
-        last = counted.filter(is_of_number(change).fill_null(True)).with_row_index(PLACE)
-        return last.with_columns(pl.col(PLACE).cast(pl.Int64), is_of_code(change).fill_null(True).alias(_LAST))
-
-
-def _with_ends_of_units(runs: pl.LazyFrame) -> pl.LazyFrame:
-    """Runs with the places of the first and the last run of their unit, and the counts before it and at its end."""
-    upto, last, first, place = map(pl.col, (_UPTO, _LAST, _FIRST, PLACE))
-    runs = runs.with_columns(last.shift(1, fill_value=True).alias(_FIRST), upto.shift(1, fill_value=0).alias(_BEFORE))
-    return runs.with_columns(
-        pl.when(first).then(pl.col(_BEFORE)).forward_fill().alias(_BEFORE),
-        pl.when(first).then(place).forward_fill().alias(_BEGIN),
-        pl.when(last).then(upto).backward_fill().alias(_WHOLE),
-        pl.when(last).then(place).backward_fill().alias(_END),
-    )

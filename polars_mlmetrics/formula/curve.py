@@ -67,13 +67,10 @@ def curve_of(u: Unit, bins: Bins, grid: Grid) -> Curve:
 
 def _runs_of(u: Unit, bins: Bins, grid: Grid) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     """The keys of the runs, and the true and the other rows of each."""
-    key = u.score.alias("score") if bins is None else _cell(u, bins, grid).alias(f"cell@{bins},{grid}")
+    score = u.score if bins is None or grid == "float" else u.probability
+    key = score.alias("score") if bins is None else cell_of(score, bins, grid).alias(f"cell@{bins},{grid}")
     positives, negatives = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
     return u.run_keys(key), positives, negatives
-
-
-def _cell(u: Unit, bins: int, grid: Grid) -> pl.Expr:
-    return cell_of(u.probability if grid == "logit" else u.score, bins, grid)
 
 
 def cell_of(score: pl.Expr, bins: int, grid: Grid) -> pl.Expr:

@@ -121,7 +121,7 @@ def evaluate(
     if lone is None:
         asked = SparkJob(metrics, by, 0 if ci is None else BUCKETS, cluster, roles)
         table_of = _of_states(source, query, asked, slices, options, whole=whole_samples)
-        return stacked(query, table_of, columns, in_order=True).collect()
+        return stacked(query, table_of, columns).collect()
 
     def ask(rows: pl.LazyFrame) -> pl.LazyFrame:
         return here.evaluate(rows, *metrics, by=by, slices=slices, cluster=cluster, **options, **roles)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.evaluate import settled, unsettled
+from polars_mlmetrics.analysis.evaluate import values_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
@@ -170,7 +170,7 @@ def confusion(
         check_names([*(key.name for key in keys), *labels, *OF_CELLS, *shares])
         metrics = _of_decision(threshold, inclusive, has_shares=ci is not None)
         question = Question.read(CONFUSION, frame, metrics, by, ci=ci, cluster=cluster, roles=roles, schema=schema)
-        decided = question.planned(lambda of: unsettled(of, "label") if labels else settled(of))
+        decided = question.planned(lambda of: values_of(of, "label" if labels else None))
         result = _cells(decided.filter(pl.col("n") > 0), [*(key.name for key in keys), *labels], shares)
     else:
         check_names([*(key.name for key in keys), *RESULTS, *shares])

@@ -112,7 +112,7 @@ def curve(
     )
     columns, of_grouping = _planned(kind, question, bins, points)
     question.query.check_names(columns)
-    return as_given(frame, stacked(question.query, of_grouping, columns, in_order=True))
+    return as_given(frame, stacked(question.query, of_grouping, columns))
 
 
 def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Grain, Roles
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.plan import FEW_ROWS, Plan, ReadFormulas
-from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.reproduction import signature_of
 from polars_mlmetrics.intervals.intervals import Intervals
@@ -111,27 +109,37 @@ def evaluate(
     split = passes_of(question.query, passes, memory, progress=progress)
 
     def table(question: Question) -> pl.LazyFrame:
-        if per is None:
-            return settled(question, min_samples, tidy=tidy, signature=signature)
-        return unsettled(question, per, min_samples, tidy=tidy or signature)
+        return values_of(question, per, min_samples, tidy=tidy, signature=signature)
 
     if split is None:
         return answer_as_given(frame, question.planned(table))
     return as_given_later(frame, lambda: table(replace(question, passes=split)), lambda: table(question))
 
 
-def settled(
-    question: Question, min_samples: int | None = None, *, tidy: bool = False, signature: bool = False
+def values_of(
+    question: Question,
+    per: Grain | None = None,
+    min_samples: int | None = None,
+    *,
+    tidy: bool = False,
+    signature: bool = False,
 ) -> pl.LazyFrame:
-    """One row a group and slice."""
-    query, source, confidence = question.query, question.source, question.confidence
+    """One row a group and slice, or a unit of each."""
+    query, confidence = question.query, question.confidence
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
-    columns = names_of(query.order, tidy=tidy, ci=confidence is not None)
+    metrics, keys = query.metrics, []
+    if per is not None:
+        check_parameter("evaluate", "per", per, Literal["label", "sample"])
+        _check_units(query, per, confidence)
+        metrics = _stopped(metrics, per)
+        keys = metrics[0].measures()[0].table.keys(per)
+    order = query.order if per is None else [metric.output_name for metric in metrics]
+    columns = names_of(order, tidy=tidy, ci=confidence is not None)
     if signature:
         if not tidy:
             raise ParameterError("signature= is a column of tidy tables: pass tidy=True too.")
         columns.append("signature")
-    query.check_names(columns)
+    query.check_names([*keys, *columns])
     if tidy:
         _check_numbers(query)
     if confidence is not None and query.plain:
@@ -141,31 +149,45 @@ def settled(
     few_rows = confidence is None and query.n_rows is not None and query.n_rows <= FEW_ROWS
     readings = ReadFormulas(query.schema, query.roles, few_rows=True) if few_rows else query.readings
 
-    def signed(table: pl.LazyFrame) -> pl.LazyFrame:
-        return table.with_columns(_signatures(query, confidence).alias("signature")) if signature else table
-
     def of_grouping(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(source, by, readings)
-        accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in query.metrics}
-        if confidence is not None:
-            intervals = Intervals(plan, confidence)
-            found = [intervals.of_account(account, tidy=tidy) for account in accounts.values()]
-            return signed(table_of(intervals.table(), by, found, tidy=tidy))
+        plan = Plan(question.source, by, readings)
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
-        tables = [plan.groups()] if accounts or samples is not None else []
+        results, groups = _of_metrics(metrics, plan, confidence, keys, min_samples, tidy=tidy)
+        results |= {name: of_plain(name, samples, min_samples) for name in query.plain_names}
+        tables = [groups()] if metrics or samples is not None else []
         if query.plain:
             tables.append(fold(query.rows, by, query.plain))
-        results = {name: account.result() for name, account in accounts.items()}
-        results |= {name: of_plain(name, samples, min_samples) for name in query.plain_names}
-        return signed(table_of(joined(tables, by), by, [results[name] for name in query.order], tidy=tidy))
+        table = joined(tables, by)
+        if per == "label":
+            table = _with_absent_labels(table, query, metrics, [*by, *keys])
+        table = table_of(table, [*by, *keys], [results[name] for name in order], tidy=tidy)
+        return table.with_columns(_signatures(metrics, confidence).alias("signature")) if signature else table
 
-    return stacked(query, of_grouping, columns, in_order=True)
+    return stacked(query, of_grouping, [*keys, *columns], order=None if per == "sample" else keys)
 
 
-def _signatures(query: Query, confidence: Confidence | None) -> pl.Expr:
+def _of_metrics(
+    metrics: Sequence[Node],
+    plan: Plan,
+    confidence: Confidence | None,
+    keys: Sequence[str],
+    min_samples: int | None,
+    *,
+    tidy: bool,
+) -> tuple[dict[str, Result], Callable[[], pl.LazyFrame]]:
+    """The columns that report metrics, and the table of groups, or of units with these keys, that has them."""
+    accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in metrics}
+    if confidence is None:
+        return {name: account.result() for name, account in accounts.items()}, plan.units if keys else plan.groups
+    intervals = Intervals(plan, confidence, keys)
+    results = {name: intervals.of_account(account, tidy=tidy) for name, account in accounts.items()}
+    return results, intervals.table
+
+
+def _signatures(metrics: Sequence[Node], confidence: Confidence | None) -> pl.Expr:
     """The signature of a row: a line with all that decides its number; null for a plain expression."""
     cluster = () if confidence is None else confidence.cluster
-    lines = {metric.output_name: signature_of(metric, cluster) for metric in query.metrics}
+    lines = {metric.output_name: signature_of(metric, cluster) for metric in metrics}
     return pl.col("metric").replace_strict(list(lines), list(lines.values()), default=None, return_dtype=pl.String)
 
 
@@ -177,40 +199,11 @@ def _samples(query: Query, plan: Plan) -> pl.Expr:
     return plan.value(measure)
 
 
-def unsettled(question: Question, per: Grain, min_samples: int | None = None, *, tidy: bool = False) -> pl.LazyFrame:
-    """One row a unit of each group and slice."""
-    query, source, confidence = question.query, question.source, question.confidence
-    check_parameter("evaluate", "per", per, Literal["label", "sample"])
-    if tidy or min_samples is not None:
-        raise ParameterError("per= cannot be used with tidy, signature or min_samples.")
+def _check_units(query: Query, per: Grain, confidence: Confidence | None) -> None:
     if query.plain:
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression, which has no value per {per}.")
     if confidence is not None and per == "sample":
         raise ParameterError("a single sample has no interval: use ci= with per='label', or without per=.")
-    _check_units(query, per)
-    metrics = _stopped(query.metrics, per)
-    keys = metrics[0].measures()[0].table.keys(per)
-    names = names_of([metric.output_name for metric in metrics], tidy=False, ci=confidence is not None)
-    query.check_names([*keys, *names])
-
-    def of_grouping(by: list[str]) -> pl.LazyFrame:
-        plan = Plan(source, by, query.readings)
-        results = [Result(metric.output_name, plan.value(metric, _unit_value)) for metric in metrics]
-        if confidence is None:
-            table = plan.units()
-        else:
-            intervals = Intervals(plan, confidence, keys)
-            results = [intervals.with_ends(result, metric) for result, metric in zip(results, metrics, strict=True)]
-            table = intervals.table()
-        vocabulary = {label: None for metric in metrics for m in metric.measures() for label in m.labels or ()}
-        if per == "label" and vocabulary:
-            table = _with_absent_labels(table, query, by, keys[0], list(vocabulary))
-        return table.select(*by, *keys, *(column for result in results for column in result.wide()))
-
-    return stacked(query, of_grouping, [*keys, *names], in_order=False)
-
-
-def _check_units(query: Query, per: Grain) -> None:
     measures = query.measures
     lacking = [measure.output_name for measure in measures if not measure.has_units(per)]
     if lacking:
@@ -236,23 +229,12 @@ def _stopped(metrics: Sequence[Node], per: Grain) -> list[Node]:
     return list({metric.key: metric for metric in stopped}.values())
 
 
-def _with_absent_labels(
-    units: pl.LazyFrame, query: Query, by: list[str], label: str, vocabulary: list[Any]
-) -> pl.LazyFrame:
+def _with_absent_labels(units: pl.LazyFrame, query: Query, metrics: Sequence[Node], keys: list[str]) -> pl.LazyFrame:
+    """The units, and those of the labels of a vocabulary that have no row in a group."""
+    vocabulary = list(dict.fromkeys(label for metric in metrics for m in metric.measures() for label in m.labels or ()))
+    if not vocabulary:
+        return units
+    *by, label = keys
     labels = pl.LazyFrame({label: pl.Series(vocabulary, dtype=query.schema[label], strict=False)})
     expected = query.rows.select(by).unique().join(labels, how="cross") if by else labels
-    return expected.join(units, on=[*by, label], how="full", coalesce=True, nulls_equal=True)
-
-
-def _unit_value(measure: Planned, columns: Columns) -> pl.Expr:
-    """The value of a unit; an absent label of the vocabulary is undefined, and what counts its rows is 0."""
-    value = pl.col(columns.value)
-    if not isinstance(measure, Measure):
-        return value
-    if measure.declaration.counts:
-        return value.fill_null(0)
-    if measure.labels is None or measure.undefined is None or measure.grain != "label":
-        return value
-    # A label may be there for another metric alone: where all rows that this one reads are excluded.
-    absent = ~pl.col(columns.present).fill_null(False) & is_one_of(pl.col(measure.table.label), measure.labels)
-    return pl.when(absent).then(measure.undefined).otherwise(value)
+    return expected.join(units, on=keys, how="full", coalesce=True, nulls_equal=True)

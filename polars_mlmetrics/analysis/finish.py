@@ -7,7 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.analysis.evaluate import settled, unsettled
+from polars_mlmetrics.analysis.evaluate import values_of
 from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
@@ -69,6 +69,4 @@ def finish(
         raise StateError("a state has no samples: use `evaluate` for values per sample.")
     check_parameter("finish", "per", per, Literal["label"] | None)
     question = Question.read(FINISH, frame, metrics, by, slices, ci=ci, roles={})
-    if per is None:
-        return answer_as_given(frame, settled(question, min_samples, tidy=tidy, signature=signature))
-    return answer_as_given(frame, unsettled(question, per, min_samples, tidy=tidy or signature))
+    return answer_as_given(frame, values_of(question, per, min_samples, tidy=tidy, signature=signature))

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.evaluate import unsettled
+from polars_mlmetrics.analysis.evaluate import values_of
 from polars_mlmetrics.analysis.worst import first_of_groups
 from polars_mlmetrics.contrasts.pairing import candidates_of, check_between
 from polars_mlmetrics.data.frames import AnyFrame, as_given_later
@@ -71,7 +71,7 @@ def flips(
     check_between(between, frame.collect_schema())
     question = Question.read(FLIPS, frame, [metric], [*listed(by), between], slices, roles=roles)
     check_parameter("flips", "k", k, Count)
-    values = question.planned(lambda question: unsettled(question, "sample"))
+    values = question.planned(lambda question: values_of(question, "sample"))
     *keys, name = values.collect_schema().names()
     model = between if isinstance(between, str) else between.meta.output_name()
     units = question.query.measures[0].table.keys("sample")

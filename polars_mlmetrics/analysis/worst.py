@@ -6,7 +6,7 @@ from typing import Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.analysis.evaluate import unsettled
+from polars_mlmetrics.analysis.evaluate import values_of
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, column_names
@@ -81,7 +81,7 @@ def worst(
     check_columns(kept, query.schema, what="column to keep")
     check_parameter("worst", "k", k, Count)
     measures = query.measures
-    values = question.planned(lambda question: unsettled(question, per))
+    values = question.planned(lambda question: values_of(question, per))
     units: list[str] = measures[0].table.keys(per)
     named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
     if len(named) == len(measures):

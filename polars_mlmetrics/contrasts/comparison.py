@@ -82,7 +82,7 @@ class Comparison(ABC):
 
     def table(self) -> pl.LazyFrame:
         """The differences of every candidate, in every group."""
-        return self._judged(stacked(self._query, self._of_grouping, [self._model.name, *COLUMNS], in_order=True))
+        return self._judged(stacked(self._query, self._of_grouping, [self._model.name, *COLUMNS]))
 
     def paired_table(self) -> pl.LazyFrame:
         """The same; an error where no group has a pair."""

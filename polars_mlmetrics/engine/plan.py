@@ -10,13 +10,14 @@ all excluded is still there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import polars as pl
 
 from polars_mlmetrics.data.door import Types, types_of
 from polars_mlmetrics.data.roles import Table
-from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.partials import Partial
 from polars_mlmetrics.engine.placements import moved_by_bucket
@@ -109,6 +110,8 @@ class Plan:
         self._partials: dict[tuple[object, ...], Partial] = {}
         self._several: dict[str, Counts] = {}
         self._targets: dict[str, tuple[Plan, list[pl.Expr]]] = {}
+        self._of_each_unit: dict[tuple[str, ...], Plan] = {}
+        """Plans whose groups are units, by their keys: those count the samples of a label."""
 
     def again(self, source: Source, by: Sequence[str]) -> Self:
         """Plan the same metrics in other groups or of another source, in columns of the same names.
@@ -164,7 +167,16 @@ class Plan:
         if isinstance(planned, OverTargets):
             self._add_targets(planned, columns)
         elif isinstance(planned, Measure):
-            self._add_measure(planned, columns)
+            plan, measure = self._plan_of(planned)
+            plan._add_measure(measure, columns)
+
+    def _plan_of(self, measure: Measure) -> tuple[Plan, Measure]:
+        """The plan that works out a measure, and how it is put there."""
+        if measure.per is None or measure.has_units(measure.per):
+            return self, measure
+        by = list(dict.fromkeys([*self.by, *measure.table.keys(measure.per)]))
+        plan = self._of_each_unit.setdefault(tuple(by), Plan(self.source, by, self.readings))
+        return plan, replace(measure, per=None)
 
     def _add_measure(self, measure: Measure, columns: Columns) -> None:
         reader = self.reader(measure)
@@ -194,11 +206,13 @@ class Plan:
 
     def merges(self, metric: Node) -> bool:
         """Whether what parts of the rows tell of a metric can be put together."""
-        return all(self.reader(measure).merges_by is not None for measure in metric.measures())
+        plans = (self._plan_of(measure) for measure in metric.measures())
+        return all(plan.reader(measure).merges_by is not None for plan, measure in plans)
 
     def can_answer(self, measure: Measure) -> bool:
         """Whether a measure can be added at little cost."""
-        return self.source.can_answer(self.reader(measure), self.by, self.roles)
+        plan, measure = self._plan_of(measure)
+        return plan.source.can_answer(plan.reader(measure), plan.by, self.roles)
 
     def reader(self, measure: Measure, *, in_runs: bool = False) -> FormulaReader:
         """The read formula of a measure."""
@@ -232,8 +246,9 @@ class Plan:
 
     @property
     def all_partials(self) -> list[Partial]:
-        """The partials of this plan, and those of its plans for the metrics of targets."""
-        return [*self._partials.values(), *(each for plan, _ in self._targets.values() for each in plan.all_partials)]
+        """The partials of this plan, and those of its plans for targets and for units."""
+        plans = [*(plan for plan, _ in self._targets.values()), *self._of_each_unit.values()]
+        return [*self._partials.values(), *(each for plan in plans for each in plan.all_partials)]
 
     def can_place(self, measure: Measure) -> bool:
         """Whether how its rows stand says how far each bucket of them moves its value."""
@@ -282,7 +297,11 @@ class Plan:
 
     def units(self) -> pl.LazyFrame:
         """One row a unit, with the values of measures that all stop at one grain."""
-        return self._with_reasons(self.source.units(list(self._partials.values()), self.by))
+        table = self.source.units(list(self._partials.values()), self.by)
+        for plan in self._of_each_unit.values():
+            if plan._partials:
+                table = matched(table, plan.groups(), plan.by, how="left")
+        return self._with_reasons(table)
 
     def _with_reasons(self, table: pl.LazyFrame) -> pl.LazyFrame:
         counts = {reason: counts for reason, counts in self._several.items() if counts}

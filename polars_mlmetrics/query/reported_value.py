@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.expressions import any_of, is_one_of
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.state_table import StateTable
+from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
@@ -36,17 +37,21 @@ class Cause(NamedTuple):
 
 
 class Account:
-    """Add one metric to a plan and name the columns that report it: value, counts, reason."""
+    """Add one metric to a plan and name the columns that report it: value, counts, reason.
+
+    Of a metric that stops at its units these are columns of the table of units.
+    """
 
     def __init__(self, metric: Node, plan: Plan, min_samples: int | None = None, *, tidy: bool = False) -> None:
         self.metric = metric
         self.name = metric.output_name
         self._plan = plan
+        self._is_of_units = any(measure.per for measure in metric.measures())
         counts = all(measure.declaration.counts for measure in metric.measures())
         self._min_samples = None if counts else min_samples
         self._names = names_of_parts(metric, plan.roles) if tidy else {}
         self._counts_of: dict[tuple[Any, ...], RowCounts] = {}
-        value = plan.value(metric)
+        value = self._value(metric)
         if self._min_samples is not None:
             check_samples(metric.measures(), plan.schema)
             value = pl.when(~self._too_few(metric)).then(value)
@@ -65,21 +70,21 @@ class Account:
         def clusters(counts: RowCounts) -> pl.Expr | None:
             counted = counts.clusters(cluster)
             can_count = all(column in self._plan.schema for column in cluster) and self._plan.can_answer(counted)
-            return self._plan.value(counted) if can_count else None
+            return self._value(counted) if can_count else None
 
         return self._over_parts(self.metric, clusters, pl.min_horizontal, pl.min_horizontal)
 
     @cached_property
     def is_pooled(self) -> pl.Expr:
         """Whether rows of several models make one value."""
-        return any_of([self._plan.value(each) > 0 for each in several_models(self.metric, self._plan)])
+        return any_of([self._value(each) > 0 for each in several_models(self.metric, self._plan)])
 
     def positives_of_rarest(self) -> pl.Expr | None:
         """How many true rows the rarest label has that is averaged over; None where that is not known."""
 
         def positives(counts: RowCounts) -> pl.Expr | None:
             rarest = counts.positives_of_rarest
-            return None if rarest is None or not self._plan.can_answer(rarest) else self._plan.value(rarest)
+            return None if rarest is None or not self._plan.can_answer(rarest) else self._value(rarest)
 
         return self._over_parts(self.metric, positives, pl.min_horizontal, pl.min_horizontal)
 
@@ -89,18 +94,19 @@ class Account:
 
     def _counted(self) -> dict[str, pl.Expr | None]:
         parts = {part.key: part for _, part in _by_target(self.metric)}
-        added = [self._plan.add(part) for part in parts.values()]
-        undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
         return {
             "ci_flag": pl.when(self.value.cast(pl.Float64).is_finite() & self.is_pooled).then(pl.lit("pooled")),
             "n_rows": self._n_rows(self.metric),
             "n_samples": self._n_samples(self.metric),
-            "n_split": self._over_parts(self.metric, self._split, pl.max_horizontal, pl.max_horizontal),
+            "n_split": None if self._is_of_units else self._n_split(self.metric),
             "n_excluded": self._n_excluded(self.metric),
             "support": self._over_parts(self.metric, self._support, least_or_nan, sum_of_known),
-            "n_undefined": self._plan.where_whole(undefined, added),
+            "n_undefined": None if self._is_of_units else self._n_undefined(parts.values()),
             "reason": self._reason(parts.values()),
         }
+
+    def _value(self, metric: Node) -> pl.Expr:
+        return self._plan.value(metric, _value_in)
 
     # -- counts: of one measure, and of the parts of a metric together ---------------------------------------------
 
@@ -132,13 +138,21 @@ class Account:
     def _n_samples(self, metric: Node) -> pl.Expr | None:
         return self._over_parts(metric, self._samples, pl.min_horizontal, pl.min_horizontal)
 
+    def _n_split(self, metric: Node) -> pl.Expr | None:
+        return self._over_parts(metric, self._split, pl.max_horizontal, pl.max_horizontal)
+
+    def _n_undefined(self, parts: Iterable[Planned]) -> pl.Expr:
+        added = [self._plan.add(part) for part in parts]
+        undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
+        return self._plan.where_whole(undefined, added)
+
     def _used(self, counts: RowCounts) -> pl.Expr:
         # Rows are counted whether or not their samples are whole.
-        return pl.col(self._plan.add(counts.used).value)
+        return _value_in(counts.used, self._plan.add(counts.used))
 
     def _excluded(self, counts: RowCounts) -> pl.Expr:
         """The rows with a null in a role, and those without a key of the metric's own unit."""
-        return pl.col(self._plan.add(counts.in_scope).value) - self._used(counts)
+        return _value_in(counts.in_scope, self._plan.add(counts.in_scope)) - self._used(counts)
 
     def _split(self, counts: RowCounts) -> pl.Expr | None:
         known = can_count_samples(counts, self._plan)
@@ -148,10 +162,10 @@ class Account:
         # Where samples are asked for, the lack of them is an error.
         if self._min_samples is None and not can_count_samples(counts, self._plan):
             return None
-        return self._plan.value(counts.samples)
+        return self._value(counts.samples)
 
     def _support(self, counts: RowCounts) -> pl.Expr | None:
-        return None if counts.support is None else self._plan.value(counts.support)
+        return None if counts.support is None else self._value(counts.support)
 
     def _too_few(self, metric: Node) -> pl.Expr:
         samples = self._n_samples(metric)
@@ -163,7 +177,7 @@ class Account:
         """The first of the causes that holds, in words; null where the value is a number."""
         is_nan = self.value.cast(pl.Float64).is_nan()
         what = "broken rows: a NaN, or a value out of range"
-        broken = [(self._plan.value(part).is_nan(), pl.lit(self._names[part.key] + what)) for part in parts]
+        broken = [(self._value(part).is_nan(), pl.lit(self._names[part.key] + what)) for part in parts]
         cases = [(is_nan, first_that_holds(broken, pl.lit("not a number, such as inf - inf or the root of -1")))]
         cases += [(self.value.is_not_null(), pl.lit(None, dtype=pl.String))]
         cases += [(cause.holds, cause.text) for cause in self._causes(self.metric)]
@@ -180,7 +194,7 @@ class Account:
 
     def _causes_of(self, part: Planned) -> Iterator[Cause]:
         """Why a value that a plan works out may be null."""
-        name, is_null = self._names[part.key], self._plan.value(part).is_null()
+        name, is_null = self._names[part.key], self._value(part).is_null()
         is_small = pl.lit(False) if self._min_samples is None else self._too_few(part)
         none = Cause((is_null | is_small) & (self._n_rows(part) == 0), self._none_left(part, name))
         counts = [RowCounts(measure) for measure in part.measures()]
@@ -195,7 +209,7 @@ class Account:
         yield Cause(is_small, pl.lit(f"{name}fewer than {self._min_samples} samples"), of_whole=True)
         for each in counts:
             if each.unknown is not None:
-                (unknown, *_), rows = each.measure.probe.unknown.values(), self._plan.value(each.unknown)
+                (unknown, *_), rows = each.measure.probe.unknown.values(), self._value(each.unknown)
                 text = with_count(f"{name}rows without a {unknown.lack}: ", rows)
                 yield Cause(is_null & (rows > 0), text, of_whole=True)
         yield Cause(is_null, self._undefined(part, name))
@@ -203,11 +217,11 @@ class Account:
     def _causes_of_mean(self, mean: EachTarget) -> Iterator[Cause]:
         """Why a mean over targets with a metric for each may be null."""
         yield Cause(self._n_rows(mean) == 0, self._none_left(mean, ""))
-        has_value = [self._plan.value(part).is_not_null() & (self._n_rows(part) > 0) for part in mean.of_rows.values()]
+        has_value = [self._value(part).is_not_null() & (self._n_rows(part) > 0) for part in mean.of_rows.values()]
         for part in mean.of_rows.values():
             for cause in self._causes(part):
                 yield cause if cause.of_whole else Cause(cause.holds & ~pl.any_horizontal(has_value), cause.text)
-        yield Cause(self._plan.value(mean).is_null(), pl.lit("the weights of the targets sum to 0"))
+        yield Cause(self._value(mean).is_null(), pl.lit("the weights of the targets sum to 0"))
 
     def _none_left(self, metric: Node, name: str) -> pl.Expr:
         excluded = self._n_excluded(metric)
@@ -219,7 +233,7 @@ class Account:
         # Rows there are, or this were not asked.
         when = reasons[0] or "no row has a weight above 0"
         unit = part.grain if isinstance(part, Measure) else "target"
-        if unit == "group":
+        if unit == "group" or self._is_of_units:
             return pl.lit(name + when)
         units = pl.col(self._plan.add(part).undefined_units)
         why = "" if reasons[1:] else f": {when}"
@@ -228,6 +242,20 @@ class Account:
             .then(pl.lit(f"{name}the weights of the {unit}s sum to 0"))
             .otherwise(with_count(f"{name}undefined in ", units, f" {unit}s{why}"))
         )
+
+
+def _value_in(measure: Planned, columns: Columns) -> pl.Expr:
+    """The value of a measure. A label of a vocabulary that has no rows is undefined, and its counts are 0."""
+    value = pl.col(columns.value)
+    if not isinstance(measure, Measure) or measure.per is None:
+        return value
+    if measure.declaration.counts:
+        return value.fill_null(0)
+    if measure.labels is None or measure.undefined is None or measure.grain != "label":
+        return value
+    # A label may be there for another metric alone: where all rows that this one reads are excluded.
+    absent = ~pl.col(columns.present).fill_null(False) & is_one_of(pl.col(measure.table.label), measure.labels)
+    return pl.when(absent).then(measure.undefined).otherwise(value)
 
 
 def several_models(metric: Node, plan: Plan) -> list[Measure]:

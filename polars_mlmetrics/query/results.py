@@ -163,22 +163,28 @@ def _check_columns(caller: str, columns: Sequence[Key]) -> None:
 
 
 def stacked(
-    query: Query, table_of: Callable[[list[str]], pl.LazyFrame], results: Sequence[str], *, in_order: bool
+    query: Query,
+    table_of: Callable[[list[str]], pl.LazyFrame],
+    results: Sequence[str],
+    order: Sequence[str] | None = (),
 ) -> pl.LazyFrame:
-    """The tables of all groupings, one under the other, their keys under their public names."""
+    """The tables of all groupings, one under the other, their keys under their public names.
+
+    Sorted by these keys, and then by the columns of `order`; not at all where that is None.
+    """
     by, slice_keys = [key.column for key in query.by], query.slice_keys
     sliced = [] if query.slices is None else ["sliced_by", "slice"]
     tables = []
-    for place, keys in enumerate(query.groupings):
-        table = table_of([*by, *(key.column for key in keys)])
-        labels = [*(_labels(query, keys) if sliced else ()), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
-        tables.append(table.select(*by, *labels, *(key.column for key in keys), *results))
+    for place, slicing in enumerate(query.groupings):
+        table = table_of([*by, *(key.column for key in slicing)])
+        labels = [*(_labels(query, slicing) if sliced else ()), pl.lit(place, dtype=pl.Int32).alias(PLACE)]
+        tables.append(table.select(*by, *labels, *(key.column for key in slicing), *results))
     # A table has the keys of its own grouping alone: the others are null there.
     several = len(tables) > 1
     table = pl.concat(tables, how="diagonal") if several else tables[0]
-    order = [*by, PLACE, *(key.column for key in slice_keys)] if several else by
-    if in_order and order:
-        table = table.sort(order, maintain_order=True)
+    keys = [*by, PLACE, *(key.column for key in slice_keys)] if several else by
+    if order is not None and (keys or order):
+        table = table.sort([*keys, *order], maintain_order=True)
     named = [pl.col(key.column).alias(key.name) for key in query.by]
     return table.select(*named, *sliced, *(pl.col(key.column).alias(key.name) for key in slice_keys), *results)
 

@@ -101,8 +101,8 @@ def test_a_signature_stands_beside_each_number_on_request() -> None:
     assert from_state["signature"].item() == mlm.f1().signature
     with pytest.raises(mlm.ParameterError, match="signature= is a column of tidy tables: pass tidy=True too"):
         mlm.evaluate(log, mlm.f1(), signature=True)
-    with pytest.raises(mlm.ParameterError, match="per= cannot be used with tidy, signature or min_samples"):
-        mlm.evaluate(log, mlm.f1(), per="label", signature=True, label="user")
+    by_label = mlm.evaluate(log, mlm.f1(), per="label", tidy=True, signature=True, label="user")
+    assert by_label["signature"].unique().to_list() == [mlm.f1().on(label="user").signature]
 
 
 def test_a_support_that_is_nan_is_not_passed_over() -> None:

@@ -16,7 +16,7 @@ from tests.support.refusals import LOG, either_frame, raised
 
 NO_METRIC = "no metric is given: pass at least one, such as f1()."
 MIN_SAMPLES = "evaluate: min_samples must be a whole number of at least 1 or None, not "
-NOT_PER = "per= cannot be used with tidy, signature or min_samples."
+SIGNATURE = "signature= is a column of tidy tables: pass tidy=True too."
 NO_VALUE = "these metrics have no value per"
 
 
@@ -30,8 +30,8 @@ NO_VALUE = "these metrics have no value per"
         ([mlm.f1()], {"min_samples": 1.5}, f"{MIN_SAMPLES}1.5."),
         ([mlm.f1()], {"min_samples": True}, f"{MIN_SAMPLES}True."),
         ([mlm.f1()], {"per": "country"}, "evaluate: per must be 'label' or 'sample', not 'country'."),
-        ([mlm.f1()], {"per": "label", "tidy": True}, NOT_PER),
-        ([mlm.f1()], {"per": "label", "min_samples": 2}, NOT_PER),
+        ([mlm.f1()], {"per": "label", "min_samples": 0}, f"{MIN_SAMPLES}0."),
+        ([mlm.f1()], {"per": "label", "signature": True}, SIGNATURE),
     ],
     ids=str,
 )

@@ -129,8 +129,8 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
     (
         mlm.ParameterError,
         [F1],
-        {"per": "label", "tidy": True},
-        "per= cannot be used with tidy, signature or min_samples.",
+        {"per": "label", "signature": True},
+        "signature= is a column of tidy tables: pass tidy=True too.",
     ),
     (mlm.ParameterError, [], {}, "no metric is given: pass at least one, such as f1()."),
     *(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import polars as pl
 
@@ -49,6 +49,16 @@ class Mergeable(Protocol):
     def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame: ...
 
     def merged(self, parts: pl.LazyFrame) -> pl.LazyFrame: ...
+
+
+class PartialKind(NamedTuple):
+    """A key that tells one partial of a plan from the others, whatever the groups."""
+
+    grain: Grain
+    run: str | None
+    whole_samples: bool
+    units: tuple[str, ...]
+    """The keys of its table beside those of the groups."""
 
 
 PartialTable = tuple[pl.LazyFrame, list[str]]
@@ -92,6 +102,23 @@ class Partial:
         """Whether what it tells of several groups can be put together: it looks into no sample."""
         merge = all(reader.merges_by is not None for reader, _ in self.values.measures)
         return self.grain != "sample" and merge and not self.windows
+
+    @property
+    def table_keys(self) -> list[str]:
+        """The keys of its table, which has samples summed up."""
+        return self.by if self.grain == "sample" else self.fold.keys
+
+    def kind(self, by: Sequence[str]) -> PartialKind:
+        """Its kind, where these are the keys of the groups."""
+        units = tuple(key for key in self.table_keys if key not in by)
+        return PartialKind(self.grain, self.values.run, self.whole_samples, units)
+
+    @property
+    def table_statistics(self) -> list[Statistic]:
+        """The statistics in its table: of samples, the sums of their values."""
+        if self.grain != "sample":
+            return list(self.fold.statistics.values())
+        return [Statistic(name, pl.col(name), "sum") for name in self.values.names_of_sums()]
 
     def at(self, by: list[str]) -> Partial:
         """The same statistics of other groups."""

@@ -22,7 +22,7 @@ from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats
 from polars_mlmetrics.slice_search.contrast import contrasts_at, values_by
-from polars_mlmetrics.slice_search.count import CellSums, Lattice
+from polars_mlmetrics.slice_search.count import CellSums
 from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState
 from polars_mlmetrics.slice_search.features import type_of, warn_of
 from polars_mlmetrics.slice_search.show import COLUMNS, confirm, pooled_groups, show, tested
@@ -146,14 +146,13 @@ def find_slices(
     check_names([*(key.name for key in query.by), *COLUMNS])
     usual = question, sign, names, top, bins
     encoded = EncodedState(*usual, state) if state else EncodedLog(*usual, (passes, memory, progress))
-    lattice = Lattice(encoded.features, encoded.groups.height, depth)
-    cells = CellSums(encoded, lattice, min_samples)
+    cells = CellSums(encoded, depth, min_samples)
     _check_values(cells)
-    large = {lattice.features[i].name for i in cells.large_features}
-    small = dict.fromkeys(feature.name for feature in lattice.features if feature.name not in large)
+    large = {encoded.features[i].name for i in cells.large_features}
+    small = dict.fromkeys(feature.name for feature in encoded.features if feature.name not in large)
     warn_of([*small], "have no value with enough samples, and are left out")
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
-    candidates = candidates_of(scores, lattice)
+    candidates = candidates_of(scores, cells.lattice)
     if candidates.is_empty():
         return COLUMNS.empty(query.types_of(query.by)).collect()
     members = Members(cells, candidates)

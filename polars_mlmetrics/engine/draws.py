@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from polars_mlmetrics.engine.folds import matched, merge
-from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.partials import Partial, PartialTable, statistics_of
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
@@ -51,7 +51,7 @@ class Draws(Replicates):
     def _drawn(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:
         """A partial by bucket, as it is in each draw: at all its keys, whether or not these were drawn."""
         by_bucket = by_bucket.cache()
-        keys, statistics = [key for key in partial.table_keys if key != WITHOUT], partial.table_statistics
+        keys, statistics = [key for key in partial.table_keys if key != WITHOUT], statistics_of(partial)
         times = self._times.with_columns(pl.col(WITHOUT).cast(by_bucket.collect_schema()[WITHOUT]))
 
         def of_some(first: int) -> pl.LazyFrame:

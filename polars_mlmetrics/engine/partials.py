@@ -60,6 +60,12 @@ class PartialKind(NamedTuple):
     units: tuple[str, ...]
     """The keys of its table beside those of the groups."""
 
+    @classmethod
+    def of(cls, partial: Partial, by: Sequence[str]) -> PartialKind:
+        """The kind of a partial, where these are the keys of the groups."""
+        units = tuple(key for key in partial.table_keys if key not in by)
+        return cls(partial.grain, partial.values.run, partial.whole_samples, units)
+
 
 PartialTable = tuple[pl.LazyFrame, list[str]]
 """The answer of a source for a partial: a table, and the columns that tell its groups from one another."""
@@ -107,18 +113,6 @@ class Partial:
     def table_keys(self) -> list[str]:
         """The keys of its table, which has samples summed up."""
         return self.by if self.grain == "sample" else self.fold.keys
-
-    def kind(self, by: Sequence[str]) -> PartialKind:
-        """Its kind, where these are the keys of the groups."""
-        units = tuple(key for key in self.table_keys if key not in by)
-        return PartialKind(self.grain, self.values.run, self.whole_samples, units)
-
-    @property
-    def table_statistics(self) -> list[Statistic]:
-        """The statistics in its table: of samples, the sums of their values."""
-        if self.grain != "sample":
-            return list(self.fold.statistics.values())
-        return [Statistic(name, pl.col(name), "sum") for name in self.values.names_of_sums()]
 
     def at(self, by: list[str]) -> Partial:
         """The same statistics of other groups."""
@@ -277,6 +271,13 @@ class Partial:
         [sample] = self.keys
         named = units.with_columns(number_of_group(pl.col(UNIT)).alias(NUMBER)).rename({UNIT: sample})
         return self.values.sums(self.values.of_units(named, [NUMBER, sample]), [NUMBER])
+
+
+def statistics_of(partial: Partial) -> list[Statistic]:
+    """The statistics in the table of a partial: of samples, the sums of their values."""
+    if partial.grain != "sample":
+        return list(partial.fold.statistics.values())
+    return [Statistic(name, pl.col(name), "sum") for name in partial.values.names_of_sums()]
 
 
 def _name_of(order: Order) -> tuple[object, ...]:

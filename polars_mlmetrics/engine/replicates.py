@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from polars_mlmetrics.engine.folds import about_common_shifts, fold, matched, merge
-from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.partials import Partial, PartialTable, statistics_of
 from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.errors import INTERNAL
@@ -50,7 +50,7 @@ class Replicates(OfSource):
         """A partial by bucket, as it is without each: at all its keys, whether or not the bucket has them."""
         by_bucket = by_bucket.cache()
         left_out = self.key
-        keys, statistics = [key for key in partial.table_keys if key != left_out], partial.table_statistics
+        keys, statistics = [key for key in partial.table_keys if key != left_out], statistics_of(partial)
         columns = [*keys, left_out, *(statistic.name for statistic in statistics)]
         own = about_common_shifts(by_bucket, keys, statistics).cache()
         whole = fold(own, keys, merged(statistics))

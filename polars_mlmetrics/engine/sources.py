@@ -117,7 +117,7 @@ class FoldedTables(Source):
         self.schema = pl.Schema({**schema, **dict.fromkeys(by, pl.Int64())})
 
     def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
-        return [(self.tables[each.kind(self.by)].lazy(), by) for each in partials]
+        return [(self.tables[PartialKind.of(each, self.by)].lazy(), by) for each in partials]
 
 
 MANY_ROWS = 300_000

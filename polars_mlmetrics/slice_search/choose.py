@@ -16,17 +16,7 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search.contrast import CELL, Sides, contrasts_of, refolded
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice, Sums
-from polars_mlmetrics.slice_search.encode import (
-    CLUSTER,
-    EVEN,
-    EVERY,
-    GROUP,
-    N_ROWS,
-    ODD,
-    Numbers,
-    Tables,
-    code_column,
-)
+from polars_mlmetrics.slice_search.encode import CLUSTER, EVEN, EVERY, GROUP, N_ROWS, ODD, Numbers, Tables, code_column
 
 MOST, RELATIVES = 32, 4
 """How many candidates a group has: a bit each. Of the parents and children of each so many."""
@@ -87,19 +77,20 @@ class Members:
         """The candidates of each group: their bits and codes."""
         for place, group, bit in candidates.select(PLACE, GROUP, BIT).iter_rows():
             self._wanted.setdefault(group, []).append((bit, cells.lattice.codes_of(place)))
-        keys = [GROUP, WITHOUT, MARKS]
+        keys, is_clustered = [GROUP, WITHOUT, MARKS], bool(encoded.cluster)
         self._counts = pl.DataFrame(schema={GROUP: pl.Int32, WITHOUT: pl.Int64, MARKS: pl.Int64, N_ROWS: pl.Int64})
-        self._clusters: pl.DataFrame | None = None
-        """The clusters of the odd buckets; None where samples are the clusters."""
+        clusters: list[pl.DataFrame] = []
         self._tables: Tables = {}
-        for part in encoded.parts(EVERY if encoded.has_clusters else EVEN):
-            even = (part.half(EVEN) if encoded.has_clusters else part).changed(self._marked)
+        for part in encoded.parts(EVERY if is_clustered else EVEN):
+            even = (part.half(EVEN) if is_clustered else part).changed(self._marked)
             counts = even.rows.group_by(keys).agg(pl.col(N_ROWS).sum().cast(pl.Int64))
             self._counts = pl.concat([self._counts, counts]).group_by(keys).agg(pl.col(N_ROWS).sum())
             self._tables = encoded.folded([self._tables, encoded.folded([even.tables], keys)], keys)
-            if encoded.has_clusters:
+            if is_clustered:
                 odd = self._marked(part.half(ODD).rows).select(GROUP, MARKS, CLUSTER)
-                self._clusters = pl.concat([odd, *([] if self._clusters is None else [self._clusters])]).unique()
+                clusters = [pl.concat([*clusters, odd]).unique()]
+        self._clusters = clusters[0].partition_by(GROUP, as_dict=True) if clusters else None
+        """The clusters of the odd buckets, by group; None where samples are the clusters."""
 
     def _marked(self, table: pl.DataFrame) -> pl.DataFrame:
         """A table with the MARKS of its rows."""
@@ -107,7 +98,7 @@ class Members:
         for each, wanted in self._wanted.items():
             rows = np.flatnonzero(group == each)
             columns = {i: table[code_column(i)].to_numpy()[rows] for i in {i for _, codes in wanted for i in codes}}
-            own = np.full(len(rows), 1 << WHOLE, dtype=np.int64)
+            own = marks[rows]
             for bit, codes in wanted:
                 is_in = np.logical_and.reduce([columns[i] == code for i, code in codes.items()])
                 np.bitwise_or(own, 1 << bit, out=own, where=is_in)
@@ -135,9 +126,8 @@ class Members:
         """How many clusters candidates have in the odd buckets; None where samples are the clusters."""
         if self._clusters is None:
             return None
-        of_groups = self._clusters.partition_by(GROUP, as_dict=True)
         keys = slices.select(GROUP, BIT).iter_rows()
-        return [of_groups[(group,)].filter(has(bit))[CLUSTER].n_unique() for group, bit in keys]
+        return [self._clusters[(group,)].filter(has(bit))[CLUSTER].n_unique() for group, bit in keys]
 
     def _sums(self, tables: Tables, groups: Numbers, bits: Numbers) -> Sums:
         """The sums of candidates, where these are all that is needed of them."""

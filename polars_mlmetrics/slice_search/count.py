@@ -17,18 +17,17 @@ from polars_mlmetrics.engine.partials import PartialKind
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
+from polars_mlmetrics.slice_search import encode
 from polars_mlmetrics.slice_search.encode import (
     EVEN,
     GROUP,
     N_ROWS,
     N_SAMPLES,
-    SAMPLE,
     Encoded,
     Numbers,
     Part,
     Tables,
     code_column,
-    in_buckets,
 )
 from polars_mlmetrics.slice_search.features import Feature
 
@@ -127,9 +126,9 @@ def least_of(samples: Numbers, min_samples: int | None) -> Numbers:
 class CellSums:
     """Sums of all rows in the cells of a lattice: of all cells, or of those that may be large where these are many."""
 
-    def __init__(self, encoded: Encoded, lattice: Lattice, min_samples: int | None) -> None:
+    def __init__(self, encoded: Encoded, depth: int, min_samples: int | None) -> None:
         self.encoded = encoded
-        self.lattice = lattice
+        self.lattice = lattice = Lattice(encoded.features, encoded.groups.height, depth)
         self._statistics = encoded.statistics if encoded.is_of_sums else {}
         self.units: dict[PartialKind, pl.DataFrame] = {kind: pl.DataFrame([{}]) for kind in self._statistics}
         """The keys of each unit of a partial, by its number. Where the group is the unit, there is one."""
@@ -203,7 +202,7 @@ class CellSums:
         found = pl.DataFrame(schema=dict.fromkeys((PLACE, N_SAMPLES, N_ROWS), pl.Int64))
         for part in self.encoded.parts(samples=True):
             # Of samples in several cells it is not known here how many there are: no more than rows.
-            most = pl.col(N_SAMPLES if part.varied is None else N_ROWS).filter(in_buckets(EVEN)).alias(N_ROWS)
+            most = pl.col(N_SAMPLES if part.varied is None else N_ROWS).filter(encode.in_buckets(EVEN)).alias(N_ROWS)
             counts = [count.sum().cast(pl.Int64) for count in (pl.col(N_SAMPLES), most)]
             cells = pl.concat([part.rows.lazy().group_by(place).agg(counts) for place in places]).collect()
             found = pl.concat([found, cells]).group_by(PLACE).sum()
@@ -246,7 +245,7 @@ class CellSums:
             # A sample that may be in several cells counts once in a cell and a half of the buckets.
             half = modulo(pl.col(WITHOUT), 2).alias(UNIT)
             for at in range(len(self._slicings)):
-                samples = part.varied.group_by(self.lattice.place(at), SAMPLE, half).agg(pl.col(WITHOUT).first())
+                samples = part.varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(WITHOUT).first())
                 counted = samples.group_by(PLACE, pl.col(WITHOUT).alias(PIECE)).agg(pl.len().alias(N_SAMPLES))
                 self._add_cells(counted, {N_SAMPLES: self.samples})
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of
-from polars_mlmetrics.engine.partials import Partial, PartialKind
+from polars_mlmetrics.engine.partials import Partial, PartialKind, statistics_of
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import FoldedTables, LogSource, Source
+from polars_mlmetrics.engine.sources import FoldedTables, LogSource
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, StateError
 from polars_mlmetrics.formula.arithmetic import whole_times
@@ -86,17 +86,11 @@ class Encoded:
     how: str
     """How it is read, in words."""
     n_rows: int
-    has_clusters = False
-    """Whether later readings have the CLUSTER of each row, as samples are not the clusters."""
+    cluster: Sequence[str] = ()
+    """The columns of clusters, where samples are not the clusters: later readings have the CLUSTER of each row."""
 
     def __init__(
-        self,
-        question: Question,
-        sign: int,
-        source: Source,
-        keys: list[str],
-        groups: pl.DataFrame,
-        features: list[Feature],
+        self, question: Question, sign: int, plan: Plan, groups: pl.DataFrame, features: list[Feature]
     ) -> None:
         assert question.confidence is not None
         self.query, self.confidence = question.query, question.confidence
@@ -107,11 +101,11 @@ class Encoded:
         self.features = features
         self.buckets = self.confidence.buckets
         (self.metric,) = self.query.metrics
-        self.plan = Plan(source, keys, self.query.readings)
-        self.plan.value(self.metric)
-        self.partials = {each.kind(keys): each for each in self.plan.all_partials}
-        self.statistics = {kind: partial.table_statistics for kind, partial in self.partials.items()}
-        self.is_of_sums = all(_are_sums(partial) for partial in self.partials.values())
+        self.plan = plan
+        plan.value(self.metric)
+        self.partials = {PartialKind.of(each, plan.by): each for each in plan.all_partials}
+        self.statistics = {kind: statistics_of(partial) for kind, partial in self.partials.items()}
+        self.is_of_sums = all(map(_are_sums, self.partials.values()))
         """Whether the statistics of some rows can be taken off those of all."""
         types = [pl.UInt8 if each.size <= 2**8 else pl.Int32 for each in features]
         # A number is a byte where it can be: there is one of each feature in every row.
@@ -158,7 +152,7 @@ class Encoded:
 
 
 def _are_sums(partial: Partial) -> bool:
-    return all(each.monoid == "sum" and each.moment is None for each in partial.table_statistics)
+    return all(each.monoid == "sum" and each.moment is None for each in statistics_of(partial))
 
 
 def _groups_of(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -188,12 +182,11 @@ class EncodedLog(Encoded):
         self._keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
         self._schema = pl.Schema({**query.schema, **dict.fromkeys(self._keys, pl.Int32())})
         groups = _groups_of(query.rows.select(self._by).unique().collect(), self._by)
-        source = FoldedTables({}, self._keys, self._schema)
-        super().__init__(question, sign, source, self._keys, groups, features)
+        plan = Plan(FoldedTables({}, self._keys, self._schema), self._keys, query.readings)
+        super().__init__(question, sign, plan, groups, features)
         self._plain = [kind for kind, each in self.partials.items() if _is_plain(each)]
         cluster = list(self.confidence.cluster)
-        self._cluster = [] if cluster == list(query.roles.sample) else cluster
-        self.has_clusters = bool(self._cluster)
+        self.cluster = [] if cluster == list(query.roles.sample) else cluster
         self.n_rows = int(query.frame.select(pl.len()).collect().item())
         count, memory, progress = passing
         if count is None and memory is None and self.n_rows > AT_ONCE:
@@ -223,7 +216,7 @@ class EncodedLog(Encoded):
         others = {kind: each for kind, each in self.partials.items() if kind not in self._plain}
         # Each by itself: what they share is not worth a fold at the keys of all.
         folded = [source.partials([each], self._keys)[0][0] for each in others.values()]
-        columns = [code_of(self._cluster).alias(CLUSTER)] if self._cluster else []
+        columns = [code_of(self.cluster).alias(CLUSTER)] if self.cluster else []
         if samples:
             is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self.query.roles.sample)
             columns.append(pl.when(is_known).then(code_of([*self._by, *self.query.roles.sample])).alias(SAMPLE))
@@ -280,7 +273,7 @@ class EncodedState(Encoded):
         counts = _counts_of_state(query, source, by, keys).rename(columns)
         values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
         features, groups = features_of(counts.schema, values, top, bins), _groups_of(counts, by)
-        super().__init__(question, sign, source, keys, groups, features)
+        super().__init__(question, sign, Plan(source, keys, query.readings), groups, features)
         self.n_rows = int(counts[N_ROWS].sum())
 
         def encoded(table: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import polars as pl
 import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.find_slices import question_of
 from polars_mlmetrics.slice_search.contrast import contrasts_at
-from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
+from polars_mlmetrics.slice_search.count import PLACE, CellSums
 from polars_mlmetrics.slice_search.encode import EVEN, EncodedLog
 
 
@@ -20,7 +20,7 @@ def searched(
     """
     question = question_of(rows, metric, None, None, None, {})
     encoded = EncodedLog(question, -1, features, 10, 5, (None, None, False))
-    cells = CellSums(encoded, Lattice(encoded.features, 1, depth), 2 * least)
+    cells = CellSums(encoded, depth, 2 * least)
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
     samples = cells.samples[cells.find(scores[PLACE].to_numpy()), EVEN, 0].sum(axis=1)
     found = []

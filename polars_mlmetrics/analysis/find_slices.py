@@ -139,10 +139,8 @@ def find_slices(
             raise ParameterError(f"{name}= is for a log: a state is small.")
     if not is_of_state:
         frame = searchable(frame, roles, reads_now=not passes)
-    question = question_of(frame, metric, by, names if is_of_state else None, cluster, roles)
+    question = question_of(frame, metric, by, names, cluster, roles)
     query, state = question.query, question.state
-    if not is_of_state:
-        check_features(query, names)
     check_names([*(key.name for key in query.by), *COLUMNS])
     usual = question, sign, names, top, bins
     encoded = EncodedState(*usual, state) if state else EncodedLog(*usual, (passes, memory, progress))
@@ -188,9 +186,10 @@ def searchable(log: Frame, roles: Mapping[str, Any], *, reads_now: bool) -> Fram
 
 
 def question_of(
-    frame: Frame, metric: Metric, by: Keys | None, slices: list[str] | None, cluster: Names, roles: Mapping[str, Any]
+    frame: Frame, metric: Metric, by: Keys | None, names: list[str], cluster: Names, roles: Mapping[str, Any]
 ) -> Question:
     """The query, and the intervals that are wanted. A metric without intervals is refused, and what has few buckets."""
+    slices = names if FIND_SLICES.is_of_state(frame) else None
     question = Question.read(FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles)
     query, confidence = question.query, question.confidence
     if confidence is not None and confidence.buckets < LEAST_BUCKETS:
@@ -204,6 +203,8 @@ def question_of(
         )
     if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
         check_clusters(query)
+    if slices is None:
+        check_features(query, names)
     return question
 
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search.contrast import CELL, Sides, contrasts_of, refolded
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice, Sums
@@ -188,23 +189,23 @@ def hide_repeats(members: Members, table: pl.DataFrame, k: int) -> pl.DataFrame:
     aside = np.zeros(members.n_groups, dtype=np.int64)
     shown: list[dict[int, int]] = [{} for _ in range(members.n_groups)]
     """The slices that are shown, of each group: their places by their bits."""
-    rows: list[tuple[int, int | None, float]] = []
+    rows: list[tuple[int, int | None, int, int]] = []
     for _, turn in table.group_by(TURN, maintain_order=True):
         slices = turn.filter(pl.Series([len(shown[group]) < k for group in turn[GROUP]], dtype=pl.Boolean))
         sure = _with_gap(members, slices, aside)
         for group, place, bit, t in slices.select(GROUP, PLACE, BIT, "t_search").iter_rows():
             own, above = members.rows_of(group, bit), shown[group]
-            n_in_shown = int(own.filter(~is_left(aside))[N_ROWS].sum())
-            overlap = n_in_shown / int(own[N_ROWS].sum())
+            n_in_shown, n_in_search = (int(some[N_ROWS].sum()) for some in (own.filter(~is_left(aside)), own))
             if group in sure:
-                rows.append((place, None, overlap))
+                rows.append((place, None, n_in_shown, n_in_search))
                 above[bit] = place
                 aside[group] |= 1 << bit
             elif n_in_shown and t > ENOUGH:
                 counts = {other: own.filter(has(other))[N_ROWS].sum() for other in above}
-                rows.append((place, above[max(counts, key=counts.__getitem__)], overlap))
-    columns = {PLACE: pl.Int64, "hidden_by": pl.Int64, "overlap": pl.Float64}
-    return table.join(pl.DataFrame(rows, schema=columns, orient="row"), on=PLACE).sort(GROUP, TURN)
+                rows.append((place, above[max(counts, key=counts.__getitem__)], n_in_shown, n_in_search))
+    columns = dict.fromkeys((PLACE, "hidden_by", "n_in_shown", "n_in_search"), pl.Int64)
+    kept = table.join(pl.DataFrame(rows, schema=columns, orient="row"), on=PLACE).sort(GROUP, TURN)
+    return kept.with_columns(ratio(pl.col("n_in_shown"), pl.col("n_in_search")).alias("overlap"))
 
 
 def _with_gap(members: Members, slices: pl.DataFrame, aside: Numbers) -> set[int]:

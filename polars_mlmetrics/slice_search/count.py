@@ -18,17 +18,7 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search import encode
-from polars_mlmetrics.slice_search.encode import (
-    EVEN,
-    GROUP,
-    N_ROWS,
-    N_SAMPLES,
-    Encoded,
-    Numbers,
-    Part,
-    Tables,
-    code_column,
-)
+from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES, Encoded, Numbers, Part, Tables
 from polars_mlmetrics.slice_search.features import Feature
 
 PLACE, UNIT, PIECE = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece"))
@@ -82,14 +72,16 @@ class Lattice:
 
     def groups(self, places: Numbers) -> Numbers:
         """The groups of places."""
-        found: Numbers = (places - self.starts[self.at(places)]) % self.n_groups
+        _, found = np.divmod(places - self.starts[self.at(places)], self.n_groups)
         return found
 
     def codes(self, places: Numbers, feature: int) -> Numbers:
         """The codes of a feature that slices want; -1 where they want none of it."""
         at = self.at(places)
         strides = self._strides[at, feature]
-        return np.where(strides, (places - self.starts[at]) // np.maximum(strides, 1) % self.sizes[feature], -1)
+        cells, _ = np.divmod(places - self.starts[at], np.maximum(strides, 1))
+        _, codes = np.divmod(cells, self.sizes[feature])
+        return np.where(strides, codes, -1)
 
     def codes_of(self, place: int) -> dict[int, int]:
         """The code that a slice wants of each of its features."""
@@ -105,7 +97,7 @@ class Lattice:
         """The place of a row's cell in a combination."""
         place = pl.col(GROUP).cast(pl.Int64) + int(self.starts[at])
         for i in self.combinations[at]:
-            place += pl.col(code_column(i)).cast(pl.Int64) * int(self._strides[at, i])
+            place += pl.col(encode.code_column(i)).cast(pl.Int64) * int(self._strides[at, i])
         return place.alias(PLACE)
 
     def are_slices(self, places: Numbers) -> Numbers:
@@ -147,8 +139,8 @@ class CellSums:
         ]
         self.wholes: Tables = {}
         """The tables of whole groups."""
-        sizes = {code_column(i): size for i, size in enumerate(lattice.sizes)}
-        self._slicings = [[code_column(i) for i in some] for some in lattice.combinations]
+        sizes = {encode.code_column(i): size for i, size in enumerate(lattice.sizes)}
+        self._slicings = [[encode.code_column(i) for i in some] for some in lattice.combinations]
         self._covers = Covers([], self._slicings, sizes, most=BLOCK)
         for part in encoded.parts(samples=True):
             self.wholes = encoded.folded([self.wholes, part.tables], [GROUP])
@@ -252,7 +244,7 @@ class CellSums:
     def _add(self, table: pl.DataFrame, into: Mapping[str, Numbers], piece: Numbers) -> None:
         """Add columns of a table to the sums of these names."""
         lattice, (_, *pieces) = self.lattice, next(iter(into.values())).shape
-        columns, names = _columns(table, [*into]), [code_column(i) for i in range(len(lattice.sizes))]
+        columns, names = _columns(table, [*into]), [encode.code_column(i) for i in range(len(lattice.sizes))]
         # One look at the rows is enough for all combinations of some features.
         covers: dict[tuple[int, ...], list[int]] = {}
         for at, slicing in enumerate(self._slicings):

@@ -147,6 +147,7 @@ def _harm(best: float) -> pl.Expr:
 def _flag(confidence: Confidence, worst: float) -> pl.Expr:
     """The flag of an interval: why not to trust it."""
     buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
+    largest = ratio(pl.col(LARGEST), pl.col(N_ROWS))
     return flag_of(
         {
             "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == worst)),
@@ -156,8 +157,7 @@ def _flag(confidence: Confidence, worst: float) -> pl.Expr:
             "few_buckets": buckets < FEW_BUCKETS,
             "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
             "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
-            "dominant_cluster": (ratio(pl.col(LARGEST), pl.col(N_ROWS)) > DOMINANT)
-            & (confidence.buckets >= MANY_BUCKETS),
+            "dominant_cluster": (largest > DOMINANT) & (confidence.buckets >= MANY_BUCKETS),
         }
     )
 

@@ -132,18 +132,17 @@ class Members:
 
     def _sums(self, tables: Tables, groups: Numbers, bits: Numbers) -> Sums:
         """The sums of candidates, where these are all that is needed of them."""
-        found: Sums = []
+        found: Sums = {}
         for kind, units in self._cells.units.items():
             group, marks = tables[kind][GROUP].to_numpy(), tables[kind][MARKS].to_numpy()
             of_group = [np.flatnonzero(group == each) for each in range(self.n_groups)]
             inside = [of_group[g][(marks[of_group[g]] >> bit) & 1 == 1] for g, bit in zip(groups, bits, strict=True)]
             piece, shape = self._cells.piece_of(kind, tables[kind]), (len(bits), self._encoded.n_searched, units.height)
-            found.append({})
             for statistic in self._encoded.statistics[kind]:
                 values = tables[kind][statistic.name].to_numpy()
                 sums = [np.bincount(piece[rows], values[rows], prod(shape[1:])) for rows in inside]
                 dtype = np.float64 if values.dtype.kind == "f" else np.int64
-                found[-1][statistic.name] = np.array(sums).reshape(shape).astype(dtype)
+                found[kind, statistic.name] = np.array(sums).reshape(shape).astype(dtype)
         return found
 
     def _refolded(self, tables: Tables, groups: Numbers, bits: Numbers) -> Sides:
@@ -152,8 +151,8 @@ class Members:
         for number, (group, bit) in enumerate(zip(groups, bits, strict=True)):
             keys = pl.lit(number, dtype=pl.Int64).alias(GROUP), has(bit).cast(pl.Int64).alias(CELL)
             copies.append({k: each.filter(pl.col(GROUP) == group).with_columns(keys) for k, each in tables.items()})
-        kept = pl.DataFrame({GROUP: range(len(groups)), CELL: 1}, schema={GROUP: pl.Int64, CELL: pl.Int64})
-        return refolded(self._encoded, self._encoded.folded(copies, [GROUP, CELL, WITHOUT]), kept, EVEN)
+        folded = self._encoded.folded(copies, [GROUP, CELL, WITHOUT])
+        return refolded(self._encoded, folded, np.arange(len(copies)), np.ones(len(copies), dtype=np.int64), EVEN)
 
 
 def has(bit: int) -> pl.Expr:

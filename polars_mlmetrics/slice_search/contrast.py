@@ -72,7 +72,7 @@ def contrasts_of(
     """The contrasts of slices, from their sums and those of whole groups, of which each has so many buckets."""
     if not cells.encoded.is_of_sums:
         return _contrasts(cells.encoded, refold(np.arange(len(groups))), n_buckets[groups])
-    size = 2 * max(array[0].size for sums in whole for array in sums.values())
+    size = 2 * max(array[0].size for array in whole.values())
     ends = [0, *cuts(len(groups), whole_times(AT_ONCE, len(groups) * size)), len(groups)]
     some = [slice(*pair) for pair in pairwise(ends)]
     parts = [_subtracted(cells, _at(own, part), _at(whole, groups[part])) for part in some]
@@ -137,7 +137,8 @@ def _subtracted(cells: CellSums, own: Sums, whole: Sums) -> tuple[Sides, Numbers
 def _values(cells: CellSums, sums: Sums, column: str = "value") -> Numbers:
     """A column of `values_by` from sums: cells x buckets."""
     tables = {}
-    for (kind, units), arrays in zip(cells.units.items(), sums, strict=True):
+    for kind, units in cells.units.items():
+        arrays = {each.name: sums[kind, each.name] for each in cells.encoded.statistics[kind]}
         n, times, n_units = next(iter(arrays.values())).shape
         keys = {CELL: np.repeat(np.arange(n), times * n_units)}
         keys[WITHOUT] = np.tile(np.repeat(np.arange(times), n_units), n)
@@ -169,8 +170,7 @@ def _is_constant(values: Numbers) -> Numbers:
 
 def each(change: Callable[..., Numbers], *sums: Sums) -> Sums:
     """Sums, each changed, together with the same ones of others."""
-    of_kinds = zip(*sums, strict=True)
-    return [{name: change(*(one[name] for one in of_kind)) for name in of_kind[0]} for of_kind in of_kinds]
+    return {key: change(*(one[key] for one in sums)) for key in sums[0]}
 
 
 def _at(sums: Sums, cells: Numbers | slice) -> Sums:
@@ -194,15 +194,14 @@ def _unless_noise(difference: Numbers, size: Numbers) -> Numbers:
 
 def _have_lost(own: Sums, inside: Sums, rest: Sums, whole: Sums) -> Numbers:
     """Where what is left of a cell without a bucket, or of a group without the cell, is a difference of rounding."""
-    found = np.zeros(len(next(iter(own[0].values()))), dtype=bool)
-    for arrays in zip(own, inside, rest, whole, strict=True):
-        for name in (name for name, array in arrays[0].items() if array.dtype.kind == "f"):
-            mine, left, others, every = (sums[name] for sums in arrays)
-            cell, without = left[:, -1:], left[:, :-1]
-            is_lost = (np.abs(without) <= LOST * np.abs(cell)) & (mine != 0) & (cell != 0)
-            found |= (is_lost | ~np.isfinite(cell)).any(axis=(1, 2))
-            is_lost = (np.abs(others) <= LOST * np.abs(every)) & (every != 0) & (others != 0)
-            found |= is_lost.any(axis=(1, 2))
+    found = np.zeros(len(next(iter(own.values()))), dtype=bool)
+    for key in (key for key, array in own.items() if array.dtype.kind == "f"):
+        mine, left, others, every = (sums[key] for sums in (own, inside, rest, whole))
+        cell, without = left[:, -1:], left[:, :-1]
+        is_lost = (np.abs(without) <= LOST * np.abs(cell)) & (mine != 0) & (cell != 0)
+        found |= (is_lost | ~np.isfinite(cell)).any(axis=(1, 2))
+        is_lost = (np.abs(others) <= LOST * np.abs(every)) & (every != 0) & (others != 0)
+        found |= is_lost.any(axis=(1, 2))
     return found
 
 
@@ -213,8 +212,7 @@ def _refolded_at(cells: CellSums, places: Numbers, buckets: slice) -> Sides:
     """Both sides of the cells at some places, from one more reading. Each combination has groups of its own."""
     encoded, lattice = cells.encoded, cells.lattice
     at, keys = lattice.at(places), [GROUP, CELL, WITHOUT]
-    kept = pl.DataFrame({GROUP: at * lattice.n_groups + lattice.groups(places), CELL: places})
-    is_kept = pl.col(PLACE).is_in(kept[CELL].implode())
+    is_kept = pl.col(PLACE).is_in(pl.Series(places).implode())
     cell = pl.when(is_kept).then(pl.col(PLACE)).otherwise(OTHERS).alias(CELL)
     tables: Tables = {}
     for part in encoded.parts(buckets):
@@ -225,18 +223,18 @@ def _refolded_at(cells: CellSums, places: Numbers, buckets: slice) -> Sides:
             keyed = {k: table.with_columns(lattice.place(number), group) for k, table in part.tables.items()}
             found.append(encoded.folded([{k: table.with_columns(cell) for k, table in keyed.items()}], keys))
         tables = encoded.folded([tables, *found], keys)
-    return refolded(encoded, tables, kept, buckets)
+    return refolded(encoded, tables, at * lattice.n_groups + lattice.groups(places), places, buckets)
 
 
-def refolded(encoded: Encoded, tables: Tables, kept: pl.DataFrame, buckets: slice) -> Sides:
-    """Both sides of the kept cells, from tables by GROUP, CELL and bucket."""
+def refolded(encoded: Encoded, tables: Tables, groups: Numbers, cells: Numbers, buckets: slice) -> Sides:
+    """Both sides of cells of groups, from tables by GROUP, CELL and bucket."""
     by, n_buckets = [GROUP, CELL, WITHOUT], len(range(encoded.buckets)[buckets])
     source = FoldedTables(tables, by, encoded.plan.schema)
     without = Replicates(source, [GROUP])
     # The rest is what is left of a group without the cell: a replicate of replicates.
     others, others_alone = (Replicates(each, [GROUP, WITHOUT], CELL) for each in (without, source))
     sides = [values_by(encoded, each, by) for each in (without, others, source, others_alone)]
-    kept, shape = kept.with_row_index(AT), (kept.height, n_buckets + 1)
+    kept, shape = pl.DataFrame({GROUP: groups, CELL: cells}).with_row_index(AT), (len(cells), n_buckets + 1)
     value, rest, value_alone, rest_alone = (
         table.join(kept, on=[GROUP, CELL]).with_columns(pl.col(WITHOUT).fill_null(n_buckets))
         for table in pl.collect_all(sides)

@@ -39,8 +39,8 @@ MOST_SUMS = 60_000_000
 FEWEST, THOUSANDTH = 60, 0.001
 """How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""
 
-Sums = list[dict[str, Numbers]]
-"""The statistics of each partial: arrays of cells x buckets x units."""
+Sums = dict[tuple[PartialKind, str], Numbers]
+"""The statistics of each partial, by name: arrays of cells x buckets x units."""
 
 
 class Lattice:
@@ -133,10 +133,11 @@ class CellSums:
         """Where the whole groups are."""
         self._check_size()
         self.rows, self.samples = (self._zeros(1, is_count=True) for _ in range(2))
-        self.sums = [
-            {each.name: self._zeros(self.units[kind].height, is_count=each.is_count) for each in statistics}
+        self.sums: Sums = {
+            (kind, each.name): self._zeros(self.units[kind].height, is_count=each.is_count)
             for kind, statistics in self._statistics.items()
-        ]
+            for each in statistics
+        }
         self.wholes: Tables = {}
         """The tables of whole groups."""
         sizes = {encode.code_column(i): size for i, size in enumerate(lattice.sizes)}
@@ -225,8 +226,8 @@ class CellSums:
     def _add_part(self, part: Part) -> None:
         """Add a part of the rows."""
         counts = {N_ROWS: self.rows, N_SAMPLES: self.samples}
-        for kind, sums in zip(self._statistics, self.sums, strict=True):
-            table, into = part.tables[kind], dict(sums)
+        for kind, statistics in self._statistics.items():
+            table, into = part.tables[kind], {each.name: self.sums[kind, each.name] for each in statistics}
             if table is part.rows and not kind.units:
                 # The rows are counted with what else is known of them, in one look.
                 into, counts = into | counts, {}

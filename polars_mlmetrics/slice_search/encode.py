@@ -179,10 +179,9 @@ class EncodedLog(Encoded):
         values = {name: values_of(query, name).collect(engine="streaming") for name in names}
         features = features_of(query.schema, values, top, bins)
         self._by = [key.column for key in query.by]
-        self._keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
-        self._schema = pl.Schema({**query.schema, **dict.fromkeys(self._keys, pl.Int32())})
+        keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
         groups = _groups_of(query.rows.select(self._by).unique().collect(), self._by)
-        plan = Plan(FoldedTables({}, self._keys, self._schema), self._keys, query.readings)
+        plan = Plan(FoldedTables({}, keys, query.schema), keys, query.readings)
         super().__init__(question, sign, plan, groups, features)
         self._plain = [kind for kind, each in self.partials.items() if _is_plain(each)]
         cluster = list(self.confidence.cluster)
@@ -212,10 +211,10 @@ class EncodedLog(Encoded):
         """Some rows, with what each adds to the partials; or folded, where a row alone does not say that."""
         bucket = pl.col(WITHOUT).cast(pl.UInt8 if self.buckets <= 2**8 else pl.Int32)
         rows = _in_groups(rows.filter(in_buckets(buckets)), self.groups, self._by).with_columns(bucket, *self.codes)
-        source = LogSource(rows, self.query.roles.label, self._schema)
+        source, keys = LogSource(rows, self.query.roles.label, self.plan.schema), self.plan.by
         others = {kind: each for kind, each in self.partials.items() if kind not in self._plain}
         # Each by itself: what they share is not worth a fold at the keys of all.
-        folded = [source.partials([each], self._keys)[0][0] for each in others.values()]
+        folded = [source.partials([each], keys)[0][0] for each in others.values()]
         columns = [code_of(self.cluster).alias(CLUSTER)] if self.cluster else []
         if samples:
             is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self.query.roles.sample)
@@ -224,7 +223,7 @@ class EncodedLog(Encoded):
             rows = self.partials[kind].fold.with_features(rows)
         added = {each.name: each.row.alias(each.name) for kind in self._plain for each in self.statistics[kind]}
         units = dict.fromkeys(unit for kind in self._plain for unit in kind.units)
-        found, *tables = pl.collect_all([rows.select(*self._keys, *units, *columns, *added.values()), *folded])
+        found, *tables = pl.collect_all([rows.select(*keys, *units, *columns, *added.values()), *folded])
         found = found.with_columns(pl.lit(1, dtype=pl.Int8).alias(name) for name in (N_ROWS, N_SAMPLES))
         found, varied = self._with_samples(found, samples=samples)
         return Part(found, dict.fromkeys(self._plain, found) | dict(zip(others, tables, strict=True)), varied)
@@ -233,7 +232,7 @@ class EncodedLog(Encoded):
         """Rows that count their samples, each in its first row; and those of samples with several codes."""
         if not samples or (not rows[SAMPLE].null_count() and rows[SAMPLE].n_unique() == rows.height):
             return rows, None
-        is_known, codes = pl.col(SAMPLE).is_not_null(), pl.col(self._keys[1:])
+        is_known, codes = pl.col(SAMPLE).is_not_null(), pl.col(self.plan.by[1:])
         ends = rows.lazy().filter(is_known).group_by(SAMPLE).agg(codes.min() != codes.max())
         varies = ends.filter(pl.any_horizontal(codes)).collect()
         self._check_whole(varies)

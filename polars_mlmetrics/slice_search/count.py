@@ -141,8 +141,8 @@ class CellSums:
         self.wholes: Tables = {}
         """The tables of whole groups."""
         sizes = {encode.code_column(i): size for i, size in enumerate(lattice.sizes)}
-        self._slicings = [[encode.code_column(i) for i in some] for some in lattice.combinations]
-        self._covers = Covers([], self._slicings, sizes, most=BLOCK)
+        slicings = [[encode.code_column(i) for i in some] for some in lattice.combinations]
+        self._covers = Covers([], slicings, sizes, most=BLOCK)
         for part in encoded.parts(samples=True):
             self.wholes = encoded.folded([self.wholes, part.tables], [GROUP])
             self._add_part(part)
@@ -237,7 +237,7 @@ class CellSums:
         if part.varied is not None:
             # A sample that may be in several cells counts once in a cell and a half of the buckets.
             half = modulo(pl.col(WITHOUT), 2).alias(UNIT)
-            for at in range(len(self._slicings)):
+            for at in range(len(self.lattice.combinations)):
                 samples = part.varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(WITHOUT).first())
                 counted = samples.group_by(PLACE, pl.col(WITHOUT).alias(PIECE)).agg(pl.len().alias(N_SAMPLES))
                 self._add_cells(counted, {N_SAMPLES: self.samples})
@@ -245,13 +245,14 @@ class CellSums:
     def _add(self, table: pl.DataFrame, into: Mapping[str, Numbers], piece: Numbers) -> None:
         """Add columns of a table to the sums of these names."""
         lattice, (_, *pieces) = self.lattice, next(iter(into.values())).shape
-        columns, names = _columns(table, [*into]), [encode.code_column(i) for i in range(len(lattice.sizes))]
+        columns, number_of = _columns(table, [*into]), {encode.code_column(i): i for i in range(len(lattice.sizes))}
         # One look at the rows is enough for all combinations of some features.
         covers: dict[tuple[int, ...], list[int]] = {}
-        for at, slicing in enumerate(self._slicings):
+        for at, slicing in enumerate(self._covers.slicings):
             cover = self._covers.of(slicing, prod(pieces) * lattice.n_groups)
-            covers.setdefault(tuple(i for i, name in reversed([*enumerate(names)]) if name in cover), []).append(at)
+            covers.setdefault(tuple(sorted((number_of[name] for name in cover), reverse=True)), []).append(at)
         for features, inside in covers.items():
+            # The first feature comes last, as in the numbers of cells.
             shape = (*(lattice.sizes[i] for i in features), lattice.n_groups, *pieces)
             if prod(shape) > DENSE:
                 rows, every = table.lazy().with_columns(pl.Series(PIECE, piece)), pl.col([*into]).sum()
@@ -260,7 +261,7 @@ class CellSums:
                 continue
             number = np.zeros(table.height, dtype=np.int32)
             for i in features:
-                number = number * lattice.sizes[i] + table[names[i]].to_numpy()
+                number = number * lattice.sizes[i] + table[encode.code_column(i)].to_numpy()
             if lattice.n_groups > 1:
                 number = number * lattice.n_groups + table[GROUP].to_numpy()
             number = number * prod(pieces) + piece

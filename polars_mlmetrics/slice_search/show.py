@@ -129,10 +129,8 @@ def tested(encoded: Encoded, table: pl.DataFrame) -> pl.DataFrame:
     ends = (gap - away).clip(-most, most).alias("low"), (gap + away).clip(-most, most).alias("high")
     table = table.with_columns(*ends, _harm(best).alias("share_of_harm"), t_of(gap, se).alias(T), df.alias(DF))
     p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), confidence.buckets - 1)).otherwise(1.0)
-    table = table.with_columns(pl.when(varies).then(p).alias("p"))
-    return table.with_columns(
-        benjamini_hochberg([GROUP]).alias("p_adjusted"), _flag(confidence, worst).alias("ci_flag")
-    )
+    table = table.with_columns(pl.when(varies).then(p).alias("p"), _flag(confidence, worst).alias("ci_flag"))
+    return table.with_columns(benjamini_hochberg([GROUP]).alias("p_adjusted"))
 
 
 def _harm(best: float) -> pl.Expr:
@@ -148,18 +146,17 @@ def _flag(confidence: Confidence, worst: float) -> pl.Expr:
     """The flag of an interval: why not to trust it."""
     buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
     largest = ratio(pl.col(LARGEST), pl.col(N_ROWS))
-    return flag_of(
-        {
-            "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == worst)),
-            "undefined_replicates": se.is_null(),
-            "degenerate": se == 0,
-            "pooled": pl.col(POOLED),
-            "few_buckets": buckets < FEW_BUCKETS,
-            "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
-            "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
-            "dominant_cluster": (largest > DOMINANT) & (confidence.buckets >= MANY_BUCKETS),
-        }
-    )
+    flags = {
+        "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == worst)),
+        "undefined_replicates": se.is_null(),
+        "degenerate": se == 0,
+        "pooled": pl.col(POOLED),
+        "few_buckets": buckets < FEW_BUCKETS,
+        "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
+        "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
+        "dominant_cluster": (largest > DOMINANT) & (confidence.buckets >= MANY_BUCKETS),
+    }
+    return flag_of(flags)
 
 
 def pooled_groups(encoded: Encoded, source: Source) -> pl.DataFrame:
@@ -184,15 +181,17 @@ def show(cells: CellSums, scores: pl.DataFrame, table: pl.DataFrame) -> pl.DataF
     def text(place: int | None) -> str | None:
         return None if place is None else ", ".join(condition.text() for condition in conditions(place))
 
-    rows = [
-        (text(place), [each._asdict() for each in conditions(place)], len(conditions(place)), text(parent), text(above))
-        for place, parent, above in table.select(PLACE, PARENT, "hidden_by").iter_rows()
-    ]
-    names = ("slice", "conditions", "depth", "parent", "hidden_by")
-    words = pl.DataFrame(rows, schema={name: COLUMNS[name] for name in names}, orient="row")
+    words = {
+        "slice": map(text, table[PLACE]),
+        "conditions": ([each._asdict() for each in conditions(place)] for place in table[PLACE]),
+        "parent": map(text, table[PARENT]),
+        "hidden_by": map(text, table["hidden_by"]),
+    }
+    table = table.with_columns(pl.Series(name, list(values), COLUMNS[name]) for name, values in words.items())
     n_tested = scores.group_by(GROUP).agg(pl.len().alias("n_tested"))
-    table = table.drop("hidden_by").hstack(words).join(n_tested, on=GROUP).join(encoded.groups, on=GROUP)
-    table = table.sort(GROUP, TURN).with_columns(
+    table = table.join(n_tested, on=GROUP).join(encoded.groups, on=GROUP).sort(GROUP, TURN)
+    table = table.with_columns(
+        pl.col("conditions").list.len().alias("depth"),
         pl.int_range(1, pl.len() + 1).over(GROUP).alias("rank"),
         ratio(pl.col("n_samples"), _of_group(cells.n_samples)).alias("share"),
         pl.lit(_plan(cells)).alias("plan"),

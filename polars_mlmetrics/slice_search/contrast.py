@@ -57,8 +57,8 @@ def contrasts_at(cells: CellSums, places: Numbers, buckets: slice) -> pl.DataFra
         return keys.with_columns(pl.lit(0.0).alias(name) for name in ("value", "rest", "gap", "se", "t", "bound"))
     found = contrasts_of(
         cells,
-        each(lambda array: array[own, buckets], cells.sums),
-        each(lambda array: array[cells.of_groups, buckets], cells.sums),
+        changed(lambda array: array[own, buckets], cells.sums),
+        changed(lambda array: array[cells.of_groups, buckets], cells.sums),
         groups,
         (cells.rows[cells.of_groups, buckets, 0] > 0).sum(axis=1),
         lambda some: _refolded_at(cells, places[some], buckets),
@@ -124,12 +124,12 @@ def values_by(encoded: Encoded, source: Source, by: Sequence[str]) -> pl.LazyFra
 
 def _subtracted(cells: CellSums, own: Sums, whole: Sums) -> tuple[Sides, Numbers]:
     """Both sides of slices, and where these are differences that have lost their digits."""
-    inside, all_of = each(_without, own), each(_without, whole)
-    rest, rest_by_bucket = each(np.subtract, all_of, inside), each(_less, whole, own)
-    value, other = np.split(_values(cells, each(lambda *sides: np.concatenate(sides), inside, rest)), 2)
+    inside, all_of = changed(_without, own), changed(_without, whole)
+    rest, rest_by_bucket = changed(np.subtract, all_of, inside), changed(_less, whole, own)
+    value, other = np.split(_values(cells, changed(lambda *sides: np.concatenate(sides), inside, rest)), 2)
     bound = np.zeros(len(value))
     for side in (own, rest_by_bucket) if coarseness_of(cells.encoded.metric) else ():
-        bound += _values(cells, each(lambda array: array.sum(axis=1, keepdims=True), side), BOUND)[:, 0]
+        bound += _values(cells, changed(lambda array: array.sum(axis=1, keepdims=True), side), BOUND)[:, 0]
     alone = _alone(cells, value, own), _alone(cells, other, rest_by_bucket)
     return Sides(value, other, *alone, bound), _have_lost(own, inside, rest, all_of)
 
@@ -168,13 +168,13 @@ def _is_constant(values: Numbers) -> Numbers:
     return found
 
 
-def each(change: Callable[..., Numbers], *sums: Sums) -> Sums:
+def changed(change: Callable[..., Numbers], *sums: Sums) -> Sums:
     """Sums, each changed, together with the same ones of others."""
     return {key: change(*(one[key] for one in sums)) for key in sums[0]}
 
 
 def _at(sums: Sums, cells: Numbers | slice) -> Sums:
-    return each(lambda array: array[cells], sums)
+    return changed(lambda array: array[cells], sums)
 
 
 def _without(array: Numbers) -> Numbers:

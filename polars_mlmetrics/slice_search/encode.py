@@ -100,6 +100,8 @@ class Encoded:
         """The by columns of each group, by its number."""
         self.features = features
         self.buckets = self.confidence.buckets
+        self.n_searched = len(range(self.buckets)[EVEN])
+        """How many buckets the search sees."""
         (self.metric,) = self.query.metrics
         self.plan = plan
         plan.value(self.metric)
@@ -120,11 +122,6 @@ class Encoded:
         """The rows, part by part: those of some buckets at least. The first reading counts their samples."""
         assert self._whole is not None
         yield self._whole
-
-    @property
-    def n_searched(self) -> int:
-        """How many buckets the search sees."""
-        return len(range(self.buckets)[EVEN])
 
     def parts(self, buckets: slice = EVERY, *, samples: bool = False) -> Iterator[Part]:
         """The rows, part by part: all, or half of them. Raise where these are not as many as before."""

@@ -220,14 +220,14 @@ def _refolded_at(cells: CellSums, places: Numbers, buckets: slice) -> Sides:
         found = []
         for number in map(int, np.unique(at)):
             group = pl.col(GROUP).cast(pl.Int64) + number * lattice.n_groups
-            keyed = {k: table.with_columns(lattice.place(number), group) for k, table in part.tables.items()}
-            found.append(encoded.folded([{k: table.with_columns(cell) for k, table in keyed.items()}], keys))
+            keyed = {k: t.with_columns(lattice.place(number), group).with_columns(cell) for k, t in part.tables.items()}
+            found.append(encoded.folded([keyed], keys))
         tables = encoded.folded([tables, *found], keys)
     return refolded(encoded, tables, at * lattice.n_groups + lattice.groups(places), places, buckets)
 
 
 def refolded(encoded: Encoded, tables: Tables, groups: Numbers, cells: Numbers, buckets: slice) -> Sides:
-    """Both sides of cells of groups, from tables by GROUP, CELL and bucket."""
+    """Both sides of some cells, each of its group, from tables by GROUP, CELL and bucket."""
     by, n_buckets = [GROUP, CELL, WITHOUT], len(range(encoded.buckets)[buckets])
     source = FoldedTables(tables, by, encoded.plan.schema)
     without = Replicates(source, [GROUP])

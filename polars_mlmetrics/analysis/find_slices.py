@@ -11,20 +11,21 @@ from polars_mlmetrics.data.door import check_columns, to_hold
 from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.sources import LogSource, Source
+from polars_mlmetrics.engine.sources import FoldedTables
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters
+from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.query.verb import Verb
-from polars_mlmetrics.slice_search.choose import Members, Search, choose, hide_repeats
-from polars_mlmetrics.slice_search.contrast import values_of_groups
-from polars_mlmetrics.slice_search.count import CellSums, Lattice
-from polars_mlmetrics.slice_search.encode import GROUP, EncodedLog, EncodedState
+from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats
+from polars_mlmetrics.slice_search.contrast import contrasts_at, values_by
+from polars_mlmetrics.slice_search.count import CellSums
+from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState
 from polars_mlmetrics.slice_search.features import type_of, warn_of
-from polars_mlmetrics.slice_search.show import COLUMNS, Tests, confirm, pooled_groups, show
+from polars_mlmetrics.slice_search.show import COLUMNS, confirm, pooled_groups, show, tested
 
 FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True)
 
@@ -138,37 +139,36 @@ def find_slices(
             raise ParameterError(f"{name}= is for a log: a state is small.")
     if not is_of_state:
         frame = searchable(frame, roles, reads_now=not passes)
-    question = question_of(frame, metric, by, names if is_of_state else None, cluster, roles)
-    query, confidence, state = question.query, question.confidence, question.state
-    assert confidence is not None
-    if not is_of_state:
-        check_features(query, names)
+    question = question_of(frame, metric, by, names, cluster, roles)
+    query, state = question.query, question.state
     check_names([*(key.name for key in query.by), *COLUMNS])
-    source: Source = state or LogSource(query.rows, query.roles.label, query.schema)
-    usual = query, names, top, bins, confidence
+    usual = question, sign, names, top, bins
     encoded = EncodedState(*usual, state) if state else EncodedLog(*usual, (passes, memory, progress))
-    cells = CellSums(encoded, Lattice(encoded.features, encoded.groups.height, depth), min_samples)
+    cells = CellSums(encoded, depth, min_samples)
     _check_values(cells)
-    search = Search(cells, sign)
-    warn_of(search.small, "have no value with enough samples, and are left out")
-    candidates = search.candidates()
+    large = {encoded.features[i].name for i in cells.large_features}
+    small = dict.fromkeys(feature.name for feature in encoded.features if feature.name not in large)
+    warn_of([*small], "have no value with enough samples, and are left out")
+    scores = contrasts_at(cells, cells.large_slices(), EVEN)
+    candidates = candidates_of(scores, cells.lattice)
     if candidates.is_empty():
         return COLUMNS.empty(query.types_of(query.by)).collect()
-    members = Members(search, candidates)
-    table = confirm(search, members, choose(members, candidates))
-    table = Tests.of(encoded, confidence, sign).of_table(table.join(pooled_groups(encoded, source), on=GROUP))
-    return show(search, hide_repeats(members, table, k))
+    members = Members(cells, candidates)
+    table = confirm(cells, scores, members, choose(members, candidates))
+    table = tested(encoded, table.join(pooled_groups(encoded, state or source_of(query, None)), on=GROUP))
+    return show(cells, scores, hide_repeats(members, table, k))
 
 
 def _check_values(cells: CellSums) -> None:
     """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
-    values = values_of_groups(cells.encoded, cells.wholes)
+    encoded = cells.encoded
+    wholes = FoldedTables(cells.wholes, [GROUP], encoded.plan.schema)
+    values = values_by(encoded, wholes, [GROUP]).select("value").collect().to_series()
     broken = values.filter(~values.is_finite())
     if broken.len():
-        name = cells.encoded.metric.output_name
         raise MetricError(
-            f"{name} is {broken[0]} in the whole log, or in a group of by=: no slice can be compared with the rest. "
-            "`check` names the rows."
+            f"{encoded.metric.output_name} is {broken[0]} in the whole log, or in a group of by=: no slice can be "
+            "compared with the rest. `check` names the rows."
         )
 
 
@@ -186,15 +186,16 @@ def searchable(log: Frame, roles: Mapping[str, Any], *, reads_now: bool) -> Fram
 
 
 def question_of(
-    frame: Frame, metric: Metric, by: Keys | None, slices: list[str] | None, cluster: Names, roles: Mapping[str, Any]
+    frame: Frame, metric: Metric, by: Keys | None, names: list[str], cluster: Names, roles: Mapping[str, Any]
 ) -> Question:
     """The query, and the intervals that are wanted. A metric without intervals is refused, and what has few buckets."""
+    slices = names if FIND_SLICES.is_of_state(frame) else None
     question = Question.read(FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles)
     query, confidence = question.query, question.confidence
     if confidence is not None and confidence.buckets < LEAST_BUCKETS:
         raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")
     (core,) = query.metrics
-    plan = Plan(LogSource(query.rows, query.roles.label, query.schema), [], query.readings)
+    plan = Plan(source_of(query, None), [], query.readings)
     if core.interval_kind in WITHOUT_INTERVAL or not plan.merges(core):
         raise MetricError(
             f"{core.output_name} has no intervals, so its slices cannot be told from noise: choose another metric, or "
@@ -202,6 +203,8 @@ def question_of(
         )
     if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
         check_clusters(query)
+    if slices is None:
+        check_features(query, names)
     return question
 
 

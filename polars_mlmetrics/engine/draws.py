@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from polars_mlmetrics.engine.folds import matched, merge
-from polars_mlmetrics.engine.partials import Partial, PartialTable
-from polars_mlmetrics.engine.replicates import WITHOUT, Replicates, statistics_of, unit_keys_of
+from polars_mlmetrics.engine.partials import Partial, PartialTable, statistics_of
+from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic
@@ -51,7 +51,7 @@ class Draws(Replicates):
     def _drawn(self, partial: Partial, by_bucket: pl.LazyFrame) -> pl.LazyFrame:
         """A partial by bucket, as it is in each draw: at all its keys, whether or not these were drawn."""
         by_bucket = by_bucket.cache()
-        keys, statistics = unit_keys_of(partial, WITHOUT), statistics_of(partial, by_bucket)
+        keys, statistics = [key for key in partial.table_keys if key != WITHOUT], statistics_of(partial)
         times = self._times.with_columns(pl.col(WITHOUT).cast(by_bucket.collect_schema()[WITHOUT]))
 
         def of_some(first: int) -> pl.LazyFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import polars as pl
 
@@ -49,6 +49,22 @@ class Mergeable(Protocol):
     def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame: ...
 
     def merged(self, parts: pl.LazyFrame) -> pl.LazyFrame: ...
+
+
+class PartialKind(NamedTuple):
+    """A key that tells one partial of a plan from the others, whatever the groups."""
+
+    grain: Grain
+    run: str | None
+    whole_samples: bool
+    units: tuple[str, ...]
+    """The keys of its table beside those of the groups."""
+
+    @classmethod
+    def of(cls, partial: Partial, by: Sequence[str]) -> PartialKind:
+        """The kind of a partial, where these are the keys of the groups."""
+        units = tuple(key for key in partial.table_keys if key not in by)
+        return cls(partial.grain, partial.values.run, partial.whole_samples, units)
 
 
 PartialTable = tuple[pl.LazyFrame, list[str]]
@@ -92,6 +108,11 @@ class Partial:
         """Whether what it tells of several groups can be put together: it looks into no sample."""
         merge = all(reader.merges_by is not None for reader, _ in self.values.measures)
         return self.grain != "sample" and merge and not self.windows
+
+    @property
+    def table_keys(self) -> list[str]:
+        """The keys of its table, which has samples summed up."""
+        return self.by if self.grain == "sample" else self.fold.keys
 
     def at(self, by: list[str]) -> Partial:
         """The same statistics of other groups."""
@@ -250,6 +271,13 @@ class Partial:
         [sample] = self.keys
         named = units.with_columns(number_of_group(pl.col(UNIT)).alias(NUMBER)).rename({UNIT: sample})
         return self.values.sums(self.values.of_units(named, [NUMBER, sample]), [NUMBER])
+
+
+def statistics_of(partial: Partial) -> list[Statistic]:
+    """The statistics in the table of a partial: of samples, the sums of their values."""
+    if partial.grain != "sample":
+        return list(partial.fold.statistics.values())
+    return [Statistic(name, pl.col(name), "sum") for name in partial.values.names_of_sums()]
 
 
 def _name_of(order: Order) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from polars_mlmetrics.engine.folds import about_common_shifts, fold, matched, merge
-from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.partials import Partial, PartialTable, statistics_of
 from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.errors import INTERNAL
@@ -50,7 +50,7 @@ class Replicates(OfSource):
         """A partial by bucket, as it is without each: at all its keys, whether or not the bucket has them."""
         by_bucket = by_bucket.cache()
         left_out = self.key
-        keys, statistics = unit_keys_of(partial, left_out), statistics_of(partial, by_bucket)
+        keys, statistics = [key for key in partial.table_keys if key != left_out], statistics_of(partial)
         columns = [*keys, left_out, *(statistic.name for statistic in statistics)]
         own = about_common_shifts(by_bucket, keys, statistics).cache()
         whole = fold(own, keys, merged(statistics))
@@ -99,19 +99,6 @@ def _own(statistic: Statistic) -> str:
 
 def _whole(statistic: Statistic) -> str:
     return f"{INTERNAL}whole:{statistic.name}"
-
-
-def unit_keys_of(partial: Partial, left_out: str) -> list[str]:
-    """The keys of what a partial tells, whatever the bucket."""
-    return [key for key in (partial.by if partial.grain == "sample" else partial.fold.keys) if key != left_out]
-
-
-def statistics_of(partial: Partial, table: pl.LazyFrame) -> list[Statistic]:
-    """The partial by bucket: of samples, sums."""
-    if partial.grain != "sample":
-        return list(partial.fold.statistics.values())
-    names = [name for name in table.collect_schema() if name not in partial.by]
-    return [Statistic(name, pl.col(name), "sum") for name in names]
 
 
 def _of_the_rest(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:

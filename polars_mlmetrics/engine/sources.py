@@ -13,7 +13,7 @@ from polars_mlmetrics.data.frames import is_at_hand
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
 from polars_mlmetrics.engine.formula_reader import FormulaReader
-from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialTable
+from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialKind, PartialTable
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.ranking_by_id import NUMBER, split_by_id
@@ -106,6 +106,18 @@ class TableSource(Source):
         nothing = [pl.lit(0).alias(name) for name in names if name not in there]
         table = self._table.with_columns(nothing).select(*partial.fold.keys, *names)
         return table if partial.fold.keys == self._keys else partial.merged(table)
+
+
+class FoldedTables(Source):
+    """A table of statistics for each partial of a plan, folded at the keys of that plan."""
+
+    def __init__(self, tables: Mapping[PartialKind, pl.DataFrame], by: Sequence[str], schema: pl.Schema) -> None:
+        self.tables = tables
+        self.by = list(by)
+        self.schema = pl.Schema({**schema, **dict.fromkeys(by, pl.Int64())})
+
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
+        return [(self.tables[PartialKind.of(each, self.by)].lazy(), by) for each in partials]
 
 
 MANY_ROWS = 300_000

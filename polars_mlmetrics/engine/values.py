@@ -84,6 +84,10 @@ class Values:
         settled = (column for reader, columns in self.measures for column in _settled(reader, columns))
         return sums.select(*by, *settled)
 
+    def names_of_sums(self) -> list[str]:
+        """The columns of the sums over units of a group."""
+        return [name for each in self.measures for name in stored_sums(*each).values()]
+
     def stored_sums(self) -> dict[str, str]:
         """The names under which a state holds the sums over samples, and the plan's own for them."""
         return {name: own for reader, columns in self.measures for name, own in stored_sums(reader, columns).items()}

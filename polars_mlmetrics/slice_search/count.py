@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
+from functools import cached_property
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -12,21 +13,12 @@ import polars as pl
 
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.packing import modulo
+from polars_mlmetrics.engine.partials import PartialKind
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search import encode
-from polars_mlmetrics.slice_search.encode import (
-    EVEN,
-    GROUP,
-    N_ROWS,
-    N_SAMPLES,
-    Encoded,
-    Numbers,
-    Part,
-    PartialKind,
-    Tables,
-    in_buckets,
-)
+from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES, Encoded, Numbers, Part, Tables
 from polars_mlmetrics.slice_search.features import Feature
 
 PLACE, UNIT, PIECE = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece"))
@@ -47,14 +39,15 @@ MOST_SUMS = 60_000_000
 FEWEST, THOUSANDTH = 60, 0.001
 """How many samples a slice has at least, where min_samples= says nothing: so many, or this share of its group."""
 
-Sums = list[dict[str, Numbers]]
-"""The statistics of each partial: arrays of cells x buckets x units."""
+Sums = dict[tuple[PartialKind, str], Numbers]
+"""The statistics of each partial, by name: arrays of cells x buckets x units."""
 
 
 class Lattice:
     """Every combination of features, first that of none, and a number for each cell and group: its place.
 
-    The first places are whole groups.
+    The first places are whole groups. A place is the start of its combination, plus the group, plus the code of each
+    feature times its stride.
     """
 
     def __init__(self, features: Sequence[Feature], n_groups: int, depth: int) -> None:
@@ -65,8 +58,12 @@ class Lattice:
         every = [some for size in range(depth + 1) for some in combinations(range(len(features)), size)]
         # Of one list a slice asks one thing.
         self.combinations = [some for some in every if len({features[i].name for i in some}) == len(some)]
-        heights = [prod(self.sizes[i] for i in some) * n_groups for some in self.combinations]
-        self.starts = np.cumsum([0, *heights], dtype=np.int64)
+        self._strides = np.zeros((len(self.combinations), len(features)), dtype=np.int64)
+        self.starts = np.zeros(len(self.combinations) + 1, dtype=np.int64)
+        for at, some in enumerate(self.combinations):
+            *strides, height = np.cumprod([n_groups, *(self.sizes[i] for i in some)])
+            self._strides[at, some] = strides
+            self.starts[at + 1] = self.starts[at] + height
 
     def at(self, places: Numbers) -> Numbers:
         """The combinations of places, by number."""
@@ -78,37 +75,37 @@ class Lattice:
         _, found = np.divmod(places - self.starts[self.at(places)], self.n_groups)
         return found
 
-    def codes_of(self, place: int) -> tuple[int, dict[int, int]]:
-        """The group of a slice, and the code that it wants of each of its features."""
-        at = int(self.at(np.array(place)))
-        cell, group = divmod(place - int(self.starts[at]), self.n_groups)
-        codes = {}
-        for feature in self.combinations[at]:
-            cell, codes[feature] = divmod(cell, self.sizes[feature])
-        return group, codes
+    def codes(self, places: Numbers, feature: int) -> Numbers:
+        """The codes of a feature that slices want; -1 where they want none of it."""
+        at = self.at(places)
+        strides = self._strides[at, feature]
+        cells, _ = np.divmod(places - self.starts[at], np.maximum(strides, 1))
+        _, codes = np.divmod(cells, self.sizes[feature])
+        return np.where(strides, codes, -1)
+
+    def codes_of(self, place: int) -> dict[int, int]:
+        """The code that a slice wants of each of its features."""
+        wanted = self.combinations[int(self.at(np.array(place)))]
+        return {feature: int(self.codes(np.array(place), feature)) for feature in wanted}
 
     def place_of(self, group: int, codes: Mapping[int, int]) -> int:
-        """The place of the slice with these codes."""
-        cell = 0
-        for feature in sorted(codes, reverse=True):
-            cell = cell * self.sizes[feature] + codes[feature]
-        return int(self.starts[self.combinations.index(tuple(sorted(codes)))]) + cell * self.n_groups + group
+        """The place of the slice with these codes, the first feature first."""
+        at = self.combinations.index(tuple(codes))
+        return int(self.starts[at]) + group + sum(int(self._strides[at, i]) * code for i, code in codes.items())
 
     def place(self, at: int) -> pl.Expr:
         """The place of a row's cell in a combination."""
-        cell = pl.lit(0, dtype=pl.Int64)
-        for feature in reversed(self.combinations[at]):
-            cell = cell * self.sizes[feature] + pl.col(encode.code_column(feature)).cast(pl.Int64)
-        return (cell * self.n_groups + pl.col(GROUP) + int(self.starts[at])).alias(PLACE)
+        place = pl.col(GROUP).cast(pl.Int64) + int(self.starts[at])
+        for i in self.combinations[at]:
+            place += pl.col(encode.code_column(i)).cast(pl.Int64) * int(self._strides[at, i])
+        return place.alias(PLACE)
 
     def are_slices(self, places: Numbers) -> Numbers:
         """Where each feature has a condition: a list may lack the value of a feature."""
         found: Numbers = places >= self.n_groups
-        for at, (start, end) in enumerate(pairwise(np.searchsorted(places, self.starts))):
-            cell, _ = np.divmod(places[start:end] - self.starts[at], self.n_groups)
-            for feature in self.combinations[at]:
-                cell, code = np.divmod(cell, self.sizes[feature])
-                found[start:end] &= code < len(self.features[feature].conditions)
+        for i, feature in enumerate(self.features):
+            if feature.is_partial:
+                found &= self.codes(places, i) < len(feature.conditions)
         return found
 
 
@@ -121,9 +118,9 @@ def least_of(samples: Numbers, min_samples: int | None) -> Numbers:
 class CellSums:
     """Sums of all rows in the cells of a lattice: of all cells, or of those that may be large where these are many."""
 
-    def __init__(self, encoded: Encoded, lattice: Lattice, min_samples: int | None) -> None:
+    def __init__(self, encoded: Encoded, depth: int, min_samples: int | None) -> None:
         self.encoded = encoded
-        self.lattice = lattice
+        self.lattice = lattice = Lattice(encoded.features, encoded.groups.height, depth)
         self._statistics = encoded.statistics if encoded.is_of_sums else {}
         self.units: dict[PartialKind, pl.DataFrame] = {kind: pl.DataFrame([{}]) for kind in self._statistics}
         """The keys of each unit of a partial, by its number. Where the group is the unit, there is one."""
@@ -136,15 +133,16 @@ class CellSums:
         """Where the whole groups are."""
         self._check_size()
         self.rows, self.samples = (self._zeros(1, is_count=True) for _ in range(2))
-        self.sums = [
-            {each.name: self._zeros(self.units[kind].height, is_count=each.is_count) for each in statistics}
+        self.sums: Sums = {
+            (kind, each.name): self._zeros(self.units[kind].height, is_count=each.is_count)
             for kind, statistics in self._statistics.items()
-        ]
+            for each in statistics
+        }
         self.wholes: Tables = {}
         """The tables of whole groups."""
         sizes = {encode.code_column(i): size for i, size in enumerate(lattice.sizes)}
-        self._slicings = [[encode.code_column(i) for i in some] for some in lattice.combinations]
-        self._covers = Covers([], self._slicings, sizes, most=BLOCK)
+        slicings = [[encode.code_column(i) for i in some] for some in lattice.combinations]
+        self._covers = Covers([], slicings, sizes, most=BLOCK)
         for part in encoded.parts(samples=True):
             self.wholes = encoded.folded([self.wholes, part.tables], [GROUP])
             self._add_part(part)
@@ -152,6 +150,29 @@ class CellSums:
         """How many there are in each group."""
         self.least = least_of(self.n_samples, min_samples)
         """How many samples a slice of each group must have."""
+
+    @cached_property
+    def large_features(self) -> list[int]:
+        """The features with a value that is in enough rows and not in all."""
+        found, least, most = [], self.least.min(initial=np.inf), self.n_rows.sum()
+        for i, feature in enumerate(self.lattice.features):
+            at = self.lattice.combinations.index((i,))
+            own = slice(*self._ends[at : at + 2])
+            rows = np.bincount(self.lattice.codes(self.places[own], i), self.rows[own].sum(axis=(1, 2)))
+            if any(least <= n_rows < most for n_rows in rows[: len(feature.conditions)]):
+                found.append(i)
+        return found
+
+    def large_slices(self) -> Numbers:
+        """The slices that have enough samples in the even buckets, as has the rest, in enough of these."""
+        groups, rows = self.lattice.groups(self.places), self.rows[:, EVEN, 0]
+        samples, n_rows = self.samples[:, EVEN, 0].sum(axis=1), rows.sum(axis=1)
+        least, all_rows, all_samples = (of[groups] for of in (self.least * 0.5, n_rows, samples))
+        # A sample may have rows in a slice and in the rest: rows are what can be taken off.
+        has_rest = (all_rows - n_rows) * all_samples >= least * all_rows
+        is_large = (samples >= least) & has_rest & ((rows > 0).sum(axis=1) >= FEW_BUCKETS)
+        large: Numbers = self.places[is_large]
+        return large[self.lattice.are_slices(large)]
 
     def find(self, places: Numbers) -> Numbers:
         """Where the sums of places are."""
@@ -174,7 +195,7 @@ class CellSums:
         found = pl.DataFrame(schema=dict.fromkeys((PLACE, N_SAMPLES, N_ROWS), pl.Int64))
         for part in self.encoded.parts(samples=True):
             # Of samples in several cells it is not known here how many there are: no more than rows.
-            most = pl.col(N_SAMPLES if part.varied is None else N_ROWS).filter(in_buckets(EVEN)).alias(N_ROWS)
+            most = pl.col(N_SAMPLES if part.varied is None else N_ROWS).filter(encode.in_buckets(EVEN)).alias(N_ROWS)
             counts = [count.sum().cast(pl.Int64) for count in (pl.col(N_SAMPLES), most)]
             cells = pl.concat([part.rows.lazy().group_by(place).agg(counts) for place in places]).collect()
             found = pl.concat([found, cells]).group_by(PLACE).sum()
@@ -205,18 +226,18 @@ class CellSums:
     def _add_part(self, part: Part) -> None:
         """Add a part of the rows."""
         counts = {N_ROWS: self.rows, N_SAMPLES: self.samples}
-        for kind, sums in zip(self._statistics, self.sums, strict=True):
-            table = part.tables[kind]
-            # The rows are counted with what else is known of them, in one look.
-            is_shared = table is part.rows and not kind.units
-            self._add(table, {**sums, **(counts if is_shared else {})}, self.piece_of(kind, table))
-            counts = {} if is_shared else counts
+        for kind, statistics in self._statistics.items():
+            table, into = part.tables[kind], {each.name: self.sums[kind, each.name] for each in statistics}
+            if table is part.rows and not kind.units:
+                # The rows are counted with what else is known of them, in one look.
+                into, counts = into | counts, {}
+            self._add(table, into, self.piece_of(kind, table))
         if counts:
             self._add(part.rows, counts, part.rows[WITHOUT].to_numpy().astype(np.int32))
         if part.varied is not None:
             # A sample that may be in several cells counts once in a cell and a half of the buckets.
             half = modulo(pl.col(WITHOUT), 2).alias(UNIT)
-            for at in range(len(self._slicings)):
+            for at in range(len(self.lattice.combinations)):
                 samples = part.varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(WITHOUT).first())
                 counted = samples.group_by(PLACE, pl.col(WITHOUT).alias(PIECE)).agg(pl.len().alias(N_SAMPLES))
                 self._add_cells(counted, {N_SAMPLES: self.samples})
@@ -224,13 +245,14 @@ class CellSums:
     def _add(self, table: pl.DataFrame, into: Mapping[str, Numbers], piece: Numbers) -> None:
         """Add columns of a table to the sums of these names."""
         lattice, (_, *pieces) = self.lattice, next(iter(into.values())).shape
-        columns, names = _columns(table, [*into]), [encode.code_column(i) for i in range(len(lattice.sizes))]
+        columns, number_of = _columns(table, [*into]), {encode.code_column(i): i for i in range(len(lattice.sizes))}
         # One look at the rows is enough for all combinations of some features.
         covers: dict[tuple[int, ...], list[int]] = {}
-        for at, slicing in enumerate(self._slicings):
+        for at, slicing in enumerate(self._covers.slicings):
             cover = self._covers.of(slicing, prod(pieces) * lattice.n_groups)
-            covers.setdefault(tuple(i for i, name in reversed([*enumerate(names)]) if name in cover), []).append(at)
+            covers.setdefault(tuple(sorted((number_of[name] for name in cover), reverse=True)), []).append(at)
         for features, inside in covers.items():
+            # The first feature comes last, as in the numbers of cells.
             shape = (*(lattice.sizes[i] for i in features), lattice.n_groups, *pieces)
             if prod(shape) > DENSE:
                 rows, every = table.lazy().with_columns(pl.Series(PIECE, piece)), pl.col([*into]).sum()
@@ -239,7 +261,7 @@ class CellSums:
                 continue
             number = np.zeros(table.height, dtype=np.int32)
             for i in features:
-                number = number * lattice.sizes[i] + table[names[i]].to_numpy()
+                number = number * lattice.sizes[i] + table[encode.code_column(i)].to_numpy()
             if lattice.n_groups > 1:
                 number = number * lattice.n_groups + table[GROUP].to_numpy()
             number = number * prod(pieces) + piece
@@ -263,7 +285,8 @@ class CellSums:
 
 def _columns(table: pl.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...], Numbers | None]:
     """Columns as weights; None for those that are 1 in every row, which are many. Those of zeros are left out."""
-    values = {name: table[name].to_numpy() for name in names}
+    # The sum of nothing is 0.
+    values = {name: table[name].fill_null(0).to_numpy() for name in names}
     ones = tuple(name for name, value in values.items() if value.dtype.kind != "f" and (value == 1).all())
     found: dict[tuple[str, ...], Numbers | None] = {ones: None} if ones else {}
     weights = {name: value for name, value in values.items() if name not in ones and value.any()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -13,18 +12,17 @@ from numpy.typing import NDArray
 
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of
-from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.partials import Partial, PartialKind, statistics_of
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import LogSource, Source
+from polars_mlmetrics.engine.sources import FoldedTables, LogSource
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, StateError
 from polars_mlmetrics.formula.arithmetic import whole_times
-from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.query import Query
-from polars_mlmetrics.query.question import Confidence
+from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.source import passes_of
 from polars_mlmetrics.slice_search.features import Feature, counts_of, features_of, values_of
 
@@ -56,41 +54,8 @@ def in_buckets(buckets: slice) -> pl.Expr:
     return modulo(pl.col(WITHOUT), buckets.step) == pl.lit(buckets.start)
 
 
-def half_of(table: pl.DataFrame, buckets: slice) -> pl.DataFrame:
-    """The rows in some of the buckets, which are numbered anew from 0."""
-    number = part_of(pl.col(WITHOUT).cast(pl.Int64) - buckets.start, buckets.step)
-    return table.filter(in_buckets(buckets)).with_columns(number)
-
-
-class PartialKind(NamedTuple):
-    """A key that tells one partial of a plan from the others."""
-
-    grain: str
-    run: str | None
-    whole_samples: bool
-    units: tuple[str, ...]
-
-    @classmethod
-    def of(cls, partial: Partial, by: Sequence[str]) -> PartialKind:
-        """The kind of a partial by these keys, whatever they are."""
-        keys = partial.by if partial.grain == "sample" else partial.fold.keys
-        return cls(partial.grain, partial.values.run, partial.whole_samples, tuple(k for k in keys if k not in by))
-
-
 Tables = Mapping[PartialKind, pl.DataFrame]
 """A table of statistics for each partial of a plan, with the keys of its units."""
-
-
-class FoldedTables(Source):
-    """A source of tables that are folded already."""
-
-    def __init__(self, tables: Tables, by: Sequence[str], schema: pl.Schema) -> None:
-        self.tables = tables
-        self.by = list(by)
-        self.schema = pl.Schema({**schema, **{key: pl.Int64() for key in by}})
-
-    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
-        return [(self.tables[PartialKind.of(each, self.by)].lazy(), by) for each in partials]
 
 
 class Part(NamedTuple):
@@ -103,30 +68,46 @@ class Part(NamedTuple):
     varied: pl.DataFrame | None = None
     """The rows of samples with several codes, with their SAMPLE. N_SAMPLES does not count these."""
 
+    def half(self, buckets: slice) -> Part:
+        """The rows in some of the buckets, which are numbered anew from 0. Of samples nothing is counted."""
+        number = part_of(pl.col(WITHOUT).cast(pl.Int64) - buckets.start, buckets.step)
+        return self.changed(lambda table: table.filter(in_buckets(buckets)).with_columns(number))
 
-class Encoded(ABC):
+    def changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Part:
+        """The same with each table changed. One that is the rows stays so."""
+        rows = change(self.rows)
+        tables = {kind: rows if table is self.rows else change(table) for kind, table in self.tables.items()}
+        return Part(rows, tables)
+
+
+class Encoded:
     """A log or a state in codes, which is read as often as needed."""
 
     how: str
     """How it is read, in words."""
+    n_rows: int
+    cluster: Sequence[str] = ()
+    """The columns of clusters, where samples are not the clusters: later readings have the CLUSTER of each row."""
 
     def __init__(
-        self, query: Query, source: Source, keys: list[str], groups: pl.DataFrame, features: list[Feature], buckets: int
+        self, question: Question, sign: int, plan: Plan, groups: pl.DataFrame, features: list[Feature]
     ) -> None:
-        self.query = query
+        assert question.confidence is not None
+        self.query, self.confidence = question.query, question.confidence
+        self.sign = sign
+        """1 where low values are bad, -1 where high ones are."""
         self.groups = groups
         """The by columns of each group, by its number."""
         self.features = features
-        self.buckets = buckets
-        self.n_rows = 0
-        self.has_clusters = False
-        """Whether later readings have the CLUSTER of each row, as samples are not the clusters."""
-        (self.metric,) = query.metrics
-        self.plan = Plan(source, keys, query.readings)
-        self.plan.value(self.metric)
-        self.partials = {PartialKind.of(each, keys): each for each in self.plan.all_partials}
-        self.statistics = {kind: _statistics_of(partial) for kind, partial in self.partials.items()}
-        self.is_of_sums = all(_are_sums(statistics) for statistics in self.statistics.values())
+        self.buckets = self.confidence.buckets
+        self.n_searched = len(range(self.buckets)[EVEN])
+        """How many buckets the search sees."""
+        (self.metric,) = self.query.metrics
+        self.plan = plan
+        plan.value(self.metric)
+        self.partials = {PartialKind.of(each, plan.by): each for each in plan.all_partials}
+        self.statistics = {kind: statistics_of(partial) for kind, partial in self.partials.items()}
+        self.is_of_sums = all(map(_are_sums, self.partials.values()))
         """Whether the statistics of some rows can be taken off those of all."""
         types = [pl.UInt8 if each.size <= 2**8 else pl.Int32 for each in features]
         # A number is a byte where it can be: there is one of each feature in every row.
@@ -134,23 +115,21 @@ class Encoded(ABC):
         self.codes = [each.code().cast(of).alias(code_column(i)) for i, (each, of) in enumerate(codes)]
         self._known: Numbers | None = None
         """How many rows each bucket had when they were read first."""
+        self._whole: Part | None = None
+        """All rows, where they are kept."""
 
-    @abstractmethod
     def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
         """The rows, part by part: those of some buckets at least. The first reading counts their samples."""
-
-    @property
-    def n_searched(self) -> int:
-        """How many buckets the search sees."""
-        return len(range(self.buckets)[EVEN])
+        assert self._whole is not None
+        yield self._whole
 
     def parts(self, buckets: slice = EVERY, *, samples: bool = False) -> Iterator[Part]:
-        """The rows, part by part. Raise where these are not as many as before."""
+        """The rows, part by part: all, or half of them. Raise where these are not as many as before."""
         rows = np.zeros(self.buckets, dtype=np.int64)
         for part in self._read(buckets, samples=samples):
             counts = part.rows.group_by(WITHOUT).agg(pl.col(N_ROWS).sum().cast(pl.Int64))
             rows[counts[WITHOUT].to_numpy()] += counts[N_ROWS].to_numpy()
-            yield part
+            yield part if buckets == EVERY else part.half(buckets)
         before = self.n_rows if self._known is None else self._known[buckets].sum()
         if rows[buckets].sum() != before:
             raise ParameterError(
@@ -168,21 +147,9 @@ class Encoded(ABC):
             found[kind] = merge(rows.lazy(), [*keys, *kind.units], statistics).collect()
         return found
 
-    def _without_nulls(self, kind: PartialKind, table: pl.DataFrame) -> pl.DataFrame:
-        """A table in which the sum of nothing is 0."""
-        sums = [each.name for each in self.statistics[kind] if each.monoid == "sum"]
-        return table.with_columns(pl.col(sums).fill_null(0))
 
-
-def _statistics_of(partial: Partial) -> list[Statistic]:
-    """The statistics in the table of a partial: of samples, the sums of their values."""
-    if partial.grain != "sample":
-        return list(partial.fold.statistics.values())
-    return [Statistic(name, pl.col(name), "sum") for name in partial.values.stored_sums().values()]
-
-
-def _are_sums(statistics: Sequence[Statistic]) -> bool:
-    return all(each.monoid == "sum" and each.moment is None for each in statistics)
+def _are_sums(partial: Partial) -> bool:
+    return all(each.monoid == "sum" and each.moment is None for each in statistics_of(partial))
 
 
 def _groups_of(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -202,37 +169,33 @@ class EncodedLog(Encoded):
     """A log in codes: read at once and kept, or part by part."""
 
     def __init__(
-        self, query: Query, names: Sequence[str], top: int, bins: int, confidence: Confidence, passing: Passing
+        self, question: Question, sign: int, names: Sequence[str], top: int, bins: int, passing: Passing
     ) -> None:
+        query = question.query
         # One by one: together they would hold all these columns.
         values = {name: values_of(query, name).collect(engine="streaming") for name in names}
         features = features_of(query.schema, values, top, bins)
         self._by = [key.column for key in query.by]
-        self._keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
-        self._schema = pl.Schema({**query.schema, **dict.fromkeys(self._keys, pl.Int32())})
+        keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
         groups = _groups_of(query.rows.select(self._by).unique().collect(), self._by)
-        super().__init__(
-            query, FoldedTables({}, self._keys, self._schema), self._keys, groups, features, confidence.buckets
-        )
+        plan = Plan(FoldedTables({}, keys, query.schema), keys, query.readings)
+        super().__init__(question, sign, plan, groups, features)
         self._plain = [kind for kind, each in self.partials.items() if _is_plain(each)]
-        is_sample = list(confidence.cluster) == list(query.roles.sample)
-        self._cluster = [] if is_sample else list(confidence.cluster)
-        self.has_clusters = bool(self._cluster)
+        cluster = list(self.confidence.cluster)
+        self.cluster = [] if cluster == list(query.roles.sample) else cluster
         self.n_rows = int(query.frame.select(pl.len()).collect().item())
         count, memory, progress = passing
         if count is None and memory is None and self.n_rows > AT_ONCE:
             count = whole_times(PART, self.n_rows)
-        is_whole = count is None and memory is None
-        self._passes = None if is_whole else passes_of(query, count, memory, progress=progress)
+        self._passes = passes_of(query, count, memory, progress=progress)
         parts = self._passes.how_many(BYTES, self.n_rows) if self._passes else 1
         self.how = f"rows read in {parts} passes for each step" if parts > 1 else "rows as they are"
-        self._whole: Part | None = None
         if parts == 1:
             [self._whole] = self._read(EVERY, samples=True)
 
     def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
         if self._whole is not None:
-            yield self._whole
+            yield from super()._read(buckets, samples=samples)
         elif not self._passes:
             yield self._part(self.query.rows, buckets, samples=samples)
         else:
@@ -245,8 +208,11 @@ class EncodedLog(Encoded):
         """Some rows, with what each adds to the partials; or folded, where a row alone does not say that."""
         bucket = pl.col(WITHOUT).cast(pl.UInt8 if self.buckets <= 2**8 else pl.Int32)
         rows = _in_groups(rows.filter(in_buckets(buckets)), self.groups, self._by).with_columns(bucket, *self.codes)
-        folded = {kind: self._folded(rows, each) for kind, each in self.partials.items() if kind not in self._plain}
-        columns = [code_of(self._cluster).alias(CLUSTER)] if self._cluster else []
+        source, keys = LogSource(rows, self.query.roles.label, self.plan.schema), self.plan.by
+        others = {kind: each for kind, each in self.partials.items() if kind not in self._plain}
+        # Each by itself: what they share is not worth a fold at the keys of all.
+        folded = [source.partials([each], keys)[0][0] for each in others.values()]
+        columns = [code_of(self.cluster).alias(CLUSTER)] if self.cluster else []
         if samples:
             is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self.query.roles.sample)
             columns.append(pl.when(is_known).then(code_of([*self._by, *self.query.roles.sample])).alias(SAMPLE))
@@ -254,22 +220,16 @@ class EncodedLog(Encoded):
             rows = self.partials[kind].fold.with_features(rows)
         added = {each.name: each.row.alias(each.name) for kind in self._plain for each in self.statistics[kind]}
         units = dict.fromkeys(unit for kind in self._plain for unit in kind.units)
-        found, *tables = pl.collect_all([rows.select(*self._keys, *units, *columns, *added.values()), *folded.values()])
+        found, *tables = pl.collect_all([rows.select(*keys, *units, *columns, *added.values()), *folded])
         found = found.with_columns(pl.lit(1, dtype=pl.Int8).alias(name) for name in (N_ROWS, N_SAMPLES))
-        found, varied = self._with_samples(found.with_columns(pl.col([*added]).fill_null(0)), samples=samples)
-        filled = {kind: self._without_nulls(kind, each) for kind, each in zip(folded, tables, strict=True)}
-        return Part(found, {**dict.fromkeys(self._plain, found), **filled}, varied)
-
-    def _folded(self, rows: pl.LazyFrame, partial: Partial) -> pl.LazyFrame:
-        """The table of a partial, at the codes of the rows."""
-        [(table, _)] = LogSource(rows, self.query.roles.label, self._schema).partials([partial], list(partial.by))
-        return table
+        found, varied = self._with_samples(found, samples=samples)
+        return Part(found, dict.fromkeys(self._plain, found) | dict(zip(others, tables, strict=True)), varied)
 
     def _with_samples(self, rows: pl.DataFrame, *, samples: bool) -> tuple[pl.DataFrame, pl.DataFrame | None]:
         """Rows that count their samples, each in its first row; and those of samples with several codes."""
         if not samples or (not rows[SAMPLE].null_count() and rows[SAMPLE].n_unique() == rows.height):
             return rows, None
-        is_known, codes = pl.col(SAMPLE).is_not_null(), pl.col(self._keys[1:])
+        is_known, codes = pl.col(SAMPLE).is_not_null(), pl.col(self.plan.by[1:])
         ends = rows.lazy().filter(is_known).group_by(SAMPLE).agg(codes.min() != codes.max())
         varies = ends.filter(pl.any_horizontal(codes)).collect()
         self._check_whole(varies)
@@ -292,7 +252,7 @@ class EncodedLog(Encoded):
 def _is_plain(partial: Partial) -> bool:
     """Whether what each row adds to a partial is known from that row alone."""
     is_of_rows = partial.grain != "sample" and not (partial.rankings or partial.looks_back or partial.windows)
-    return is_of_rows and _are_sums(_statistics_of(partial))
+    return is_of_rows and _are_sums(partial)
 
 
 class EncodedState(Encoded):
@@ -301,25 +261,22 @@ class EncodedState(Encoded):
     how = "a state"
 
     def __init__(
-        self, query: Query, names: Sequence[str], top: int, bins: int, confidence: Confidence, source: StateSource
+        self, question: Question, sign: int, names: Sequence[str], top: int, bins: int, source: StateSource
     ) -> None:
+        query = question.query
         by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
         keys = [*by, *columns, WITHOUT]
         counts = _counts_of_state(query, source, by, keys).rename(columns)
         values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
         features, groups = features_of(counts.schema, values, top, bins), _groups_of(counts, by)
-        super().__init__(query, source, keys, groups, features, confidence.buckets)
+        super().__init__(question, sign, Plan(source, keys, query.readings), groups, features)
         self.n_rows = int(counts[N_ROWS].sum())
 
         def encoded(table: pl.DataFrame) -> pl.DataFrame:
             return _in_groups(table.rename(columns, strict=False).lazy(), groups, by).with_columns(self.codes).collect()
 
         found = pl.collect_all([table for table, _ in source.partials(list(self.partials.values()), keys)])
-        filled = {k: self._without_nulls(k, encoded(table)) for k, table in zip(self.partials, found, strict=True)}
-        self._part = Part(encoded(counts), filled)
-
-    def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
-        return iter([self._part])
+        self._whole = Part(encoded(counts), dict(zip(self.partials, map(encoded, found), strict=True)))
 
 
 def _counts_of_state(query: Query, source: StateSource, by: list[str], keys: list[str]) -> pl.DataFrame:

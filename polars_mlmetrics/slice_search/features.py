@@ -60,17 +60,20 @@ class Condition(NamedTuple):
     def holds(self) -> pl.Expr:
         """Whether it holds in a row: never null."""
         column = pl.col(self.feature)
-        if self.kind in ("range", "other"):
-            reading = self._reading(in_range=True)
-            inside = [column.is_not_null(), *([reading.is_not_nan()] if self.type == "number" else [])]
-            inside += [] if self.low is None else [reading >= self.literal(self.low, in_range=True)]
-            inside += [] if self.high is None else [reading < self.literal(self.high, in_range=True)]
-            return all_of([*inside, ~self._is_any()]).fill_null(False)
         if self.kind == "has":
             values = column.list.eval(reading_of(pl.element(), self.type))
-            return values.list.contains(self.literal(self.values[0])).fill_null(False)
+            return values.list.contains(literal(self.values[0], self.type)).fill_null(False)
+        value = reading_of(column, self.type)
+        is_any = any_of([pl.lit(False), *(value == literal(each, self.type) for each in self.values)])
+        if self.kind in ("range", "other"):
+            # The ranges of whole numbers have edges that are none.
+            kind = "number" if self.type == "integer" else self.type
+            inside = [column.is_not_null(), ~is_any, *([value.is_not_nan()] if self.type == "number" else [])]
+            inside += [] if self.low is None else [reading_of(column, kind) >= literal(self.low, kind)]
+            inside += [] if self.high is None else [reading_of(column, kind) < literal(self.high, kind)]
+            return all_of(inside).fill_null(False)
         lacks = {"null": column.is_null(), "nan": column.is_nan(), "empty": column.list.len() == 0}
-        return lacks.get(self.kind, self._is_any()).fill_null(False)
+        return lacks.get(self.kind, is_any).fill_null(False)
 
     def text(self) -> str:
         """The condition in words."""
@@ -85,17 +88,6 @@ class Condition(NamedTuple):
         if self.high is None:
             return f"{self.feature} >= {self.low}{but}"
         return f"{self.feature} in [{self.low}, {self.high}){but}"
-
-    def _is_any(self) -> pl.Expr:
-        return any_of([pl.lit(False), *(self._reading() == self.literal(value) for value in self.values)])
-
-    def _reading(self, *, in_range: bool = False) -> pl.Expr:
-        return reading_of(pl.col(self.feature), "number" if in_range and self.type == "integer" else self.type)
-
-    def literal(self, text: str, *, in_range: bool = False) -> pl.Expr:
-        """A value that is written as a text. The ranges of whole numbers have edges that are none."""
-        read = float if in_range and self.type == "integer" else READERS.get(self.type, str)
-        return pl.lit(read(text))
 
 
 @at_callers_line
@@ -145,31 +137,26 @@ class Feature(NamedTuple):
 
     def code(self) -> pl.Expr:
         """The place of the condition that a row meets."""
-        places = {condition.kind: place for place, condition in enumerate(self.conditions)}
-        if self.is_partial:
-            cases = [(condition.holds(), pl.lit(place)) for place, condition in enumerate(self.conditions)]
-            return first_that_holds(cases, pl.lit(len(self.conditions)))
-        each = {c.values[0]: place for place, c in enumerate(self.conditions) if c.kind == "is"}
-        edges = [c for c in self.conditions if c.kind == "range" and c.low is not None]
+        each: dict[str, int] = {}
+        cases, other = [], len(self.conditions)
+        for place, condition in enumerate(self.conditions):
+            if condition.kind == "is":
+                each[condition.values[0]] = place
+            elif condition.kind == "other":
+                other = place
+            else:
+                cases.append((condition.holds(), pl.lit(place)))
+        # Single values are looked up, and other ones are those that meet no condition.
+        code = first_that_holds(cases, pl.lit(other)).cast(pl.Int64)
         kind = self.conditions[0].type
-        in_range = reading_of(pl.col(self.name), "number" if kind == "integer" else kind)
-        above = [(in_range >= edge.literal(edge.low or "", in_range=True)).cast(pl.Int64) for edge in edges]
-        other = pl.sum_horizontal(above) if above else pl.lit(places.get("other", 0), dtype=pl.Int64)
-        code = self._looked_up(each, other, reading_of(pl.col(self.name), kind)) if each else other
-        if "nan" in places:
-            code = pl.when(pl.col(self.name).is_nan()).then(places["nan"]).otherwise(code)
-        if "null" in places:
-            code = pl.when(pl.col(self.name).is_null()).then(places["null"]).otherwise(code)
-        return code
-
-    def _looked_up(self, each: Mapping[str, int], other: pl.Expr, value: pl.Expr) -> pl.Expr:
-        """The place of a value, or else another."""
-        if self.conditions[0].type == "text":
+        value = reading_of(pl.col(self.name), kind)
+        if each and kind == "text":
             # The first conditions are those of values, so that a value's number is its place.
-            return value.cast(pl.Enum([*each]), strict=False).to_physical().cast(pl.Int64).fill_null(other)
-        of_type = next(condition for condition in self.conditions if condition.kind == "is")
-        values = pl.select(pl.concat_list(of_type.literal(text) for text in each).explode()).to_series()
-        return value.replace_strict(values, [*each.values()], default=other, return_dtype=pl.Int64)
+            return value.cast(pl.Enum([*each]), strict=False).to_physical().cast(pl.Int64).fill_null(code)
+        if each:
+            values = pl.select(pl.concat_list(literal(text, kind) for text in each).explode()).to_series()
+            return value.replace_strict(values, [*each.values()], default=code, return_dtype=pl.Int64)
+        return code
 
 
 def counts_of(rows: pl.LazyFrame, name: str, weight: pl.Expr | None = None) -> pl.LazyFrame:
@@ -287,6 +274,11 @@ def type_of(name: str, dtype: pl.DataType) -> str:
         f"feature {name!r} is {dtype}: it must be text, a category, Boolean, a number, a date or a time. Cast it, or "
         "add a column of what matters in it."
     )
+
+
+def literal(text: str, kind: str) -> pl.Expr:
+    """A value that is written as a text."""
+    return pl.lit(READERS.get(kind, str)(text))
 
 
 def reading_of(column: pl.Expr, kind: str) -> pl.Expr:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import NamedTuple
+from collections.abc import Mapping
+from math import inf, isfinite
 
 import numpy as np
 import polars as pl
@@ -21,10 +21,10 @@ from polars_mlmetrics.intervals.student_t import benjamini_hochberg, p_value, t_
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns
-from polars_mlmetrics.slice_search.choose import PARENT, TURN, Members, Search, in_order
-from polars_mlmetrics.slice_search.contrast import t_of
-from polars_mlmetrics.slice_search.count import PLACE
-from polars_mlmetrics.slice_search.encode import GROUP, ODD, Encoded
+from polars_mlmetrics.slice_search.choose import BIT, TURN, Members, in_order
+from polars_mlmetrics.slice_search.contrast import contrasts_at, t_of
+from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
+from polars_mlmetrics.slice_search.encode import GROUP, N_ROWS, ODD, Encoded, Numbers
 from polars_mlmetrics.slice_search.features import CONDITIONS, Condition
 
 COLUMNS = ResultColumns.of(
@@ -47,114 +47,116 @@ COLUMNS = ResultColumns.of(
 NEARLY_ALL = 0.9
 """A slice with more of the harm than this looks like a feature that knows the truth."""
 
-LARGEST = f"{INTERNAL}largest_share"
-"""The largest share of the rows of a slice that is in one bucket."""
+PARENT = f"{INTERNAL}parent"
+"""The slice with one condition less."""
+
+LARGEST = f"{INTERNAL}largest"
+"""The most rows of a slice that are in one bucket."""
 
 T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("t", "df", "pooled"))
 
 
-def confirm(search: Search, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
+def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
     """One row a candidate, by group and turn, with what the odd buckets say of it."""
-    cells, parents = search.cells, [_parent(search, place) for place in chosen[PLACE]]
-    groups = cells.places[cells.of_groups]
-    every = np.unique([*groups, *chosen[PLACE], *(parent for parent in parents if parent is not None)])
-    found = search.of_places(every, ODD)
+    t_of_place = dict(scores.filter(pl.col("t").is_not_null()).select(PLACE, "t").iter_rows())
+    parents = [_parent(cells.lattice, t_of_place, *key) for key in chosen.select(GROUP, PLACE).iter_rows()]
     # A whole group is a cell too, without a rest.
-    wholes = found.filter(pl.col(PLACE).is_in(groups.tolist())).select(GROUP, pl.col("value").alias("whole"))
-    of_parents = found.select(pl.col(PLACE).alias(PARENT), pl.col("value").alias("parent_value"))
-    of_search = chosen.select(PLACE, pl.col("gap", "se", "t").name.suffix("_search"))
-    table = chosen.drop("value", "rest", "gap", "se", "t", "bound").with_columns(pl.Series(PARENT, parents, pl.Int64))
-    table = table.hstack(_counts(search, members, chosen))
-    for other, key in ((found.drop(GROUP), PLACE), (of_search, PLACE), (wholes, GROUP), (of_parents, PARENT)):
-        table = table.join(other, on=key, how="left", maintain_order="left")
-    table = table.filter(_is_large(search))
+    groups = range(cells.lattice.n_groups)
+    every = np.unique([*groups, *chosen[PLACE], *(parent for parent in parents if parent is not None)])
+    found = contrasts_at(cells, every, ODD)
+    values = dict(found.select(PLACE, "value").iter_rows())
+    table = chosen.select(
+        PLACE,
+        BIT,
+        pl.col("gap", "se", "t").name.suffix("_search"),
+        pl.Series(PARENT, parents, dtype=pl.Int64),
+        pl.Series("parent_value", [values.get(parent) for parent in parents], dtype=pl.Float64),
+        pl.Series("whole", [values[group] for group in chosen[GROUP]], dtype=pl.Float64),
+        *_counts(cells, members, chosen),
+    )
+    table = table.join(found, on=PLACE, maintain_order="left").filter(_is_large(cells))
     gap, se = pl.col("gap") + pl.col("gap_search"), (pl.col("se") ** 2 + pl.col("se_search") ** 2).sqrt()
     ordered = in_order(table.with_columns(t_of(gap, se).alias("t")))
     return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(TURN))
 
 
-def _parent(search: Search, place: int) -> int | None:
+def _parent(lattice: Lattice, t_of_place: Mapping[int, float], group: int, place: int) -> int | None:
     """The slice with one condition less of which the search is surest."""
-    group, codes = search.lattice.codes_of(place)
+    codes = lattice.codes_of(place)
     if len(codes) < 2:
         return None
-    parents = [search.lattice.place_of(group, {f: c for f, c in codes.items() if f != left}) for left in codes]
-    return max(parents, key=lambda parent: search.known.get(parent, float("-inf")))
+    parents = [lattice.place_of(group, {f: c for f, c in codes.items() if f != left}) for left in codes]
+    return max(parents, key=lambda parent: t_of_place.get(parent, -inf))
 
 
-def _counts(search: Search, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
+def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> list[pl.Series]:
     """How many samples and rows slices have; and in the odd buckets, how many clusters, buckets, and rows in one."""
-    cells = search.cells
     where = cells.find(chosen[PLACE].to_numpy())
     rows, samples = cells.rows[where, :, 0], cells.samples[where, :, 0]
     n_clusters = members.n_clusters(chosen)
-    counts = {"n_samples": samples.sum(axis=1), "n_rows": rows.sum(axis=1)}
-    counts |= {"n_clusters": samples[:, ODD].sum(axis=1) if n_clusters is None else np.array(n_clusters)}
-    counts |= {"n_buckets": (rows[:, ODD] > 0).sum(axis=1), "most": rows[:, ODD].max(axis=1)}
-    found = pl.DataFrame({**counts, "of": rows[:, ODD].sum(axis=1)}).cast(pl.Int64)
-    return found.with_columns(ratio(pl.col("most"), pl.col("of")).alias(LARGEST)).drop("most", "of")
+    counts = {
+        "n_samples": samples.sum(axis=1),
+        "n_rows": rows.sum(axis=1),
+        "n_clusters": samples[:, ODD].sum(axis=1) if n_clusters is None else n_clusters,
+        "n_buckets": (rows[:, ODD] > 0).sum(axis=1),
+        LARGEST: rows[:, ODD].max(axis=1),
+        N_ROWS: rows[:, ODD].sum(axis=1),
+    }
+    return [pl.Series(name, count).cast(pl.Int64) for name, count in counts.items()]
 
 
-def _is_large(search: Search) -> pl.Expr:
+def _is_large(cells: CellSums) -> pl.Expr:
     """Whether a slice, and the rest, have enough samples in all: the search wanted half of that in its half."""
-    totals = (search.cells.n_samples, search.cells.n_rows, search.cells.least)
-    samples, rows, least = (pl.lit(pl.Series(of)).gather(pl.col(GROUP)) for of in totals)
+    samples, rows, least = (_of_group(of) for of in (cells.n_samples, cells.n_rows, cells.least))
     rest = ratio(rows - pl.col("n_rows"), rows) * samples
     return (pl.col("n_samples") >= least) & (rest >= least)
 
 
-class Tests(NamedTuple):
-    """How the gaps of slices are tested."""
+def _of_group(numbers: Numbers) -> pl.Expr:
+    """Of numbers by group, the one of a slice's own."""
+    return pl.lit(pl.Series(numbers)).gather(pl.col(GROUP))
 
-    confidence: Confidence
-    low: float
-    high: float
-    sign: int
-    """1 where low values are bad, -1 where high ones are."""
 
-    @classmethod
-    def of(cls, encoded: Encoded, confidence: Confidence, sign: int) -> Tests:
-        """Those of the metric that is searched for."""
-        return cls(confidence, *range_of(encoded.metric), sign)
+def tested(encoded: Encoded, table: pl.DataFrame) -> pl.DataFrame:
+    """Candidates with intervals, tests and flags."""
+    buckets, gap, se, confidence = *(pl.col(name) for name in ("n_buckets", "gap", "se")), encoded.confidence
+    varies = (se > 0) & (buckets >= 2)
+    away = pl.when(varies).then(t_at(buckets, confidence.level, confidence.buckets) * se)
+    df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
+    low, high = range_of(encoded.metric)
+    most, (worst, best) = high - low, (low, high) if encoded.sign > 0 else (high, low)
+    # As columns: an expression would work them out for each of its terms.
+    ends = (gap - away).clip(-most, most).alias("low"), (gap + away).clip(-most, most).alias("high")
+    table = table.with_columns(*ends, _harm(best).alias("share_of_harm"), t_of(gap, se).alias(T), df.alias(DF))
+    p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), confidence.buckets - 1)).otherwise(1.0)
+    table = table.with_columns(pl.when(varies).then(p).alias("p"), _flag(confidence, worst).alias("ci_flag"))
+    return table.with_columns(benjamini_hochberg([GROUP]).alias("p_adjusted"))
 
-    def of_table(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Candidates with intervals, tests and flags."""
-        buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
-        varies = (se > 0) & (buckets >= 2)
-        away = pl.when(varies).then(t_at(buckets, self.confidence.level, self.confidence.buckets) * se)
-        df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
-        # As columns: an expression would work them out for each of its terms.
-        most = self.high - self.low
-        ends = (gap - away).clip(-most, most).alias("low"), (gap + away).clip(-most, most).alias("high")
-        table = table.with_columns(*ends, self._harm(), t_of(gap, se).alias(T), df.alias(DF))
-        p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), self.confidence.buckets - 1)).otherwise(1.0)
-        table = table.with_columns(pl.when(varies).then(p).alias("p"))
-        return table.with_columns(benjamini_hochberg([GROUP]).alias("p_adjusted"), self._flag().alias("ci_flag"))
 
-    def _harm(self) -> pl.Expr:
-        """Which part of what the group lacks to the best value the rest lacks not; null where there is no best."""
-        best = self.high if self.sign > 0 else self.low
-        if not isfinite(best):
-            return pl.lit(None, dtype=pl.Float64).alias("share_of_harm")
-        lacks, rest_lacks = ((pl.col(name) - best).abs() for name in ("whole", "rest"))
-        # What the metric is of the group has every weight in it, as shares of the samples have not.
-        return ratio(lacks - rest_lacks, lacks).clip(0, 1).alias("share_of_harm")
+def _harm(best: float) -> pl.Expr:
+    """Which part of what the group lacks to the best value the rest lacks not; null where there is no best."""
+    if not isfinite(best):
+        return pl.lit(None, dtype=pl.Float64)
+    lacks, rest_lacks = ((pl.col(name) - best).abs() for name in ("whole", "rest"))
+    # What the metric is of the group has every weight in it, as shares of the samples have not.
+    return ratio(lacks - rest_lacks, lacks).clip(0, 1)
 
-    def _flag(self) -> pl.Expr:
-        """The flag of an interval: why not to trust it."""
-        buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
-        worst = self.low if self.sign > 0 else self.high
-        flags = {
-            "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == worst)),
-            "undefined_replicates": se.is_null(),
-            "degenerate": se == 0,
-            "pooled": pl.col(POOLED),
-            "few_buckets": buckets < FEW_BUCKETS,
-            "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
-            "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
-            "dominant_cluster": (pl.col(LARGEST) > DOMINANT) & (self.confidence.buckets >= MANY_BUCKETS),
-        }
-        return flag_of(flags)
+
+def _flag(confidence: Confidence, worst: float) -> pl.Expr:
+    """The flag of an interval: why not to trust it."""
+    buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
+    largest = ratio(pl.col(LARGEST), pl.col(N_ROWS))
+    flags = {
+        "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == worst)),
+        "undefined_replicates": se.is_null(),
+        "degenerate": se == 0,
+        "pooled": pl.col(POOLED),
+        "few_buckets": buckets < FEW_BUCKETS,
+        "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
+        "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
+        "dominant_cluster": (largest > DOMINANT) & (confidence.buckets >= MANY_BUCKETS),
+    }
+    return flag_of(flags)
 
 
 def pooled_groups(encoded: Encoded, source: Source) -> pl.DataFrame:
@@ -169,29 +171,37 @@ def pooled_groups(encoded: Encoded, source: Source) -> pl.DataFrame:
     return matched(encoded.groups.lazy(), groups, by, how="left").select(GROUP, POOLED).collect()
 
 
-def show(search: Search, table: pl.DataFrame) -> pl.DataFrame:
+def show(cells: CellSums, scores: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """The result, from the candidates that are shown."""
-    encoded, lattice = search.cells.encoded, search.lattice
+    encoded, lattice = cells.encoded, cells.lattice
 
     def conditions(place: int) -> list[Condition]:
-        _, codes = lattice.codes_of(place)
-        return [encoded.features[feature].conditions[code] for feature, code in codes.items()]
+        return [encoded.features[feature].conditions[code] for feature, code in lattice.codes_of(place).items()]
 
     def text(place: int | None) -> str | None:
         return None if place is None else ", ".join(condition.text() for condition in conditions(place))
 
-    rows = [
-        (text(place), [each._asdict() for each in conditions(place)], len(conditions(place)), text(parent), text(above))
-        for place, parent, above in table.select(PLACE, PARENT, "hidden_by").iter_rows()
-    ]
-    names = ("slice", "conditions", "depth", "parent", "hidden_by")
-    words = pl.DataFrame(rows, schema={name: COLUMNS[name] for name in names}, orient="row")
-    samples = pl.lit(pl.Series(search.cells.n_samples)).gather(pl.col(GROUP))
-    tested = search.scores.group_by(GROUP).agg(pl.len().alias("n_tested"))
-    table = table.drop("hidden_by").hstack(words).join(tested, on=GROUP).join(encoded.groups, on=GROUP)
-    table = table.sort(GROUP, TURN).with_columns(
+    words = {
+        "slice": map(text, table[PLACE]),
+        "conditions": ([each._asdict() for each in conditions(place)] for place in table[PLACE]),
+        "parent": map(text, table[PARENT]),
+        "hidden_by": map(text, table["hidden_by"]),
+    }
+    table = table.with_columns(pl.Series(name, list(values), COLUMNS[name]) for name, values in words.items())
+    n_tested = scores.group_by(GROUP).agg(pl.len().alias("n_tested"))
+    table = table.join(n_tested, on=GROUP).join(encoded.groups, on=GROUP).sort(GROUP, TURN)
+    table = table.with_columns(
+        pl.col("conditions").list.len().alias("depth"),
         pl.int_range(1, pl.len() + 1).over(GROUP).alias("rank"),
-        ratio(pl.col("n_samples"), samples).alias("share"),
-        pl.lit(search.how).alias("plan"),
+        ratio(pl.col("n_samples"), _of_group(cells.n_samples)).alias("share"),
+        pl.lit(_plan(cells)).alias("plan"),
     )
     return table.select(*(pl.col(key.column).alias(key.name) for key in encoded.query.by), *COLUMNS.cast())
+
+
+def _plan(cells: CellSums) -> str:
+    """How the slices were searched, in words."""
+    encoded, large = cells.encoded, {*cells.large_features}
+    n_combinations = sum({*some} <= large for some in cells.lattice.combinations[1:])
+    halves = f"searched in {encoded.n_searched} of {encoded.buckets} buckets, measured in the others"
+    return f"{encoded.how}; {n_combinations} combinations of features; {halves}"

@@ -183,7 +183,9 @@ class Plan:
         counts = self.source.check(reader, self.by, self.roles)
         if counts:
             self._several[columns.several] = counts
-        self._add_to_partial(reader, columns)
+        partial = self._partial_of(reader)
+        # A formula over runs reads its other statistics as sums over them, so it is read again as one.
+        partial.add(reader if partial.run is None else self.reader(reader.measure, in_runs=True), columns)
 
     def _add_targets(self, mean: OverTargets, columns: Columns) -> None:
         self.source.check_target(mean.output_name, mean.column)
@@ -224,12 +226,6 @@ class Plan:
         """Whether equal keys of its units have equal codes: one zero inside a list may not be the other."""
         keys = [*self.by, *measure.table.keys(measure.grain)]
         return not any(self.schema[key].is_nested() or self.schema[key] == pl.Object for key in keys)
-
-    def _add_to_partial(self, reader: FormulaReader, columns: Columns) -> None:
-        """Have the partial of its kind of unit hold what a formula asks for."""
-        partial = self._partial_of(reader)
-        # A formula over runs reads its other statistics as sums over them, so it is read again as one.
-        partial.add(reader if partial.run is None else self.reader(reader.measure, in_runs=True), columns)
 
     def _partial_of(self, reader: FormulaReader) -> Partial:
         """The partial that holds what a formula asks for."""

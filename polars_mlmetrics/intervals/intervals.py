@@ -86,7 +86,7 @@ class Intervals:
         result = account.result()
         if not tidy:
             return self.with_ends(result, account.metric)
-        interval = self.of(account.metric, account.n_rows)
+        interval = self.of(account.metric, account.n_rows(account.metric))
         clusters, rarest = account.n_clusters(self._confidence.cluster), account.positives_of_rarest()
         flag = self.flag_of(account.metric, interval, account.is_pooled, clusters, rarest)
         facts = {

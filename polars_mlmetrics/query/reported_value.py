@@ -59,11 +59,6 @@ class Account:
         """The metric's value: null where there are too few samples."""
         self._counts = self._counted() if tidy else {}
 
-    @property
-    def n_rows(self) -> pl.Expr:
-        """How many rows the metric uses."""
-        return self._n_rows(self.metric)
-
     def n_clusters(self, cluster: Sequence[str]) -> pl.Expr | None:
         """How many clusters have such a row; None where they cannot be counted."""
 
@@ -96,13 +91,21 @@ class Account:
         parts = {part.key: part for _, part in _by_target(self.metric)}
         return {
             "ci_flag": pl.when(self.value.cast(pl.Float64).is_finite() & self.is_pooled).then(pl.lit("pooled")),
-            "n_rows": self._n_rows(self.metric),
+            "n_rows": self.n_rows(self.metric),
             "n_samples": self._n_samples(self.metric),
-            "n_split": None if self._is_of_units else self._n_split(self.metric),
             "n_excluded": self._n_excluded(self.metric),
             "support": self._over_parts(self.metric, self._support, least_or_nan, sum_of_known),
-            "n_undefined": None if self._is_of_units else self._n_undefined(parts.values()),
             "reason": self._reason(parts.values()),
+            **({} if self._is_of_units else self._counted_of_groups(parts.values())),
+        }
+
+    def _counted_of_groups(self, parts: Iterable[Planned]) -> dict[str, pl.Expr | None]:
+        """What is counted where several units make a value."""
+        added = [self._plan.add(part) for part in parts]
+        undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
+        return {
+            "n_split": self._over_parts(self.metric, self._split, pl.max_horizontal, pl.max_horizontal),
+            "n_undefined": self._plan.where_whole(undefined, added),
         }
 
     def _value(self, metric: Node) -> pl.Expr:
@@ -124,7 +127,8 @@ class Account:
             return None
         return (of_targets if isinstance(metric, EachTarget) else of_arithmetic)(known_counts)
 
-    def _n_rows(self, metric: Node) -> pl.Expr:
+    def n_rows(self, metric: Node) -> pl.Expr:
+        """How many rows are used by the metric, or by a part of it."""
         return self._required(metric, self._used, pl.min_horizontal)
 
     def _n_excluded(self, metric: Node) -> pl.Expr:
@@ -137,14 +141,6 @@ class Account:
 
     def _n_samples(self, metric: Node) -> pl.Expr | None:
         return self._over_parts(metric, self._samples, pl.min_horizontal, pl.min_horizontal)
-
-    def _n_split(self, metric: Node) -> pl.Expr | None:
-        return self._over_parts(metric, self._split, pl.max_horizontal, pl.max_horizontal)
-
-    def _n_undefined(self, parts: Iterable[Planned]) -> pl.Expr:
-        added = [self._plan.add(part) for part in parts]
-        undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
-        return self._plan.where_whole(undefined, added)
 
     def _used(self, counts: RowCounts) -> pl.Expr:
         # Rows are counted whether or not their samples are whole.
@@ -196,7 +192,7 @@ class Account:
         """Why a value that a plan works out may be null."""
         name, is_null = self._names[part.key], self._value(part).is_null()
         is_small = pl.lit(False) if self._min_samples is None else self._too_few(part)
-        none = Cause((is_null | is_small) & (self._n_rows(part) == 0), self._none_left(part, name))
+        none = Cause((is_null | is_small) & (self.n_rows(part) == 0), self._none_left(part, name))
         counts = [RowCounts(measure) for measure in part.measures()]
         counted = [] if self._min_samples is None else [each.samples for each in counts]
         several = [
@@ -216,8 +212,8 @@ class Account:
 
     def _causes_of_mean(self, mean: EachTarget) -> Iterator[Cause]:
         """Why a mean over targets with a metric for each may be null."""
-        yield Cause(self._n_rows(mean) == 0, self._none_left(mean, ""))
-        has_value = [self._value(part).is_not_null() & (self._n_rows(part) > 0) for part in mean.of_rows.values()]
+        yield Cause(self.n_rows(mean) == 0, self._none_left(mean, ""))
+        has_value = [self._value(part).is_not_null() & (self.n_rows(part) > 0) for part in mean.of_rows.values()]
         for part in mean.of_rows.values():
             for cause in self._causes(part):
                 yield cause if cause.of_whole else Cause(cause.holds & ~pl.any_horizontal(has_value), cause.text)

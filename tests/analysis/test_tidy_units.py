@@ -68,7 +68,7 @@ def test_a_sample_is_reported_as_the_group_of_its_rows(asked: dict[str, Any]) ->
 def test_a_wide_table_hides_what_a_tidy_one_does() -> None:
     wide = mlm.evaluate(LOG, MACRO[:1], by="model", per="label", min_samples=40)
     tidy = mlm.evaluate(LOG, MACRO[:1], by="model", per="label", min_samples=40, tidy=True)
-    assert wide.rows() == tidy.select(wide.columns[:2] + ["value"]).rows()
+    assert wide.rows() == tidy.select([*wide.columns[:2], "value"]).rows()
     assert 0 < wide["f1"].null_count() < wide.height
     hidden = tidy.filter(pl.col("value").is_null())
     assert hidden["reason"].unique().to_list() == ["fewer than 40 samples"]

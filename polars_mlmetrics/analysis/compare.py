@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.contrasts.comparison import Adjust, Comparison, OfLog, OfState
 from polars_mlmetrics.contrasts.pairing import check_between
-from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later
+from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later, schema_of
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
@@ -120,11 +120,13 @@ def comparison_of(
             f"two columns of the result would have the name {between!r}, by which compare tells the models apart: "
             "leave it out of by=."
         )
-    if COMPARE.is_of_state(frame):
-        check_between(between, Contents.of(frame.lazy().collect_schema()).by, of="a by column of the state")
+    schema = schema_of(frame, COMPARE.name)
+    if COMPARE.reads_state(schema):
+        check_between(between, Contents.of(schema).by, of="a by column of the state")
     else:
-        check_between(between, frame.lazy().collect_schema())
-    question = Question.read(COMPARE, frame, metrics, [*groups, between], slices, ci=ci, cluster=cluster, roles=roles)
+        check_between(between, schema)
+    keys = [*groups, between]
+    question = Question.read(COMPARE, frame, metrics, keys, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
     if question.state is not None:
         return OfState(question.state, question, baseline, margin, adjust)
     return OfLog(question, baseline, margin, adjust)

@@ -10,7 +10,7 @@ import polars as pl
 from polars_mlmetrics.analysis.evaluate import values_of
 from polars_mlmetrics.analysis.worst import first_of_groups
 from polars_mlmetrics.contrasts.pairing import candidates_of, check_between
-from polars_mlmetrics.data.frames import AnyFrame, as_given_later
+from polars_mlmetrics.data.frames import AnyFrame, as_given_later, schema_of
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
@@ -66,10 +66,11 @@ def flips(
     │ new   ┆ 3      ┆ 1.0   ┆ 0.0            ┆ better ┆ 1        ┆ 1       ┆ 0        │
     └───────┴────────┴───────┴────────────────┴────────┴──────────┴─────────┴──────────┘
     """
-    FLIPS.is_of_state(frame)
+    schema = schema_of(frame, FLIPS.name)
+    FLIPS.reads_state(schema)
     checked_roles(roles)
-    check_between(between, frame.collect_schema())
-    question = Question.read(FLIPS, frame, [metric], [*listed(by), between], slices, roles=roles)
+    check_between(between, schema)
+    question = Question.read(FLIPS, frame, [metric], [*listed(by), between], slices, roles=roles, schema=schema)
     check_parameter("flips", "k", k, Count)
     values = question.planned(lambda question: values_of(question, "sample"))
     *keys, name = values.collect_schema().names()

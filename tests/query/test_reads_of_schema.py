@@ -22,6 +22,8 @@ CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "evaluate per sample": lambda log: mlm.evaluate(log, mlm.mse(), per="sample", slices=["country"]),
     "evaluate in passes": lambda log: mlm.evaluate(log, mlm.mse(), slices=["country"], passes=2, progress=False),
     "gap": lambda log: mlm.gap(log, mlm.log_loss(), over="country"),
+    "compare": lambda log: mlm.compare(log, mlm.log_loss(), baseline="a", slices=["country"]),
+    "flips": lambda log: mlm.flips(log, mlm.log_loss(), baseline="a"),
     "worst": lambda log: mlm.worst(log, mlm.log_loss(), by="model", slices=["country"], keep="score"),
     "confusion of classes": lambda log: mlm.confusion(log, by="model", score="truth", ci=0.9),
     "confusion of a threshold": lambda log: mlm.confusion(log, by="model", threshold=0.5, ci=0.9),
@@ -36,6 +38,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
 CALLS_OF_STATES: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "finish": lambda state: mlm.finish(state, mlm.f1(), by="model", slices=["country"], ci=0.9),
     "gap of a state": lambda state: mlm.gap(state, mlm.f1(), over="country"),
+    "compare of a state": lambda state: mlm.compare(state, mlm.f1(), baseline="a"),
     "curve of a state": lambda state: mlm.curve(state, "roc", by="model"),
     "best_threshold of a state": lambda state: mlm.best_threshold(state, mlm.f1(), where=pl.col("country") == "x"),
 }

@@ -63,11 +63,11 @@ def evaluate(
         Further groupings, each a column or a list of columns. The whole comes first in every group, then each slice;
         the columns `sliced_by` and `slice` say which row is which.
     per
-        "label" or "sample" stops before averaging: one row per unit of each group, not sorted.
+        "label" or "sample" stops before averaging: one row per unit of each group. Samples are in no order.
     min_samples
-        The values of slices with fewer samples than this are null.
+        The values of slices (and of labels) with fewer samples than this are null.
     tidy
-        One row per group, slice and metric, with counts and the reason why a null is null.
+        One row per group, slice and metric (and unit), with counts and the reason why a null is null.
     signature
         Whether a tidy table has a column `signature` too: a line with all that decides the number, for every metric.
     ci

@@ -66,7 +66,7 @@ ASK_CLASSES = "mlm.evaluate(log, mlm.recall(threshold='argmax'), mlm.multiclass_
 def problem(
     of: Of, severity: Severity, fix: str, least: float = 0, seen: RoleName | None = None, *, reads_text: bool = False
 ) -> Callable[[Condition], Problem]:
-    """Declare a problem by its condition, whose docstring says what it means. `Search` finds what has none."""
+    """Declare a problem by its condition, whose docstring says what it means. `ProblemSearch` finds what has none."""
 
     def declare(condition: Condition) -> Problem:
         meaning = " ".join((condition.__doc__ or "").split())

@@ -45,6 +45,14 @@ def test_over(metric: mlm.Metric, engine: Any) -> None:
     assert_frame_equal(table, BY_MODEL.select("model", metric.meta.output_name()))
 
 
+@pytest.mark.parametrize(
+    "metric", [mlm.recall(average="macro"), mlm.log_loss(average="weighted"), mlm.one_error()], ids=str
+)
+def test_an_average_says_its_formula_once(metric: mlm.Metric) -> None:
+    """One window for all units: Polars plans twice what an expression says twice."""
+    assert A.lazy().select(metric).explain(optimized=False).count(".over(") == 1
+
+
 def test_the_namespace_over_a_column() -> None:
     rows = LOG.rename({"score": "p"})
     table = rows.with_columns(pl.col("p").mlm.f1(truth="truth").over("model"))

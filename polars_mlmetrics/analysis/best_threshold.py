@@ -34,7 +34,7 @@ BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, 
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold", "value"), (pl.Int64, "n_rows"))
 ALL_POINTS = 2**53
-ALL, BEST = f"{INTERNAL}all", f"{INTERNAL}best"
+BEST = f"{INTERNAL}best"
 
 
 @at_callers_line
@@ -123,8 +123,8 @@ def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> 
     if is_of_state:
         by = {name: schema[name] for name in Contents.of(schema).by}
         check_columns(where.meta.root_names(), by, of="a by column of the state")
-        return frame.filter(where)
-    check_columns(where.meta.root_names(), schema)
+    else:
+        check_columns(where.meta.root_names(), schema)
     return frame.filter(where)
 
 
@@ -134,15 +134,13 @@ def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
     points, values = _at_points(question, by, metric) or _at_thresholds(question, by, metric)
     threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
     end = value.max() if metric.best == "max" else value.min()
-    # A key of its own, so that a table without by columns has one too.
-    keys, (points, values) = [*by, ALL], (table.with_columns(pl.lit(0).alias(ALL)) for table in (points, values))
-    ends = fold(values, keys, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
+    ends = fold(values, by, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
     # What differs by rounding alone is equally good.
     is_good = (value == best) | (best.is_finite() & ((value - best).abs() <= ROUNDING * best.abs()))
-    good = matched(values, ends, keys).filter(is_good, ~broken)
-    found = fold(good, keys, [threshold.max(), value.sort_by(threshold).last()])
-    groups = matched(points.select(*keys, pl.col(N_ROWS).alias("n_rows")).unique(), ends, keys)
-    table = matched(groups, found, keys, how="left")
+    good = matched(values, ends, by).filter(is_good, ~broken)
+    found = fold(good, by, [threshold.max(), value.sort_by(threshold).last()])
+    groups = matched(fold(points, by, [pl.col(N_ROWS).first().alias("n_rows")]), ends, by)
+    table = matched(groups, found, by, how="left")
     value = pl.when(broken).then(float("nan")).otherwise(value).alias("value")
     return table.select(*by, threshold.alias("threshold"), value, "n_rows")
 

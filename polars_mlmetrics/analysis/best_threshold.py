@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -25,9 +26,9 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
-from polars_mlmetrics.query.query import KeyColumn, Keys, check_names, listed
+from polars_mlmetrics.query.query import KeyColumn, Keys, Query, listed
 from polars_mlmetrics.query.question import Question
-from polars_mlmetrics.query.results import ResultColumns
+from polars_mlmetrics.query.results import ResultColumns, stacked
 from polars_mlmetrics.query.verb import Verb
 
 BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, needs_best=True)
@@ -100,18 +101,16 @@ def best_threshold(
     labels: list[str] = [] if per is None or is_of_state else [checked_roles(roles).table.label]
     chosen = _chosen(frame, where, schema, is_of_state=is_of_state)
     question = Question.read(BEST_THRESHOLD, chosen, [metric], [*listed(by), *labels], roles=roles, schema=schema)
-    keys: list[KeyColumn] = list(question.query.by)
-    label = question.query.roles.label
+    query: Query = question.query
     if per and is_of_state:
         # A state has its labels beside its by columns.
-        keys.append(KeyColumn(label, label))
-    check_names([*(key.name for key in keys), *COLUMNS])
-    table = _best_of(question, [key.column for key in keys])
+        query = replace(query, by=[*query.by, KeyColumn(query.roles.label, query.roles.label)])
+    query.check_names(COLUMNS.names())
+    table = stacked(query, lambda by: _best_of(question, by), COLUMNS.names())
     if per:
         # Cached: a filter that reached the points would have them worked out anew for each of their readers.
-        table = table.cache().filter(pl.col(keys[-1].column).is_not_null())
-    named = [pl.col(key.column).alias(key.name) for key in keys]
-    return as_given(frame, (table.sort(named) if named else table).select(*named, *COLUMNS))
+        table = table.cache().filter(pl.col(query.by[-1].name).is_not_null())
+    return as_given(frame, table)
 
 
 def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> Any:

@@ -18,7 +18,7 @@ from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import Bins, Cells
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
@@ -31,7 +31,6 @@ from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
-METRIC = f"{INTERNAL}metric"
 INFINITE = float("inf")
 
 _TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
@@ -80,17 +79,15 @@ def check_has_thresholds(caller: str, metric: Node, query: Query) -> None:
 
 
 def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> pl.LazyFrame:
-    """The values of metrics at the thresholds of each group of a grouping: a row for each of both."""
+    """The values of metrics at the thresholds of each group of a grouping, metric by metric, the highest first."""
     found: dict[Any, MetricCurve] = {}
     tables = []
-    for place, metric in enumerate(question.query.metrics):
+    for metric in question.query.metrics:
         of_rows = rows_key(next(decisions_of(metric))), is_by_label(metric)
         curve = found.setdefault(of_rows, MetricCurve.of(question, by, metric, Thinning(n), bins))
-        values = curve.values(metric)
-        tables.append(values.with_columns(pl.lit(place).alias(METRIC), pl.lit(metric.output_name).alias("metric")))
-    order = [*by, METRIC, THRESHOLD]
-    table = pl.concat(tables).sort(order, descending=[name == THRESHOLD for name in order])
-    return table.rename({THRESHOLD: "threshold"})
+        values = curve.values(metric).sort(THRESHOLD, descending=True)
+        tables.append(values.with_columns(pl.lit(metric.output_name).alias("metric")))
+    return pl.concat(tables).rename({THRESHOLD: "threshold"})
 
 
 def is_by_label(metric: Node) -> bool:

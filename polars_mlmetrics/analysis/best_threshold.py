@@ -154,9 +154,7 @@ def _at_thresholds(question: Question, by: list[str], metric: Node) -> tuple[pl.
 def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame] | None:
     """The same for a metric that is the value of one point of the curve; None where it is no such metric."""
     measure = without_name(metric)
-    if not isinstance(measure, Measure) or measure.declaration is not CATALOGUE.get(measure.declaration.name):
-        return None
-    if measure.declaration.name not in OPERATING:
+    if not isinstance(measure, Measure) or measure.declaration not in [CATALOGUE[name] for name in OPERATING]:
         return None
     if measure.grain != "group":
         raise MetricError(

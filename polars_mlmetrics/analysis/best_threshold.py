@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -25,16 +26,16 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
-from polars_mlmetrics.query.query import KeyColumn, Keys, check_names, listed
+from polars_mlmetrics.query.query import KeyColumn, Keys, Query, listed
 from polars_mlmetrics.query.question import Question
-from polars_mlmetrics.query.results import ResultColumns
+from polars_mlmetrics.query.results import ResultColumns, stacked
 from polars_mlmetrics.query.verb import Verb
 
 BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, needs_best=True)
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold", "value"), (pl.Int64, "n_rows"))
 ALL_POINTS = 2**53
-ALL, BEST = f"{INTERNAL}all", f"{INTERNAL}best"
+BEST = f"{INTERNAL}best"
 
 
 @at_callers_line
@@ -100,18 +101,16 @@ def best_threshold(
     labels: list[str] = [] if per is None or is_of_state else [checked_roles(roles).table.label]
     chosen = _chosen(frame, where, schema, is_of_state=is_of_state)
     question = Question.read(BEST_THRESHOLD, chosen, [metric], [*listed(by), *labels], roles=roles, schema=schema)
-    keys: list[KeyColumn] = list(question.query.by)
-    label = question.query.roles.label
+    query: Query = question.query
     if per and is_of_state:
         # A state has its labels beside its by columns.
-        keys.append(KeyColumn(label, label))
-    check_names([*(key.name for key in keys), *COLUMNS])
-    table = _best_of(question, [key.column for key in keys])
+        query = replace(query, by=[*query.by, KeyColumn(query.roles.label, query.roles.label)])
+    query.check_names(COLUMNS.names())
+    table = stacked(query, lambda by: _best_of(question, by), COLUMNS.names())
     if per:
         # Cached: a filter that reached the points would have them worked out anew for each of their readers.
-        table = table.cache().filter(pl.col(keys[-1].column).is_not_null())
-    named = [pl.col(key.column).alias(key.name) for key in keys]
-    return as_given(frame, (table.sort(named) if named else table).select(*named, *COLUMNS))
+        table = table.cache().filter(pl.col(query.by[-1].name).is_not_null())
+    return as_given(frame, table)
 
 
 def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> Any:
@@ -123,8 +122,8 @@ def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> 
     if is_of_state:
         by = {name: schema[name] for name in Contents.of(schema).by}
         check_columns(where.meta.root_names(), by, of="a by column of the state")
-        return frame.filter(where)
-    check_columns(where.meta.root_names(), schema)
+    else:
+        check_columns(where.meta.root_names(), schema)
     return frame.filter(where)
 
 
@@ -134,15 +133,13 @@ def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
     points, values = _at_points(question, by, metric) or _at_thresholds(question, by, metric)
     threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
     end = value.max() if metric.best == "max" else value.min()
-    # A key of its own, so that a table without by columns has one too.
-    keys, (points, values) = [*by, ALL], (table.with_columns(pl.lit(0).alias(ALL)) for table in (points, values))
-    ends = fold(values, keys, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
+    ends = fold(values, by, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
     # What differs by rounding alone is equally good.
     is_good = (value == best) | (best.is_finite() & ((value - best).abs() <= ROUNDING * best.abs()))
-    good = matched(values, ends, keys).filter(is_good, ~broken)
-    found = fold(good, keys, [threshold.max(), value.sort_by(threshold).last()])
-    groups = matched(points.select(*keys, pl.col(N_ROWS).alias("n_rows")).unique(), ends, keys)
-    table = matched(groups, found, keys, how="left")
+    good = matched(values, ends, by).filter(is_good, ~broken)
+    found = fold(good, by, [threshold.max(), value.sort_by(threshold).last()])
+    groups = matched(fold(points, by, [pl.col(N_ROWS).first().alias("n_rows")]), ends, by)
+    table = matched(groups, found, by, how="left")
     value = pl.when(broken).then(float("nan")).otherwise(value).alias("value")
     return table.select(*by, threshold.alias("threshold"), value, "n_rows")
 
@@ -157,9 +154,7 @@ def _at_thresholds(question: Question, by: list[str], metric: Node) -> tuple[pl.
 def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame] | None:
     """The same for a metric that is the value of one point of the curve; None where it is no such metric."""
     measure = without_name(metric)
-    if not isinstance(measure, Measure) or measure.declaration is not CATALOGUE.get(measure.declaration.name):
-        return None
-    if measure.declaration.name not in OPERATING:
+    if not isinstance(measure, Measure) or measure.declaration not in [CATALOGUE[name] for name in OPERATING]:
         return None
     if measure.grain != "group":
         raise MetricError(

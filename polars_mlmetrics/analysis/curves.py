@@ -98,7 +98,6 @@ def curve(
     └───────────┴─────┴─────┘
     """
     schema = schema_of(frame, CURVE.name)
-    CURVE.reads_state(schema)
     given: list[Metric] = list(flat(metrics))
     _check(kind, given, ci)
     CURVE.read_metrics(given)
@@ -106,10 +105,8 @@ def curve(
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
     of_rows = [Metric(Cells(1 if kind == "calibration" else bins).in_runs())]
-    metrics_of_points = given or of_rows
-    question = Question.read(
-        CURVE, frame, metrics_of_points, by, slices, ci=ci, cluster=cluster, roles=roles, schema=schema
-    )
+    of_points = given or of_rows
+    question = Question.read(CURVE, frame, of_points, by, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
     columns, of_grouping = _planned(kind, question, bins, points)
     question.query.check_names(columns)
     return as_given(frame, stacked(question.query, of_grouping, columns))

@@ -70,6 +70,7 @@ def points_of(question: Question, by: list[str], like: Measure, cells: Cells, th
     if cells.bins is not None:
         points = points.with_columns(end_of_cell(pl.col(THRESHOLD), cells).alias(THRESHOLD))
     broken = pl.col(BROKEN)
+    # Of a broken group one row is left, as of one without runs.
     points = points.filter(~broken | (pl.col(POINT) == 0) | _TP.is_null())
     counts = (pl.when(broken).then(NAN).otherwise(pl.col(name)).alias(name) for name in COUNTS)
     points = points.select(*by, pl.when(~broken).then(THRESHOLD).alias(THRESHOLD), *counts, N_ROWS)
@@ -91,9 +92,7 @@ def _points_of_runs(runs: Runs, by: list[str], thinning: Thinning) -> pl.LazyFra
     """The points of each group from its runs, cumulated from the highest score down."""
     is_run = runs.key.is_not_null()
     steps = runs_of_sums(*(column.filter(is_run) for column in (runs.key, *runs.sums))).implode()
-    is_broken = runs.is_broken.any()
-    # Of a broken group one row is left, as of one without runs.
-    steps = pl.when(~is_broken).then(steps).alias(STEPS)
+    facts = runs.n_rows.sum().alias(N_ROWS), runs.is_broken.any().alias(BROKEN)
     in_order = runs.table.sort(runs.key, descending=True, nulls_last=True)
-    groups = fold(in_order, by, [runs.n_rows.sum().alias(N_ROWS), is_broken.alias(BROKEN), steps], in_order=True)
+    groups = fold(in_order, by, [*facts, steps.alias(STEPS)], in_order=True)
     return thinning.thin(groups.explode(STEPS, empty_as_null=True).unnest(STEPS), [*by, N_ROWS, BROKEN])

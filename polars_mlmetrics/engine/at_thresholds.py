@@ -21,7 +21,7 @@ from polars_mlmetrics.engine.thinning import THRESHOLD
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic
 
-PLACE, _SCORE, _ALL = (f"{INTERNAL}at:{name}" for name in ("place", "score", "all"))
+PLACE, _SCORE, _ZERO, _ALL = (f"{INTERNAL}at:{name}" for name in ("place", "score", "zero", "all"))
 
 
 class Thresholds:
@@ -45,9 +45,11 @@ class Thresholds:
         A score must be no NaN.
         """
         coded = rows.with_columns(even(code_of(self.by)).alias(UNIT), score.alias(_SCORE)).sort(_SCORE)
+        apart = self._table.select(*self.by, UNIT).unique().select(UNIT, zero_if_apart().alias(_ZERO))
+        by_code = self._table.select(UNIT, PLACE, THRESHOLD).join(apart, on=UNIT).sort(THRESHOLD)
         # What is predicted at a threshold is so at all lower ones.
         placed = coded.join_asof(
-            self._by_code().sort(THRESHOLD),
+            by_code.select(pl.col(UNIT) + pl.col(_ZERO), PLACE, THRESHOLD),
             left_on=_SCORE,
             right_on=THRESHOLD,
             by=UNIT,
@@ -63,12 +65,6 @@ class Thresholds:
         below = places.select(*self.by, _ALL).unique()
         every = pl.concat([places, below], how="diagonal")
         return units.unique().join(every, on=[_ALL, *self.by], nulls_equal=True)
-
-    def _by_code(self) -> pl.LazyFrame:
-        """The thresholds by the code of their group."""
-        checked = self._table.select(*self.by, UNIT).unique().select(UNIT, zero_if_apart().alias(_SCORE))
-        found = self._table.select(UNIT, PLACE, THRESHOLD).join(checked, on=UNIT)
-        return found.with_columns(pl.col(UNIT) + pl.col(_SCORE)).drop(_SCORE)
 
 
 class AtThresholds(Source):

@@ -81,7 +81,9 @@ class Thinning:
         boxes = [_box(way * (0.5 * (self.points - 1)))]
         if self.is_stretched:
             missed = (all_true - true).clip(lower_bound=0)
-            boxes += [_octave(share(other, all_other)), _octave(share(missed, all_true))]
+            # Of rates, not of counts: the unit of weights is nothing to a curve.
+            errors = share(other, all_other), share(missed, all_true)
+            boxes += [_box(error.log(2) * PARTS_OF_OCTAVE) for error in errors]
         ends = [box != box.shift(-1) for box in boxes]
         return (pl.col(RUNS) <= self.points) | (pl.col(PLACE) == pl.col(RUNS)) | any_of(ends)
 
@@ -100,11 +102,6 @@ def runs_of_sums(score: pl.Expr, true: pl.Expr, other: pl.Expr) -> pl.Expr:
         pl.int_range(1, score.len() + 1).alias(PLACE),
         score.len().cast(pl.Int64).alias(RUNS),
     )
-
-
-def _octave(rate: pl.Expr) -> pl.Expr:
-    # Of a rate, not of a count: the unit of weights is nothing to a curve.
-    return _box(rate.log(2) * PARTS_OF_OCTAVE)
 
 
 def _box(place: pl.Expr) -> pl.Expr:

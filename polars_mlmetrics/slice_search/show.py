@@ -58,8 +58,8 @@ T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("t", "df", "pooled"))
 
 def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
     """One row a candidate, by group and turn, with what the odd buckets say of it."""
-    t_of_place = dict(scores.filter(pl.col("t").is_not_null()).select(PLACE, "t").iter_rows())
-    parents = [_parent(cells.lattice, t_of_place, *key) for key in chosen.select(GROUP, PLACE).iter_rows()]
+    turns = {place: turn for turn, place in enumerate(in_order(scores)[PLACE])}
+    parents = [_parent(cells.lattice, turns, *key) for key in chosen.select(GROUP, PLACE).iter_rows()]
     # A whole group is a cell too, without a rest.
     groups = range(cells.lattice.n_groups)
     every = np.unique([*groups, *chosen[PLACE], *(parent for parent in parents if parent is not None)])
@@ -80,13 +80,13 @@ def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.
     return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(TURN))
 
 
-def _parent(lattice: Lattice, t_of_place: Mapping[int, float], group: int, place: int) -> int | None:
-    """The slice with one condition less of which the search is surest."""
+def _parent(lattice: Lattice, turns: Mapping[int, int], group: int, place: int) -> int | None:
+    """The slice with one condition less of which the search is surest: the first by its turn."""
     codes = lattice.codes_of(place)
     if len(codes) < 2:
         return None
     parents = [lattice.place_of(group, {f: c for f, c in codes.items() if f != left}) for left in codes]
-    return max(parents, key=lambda parent: t_of_place.get(parent, -inf))
+    return min(parents, key=lambda parent: turns.get(parent, inf))
 
 
 def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> list[pl.Series]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from polars_mlmetrics.contrasts.rest import Numbers
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.partials import PartialKind
@@ -18,7 +19,7 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search import encode
-from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES, Encoded, Numbers, Part, Tables
+from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES, Encoded, Part, Tables
 from polars_mlmetrics.slice_search.features import Feature
 
 PLACE, UNIT, PIECE = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece"))

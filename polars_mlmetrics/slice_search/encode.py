@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from polars_mlmetrics.contrasts.rest import Numbers, values_by
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.partials import Partial, PartialKind, statistics_of
@@ -25,8 +25,6 @@ from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.source import passes_of
 from polars_mlmetrics.slice_search.features import Feature, counts_of, features_of, values_of
-
-Numbers: TypeAlias = NDArray[Any]
 
 NAMES = ("group", "sample", "cluster", "n_rows", "n_samples")
 GROUP, SAMPLE, CLUSTER, N_ROWS, N_SAMPLES = (f"{INTERNAL}{name}" for name in NAMES)
@@ -146,6 +144,14 @@ class Encoded:
             rows = pl.concat([each[kind].select(columns) for each in tables if kind in each], how="vertical_relaxed")
             found[kind] = merge(rows.lazy(), [*keys, *kind.units], statistics).collect()
         return found
+
+    def source(self, tables: Tables, by: Sequence[str]) -> FoldedTables:
+        """Tables at some keys, as a source."""
+        return FoldedTables(tables, by, self.plan.schema)
+
+    def values(self, tables: Tables, by: Sequence[str]) -> pl.LazyFrame:
+        """The `value` of the metric at the keys of tables, and the bound of how far bins may put it off."""
+        return values_by(self.plan, self.metric, self.source(tables, by), by)
 
 
 def _are_sums(partial: Partial) -> bool:

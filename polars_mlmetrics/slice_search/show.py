@@ -8,6 +8,7 @@ from math import inf, isfinite
 import numpy as np
 import polars as pl
 
+from polars_mlmetrics.contrasts.rest import Numbers, t_of
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched
@@ -22,9 +23,9 @@ from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.slice_search.choose import BIT, TURN, Members, in_order
-from polars_mlmetrics.slice_search.contrast import contrasts_at, t_of
+from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
-from polars_mlmetrics.slice_search.encode import GROUP, N_ROWS, ODD, Encoded, Numbers
+from polars_mlmetrics.slice_search.encode import GROUP, N_ROWS, ODD, Encoded
 from polars_mlmetrics.slice_search.features import CONDITIONS, Condition
 
 COLUMNS = ResultColumns.of(

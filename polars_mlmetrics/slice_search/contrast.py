@@ -54,25 +54,25 @@ def contrasts_of(
     cells: CellSums, own: Sums, whole: Sums, groups: Numbers, n_buckets: Numbers, refold: Refold
 ) -> pl.DataFrame:
     """The contrasts of slices, from their sums and those of whole groups, of which each has so many buckets."""
-    if not cells.encoded.is_of_sums:
+    if cells.encoded.is_of_sums:
+        size = 2 * max(array[0].size for array in whole.values())
+        ends = [0, *cuts(len(groups), whole_times(AT_ONCE, len(groups) * size)), len(groups)]
+        some = [slice(*pair) for pair in pairwise(ends)]
+        parts = [_subtracted(cells, _at(own, part), _at(whole, groups[part])) for part in some]
+        *arrays, is_lost = (np.concatenate(each) for each in zip(*parts, strict=True))
+        sides, lost = Sides(*arrays), np.flatnonzero(is_lost)
+        for array, anew in zip(sides, refold(lost), strict=True) if lost.size else ():
+            array[lost] = anew
+    else:
         sides = refold(np.arange(len(groups)))
-        return against_rest(sides, n_buckets[groups], cells.encoded.metric, cells.encoded.sign)
-    size = 2 * max(array[0].size for array in whole.values())
-    ends = [0, *cuts(len(groups), whole_times(AT_ONCE, len(groups) * size)), len(groups)]
-    some = [slice(*pair) for pair in pairwise(ends)]
-    parts = [_subtracted(cells, _at(own, part), _at(whole, groups[part])) for part in some]
-    sides = Sides(*(np.concatenate(arrays) for arrays in zip(*(sides for sides, _ in parts), strict=True)))
-    lost = np.flatnonzero(np.concatenate([is_lost for _, is_lost in parts]))
-    for array, anew in zip(sides, refold(lost), strict=True) if lost.size else ():
-        array[lost] = anew
     return against_rest(sides, n_buckets[groups], cells.encoded.metric, cells.encoded.sign)
 
 
 # -- sides by subtraction ----------------------------------------------------------------------------------------------
 
 
-def _subtracted(cells: CellSums, own: Sums, whole: Sums) -> tuple[Sides, Numbers]:
-    """Both sides of slices, and where these are differences that have lost their digits."""
+def _subtracted(cells: CellSums, own: Sums, whole: Sums) -> tuple[Numbers, ...]:
+    """The arrays of both `Sides`, and last where these are differences that have lost their digits."""
     inside, all_of = changed(_without, own), changed(_without, whole)
     rest, rest_by_bucket = changed(np.subtract, all_of, inside), changed(_less, whole, own)
     value, other = np.split(_values(cells, changed(lambda *sides: np.concatenate(sides), inside, rest)), 2)
@@ -80,7 +80,7 @@ def _subtracted(cells: CellSums, own: Sums, whole: Sums) -> tuple[Sides, Numbers
     for side in (own, rest_by_bucket) if coarseness_of(cells.encoded.metric) else ():
         bound += _values(cells, changed(lambda array: array.sum(axis=1, keepdims=True), side), BOUND)[:, 0]
     alone = _alone(cells, value, own), _alone(cells, other, rest_by_bucket)
-    return Sides(value, other, *alone, bound), _have_lost(own, inside, rest, all_of)
+    return value, other, *alone, bound, _have_lost(own, inside, rest, all_of)
 
 
 def _values(cells: CellSums, sums: Sums, column: str = "value") -> Numbers:
@@ -98,8 +98,7 @@ def _values(cells: CellSums, sums: Sums, column: str = "value") -> Numbers:
     found = cells.encoded.values(tables, by).select(*by, column).collect()
     if len(tables) > 1 or any(kind.units or kind.grain == "sample" for kind in tables):
         found = found.sort(by)
-    values: Numbers = found[column].to_numpy().reshape(n, times)
-    return values
+    return found[column].to_numpy().reshape(n, times)
 
 
 def _alone(cells: CellSums, values: Numbers, by_bucket: Sums) -> Numbers:

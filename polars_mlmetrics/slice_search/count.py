@@ -68,8 +68,7 @@ class Lattice:
 
     def at(self, places: Numbers) -> Numbers:
         """The combinations of places, by number."""
-        found: Numbers = np.searchsorted(self.starts, places, side="right") - 1
-        return found
+        return np.searchsorted(self.starts, places, side="right") - 1
 
     def groups(self, places: Numbers) -> Numbers:
         """The groups of places."""
@@ -187,8 +186,7 @@ class CellSums:
             return buckets
         how: Any = {"how": "left", "nulls_equal": True, "maintain_order": "left"}
         units = table.select(kind.units).join(self.units[kind], on=kind.units, **how)[UNIT]
-        found: Numbers = buckets * self.units[kind].height + units.to_numpy().astype(np.int32)
-        return found
+        return buckets * self.units[kind].height + units.to_numpy().astype(np.int32)
 
     def _large(self, min_samples: int | None) -> Numbers:
         """The places of which the search half may have enough samples, from a reading of its own; and all units."""

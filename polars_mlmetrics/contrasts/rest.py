@@ -2,7 +2,8 @@
 
 Both sides lose the same bucket in each replicate. The rest is the group without the slice, which a source by group,
 slice and bucket can give: `sides_of` takes both sides from one. `Sides` may come from anywhere else too, such as from
-sums of which those of the slice are taken off; `against_rest` makes the gap, its standard error and t of them.
+sums of which those of the slice are taken off; `against_rest` makes the gap, its standard error and t of them, and
+`with_tests` its interval and p.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.intervals.interval import NOISE, coarseness_of, range_of
-from polars_mlmetrics.intervals.student_t import error_of_constant, standard_error
+from polars_mlmetrics.intervals.student_t import error_of_constant, p_value, standard_error, t_at
+from polars_mlmetrics.query.question import Confidence
 
 Numbers: TypeAlias = NDArray[Any]
 
-BOUND = f"{INTERNAL}bound"
+BOUND, T, DF = (f"{INTERNAL}{name}" for name in ("bound", "t", "df"))
 
 
 class Sides(NamedTuple):
@@ -106,6 +108,23 @@ def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
     """A difference in standard errors. One that does not vary is as sure as can be."""
     endless = pl.when(gap > 0).then(inf).when(gap < 0).then(-inf).otherwise(0.0)
     return pl.when(error > 0).then(ratio(gap, error)).when(error == 0).then(endless)
+
+
+def with_tests(table: pl.DataFrame, metric: Node, confidence: Confidence) -> pl.DataFrame:
+    """Slices with the ends of their gaps, `low` and `high`, and `p`: 1 where a slice is not worse.
+
+    Beside `gap` and `se` they have `n_buckets`, in so many of which are rows of theirs.
+    """
+    buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
+    varies = (se > 0) & (buckets >= 2)
+    away = pl.when(varies).then(t_at(buckets, confidence.level, confidence.buckets) * se)
+    lowest, highest = range_of(metric)
+    ends = [end.clip(lowest - highest, highest - lowest) for end in (gap - away, gap + away)]
+    df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
+    # As columns: an expression would work them out for each of its terms.
+    table = table.with_columns(ends[0].alias("low"), ends[1].alias("high"), t_of(gap, se).alias(T), df.alias(DF))
+    p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), confidence.buckets - 1)).otherwise(1.0)
+    return table.with_columns(pl.when(varies).then(p).alias("p"))
 
 
 def is_constant(values: Numbers) -> Numbers:

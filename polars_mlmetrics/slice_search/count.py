@@ -186,7 +186,8 @@ class CellSums:
             return buckets
         how: Any = {"how": "left", "nulls_equal": True, "maintain_order": "left"}
         units = table.select(kind.units).join(self.units[kind], on=kind.units, **how)[UNIT]
-        return buckets * self.units[kind].height + units.to_numpy().astype(np.int32)
+        found: Numbers = buckets * self.units[kind].height + units.to_numpy().astype(np.int32)
+        return found
 
     def _large(self, min_samples: int | None) -> Numbers:
         """The places of which the search half may have enough samples, from a reading of its own; and all units."""

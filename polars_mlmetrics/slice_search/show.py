@@ -8,7 +8,7 @@ from math import inf, isfinite
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.contrasts.rest import Numbers, t_of
+from polars_mlmetrics.contrasts.rest import Numbers, t_of, with_tests
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched
@@ -18,7 +18,7 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.interval import range_of
 from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW, flag_of
-from polars_mlmetrics.intervals.student_t import benjamini_hochberg, p_value, t_at
+from polars_mlmetrics.intervals.student_t import benjamini_hochberg
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns
@@ -54,7 +54,7 @@ PARENT = f"{INTERNAL}parent"
 LARGEST = f"{INTERNAL}largest"
 """The most rows of a slice that are in one bucket."""
 
-T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("t", "df", "pooled"))
+POOLED = f"{INTERNAL}pooled"
 
 
 def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
@@ -120,18 +120,11 @@ def _of_group(numbers: Numbers) -> pl.Expr:
 
 def tested(encoded: Encoded, table: pl.DataFrame) -> pl.DataFrame:
     """Candidates with intervals, tests and flags."""
-    buckets, gap, se, confidence = *(pl.col(name) for name in ("n_buckets", "gap", "se")), encoded.confidence
-    varies = (se > 0) & (buckets >= 2)
-    away = pl.when(varies).then(t_at(buckets, confidence.level, confidence.buckets) * se)
-    df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
     low, high = range_of(encoded.metric)
-    most, (worst, best) = high - low, (low, high) if encoded.sign > 0 else (high, low)
-    # As columns: an expression would work them out for each of its terms.
-    ends = (gap - away).clip(-most, most).alias("low"), (gap + away).clip(-most, most).alias("high")
-    table = table.with_columns(*ends, _harm(best).alias("share_of_harm"), t_of(gap, se).alias(T), df.alias(DF))
-    p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), confidence.buckets - 1)).otherwise(1.0)
-    table = table.with_columns(pl.when(varies).then(p).alias("p"), _flag(confidence, worst).alias("ci_flag"))
-    return table.with_columns(benjamini_hochberg([GROUP]).alias("p_adjusted"))
+    worst, best = (low, high) if encoded.sign > 0 else (high, low)
+    table = with_tests(table, encoded.metric, encoded.confidence).with_columns(_harm(best).alias("share_of_harm"))
+    flag, adjusted = _flag(encoded.confidence, worst), benjamini_hochberg([GROUP])
+    return table.with_columns(flag.alias("ci_flag"), adjusted.alias("p_adjusted"))
 
 
 def _harm(best: float) -> pl.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from polars_mlmetrics.contrasts.rest import Numbers, values_by
-from polars_mlmetrics.engine.folds import merge
+from polars_mlmetrics.engine.folds import matched, merge
 from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.partials import Partial, PartialKind, statistics_of
 from polars_mlmetrics.engine.plan import Plan
@@ -116,15 +116,14 @@ class Encoded:
         self._whole: Part | None = None
         """All rows, where they are kept."""
 
-    def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
-        """The rows, part by part: those of some buckets at least. The first reading counts their samples."""
-        assert self._whole is not None
-        yield self._whole
+    def _read(self, buckets: slice, *, samples: bool) -> Iterable[Part]:
+        """The rows that are not kept, part by part. The first reading counts their samples."""
+        return ()
 
     def parts(self, buckets: slice = EVERY, *, samples: bool = False) -> Iterator[Part]:
         """The rows, part by part: all, or half of them. Raise where these are not as many as before."""
         rows = np.zeros(self.buckets, dtype=np.int64)
-        for part in self._read(buckets, samples=samples):
+        for part in [self._whole] if self._whole else self._read(buckets, samples=samples):
             counts = part.rows.group_by(WITHOUT).agg(pl.col(N_ROWS).sum().cast(pl.Int64))
             rows[counts[WITHOUT].to_numpy()] += counts[N_ROWS].to_numpy()
             yield part if buckets == EVERY else part.half(buckets)
@@ -164,13 +163,6 @@ def _groups_of(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
 
 
-def _in_groups(rows: pl.LazyFrame, groups: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Rows with the numbers of their groups."""
-    if not by:
-        return rows.with_columns(pl.lit(0, dtype=pl.Int32).alias(GROUP))
-    return rows.join(groups.lazy(), on=by, how="left", nulls_equal=True, maintain_order="left")
-
-
 class EncodedLog(Encoded):
     """A log in codes: read at once and kept, or part by part."""
 
@@ -200,9 +192,7 @@ class EncodedLog(Encoded):
             [self._whole] = self._read(EVERY, samples=True)
 
     def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
-        if self._whole is not None:
-            yield from super()._read(buckets, samples=samples)
-        elif not self._passes:
+        if not self._passes:
             yield self._part(self.query.rows, buckets, samples=samples)
         else:
             # To be closed where a pass fails: a bar would stay on the screen.
@@ -213,7 +203,8 @@ class EncodedLog(Encoded):
     def _part(self, rows: pl.LazyFrame, buckets: slice, *, samples: bool) -> Part:
         """Some rows, with what each adds to the partials; or folded, where a row alone does not say that."""
         bucket = pl.col(WITHOUT).cast(pl.UInt8 if self.buckets <= 2**8 else pl.Int32)
-        rows = _in_groups(rows.filter(in_buckets(buckets)), self.groups, self._by).with_columns(bucket, *self.codes)
+        rows = matched(rows.filter(in_buckets(buckets)), self.groups.lazy(), self._by, how="left")
+        rows = rows.with_columns(bucket, *self.codes)
         source, keys = LogSource(rows, self.query.roles.label, self.plan.schema), self.plan.by
         others = {kind: each for kind, each in self.partials.items() if kind not in self._plain}
         # Each by itself: what they share is not worth a fold at the keys of all.
@@ -279,7 +270,8 @@ class EncodedState(Encoded):
         self.n_rows = int(counts[N_ROWS].sum())
 
         def encoded(table: pl.DataFrame) -> pl.DataFrame:
-            return _in_groups(table.rename(columns, strict=False).lazy(), groups, by).with_columns(self.codes).collect()
+            named = table.rename(columns, strict=False).lazy()
+            return matched(named, groups.lazy(), by, how="left").with_columns(self.codes).collect()
 
         found = pl.collect_all([table for table, _ in source.partials(list(self.partials.values()), keys)])
         self._whole = Part(encoded(counts), dict(zip(self.partials, map(encoded, found), strict=True)))

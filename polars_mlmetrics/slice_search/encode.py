@@ -87,14 +87,14 @@ class Encoded:
     cluster: Sequence[str] = ()
     """The columns of clusters, where samples are not the clusters: later readings have the CLUSTER of each row."""
 
-    def __init__(
-        self, question: Question, sign: int, plan: Plan, groups: pl.DataFrame, features: list[Feature]
-    ) -> None:
+    def __init__(self, question: Question, sign: int, plan: Plan, rows: pl.DataFrame, features: list[Feature]) -> None:
         assert question.confidence is not None
         self.query, self.confidence = question.query, question.confidence
         self.sign = sign
         """1 where low values are bad, -1 where high ones are."""
-        self.groups = groups
+        self.by = [key.column for key in self.query.by]
+        groups = rows.select(self.by).unique().sort(self.by, nulls_last=False) if self.by else pl.DataFrame([{}])
+        self.groups = groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
         """The by columns of each group, by its number."""
         self.features = features
         self.buckets = self.confidence.buckets
@@ -157,12 +157,6 @@ def _are_sums(partial: Partial) -> bool:
     return all(each.monoid == "sum" and each.moment is None for each in statistics_of(partial))
 
 
-def _groups_of(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """The groups of a table, by number."""
-    groups = table.select(by).unique().sort(by, nulls_last=False) if by else pl.DataFrame([{}])
-    return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
-
-
 class EncodedLog(Encoded):
     """A log in codes: read at once and kept, or part by part."""
 
@@ -173,9 +167,8 @@ class EncodedLog(Encoded):
         # One by one: together they would hold all these columns.
         values = {name: values_of(query, name).collect(engine="streaming") for name in names}
         features = features_of(query.schema, values, top, bins)
-        self._by = [key.column for key in query.by]
         keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
-        groups = _groups_of(query.rows.select(self._by).unique().collect(), self._by)
+        groups = query.rows.select(key.column for key in query.by).unique().collect()
         plan = Plan(FoldedTables({}, keys, query.schema), keys, query.readings)
         super().__init__(question, sign, plan, groups, features)
         self._plain = [kind for kind, each in self.partials.items() if _is_plain(each)]
@@ -203,7 +196,7 @@ class EncodedLog(Encoded):
     def _part(self, rows: pl.LazyFrame, buckets: slice, *, samples: bool) -> Part:
         """Some rows, with what each adds to the partials; or folded, where a row alone does not say that."""
         bucket = pl.col(WITHOUT).cast(pl.UInt8 if self.buckets <= 2**8 else pl.Int32)
-        rows = matched(rows.filter(in_buckets(buckets)), self.groups.lazy(), self._by, how="left")
+        rows = matched(rows.filter(in_buckets(buckets)), self.groups.lazy(), self.by, how="left")
         rows = rows.with_columns(bucket, *self.codes)
         source, keys = LogSource(rows, self.query.roles.label, self.plan.schema), self.plan.by
         others = {kind: each for kind, each in self.partials.items() if kind not in self._plain}
@@ -212,7 +205,7 @@ class EncodedLog(Encoded):
         columns = [code_of(self.cluster).alias(CLUSTER)] if self.cluster else []
         if samples:
             is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self.query.roles.sample)
-            columns.append(pl.when(is_known).then(code_of([*self._by, *self.query.roles.sample])).alias(SAMPLE))
+            columns.append(pl.when(is_known).then(code_of([*self.by, *self.query.roles.sample])).alias(SAMPLE))
         for kind in self._plain:
             rows = self.partials[kind].fold.with_features(rows)
         added = {each.name: each.row.alias(each.name) for kind in self._plain for each in self.statistics[kind]}
@@ -265,13 +258,13 @@ class EncodedState(Encoded):
         keys = [*by, *columns, WITHOUT]
         counts = _counts_of_state(query, source, by, keys).rename(columns)
         values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
-        features, groups = features_of(counts.schema, values, top, bins), _groups_of(counts, by)
-        super().__init__(question, sign, Plan(source, keys, query.readings), groups, features)
+        features = features_of(counts.schema, values, top, bins)
+        super().__init__(question, sign, Plan(source, keys, query.readings), counts, features)
         self.n_rows = int(counts[N_ROWS].sum())
 
         def encoded(table: pl.DataFrame) -> pl.DataFrame:
             named = table.rename(columns, strict=False).lazy()
-            return matched(named, groups.lazy(), by, how="left").with_columns(self.codes).collect()
+            return matched(named, self.groups.lazy(), by, how="left").with_columns(self.codes).collect()
 
         found = pl.collect_all([table for table, _ in source.partials(list(self.partials.values()), keys)])
         self._whole = Part(encoded(counts), dict(zip(self.partials, map(encoded, found), strict=True)))

@@ -73,9 +73,9 @@ def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.
         pl.Series(PARENT, parents, dtype=pl.Int64),
         pl.Series("parent_value", [values.get(parent) for parent in parents], dtype=pl.Float64),
         pl.Series("whole", [values[group] for group in chosen[GROUP]], dtype=pl.Float64),
-        *_counts(cells, members, chosen),
     )
-    table = table.join(found, on=PLACE, maintain_order="left").filter(_is_large(cells))
+    table = table.hstack(_counts(cells, members, chosen)).join(found, on=PLACE, maintain_order="left")
+    table = table.filter(_is_large(cells))
     gap, se = pl.col("gap") + pl.col("gap_search"), (pl.col("se") ** 2 + pl.col("se_search") ** 2).sqrt()
     ordered = in_order(table.with_columns(t_of(gap, se).alias("t")))
     return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(TURN))
@@ -90,7 +90,7 @@ def _parent(lattice: Lattice, turns: Mapping[int, int], group: int, place: int) 
     return min(parents, key=lambda parent: turns.get(parent, inf))
 
 
-def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> list[pl.Series]:
+def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
     """How many samples and rows slices have; and in the odd buckets, how many clusters, buckets, and rows in one."""
     where = cells.find(chosen[PLACE].to_numpy())
     rows, samples = cells.rows[where, :, 0], cells.samples[where, :, 0]
@@ -103,7 +103,7 @@ def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> list[pl.
         LARGEST: rows[:, ODD].max(axis=1),
         N_ROWS: rows[:, ODD].sum(axis=1),
     }
-    return [pl.Series(name, count).cast(pl.Int64) for name, count in counts.items()]
+    return pl.DataFrame(counts).cast(pl.Int64)
 
 
 def _is_large(cells: CellSums) -> pl.Expr:
@@ -155,14 +155,13 @@ def _flag(confidence: Confidence, worst: float) -> pl.Expr:
 
 def pooled_groups(encoded: Encoded, source: Source) -> pl.DataFrame:
     """Whether a group has rows of several models, which no feature tells apart."""
-    by = [key.column for key in encoded.query.by]
-    plan = Plan(source, by, encoded.query.readings)
+    plan = Plan(source, encoded.by, encoded.query.readings)
     counts = several_models(encoded.metric, plan)
     if not counts or MODEL in {feature.name for feature in encoded.features}:
         return encoded.groups.select(GROUP, pl.lit(False).alias(POOLED))
     several = any_of([plan.value(count) > 0 for count in counts])
-    groups = plan.groups().select(*by, several.alias(POOLED))
-    return matched(encoded.groups.lazy(), groups, by, how="left").select(GROUP, POOLED).collect()
+    groups = plan.groups().select(*plan.by, several.alias(POOLED))
+    return matched(encoded.groups.lazy(), groups, plan.by, how="left").select(GROUP, POOLED).collect()
 
 
 def show(cells: CellSums, scores: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ import polars as pl
 from polars_mlmetrics.contrasts.rest import Numbers, Sides
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search.contrast import CELL, contrasts_of, refolded
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice, Sums
@@ -193,7 +194,8 @@ def hide_repeats(members: Members, table: pl.DataFrame, k: int) -> pl.DataFrame:
         sure = _with_gap(members, slices, aside)
         for group, place, bit, t in slices.select(GROUP, PLACE, BIT, "t_search").iter_rows():
             own, above = members.rows_of(group, bit), shown[group]
-            overlap = own.select(pl.col(N_ROWS).filter(~is_left(aside)).sum() / pl.col(N_ROWS).sum()).item()
+            in_shown = pl.col(N_ROWS).filter(~is_left(aside))
+            overlap = own.select(ratio(in_shown.sum(), pl.col(N_ROWS).sum())).item()
             if group in sure:
                 rows.append((place, None, overlap))
                 above[bit] = place

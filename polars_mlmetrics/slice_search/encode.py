@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from polars_mlmetrics.contrasts.rest import Numbers, values_by
-from polars_mlmetrics.engine.folds import matched, merge
+from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.partials import Partial, PartialKind, statistics_of
 from polars_mlmetrics.engine.plan import Plan
@@ -116,6 +116,13 @@ class Encoded:
         self._whole: Part | None = None
         """All rows, where they are kept."""
 
+    def _in_groups(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows with the numbers of their groups."""
+        if not self.by:
+            # A cross join would copy the rows.
+            return rows.with_columns(pl.lit(0, dtype=pl.Int32).alias(GROUP))
+        return rows.join(self.groups.lazy(), on=self.by, how="left", nulls_equal=True, maintain_order="left")
+
     def _read(self, buckets: slice, *, samples: bool) -> Iterable[Part]:
         """The rows that are not kept, part by part. The first reading counts their samples."""
         return ()
@@ -196,8 +203,7 @@ class EncodedLog(Encoded):
     def _part(self, rows: pl.LazyFrame, buckets: slice, *, samples: bool) -> Part:
         """Some rows, with what each adds to the partials; or folded, where a row alone does not say that."""
         bucket = pl.col(WITHOUT).cast(pl.UInt8 if self.buckets <= 2**8 else pl.Int32)
-        rows = matched(rows.filter(in_buckets(buckets)), self.groups.lazy(), self.by, how="left")
-        rows = rows.with_columns(bucket, *self.codes)
+        rows = self._in_groups(rows.filter(in_buckets(buckets))).with_columns(bucket, *self.codes)
         source, keys = LogSource(rows, self.query.roles.label, self.plan.schema), self.plan.by
         others = {kind: each for kind, each in self.partials.items() if kind not in self._plain}
         # Each by itself: what they share is not worth a fold at the keys of all.
@@ -263,8 +269,7 @@ class EncodedState(Encoded):
         self.n_rows = int(counts[N_ROWS].sum())
 
         def encoded(table: pl.DataFrame) -> pl.DataFrame:
-            named = table.rename(columns, strict=False).lazy()
-            return matched(named, self.groups.lazy(), by, how="left").with_columns(self.codes).collect()
+            return self._in_groups(table.rename(columns, strict=False).lazy()).with_columns(self.codes).collect()
 
         found = pl.collect_all([table for table, _ in source.partials(list(self.partials.values()), keys)])
         self._whole = Part(encoded(counts), dict(zip(self.partials, map(encoded, found), strict=True)))

@@ -11,7 +11,6 @@ from polars_mlmetrics.data.door import check_columns, to_hold
 from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.sources import FoldedTables
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
@@ -21,7 +20,7 @@ from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats
-from polars_mlmetrics.slice_search.contrast import contrasts_at, values_by
+from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import CellSums
 from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState
 from polars_mlmetrics.slice_search.features import type_of, warn_of
@@ -162,8 +161,7 @@ def find_slices(
 def _check_values(cells: CellSums) -> None:
     """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
     encoded = cells.encoded
-    wholes = FoldedTables(cells.wholes, [GROUP], encoded.plan.schema)
-    values = values_by(encoded, wholes, [GROUP]).select("value").collect().to_series()
+    values = encoded.values(cells.wholes, [GROUP]).select("value").collect().to_series()
     broken = values.filter(~values.is_finite())
     if broken.len():
         raise MetricError(

@@ -6,18 +6,20 @@ they are in. From that follows, in memory, which are still worse without the row
 
 from __future__ import annotations
 
+from collections import Counter
 from math import prod
 
 import numpy as np
 import polars as pl
 
+from polars_mlmetrics.contrasts.rest import Numbers, Sides
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
-from polars_mlmetrics.slice_search.contrast import CELL, Sides, contrasts_of, refolded
+from polars_mlmetrics.slice_search.contrast import CELL, contrasts_of, refolded
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice, Sums
-from polars_mlmetrics.slice_search.encode import CLUSTER, EVEN, EVERY, GROUP, N_ROWS, ODD, Numbers, Tables, code_column
+from polars_mlmetrics.slice_search.encode import CLUSTER, EVEN, EVERY, GROUP, N_ROWS, ODD, Tables, code_column
 
 MOST, RELATIVES = 32, 4
 """How many candidates a group has: a bit each. Of the parents and children of each so many."""
@@ -48,23 +50,21 @@ def in_order(slices: pl.DataFrame) -> pl.DataFrame:
 
 def candidates_of(scores: pl.DataFrame, lattice: Lattice) -> pl.DataFrame:
     """The surest slices of each group, each with few relatives, and a BIT each."""
-    kept: list[tuple[int, int]] = []
+    bits: dict[int, int] = {}
     for _, of_group in in_order(scores.filter(pl.col("t") > 0)).group_by(GROUP, maintain_order=True):
-        chosen: list[set[tuple[int, int]]] = []
-        n_relatives: list[int] = []
+        chosen: dict[int, set[tuple[int, int]]] = {}
+        n_relatives = Counter[int]()
         for place in of_group[PLACE]:
             mine = set(lattice.codes_of(place).items())
-            relatives = [at for at, other in enumerate(chosen) if mine <= other or other <= mine]
-            if all(n_relatives[at] < RELATIVES for at in relatives):
-                for at in relatives:
-                    n_relatives[at] += 1
-                kept.append((place, len(chosen)))
-                chosen.append(mine)
-                n_relatives.append(0)
+            relatives = [other for other, codes in chosen.items() if mine <= codes or codes <= mine]
+            if all(n_relatives[other] < RELATIVES for other in relatives):
+                n_relatives.update(relatives)
+                bits[place] = len(chosen)
+                chosen[place] = mine
             if len(chosen) == MOST:
                 break
-    bits = pl.DataFrame(kept, schema={PLACE: pl.Int64, BIT: pl.Int64}, orient="row")
-    return scores.join(bits, on=PLACE)
+    found = pl.DataFrame([*bits.items()], schema={PLACE: pl.Int64, BIT: pl.Int64}, orient="row")
+    return scores.join(found, on=PLACE)
 
 
 class Members:
@@ -188,23 +188,23 @@ def hide_repeats(members: Members, table: pl.DataFrame, k: int) -> pl.DataFrame:
     aside = np.zeros(members.n_groups, dtype=np.int64)
     shown: list[dict[int, int]] = [{} for _ in range(members.n_groups)]
     """The slices that are shown, of each group: their places by their bits."""
-    rows: list[tuple[int, int | None, int, int]] = []
+    rows: list[tuple[int, int | None, float]] = []
     for _, turn in table.group_by(TURN, maintain_order=True):
         slices = turn.filter(pl.Series([len(shown[group]) < k for group in turn[GROUP]], dtype=pl.Boolean))
         sure = _with_gap(members, slices, aside)
         for group, place, bit, t in slices.select(GROUP, PLACE, BIT, "t_search").iter_rows():
             own, above = members.rows_of(group, bit), shown[group]
-            n_in_shown, n_in_search = (int(some[N_ROWS].sum()) for some in (own.filter(~is_left(aside)), own))
+            in_shown = pl.col(N_ROWS).filter(~is_left(aside))
+            overlap = own.select(ratio(in_shown.sum(), pl.col(N_ROWS).sum())).item()
             if group in sure:
-                rows.append((place, None, n_in_shown, n_in_search))
+                rows.append((place, None, overlap))
                 above[bit] = place
                 aside[group] |= 1 << bit
-            elif n_in_shown and t > ENOUGH:
+            elif overlap and t > ENOUGH:
                 counts = {other: own.filter(has(other))[N_ROWS].sum() for other in above}
-                rows.append((place, above[max(counts, key=counts.__getitem__)], n_in_shown, n_in_search))
-    columns = dict.fromkeys((PLACE, "hidden_by", "n_in_shown", "n_in_search"), pl.Int64)
-    kept = table.join(pl.DataFrame(rows, schema=columns, orient="row"), on=PLACE).sort(GROUP, TURN)
-    return kept.with_columns(ratio(pl.col("n_in_shown"), pl.col("n_in_search")).alias("overlap"))
+                rows.append((place, above[max(counts, key=counts.__getitem__)], overlap))
+    columns = {PLACE: pl.Int64, "hidden_by": pl.Int64, "overlap": pl.Float64}
+    return table.join(pl.DataFrame(rows, schema=columns, orient="row"), on=PLACE).sort(GROUP, TURN)
 
 
 def _with_gap(members: Members, slices: pl.DataFrame, aside: Numbers) -> set[int]:

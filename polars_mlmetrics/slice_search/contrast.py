@@ -6,43 +6,27 @@ differences that would lose their digits) is folded anew, both sides of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
-from math import inf
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.engine.replicates import LOST, WITHOUT, Replicates
-from polars_mlmetrics.engine.sources import FoldedTables, Source
+from polars_mlmetrics.contrasts.rest import BOUND, Numbers, Sides, against_rest, is_constant, sides_of, unless_rounding
+from polars_mlmetrics.engine.replicates import LOST, WITHOUT
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import cuts, ratio, whole_times
-from polars_mlmetrics.intervals.interval import NOISE, coarseness_of, range_of
-from polars_mlmetrics.intervals.student_t import error_of_constant, standard_error
+from polars_mlmetrics.formula.arithmetic import cuts, whole_times
+from polars_mlmetrics.intervals.interval import coarseness_of
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Sums
-from polars_mlmetrics.slice_search.encode import GROUP, Encoded, Numbers, Tables
+from polars_mlmetrics.slice_search.encode import GROUP, Encoded, Tables
 
-CELL, AT, BOUND = (f"{INTERNAL}{name}" for name in ("cell", "at", "bound"))
+CELL = f"{INTERNAL}cell"
 
 OTHERS = -1
 """The cell of the rows that are in no slice of a group that is looked at."""
 
 AT_ONCE = 1_000_000
 """How many rows a table of cells, buckets and units has at once, about."""
-
-
-class Sides(NamedTuple):
-    """The values of slices and of the rest of their groups."""
-
-    value: Numbers
-    """Slices x buckets: without each bucket, and last of all buckets."""
-    rest: Numbers
-    value_alone: Numbers
-    """How many buckets have a value by themselves, where no bucket moves the value; NaN where one does."""
-    rest_alone: Numbers
-    bound: Numbers
-    """How far bins may put the two off, at most."""
 
 
 Refold = Callable[[Numbers], Sides]
@@ -70,60 +54,25 @@ def contrasts_of(
     cells: CellSums, own: Sums, whole: Sums, groups: Numbers, n_buckets: Numbers, refold: Refold
 ) -> pl.DataFrame:
     """The contrasts of slices, from their sums and those of whole groups, of which each has so many buckets."""
-    if not cells.encoded.is_of_sums:
-        return _contrasts(cells.encoded, refold(np.arange(len(groups))), n_buckets[groups])
-    size = 2 * max(array[0].size for array in whole.values())
-    ends = [0, *cuts(len(groups), whole_times(AT_ONCE, len(groups) * size)), len(groups)]
-    some = [slice(*pair) for pair in pairwise(ends)]
-    parts = [_subtracted(cells, _at(own, part), _at(whole, groups[part])) for part in some]
-    sides = Sides(*(np.concatenate(arrays) for arrays in zip(*(sides for sides, _ in parts), strict=True)))
-    lost = np.flatnonzero(np.concatenate([is_lost for _, is_lost in parts]))
-    for array, anew in zip(sides, refold(lost), strict=True) if lost.size else ():
-        array[lost] = anew
-    return _contrasts(cells.encoded, sides, n_buckets[groups])
-
-
-def _contrasts(encoded: Encoded, sides: Sides, n_buckets: Numbers) -> pl.DataFrame:
-    """`value`, `rest`, `gap` (positive is worse), `se`, `t`, and the `bound` that bins may put the gap off by."""
-    gaps = encoded.sign * (sides.rest - sides.value)
-    gaps = np.where(np.isfinite(gaps), gaps, np.nan)
-    size = np.abs(sides.value[:, -1]) + np.abs(sides.rest[:, -1])
-    gap = _unless_noise(gaps[:, -1], size)
-    moved = _unless_noise(gaps[:, :-1] - gap[:, None], size[:, None])
-    columns = {"value": sides.value[:, -1], "rest": sides.rest[:, -1], "gap": gap, "bound": sides.bound}
-    columns |= {"value_alone": sides.value_alone, "rest_alone": sides.rest_alone}
-    columns |= {"squares": (moved * moved).sum(axis=1), "n": n_buckets.astype(float)}
-    square = standard_error(pl.col("n"), pl.col("squares")) ** 2
-    for side in ("value", "rest"):
-        # A side which no bucket moves has the error of its few units.
-        units = pl.col(f"{side}_alone")
-        own = error_of_constant(pl.col(side), units, moved.shape[1], range_of(encoded.metric))
-        square += pl.when(units.is_not_null()).then(own**2).otherwise(0.0)
-    is_known = pl.col("squares").is_not_null() & (pl.col("n") >= 2)
-    error = pl.when(is_known).then(square.sqrt()).alias("se")
-    found = pl.DataFrame(columns, nan_to_null=True).with_columns(error)
-    return found.select("value", "rest", "gap", "se", t_of(pl.col("gap"), pl.col("se")).alias("t"), "bound")
-
-
-def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
-    """A difference in standard errors. One that does not vary is as sure as can be."""
-    endless = pl.when(gap > 0).then(inf).when(gap < 0).then(-inf).otherwise(0.0)
-    return pl.when(error > 0).then(ratio(gap, error)).when(error == 0).then(endless)
-
-
-def values_by(encoded: Encoded, source: Source, by: Sequence[str]) -> pl.LazyFrame:
-    """The `value` of the metric by some keys, and the BOUND of how far bins may put it off."""
-    plan = encoded.plan.again(source, by)
-    bounds = [plan.value(bound) for bound in coarseness_of(encoded.metric)]
-    value = plan.value(encoded.metric).cast(pl.Float64).alias("value")
-    return plan.groups().select(*by, value, pl.sum_horizontal([pl.lit(0.0), *bounds]).alias(BOUND))
+    if cells.encoded.is_of_sums:
+        size = 2 * max(array[0].size for array in whole.values())
+        ends = [0, *cuts(len(groups), whole_times(AT_ONCE, len(groups) * size)), len(groups)]
+        some = [slice(*pair) for pair in pairwise(ends)]
+        parts = [_subtracted(cells, _at(own, part), _at(whole, groups[part])) for part in some]
+        *arrays, is_lost = (np.concatenate(each) for each in zip(*parts, strict=True))
+        sides, lost = Sides(*arrays), np.flatnonzero(is_lost)
+        for array, anew in zip(sides, refold(lost), strict=True) if lost.size else ():
+            array[lost] = anew
+    else:
+        sides = refold(np.arange(len(groups)))
+    return against_rest(sides, n_buckets[groups], cells.encoded.metric, cells.encoded.sign)
 
 
 # -- sides by subtraction ----------------------------------------------------------------------------------------------
 
 
-def _subtracted(cells: CellSums, own: Sums, whole: Sums) -> tuple[Sides, Numbers]:
-    """Both sides of slices, and where these are differences that have lost their digits."""
+def _subtracted(cells: CellSums, own: Sums, whole: Sums) -> tuple[Numbers, ...]:
+    """The arrays of both `Sides`, and last where these are differences that have lost their digits."""
     inside, all_of = changed(_without, own), changed(_without, whole)
     rest, rest_by_bucket = changed(np.subtract, all_of, inside), changed(_less, whole, own)
     value, other = np.split(_values(cells, changed(lambda *sides: np.concatenate(sides), inside, rest)), 2)
@@ -131,7 +80,7 @@ def _subtracted(cells: CellSums, own: Sums, whole: Sums) -> tuple[Sides, Numbers
     for side in (own, rest_by_bucket) if coarseness_of(cells.encoded.metric) else ():
         bound += _values(cells, changed(lambda array: array.sum(axis=1, keepdims=True), side), BOUND)[:, 0]
     alone = _alone(cells, value, own), _alone(cells, other, rest_by_bucket)
-    return Sides(value, other, *alone, bound), _have_lost(own, inside, rest, all_of)
+    return value, other, *alone, bound, _have_lost(own, inside, rest, all_of)
 
 
 def _values(cells: CellSums, sums: Sums, column: str = "value") -> Numbers:
@@ -146,25 +95,17 @@ def _values(cells: CellSums, sums: Sums, column: str = "value") -> Numbers:
         at = pl.Series(np.tile(np.arange(n_units), n * times))
         tables[kind] = frame.with_columns(units[name].gather(at) for name in kind.units)
     by = [CELL, WITHOUT]
-    source = FoldedTables(tables, by, cells.encoded.plan.schema)
-    found = values_by(cells.encoded, source, by).select(*by, column).collect()
+    found = cells.encoded.values(tables, by).select(*by, column).collect()
     if len(tables) > 1 or any(kind.units or kind.grain == "sample" for kind in tables):
         found = found.sort(by)
-    values: Numbers = found[column].to_numpy().reshape(n, times)
-    return values
+    return found[column].to_numpy().reshape(n, times)
 
 
 def _alone(cells: CellSums, values: Numbers, by_bucket: Sums) -> Numbers:
     """How many buckets have a value by themselves, where no bucket moves the value; NaN where one does."""
-    found, constant = np.full(len(values), np.nan), _is_constant(values)
+    found, constant = np.full(len(values), np.nan), is_constant(values)
     if constant.any():
         found[constant] = np.isfinite(_values(cells, _at(by_bucket, constant))).sum(axis=1)
-    return found
-
-
-def _is_constant(values: Numbers) -> Numbers:
-    """Where no bucket moves the value."""
-    found: Numbers = (np.abs(values[:, :-1] - values[:, -1:]) <= NOISE * np.abs(values[:, -1:])).all(axis=1)
     return found
 
 
@@ -185,11 +126,7 @@ def _without(array: Numbers) -> Numbers:
 
 def _less(whole: Numbers, part: Numbers) -> Numbers:
     """Sums less those of a part; 0 where rounding is all that is left."""
-    return _unless_noise(whole - part, np.abs(whole)) if whole.dtype.kind == "f" else whole - part
-
-
-def _unless_noise(difference: Numbers, size: Numbers) -> Numbers:
-    return np.where(np.abs(difference) <= NOISE * size, 0.0, difference)
+    return unless_rounding(whole - part, np.abs(whole)) if whole.dtype.kind == "f" else whole - part
 
 
 def _have_lost(own: Sums, inside: Sums, rest: Sums, whole: Sums) -> Numbers:
@@ -228,29 +165,6 @@ def _refolded_at(cells: CellSums, places: Numbers, buckets: slice) -> Sides:
 
 def refolded(encoded: Encoded, tables: Tables, groups: Numbers, cells: Numbers, buckets: slice) -> Sides:
     """Both sides of some cells, each of its group, from tables by GROUP, CELL and bucket."""
-    by, n_buckets = [GROUP, CELL, WITHOUT], len(range(encoded.buckets)[buckets])
-    source = FoldedTables(tables, by, encoded.plan.schema)
-    without = Replicates(source, [GROUP])
-    # The rest is what is left of a group without the cell: a replicate of replicates.
-    others, others_alone = (Replicates(each, [GROUP, WITHOUT], CELL) for each in (without, source))
-    sides = [values_by(encoded, each, by) for each in (without, others, source, others_alone)]
-    kept, shape = pl.DataFrame({GROUP: groups, CELL: cells}).with_row_index(AT), (len(cells), n_buckets + 1)
-    value, rest, value_alone, rest_alone = (
-        table.join(kept, on=[GROUP, CELL]).with_columns(pl.col(WITHOUT).fill_null(n_buckets))
-        for table in pl.collect_all(sides)
-    )
-
-    def array(table: pl.DataFrame, column: str = "value") -> Numbers:
-        found = np.full(shape, np.nan)
-        found[table[AT].to_numpy(), table[WITHOUT].to_numpy()] = table[column].to_numpy()
-        return found
-
-    is_there = np.zeros(shape, dtype=bool)
-    is_there[value[AT].to_numpy(), value[WITHOUT].to_numpy()] = True
-    values, rests = (np.where(is_there, side, side[:, -1:]) for side in (array(value), array(rest)))
-    alone = [
-        np.where(_is_constant(side), np.isfinite(array(of_bucket)[:, :-1]).sum(axis=1), np.nan)
-        for side, of_bucket in ((values, value_alone), (rests, rest_alone))
-    ]
-    bound = array(value, BOUND)[:, -1] + array(rest, BOUND)[:, -1]
-    return Sides(values, rests, alone[0], alone[1], np.nan_to_num(bound))
+    source = encoded.source(tables, [GROUP, CELL, WITHOUT])
+    slices = pl.DataFrame({GROUP: groups, CELL: cells})
+    return sides_of(encoded.plan, encoded.metric, source, slices, len(range(encoded.buckets)[buckets]))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from polars_mlmetrics.contrasts.rest import Numbers
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.partials import PartialKind
@@ -18,7 +19,7 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
 from polars_mlmetrics.slice_search import encode
-from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES, Encoded, Numbers, Part, Tables
+from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES, Encoded, Part, Tables
 from polars_mlmetrics.slice_search.features import Feature
 
 PLACE, UNIT, PIECE = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece"))
@@ -67,8 +68,7 @@ class Lattice:
 
     def at(self, places: Numbers) -> Numbers:
         """The combinations of places, by number."""
-        found: Numbers = np.searchsorted(self.starts, places, side="right") - 1
-        return found
+        return np.searchsorted(self.starts, places, side="right") - 1
 
     def groups(self, places: Numbers) -> Numbers:
         """The groups of places."""
@@ -156,8 +156,8 @@ class CellSums:
         """The features with a value that is in enough rows and not in all."""
         found, least, most = [], self.least.min(initial=np.inf), self.n_rows.sum()
         for i, feature in enumerate(self.lattice.features):
-            at = self.lattice.combinations.index((i,))
-            own = slice(*self._ends[at : at + 2])
+            # The whole groups come first, and then the features one by one.
+            own = slice(*self._ends[i + 1 : i + 3])
             rows = np.bincount(self.lattice.codes(self.places[own], i), self.rows[own].sum(axis=(1, 2)))
             if any(least <= n_rows < most for n_rows in rows[: len(feature.conditions)]):
                 found.append(i)
@@ -191,23 +191,22 @@ class CellSums:
 
     def _large(self, min_samples: int | None) -> Numbers:
         """The places of which the search half may have enough samples, from a reading of its own; and all units."""
-        places = [self.lattice.place(at) for at in range(len(self.lattice.combinations))]
+        numbers = [self.lattice.place(at) for at in range(len(self.lattice.combinations))]
         found = pl.DataFrame(schema=dict.fromkeys((PLACE, N_SAMPLES, N_ROWS), pl.Int64))
         for part in self.encoded.parts(samples=True):
             # Of samples in several cells it is not known here how many there are: no more than rows.
             most = pl.col(N_SAMPLES if part.varied is None else N_ROWS).filter(encode.in_buckets(EVEN)).alias(N_ROWS)
             counts = [count.sum().cast(pl.Int64) for count in (pl.col(N_SAMPLES), most)]
-            cells = pl.concat([part.rows.lazy().group_by(place).agg(counts) for place in places]).collect()
+            cells = pl.concat([part.rows.lazy().group_by(place).agg(counts) for place in numbers]).collect()
             found = pl.concat([found, cells]).group_by(PLACE).sum()
             for kind in (kind for kind in self._statistics if kind.units):
                 known = [self.units[kind].drop(UNIT)] if self.units[kind].width else []
                 seen = pl.concat([*known, part.tables[kind].select(kind.units).unique()]).unique()
                 self.units[kind] = seen.with_row_index(UNIT)
-        found = found.sort(PLACE)
-        places_found, groups = found[PLACE].to_numpy(), self.lattice.groups(found[PLACE].to_numpy())
-        least = least_of(found[N_SAMPLES].to_numpy()[: self.lattice.n_groups], min_samples)
-        is_large = (found[N_ROWS].to_numpy() >= least[groups] * 0.5) | (places_found < self.lattice.n_groups)
-        return places_found[is_large]
+        places, n_samples, n_rows = (column.to_numpy() for column in found.sort(PLACE))
+        is_group = places < self.lattice.n_groups
+        least = least_of(n_samples[is_group], min_samples)[self.lattice.groups(places)]
+        return places[is_group | (n_rows >= least * 0.5)]
 
     def _check_size(self) -> None:
         n_cells = len(self.places) - self.lattice.n_groups

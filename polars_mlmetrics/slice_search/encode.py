@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from polars_mlmetrics.contrasts.rest import Numbers, values_by
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.partials import Partial, PartialKind, statistics_of
@@ -25,8 +25,6 @@ from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.source import passes_of
 from polars_mlmetrics.slice_search.features import Feature, counts_of, features_of, values_of
-
-Numbers: TypeAlias = NDArray[Any]
 
 NAMES = ("group", "sample", "cluster", "n_rows", "n_samples")
 GROUP, SAMPLE, CLUSTER, N_ROWS, N_SAMPLES = (f"{INTERNAL}{name}" for name in NAMES)
@@ -89,14 +87,14 @@ class Encoded:
     cluster: Sequence[str] = ()
     """The columns of clusters, where samples are not the clusters: later readings have the CLUSTER of each row."""
 
-    def __init__(
-        self, question: Question, sign: int, plan: Plan, groups: pl.DataFrame, features: list[Feature]
-    ) -> None:
+    def __init__(self, question: Question, sign: int, plan: Plan, rows: pl.DataFrame, features: list[Feature]) -> None:
         assert question.confidence is not None
         self.query, self.confidence = question.query, question.confidence
         self.sign = sign
         """1 where low values are bad, -1 where high ones are."""
-        self.groups = groups
+        self.by = [key.column for key in self.query.by]
+        groups = rows.select(self.by).unique().sort(self.by, nulls_last=False) if self.by else pl.DataFrame([{}])
+        self.groups = groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
         """The by columns of each group, by its number."""
         self.features = features
         self.buckets = self.confidence.buckets
@@ -118,15 +116,21 @@ class Encoded:
         self._whole: Part | None = None
         """All rows, where they are kept."""
 
-    def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
-        """The rows, part by part: those of some buckets at least. The first reading counts their samples."""
-        assert self._whole is not None
-        yield self._whole
+    def _in_groups(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows with the numbers of their groups."""
+        if not self.by:
+            # A cross join would copy the rows.
+            return rows.with_columns(pl.lit(0, dtype=pl.Int32).alias(GROUP))
+        return rows.join(self.groups.lazy(), on=self.by, how="left", nulls_equal=True, maintain_order="left")
+
+    def _read(self, buckets: slice, *, samples: bool) -> Iterable[Part]:
+        """The rows that are not kept, part by part. The first reading counts their samples."""
+        return ()
 
     def parts(self, buckets: slice = EVERY, *, samples: bool = False) -> Iterator[Part]:
         """The rows, part by part: all, or half of them. Raise where these are not as many as before."""
         rows = np.zeros(self.buckets, dtype=np.int64)
-        for part in self._read(buckets, samples=samples):
+        for part in [self._whole] if self._whole else self._read(buckets, samples=samples):
             counts = part.rows.group_by(WITHOUT).agg(pl.col(N_ROWS).sum().cast(pl.Int64))
             rows[counts[WITHOUT].to_numpy()] += counts[N_ROWS].to_numpy()
             yield part if buckets == EVERY else part.half(buckets)
@@ -147,22 +151,17 @@ class Encoded:
             found[kind] = merge(rows.lazy(), [*keys, *kind.units], statistics).collect()
         return found
 
+    def source(self, tables: Tables, by: Sequence[str]) -> FoldedTables:
+        """Tables at some keys, as a source."""
+        return FoldedTables(tables, by, self.plan.schema)
+
+    def values(self, tables: Tables, by: Sequence[str]) -> pl.LazyFrame:
+        """The `value` of the metric at the keys of tables, and the bound of how far bins may put it off."""
+        return values_by(self.plan, self.metric, self.source(tables, by), by)
+
 
 def _are_sums(partial: Partial) -> bool:
     return all(each.monoid == "sum" and each.moment is None for each in statistics_of(partial))
-
-
-def _groups_of(table: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """The groups of a table, by number."""
-    groups = table.select(by).unique().sort(by, nulls_last=False) if by else pl.DataFrame([{}])
-    return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
-
-
-def _in_groups(rows: pl.LazyFrame, groups: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Rows with the numbers of their groups."""
-    if not by:
-        return rows.with_columns(pl.lit(0, dtype=pl.Int32).alias(GROUP))
-    return rows.join(groups.lazy(), on=by, how="left", nulls_equal=True, maintain_order="left")
 
 
 class EncodedLog(Encoded):
@@ -175,9 +174,8 @@ class EncodedLog(Encoded):
         # One by one: together they would hold all these columns.
         values = {name: values_of(query, name).collect(engine="streaming") for name in names}
         features = features_of(query.schema, values, top, bins)
-        self._by = [key.column for key in query.by]
         keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
-        groups = _groups_of(query.rows.select(self._by).unique().collect(), self._by)
+        groups = query.rows.select(key.column for key in query.by).unique().collect()
         plan = Plan(FoldedTables({}, keys, query.schema), keys, query.readings)
         super().__init__(question, sign, plan, groups, features)
         self._plain = [kind for kind, each in self.partials.items() if _is_plain(each)]
@@ -194,9 +192,7 @@ class EncodedLog(Encoded):
             [self._whole] = self._read(EVERY, samples=True)
 
     def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
-        if self._whole is not None:
-            yield from super()._read(buckets, samples=samples)
-        elif not self._passes:
+        if not self._passes:
             yield self._part(self.query.rows, buckets, samples=samples)
         else:
             # To be closed where a pass fails: a bar would stay on the screen.
@@ -207,7 +203,7 @@ class EncodedLog(Encoded):
     def _part(self, rows: pl.LazyFrame, buckets: slice, *, samples: bool) -> Part:
         """Some rows, with what each adds to the partials; or folded, where a row alone does not say that."""
         bucket = pl.col(WITHOUT).cast(pl.UInt8 if self.buckets <= 2**8 else pl.Int32)
-        rows = _in_groups(rows.filter(in_buckets(buckets)), self.groups, self._by).with_columns(bucket, *self.codes)
+        rows = self._in_groups(rows.filter(in_buckets(buckets))).with_columns(bucket, *self.codes)
         source, keys = LogSource(rows, self.query.roles.label, self.plan.schema), self.plan.by
         others = {kind: each for kind, each in self.partials.items() if kind not in self._plain}
         # Each by itself: what they share is not worth a fold at the keys of all.
@@ -215,7 +211,7 @@ class EncodedLog(Encoded):
         columns = [code_of(self.cluster).alias(CLUSTER)] if self.cluster else []
         if samples:
             is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self.query.roles.sample)
-            columns.append(pl.when(is_known).then(code_of([*self._by, *self.query.roles.sample])).alias(SAMPLE))
+            columns.append(pl.when(is_known).then(code_of([*self.by, *self.query.roles.sample])).alias(SAMPLE))
         for kind in self._plain:
             rows = self.partials[kind].fold.with_features(rows)
         added = {each.name: each.row.alias(each.name) for kind in self._plain for each in self.statistics[kind]}
@@ -268,12 +264,12 @@ class EncodedState(Encoded):
         keys = [*by, *columns, WITHOUT]
         counts = _counts_of_state(query, source, by, keys).rename(columns)
         values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
-        features, groups = features_of(counts.schema, values, top, bins), _groups_of(counts, by)
-        super().__init__(question, sign, Plan(source, keys, query.readings), groups, features)
+        features = features_of(counts.schema, values, top, bins)
+        super().__init__(question, sign, Plan(source, keys, query.readings), counts, features)
         self.n_rows = int(counts[N_ROWS].sum())
 
         def encoded(table: pl.DataFrame) -> pl.DataFrame:
-            return _in_groups(table.rename(columns, strict=False).lazy(), groups, by).with_columns(self.codes).collect()
+            return self._in_groups(table.rename(columns, strict=False).lazy()).with_columns(self.codes).collect()
 
         found = pl.collect_all([table for table, _ in source.partials(list(self.partials.values()), keys)])
         self._whole = Part(encoded(counts), dict(zip(self.partials, map(encoded, found), strict=True)))

@@ -8,6 +8,7 @@ from math import inf, isfinite
 import numpy as np
 import polars as pl
 
+from polars_mlmetrics.contrasts.rest import Numbers, t_of, with_tests
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched
@@ -17,14 +18,14 @@ from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.interval import range_of
 from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW, flag_of
-from polars_mlmetrics.intervals.student_t import benjamini_hochberg, p_value, t_at
+from polars_mlmetrics.intervals.student_t import benjamini_hochberg
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.slice_search.choose import BIT, TURN, Members, in_order
-from polars_mlmetrics.slice_search.contrast import contrasts_at, t_of
+from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
-from polars_mlmetrics.slice_search.encode import GROUP, N_ROWS, ODD, Encoded, Numbers
+from polars_mlmetrics.slice_search.encode import GROUP, N_ROWS, ODD, Encoded
 from polars_mlmetrics.slice_search.features import CONDITIONS, Condition
 
 COLUMNS = ResultColumns.of(
@@ -53,13 +54,13 @@ PARENT = f"{INTERNAL}parent"
 LARGEST = f"{INTERNAL}largest"
 """The most rows of a slice that are in one bucket."""
 
-T, DF, POOLED = (f"{INTERNAL}{name}" for name in ("t", "df", "pooled"))
+POOLED = f"{INTERNAL}pooled"
 
 
 def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
     """One row a candidate, by group and turn, with what the odd buckets say of it."""
-    t_of_place = dict(scores.filter(pl.col("t").is_not_null()).select(PLACE, "t").iter_rows())
-    parents = [_parent(cells.lattice, t_of_place, *key) for key in chosen.select(GROUP, PLACE).iter_rows()]
+    turns = {place: turn for turn, place in enumerate(in_order(scores)[PLACE])}
+    parents = [_parent(cells.lattice, turns, *key) for key in chosen.select(GROUP, PLACE).iter_rows()]
     # A whole group is a cell too, without a rest.
     groups = range(cells.lattice.n_groups)
     every = np.unique([*groups, *chosen[PLACE], *(parent for parent in parents if parent is not None)])
@@ -72,24 +73,24 @@ def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.
         pl.Series(PARENT, parents, dtype=pl.Int64),
         pl.Series("parent_value", [values.get(parent) for parent in parents], dtype=pl.Float64),
         pl.Series("whole", [values[group] for group in chosen[GROUP]], dtype=pl.Float64),
-        *_counts(cells, members, chosen),
     )
-    table = table.join(found, on=PLACE, maintain_order="left").filter(_is_large(cells))
+    table = table.hstack(_counts(cells, members, chosen)).join(found, on=PLACE, maintain_order="left")
+    table = table.filter(_is_large(cells))
     gap, se = pl.col("gap") + pl.col("gap_search"), (pl.col("se") ** 2 + pl.col("se_search") ** 2).sqrt()
     ordered = in_order(table.with_columns(t_of(gap, se).alias("t")))
     return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(TURN))
 
 
-def _parent(lattice: Lattice, t_of_place: Mapping[int, float], group: int, place: int) -> int | None:
-    """The slice with one condition less of which the search is surest."""
+def _parent(lattice: Lattice, turns: Mapping[int, int], group: int, place: int) -> int | None:
+    """The slice with one condition less of which the search is surest: the first by its turn."""
     codes = lattice.codes_of(place)
     if len(codes) < 2:
         return None
     parents = [lattice.place_of(group, {f: c for f, c in codes.items() if f != left}) for left in codes]
-    return max(parents, key=lambda parent: t_of_place.get(parent, -inf))
+    return min(parents, key=lambda parent: turns.get(parent, inf))
 
 
-def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> list[pl.Series]:
+def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
     """How many samples and rows slices have; and in the odd buckets, how many clusters, buckets, and rows in one."""
     where = cells.find(chosen[PLACE].to_numpy())
     rows, samples = cells.rows[where, :, 0], cells.samples[where, :, 0]
@@ -102,7 +103,7 @@ def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> list[pl.
         LARGEST: rows[:, ODD].max(axis=1),
         N_ROWS: rows[:, ODD].sum(axis=1),
     }
-    return [pl.Series(name, count).cast(pl.Int64) for name, count in counts.items()]
+    return pl.DataFrame(counts).cast(pl.Int64)
 
 
 def _is_large(cells: CellSums) -> pl.Expr:
@@ -119,18 +120,11 @@ def _of_group(numbers: Numbers) -> pl.Expr:
 
 def tested(encoded: Encoded, table: pl.DataFrame) -> pl.DataFrame:
     """Candidates with intervals, tests and flags."""
-    buckets, gap, se, confidence = *(pl.col(name) for name in ("n_buckets", "gap", "se")), encoded.confidence
-    varies = (se > 0) & (buckets >= 2)
-    away = pl.when(varies).then(t_at(buckets, confidence.level, confidence.buckets) * se)
-    df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
     low, high = range_of(encoded.metric)
-    most, (worst, best) = high - low, (low, high) if encoded.sign > 0 else (high, low)
-    # As columns: an expression would work them out for each of its terms.
-    ends = (gap - away).clip(-most, most).alias("low"), (gap + away).clip(-most, most).alias("high")
-    table = table.with_columns(*ends, _harm(best).alias("share_of_harm"), t_of(gap, se).alias(T), df.alias(DF))
-    p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), confidence.buckets - 1)).otherwise(1.0)
-    table = table.with_columns(pl.when(varies).then(p).alias("p"), _flag(confidence, worst).alias("ci_flag"))
-    return table.with_columns(benjamini_hochberg([GROUP]).alias("p_adjusted"))
+    worst, best = (low, high) if encoded.sign > 0 else (high, low)
+    table = with_tests(table, encoded.metric, encoded.confidence).with_columns(_harm(best).alias("share_of_harm"))
+    flag, adjusted = _flag(encoded.confidence, worst), benjamini_hochberg([GROUP])
+    return table.with_columns(flag.alias("ci_flag"), adjusted.alias("p_adjusted"))
 
 
 def _harm(best: float) -> pl.Expr:
@@ -161,14 +155,13 @@ def _flag(confidence: Confidence, worst: float) -> pl.Expr:
 
 def pooled_groups(encoded: Encoded, source: Source) -> pl.DataFrame:
     """Whether a group has rows of several models, which no feature tells apart."""
-    by = [key.column for key in encoded.query.by]
-    plan = Plan(source, by, encoded.query.readings)
+    plan = Plan(source, encoded.by, encoded.query.readings)
     counts = several_models(encoded.metric, plan)
     if not counts or MODEL in {feature.name for feature in encoded.features}:
         return encoded.groups.select(GROUP, pl.lit(False).alias(POOLED))
     several = any_of([plan.value(count) > 0 for count in counts])
-    groups = plan.groups().select(*by, several.alias(POOLED))
-    return matched(encoded.groups.lazy(), groups, by, how="left").select(GROUP, POOLED).collect()
+    groups = plan.groups().select(*plan.by, several.alias(POOLED))
+    return matched(encoded.groups.lazy(), groups, plan.by, how="left").select(GROUP, POOLED).collect()
 
 
 def show(cells: CellSums, scores: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:

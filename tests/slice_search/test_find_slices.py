@@ -123,6 +123,14 @@ def test_what_repeats_a_slice_is_hidden() -> None:
     assert table["hidden_by"].null_count() <= 10
 
 
+def test_of_two_equal_features_the_first_is_the_parent_in_whichever_order_rows_are_added() -> None:
+    rows = log(1).with_columns(language=pl.col("country").str.to_lowercase())
+    for seed in range(6):
+        shuffled = rows.sample(fraction=1, shuffle=True, seed=seed)
+        table = mlm.find_slices(shuffled, mlm.brier_score(), ["country", "language"], depth=2)
+        assert table.filter(slice="country=DE, language=de")["parent"].to_list() == ["country=DE"]
+
+
 def test_a_value_that_no_bucket_moves_is_as_uncertain_as_its_few_units() -> None:
     """All of a slice is wrong, and all of the rest right: the interval is that of two shares of some 130 units each."""
     rows = log(1).with_columns(score=pl.when(pl.col("device") == "desk").then(1 - pl.col("truth")).otherwise("truth"))

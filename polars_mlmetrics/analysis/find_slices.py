@@ -8,7 +8,7 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from polars_mlmetrics.data.door import check_columns, to_hold
-from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand
+from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand, schema_of
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError, at_callers_line
@@ -130,15 +130,16 @@ def find_slices(
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)
     check_parameter("find_slices", "min_samples", min_samples, Count | None)
-    is_of_state = FIND_SLICES.is_of_state(frame)
+    schema = schema_of(frame, FIND_SLICES.name)
+    is_of_state = FIND_SLICES.reads_state(schema)
     FIND_SLICES.read_metrics([metric])
     sign, names = sign_of(metric, worse), names_of(features)
     for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
         if is_of_state and given_for_a_log is not None:
             raise ParameterError(f"{name}= is for a log: a state is small.")
     if not is_of_state:
-        frame = searchable(frame, roles, reads_now=not passes)
-    question = question_of(frame, metric, by, names, cluster, roles)
+        frame = searchable(frame, schema, roles, reads_now=not passes)
+    question = question_of(frame, schema, metric, by, names, cluster, roles)
     query, state = question.query, question.state
     check_names([*(key.name for key in query.by), *COLUMNS])
     usual = question, sign, names, top, bins
@@ -170,9 +171,8 @@ def _check_values(cells: CellSums) -> None:
         )
 
 
-def searchable(log: Frame, roles: Mapping[str, Any], *, reads_now: bool) -> Frame:
+def searchable(log: Frame, schema: pl.Schema, roles: Mapping[str, Any], *, reads_now: bool) -> Frame:
     """A log that has samples. One that is more than a scan is collected, where it is not to be read in passes."""
-    schema = log.lazy().collect_schema()
     check_free(schema)
     lacking = [column for column in checked_roles(roles).table.sample if column not in schema]
     if lacking:
@@ -184,11 +184,19 @@ def searchable(log: Frame, roles: Mapping[str, Any], *, reads_now: bool) -> Fram
 
 
 def question_of(
-    frame: Frame, metric: Metric, by: Keys | None, names: list[str], cluster: Names, roles: Mapping[str, Any]
+    frame: Frame,
+    schema: pl.Schema,
+    metric: Metric,
+    by: Keys | None,
+    names: list[str],
+    cluster: Names,
+    roles: Mapping[str, Any],
 ) -> Question:
     """The query, and the intervals that are wanted. A metric without intervals is refused, and what has few buckets."""
-    slices = names if FIND_SLICES.is_of_state(frame) else None
-    question = Question.read(FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles)
+    slices = names if FIND_SLICES.reads_state(schema) else None
+    question = Question.read(
+        FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles, schema=schema
+    )
     query, confidence = question.query, question.confidence
     if confidence is not None and confidence.buckets < LEAST_BUCKETS:
         raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")

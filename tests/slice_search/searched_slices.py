@@ -18,7 +18,7 @@ def searched(
 
     A slice must have half as many samples there as in all rows.
     """
-    question = question_of(rows, metric, None, features, None, {})
+    question = question_of(rows, rows.schema, metric, None, features, None, {})
     encoded = EncodedLog(question, -1, features, 10, 5, (None, None, False))
     cells = CellSums(encoded, depth, 2 * least)
     scores = contrasts_at(cells, cells.large_slices(), EVEN)

@@ -46,7 +46,8 @@ def finish(
     per
         "label" stops before averaging.
     min_samples, tidy, signature, ci
-        As in `evaluate`. Intervals are made from the buckets of the state; a cluster is what it was made with.
+        As in `evaluate`. Intervals are made from the buckets of the state; a cluster is what it was made with. A state
+        does not count the samples of a label, so `min_samples` is refused beside `per`.
 
     Examples
     --------
@@ -68,5 +69,7 @@ def finish(
     if per == "sample":
         raise StateError("a state has no samples: use `evaluate` for values per sample.")
     check_parameter("finish", "per", per, Literal["label"] | None)
+    if per is not None and min_samples is not None:
+        raise StateError("a state does not count the samples of a label: use min_samples= without per=, or `evaluate`.")
     question = Question.read(FINISH, frame, metrics, by, slices, ci=ci, roles={})
     return answer_as_given(frame, values_of(question, per, min_samples, tidy=tidy, signature=signature))

@@ -132,6 +132,12 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         {"per": "label", "signature": True},
         "signature= is a column of tidy tables: pass tidy=True too.",
     ),
+    (
+        mlm.StateError,
+        [F1],
+        {"per": "label", "min_samples": 2},
+        "a state does not count the samples of a label: use min_samples= without per=, or `evaluate`.",
+    ),
     (mlm.ParameterError, [], {}, "no metric is given: pass at least one, such as f1()."),
     *(
         (mlm.ColumnError, [F1], {"by": name}, f"column {name!r} is not a by column of the state (model).")

@@ -36,11 +36,11 @@ def _of_measure(measure: Measure) -> pl.Expr:
         _, answer = measure.read(GroupReading(measure.table))
         return answer.value
     answer, keep = _sorted_units(measure) if measure.probe.looks_into else _window_units(measure)
-    named = {"value": answer.value, "weight": answer.weight, "unknown": answer.unknown}
-    columns = [column.alias(name) for name, column in named.items() if column is not None]
+    parts = {"value": answer.value, "weight": answer.weight, "unknown": answer.unknown}
+    named = {name: column for name, column in parts.items() if column is not None}
     # One list of units, of which settling reads the fields: what is written twice, Polars plans twice.
-    units = keep(pl.struct(columns)).implode()
-    of_unit = {name: pl.element().struct.field(name) for name, column in named.items() if column is not None}
+    units = keep(pl.struct(column.alias(name) for name, column in named.items())).implode()
+    of_unit = {name: pl.element().struct.field(name) for name in named}
     count = pl.element().len().cast(pl.Int64)
     value = measure.settlement.value(of_unit["value"], of_unit.get("weight"), count, of_unit.get("unknown"))
     return units.list.agg(value)

@@ -295,7 +295,7 @@ class Plan:
         """One row a unit, with the values of measures that all stop at one grain."""
         table = self.source.units(list(self._partials.values()), self.by)
         for plan in self._of_each_unit.values():
-            if plan._partials:
+            if plan._partials:  # none where it was only tried whether the source can answer
                 table = matched(table, plan.groups(), plan.by, how="left")
         return self._with_reasons(table)
 

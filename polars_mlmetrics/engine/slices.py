@@ -135,7 +135,7 @@ class Slices(LogSource):
     def _of_one_sample(
         self, sample: tuple[str, ...], partials: Sequence[Partial], slicing: Slicing
     ) -> Iterator[tuple[Partial, pl.LazyFrame]]:
-        """The sums over samples told apart by these columns, of each partial, in the groups of a slicing."""
+        """The sums of each partial over the samples of these columns, in the groups of a slicing."""
         name = tuple(map(_name_of, partials))
         if name not in self._sums:
             bytes_a_row, splitting = self._bytes_of(partials), self._splitting(self._columns_of(sample))

@@ -100,7 +100,7 @@ class Account:
         }
 
     def _counted_of_groups(self, parts: Iterable[Planned]) -> dict[str, pl.Expr | None]:
-        """What is counted where several units make a value."""
+        """Counts that only a value of several units has."""
         added = [self._plan.add(part) for part in parts]
         undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
         return {

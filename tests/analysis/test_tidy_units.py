@@ -26,7 +26,7 @@ def drawn() -> pl.DataFrame:
 
 LOG = drawn()
 NOT_OF_UNITS = ["n_undefined", "n_split"]
-"""What is counted of groups of units alone."""
+"""Counts that only groups of units have."""
 
 MACRO = [mlm.f1(average="macro"), mlm.log_loss(average="macro"), mlm.roc_auc(average="macro").alias("auc")]
 MICRO = [mlm.f1(), mlm.log_loss(), mlm.roc_auc().alias("auc")]

@@ -87,8 +87,8 @@ def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int) -> p
     gaps = sign * (sides.rest - sides.value)
     gaps = np.where(np.isfinite(gaps), gaps, np.nan)
     size = np.abs(sides.value[:, -1]) + np.abs(sides.rest[:, -1])
-    gap = unless_rounding(gaps[:, -1], size)
-    moved = unless_rounding(gaps[:, :-1] - gap[:, None], size[:, None])
+    gap = without_noise(gaps[:, -1], size)
+    moved = without_noise(gaps[:, :-1] - gap[:, None], size[:, None])
     columns = {"value": sides.value[:, -1], "rest": sides.rest[:, -1], "gap": gap, "bound": sides.bound}
     columns |= {"value_alone": sides.value_alone, "rest_alone": sides.rest_alone}
     columns |= {"squares": (moved * moved).sum(axis=1), "n": n_buckets.astype(float)}
@@ -133,6 +133,6 @@ def is_constant(values: Numbers) -> Numbers:
     return found
 
 
-def unless_rounding(difference: Numbers, size: Numbers) -> Numbers:
+def without_noise(difference: Numbers, size: Numbers) -> Numbers:
     """Differences of values of this size; 0 where rounding alone makes one."""
     return np.where(np.abs(difference) <= NOISE * size, 0.0, difference)

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.contrasts.rest import BOUND, Numbers, Sides, against_rest, is_constant, sides_of, unless_rounding
+from polars_mlmetrics.contrasts.rest import BOUND, Numbers, Sides, against_rest, is_constant, sides_of, without_noise
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
@@ -126,7 +126,7 @@ def _without(array: Numbers) -> Numbers:
 
 def _less(whole: Numbers, part: Numbers) -> Numbers:
     """Sums less those of a part; 0 where rounding is all that is left."""
-    return unless_rounding(whole - part, np.abs(whole)) if whole.dtype.kind == "f" else whole - part
+    return without_noise(whole - part, np.abs(whole)) if whole.dtype.kind == "f" else whole - part
 
 
 def _have_lost(own: Sums, inside: Sums, rest: Sums, whole: Sums) -> Numbers:

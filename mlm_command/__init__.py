@@ -4,6 +4,7 @@ This is no part of the package, as importing that means importing Polars, and `m
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,24 +21,43 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("the standard output is closed.")
         return CANNOT_WRITE
     if argv is None:
-        sys.unraisablehook = _unraisable
+        signal.signal(signal.SIGINT, _interrupt)  # before Polars is imported, which hands the signal on
     try:
-        return _whole_run(sys.argv[1:] if argv is None else argv)
-    except KeyboardInterrupt:
-        pass
+        code = _whole_run(sys.argv[1:] if argv is None else argv)
+        if not _silenced:
+            return code
+    except BaseException as error:
+        if not (_silenced or isinstance(error, KeyboardInterrupt)):
+            raise
     try:
-        _say("interrupted.")
+        _say_interrupted()
     except KeyboardInterrupt:  # one Ctrl-C comes twice: Polars has seen it, and Python too
-        _say("interrupted.")
+        _say_interrupted()
     if argv is None:
         os._exit(INTERRUPTED)  # before the second one, or Python, ends the process with another code
     return INTERRUPTED
 
 
-def _unraisable(failed: "sys.UnraisableHookArgs") -> None:
-    """Keep silent about an interrupt in what Python closes by itself; the interrupt is raised elsewhere too."""
-    if not isinstance(failed.exc_value, KeyboardInterrupt):
-        sys.__unraisablehook__(failed)
+_silenced: list[int] = []
+"""The standard error as it was before an interrupt."""
+
+
+def _interrupt(*_: object) -> None:
+    """Raise KeyboardInterrupt, and silence what follows.
+
+    Where it comes while Polars calls Python, or while Python closes something, it becomes an error of another type,
+    a panic, or a warning.
+    """
+    if not _silenced:
+        _silenced.append(os.dup(sys.stderr.fileno()))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    raise KeyboardInterrupt
+
+
+def _say_interrupted() -> None:
+    if _silenced:
+        os.dup2(_silenced[0], sys.stderr.fileno())
+    _say("interrupted.")
 
 
 def _whole_run(argv: Sequence[str]) -> int:

@@ -114,6 +114,27 @@ def test_no_interrupt_of_update_shows_more_than_a_line() -> None:
         assert (process.wait(), ended) in ((130, ["mlm: interrupted.\n"]), (0, []))
 
 
+OTHERWISE = """
+import os, signal, sys
+import polars_mlmetrics.cli.run as command
+from mlm_command import main
+def interrupted(settings):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        os.write(2, b"panicked")
+        raise TypeError("<unprintable str object> is not a Polars data type") from None
+command.call_of = interrupted
+main()
+"""
+
+
+def test_an_interrupt_that_becomes_another_error_is_one_line() -> None:
+    """Polars calls Python, and says in its own words what goes wrong there."""
+    process = command("evaluate log.parquet -m f1", program=(sys.executable, "-c", OTHERWISE), capture_output=True)
+    assert (process.returncode, process.stdout, process.stderr) == (130, "", "mlm: interrupted.\n")
+
+
 KILLED = """
 import os, signal, sys
 os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)

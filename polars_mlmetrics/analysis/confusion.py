@@ -29,6 +29,7 @@ from polars_mlmetrics.errors import (
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
+from polars_mlmetrics.intervals.interval import Limits
 from polars_mlmetrics.intervals.intervals import Intervals
 from polars_mlmetrics.metrics import decisions
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, check_names, columns_of
@@ -242,12 +243,15 @@ def _pairs(
     counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, door, columns, buckets), columns, buckets)
     named = dict(zip([*columns, TRUE, PREDICTED, N], [*names, *RESULTS], strict=True))
     pairs = counted.select(*(pl.col(column).alias(name) for column, name in named.items()), *buckets)
-    return (pairs if confidence is None else _with_shares(pairs.cache(), names, confidence)).sort(
-        [*names, *RESULTS[:2]]
-    )
+    if confidence is None:
+        return pairs.sort([*names, *RESULTS[:2]])
+    # Where samples are counted, counts tell how far a share may be off.
+    is_counted = door.table.weight is None and list(door.table.sample) == list(confidence.cluster)
+    limits = Limits("kg_wilson", 0, 1, counts_tell=is_counted)
+    return _with_shares(pairs.cache(), names, confidence, limits).sort([*names, *RESULTS[:2]])
 
 
-def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confidence) -> pl.LazyFrame:
+def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confidence, limits: Limits) -> pl.LazyFrame:
     """The pairs of all buckets together, each with its share of the true class and the interval of that."""
     pairs = fold(by_bucket, [*by, "truth", "predicted"], [pl.col("n").sum()])
     # Of each pair, all samples of its true class: those that are predicted as this class, and the others.
@@ -258,7 +262,7 @@ def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confide
     plan = Plan(LogSource(rows, "label", schema), keys, ReadFormulas(schema, Table.of({})))
     share = decisions.prevalence().on(score=SHARE, truth=SHARE, weight="n").tree
     intervals = Intervals(plan, confidence)
-    result = intervals.with_ends(Result(SHARE, plan.value(share)), share)
+    result = intervals.with_ends(Result(SHARE, plan.value(share)), share, limits)
     shares = intervals.table().select(*keys, *result.wide()).rename({PREDICTED: "predicted"})
     return matched(pairs, shares, [*by, "truth", "predicted"])
 

@@ -13,13 +13,14 @@ from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
-from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.arithmetic import ratio, reaches
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.intervals.interval import coarseness_of, core_of, unless_noise
+from polars_mlmetrics.intervals.interval import FEW_DECIDE, unless_noise
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, SEEMS_FEW, flag_of, flag_without_interval
-from polars_mlmetrics.intervals.student_t import bonferroni, jackknife, standard_error
+from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, range_of
+from polars_mlmetrics.intervals.student_t import degrees_of_freedom, jackknife, shared_level, standard_error, t_at
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
@@ -40,15 +41,18 @@ COLUMNS = ResultColumns.of(
 )
 """The columns of each group."""
 
-VALUE, SIZE, HAS, SLICE, OTHER, TEXT = (
-    f"{INTERNAL}{name}" for name in ("value", "size", "has_value", "slice", "other", "text")
+VALUE, SIZE, HAS, SLICE, OTHER, TEXT, POOLED, BOUND = (
+    f"{INTERNAL}{name}" for name in ("value", "size", "has_value", "slice", "other", "text", "pooled", "bound")
 )
-OF_ALL, ERROR, PAIRS, QUANTILE, FEWEST, IS_SURE = (
-    f"{INTERNAL}{name}" for name in ("of_all", "error", "pairs", "quantile", "fewest", "is_sure")
+OF_ALL, BUCKETS, SQUARES, DECIDING, IS_KNOWN, ERROR, DF = (
+    f"{INTERNAL}{name}" for name in ("of_all", "buckets", "squares", "deciding", "is_known", "error", "df")
 )
-POOLED, BOUND, VARIES, IS_KNOWN, BUCKETS, SQUARES = (
-    f"{INTERNAL}{name}" for name in ("pooled", "bound", "varies", "is_known", "buckets", "squares")
+PAIRS, QUANTILE, FEWEST, FEW, IS_SURE, VARIANCE, VARIES = (
+    f"{INTERNAL}{name}" for name in ("pairs", "quantile", "fewest", "few", "is_sure", "variance", "varies")
 )
+
+SURE_BUCKETS = 20
+"""A slice of fewer buckets, the most extreme of many by chance, does not raise the low end."""
 
 
 @at_callers_line
@@ -66,8 +70,9 @@ def gap(
 
     The interval is that of the largest of all true differences. It looks at every pair of slices, with the level shared
     among the pairs (Bonferroni): a search for the largest difference finds one where there is none, and the interval of
-    that one pair would not know of the search. So `low` is often 0. A slice of fewer than 10 buckets, or one of up to
-    24 whose value is the same without any of them, does not raise `low`: nothing tells how far its value is off.
+    that one pair would not know of the search. So `low` is often 0. Each pair has the degrees of freedom of its two
+    slices (Welch and Satterthwaite). A slice of fewer than 20 buckets, or one of up to 24 whose value is the same
+    without any of them, does not raise `low`: nothing tells how far its value is off.
 
     Parameters
     ----------
@@ -87,8 +92,8 @@ def gap(
     One row a group: the `metric`; the difference (`gap`) with `low` and `high`; the lowest value divided by the highest
     (`ratio`); the `worst` and the `best` slice with their values, `worst_value` and `best_value` (of a metric without a
     direction, the lowest and the highest); how many slices have a value (`n_slices`); and `ci_flag`, as in a tidy
-    table: "few_buckets" if one slice has few. Where a slice is NaN, so is the gap, and the slice is the `worst`. An
-    undefined slice, which is null, has no value.
+    table: "few_buckets" or "few_decide" if that is so in one slice. Where a slice is NaN, so is the gap, and the slice
+    is the `worst`. An undefined slice, which is null, has no value.
 
     Examples
     --------
@@ -164,6 +169,7 @@ class Between:
                 "degenerate": ~pl.col(VARIES),
                 "pooled": pl.col(POOLED),
                 "few_buckets": pl.col(FEWEST) < FEW_BUCKETS,
+                "few_decide": pl.col(FEW),
                 "biased": pl.lit(self._metric.interval_kind == "biased"),
                 "coarse_bins": pl.col(BOUND) > 0.5 * (pl.col("high") - pl.col("low")),
             }
@@ -214,13 +220,17 @@ class Between:
         cells = cells.join(values.select(*keys, SLICE), on=keys, nulls_equal=True)
         slices = self._replicated(cells, [SLICE])
         # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
-        few = min(FEW_BUCKETS, self._confidence.buckets)
-        enough = pl.when(pl.col(SQUARES) > 0).then(few).otherwise(SEEMS_FEW + 1)
-        is_sure = pl.col(BUCKETS) >= enough
-        slices = slices.select(SLICE, pl.col(BUCKETS).alias(FEWEST), is_sure.alias(IS_SURE))
-        pairs = self._with_quantiles(self._replicated(self._two_by_two(cells), [*self._by, SLICE, OTHER]))
+        few = min(SURE_BUCKETS, self._confidence.buckets)
+        is_sure = pl.col(BUCKETS) >= pl.when(pl.col(ERROR) > 0).then(few).otherwise(SEEMS_FEW + 1)
+        facts = (
+            pl.col(BUCKETS).alias(FEWEST),
+            (~reaches(pl.col(DECIDING), FEW_DECIDE)).alias(FEW),
+            is_sure.alias(IS_SURE),
+        )
+        slices = slices.select(SLICE, (pl.col(ERROR) ** 2).alias(VARIANCE), DF, *facts)
+        pairs = self._replicated(self._two_by_two(cells), [*self._by, SLICE, OTHER]).drop(DF)
         pairs = pairs.join(slices, on=SLICE).join(slices.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)
-        return self._over_pairs(pairs.lazy())
+        return self._over_pairs(self._with_quantiles(pairs).lazy())
 
     def _two_by_two(self, cells: pl.DataFrame) -> pl.DataFrame:
         """The differences of all pairs of slices of a group, of all buckets and without each."""
@@ -243,20 +253,22 @@ class Between:
         sums = jackknife(value, unless_noise(value - of_all, size), has_value)
         # Under names that no key of a group can have.
         columns = {OF_ALL: of_all, **{f"{INTERNAL}{name}": total for name, total in sums.items()}}
-        return cells.group_by(keys).agg(**columns)
-
-    def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The pairs, with the standard error of each, and the quantile to take."""
         buckets, is_known = pl.col(BUCKETS), pl.col(IS_KNOWN) & (pl.col(BUCKETS) >= 2)
         error = pl.when(is_known).then(standard_error(buckets, pl.col(SQUARES)))
+        df = degrees_of_freedom(buckets, pl.col(DECIDING))
+        return cells.group_by(keys).agg(**columns).with_columns(error.alias(ERROR), df.alias(DF))
+
+    def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """The pairs, with the quantile of each."""
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
-        pairs = pairs.with_columns(pl.col(OF_ALL).abs(), error.alias(ERROR), n_pairs.cast(pl.Int64).alias(PAIRS))
-        needed = pairs.select(PAIRS, BUCKETS).unique()
-        # That of Student's t, with the level shared among the pairs.
-        level = self._confidence.level
-        quantiles = [bonferroni(level, tests, n - 1) if n > 1 else None for tests, n in needed.iter_rows()]
-        needed = needed.with_columns(pl.Series(QUANTILE, quantiles, dtype=pl.Float64))
-        return pairs.join(needed, on=[PAIRS, BUCKETS])
+        one, other = pl.col(VARIANCE), pl.col(VARIANCE + OTHER)
+        # By Welch and Satterthwaite; where neither slice varies, any will do.
+        df = ratio((one + other) ** 2, ratio(one**2, pl.col(DF)) + ratio(other**2, pl.col(DF + OTHER)))
+        df = pl.coalesce(df, pl.max_horizontal(pl.col(BUCKETS) - 1, pl.lit(1)).cast(pl.Float64))
+        pairs = pairs.with_columns(pl.col(OF_ALL).abs(), n_pairs.cast(pl.Int64).alias(PAIRS), df.alias(DF))
+        level, parts = self._confidence.level, pairs.partition_by(PAIRS, as_dict=True).items()
+        found = [part.with_columns(t_at(pl.col(DF), shared_level(level, n)).alias(QUANTILE)) for (n,), part in parts]
+        return pl.concat(found) if found else pairs.with_columns(pl.lit(None, pl.Float64).alias(QUANTILE))
 
     def _over_pairs(self, pairs: pl.LazyFrame) -> pl.LazyFrame:
         """One row a group: between what the largest of all true differences lies."""
@@ -264,12 +276,14 @@ class Between:
         varies = (pl.col(ERROR) > 0).any()
         is_sure = pl.col(IS_SURE) & pl.col(IS_SURE + OTHER)
         low = (pl.col(OF_ALL) - half).filter(is_sure).max().fill_null(0).clip(lower_bound=0)
-        high = (pl.col(OF_ALL) + half).max()
+        lowest, highest = range_of(self._metric)
+        high = (pl.col(OF_ALL) + half).max().clip(upper_bound=highest - lowest)
         ends = [
             pl.when(is_known & varies).then(low).alias("low"),
             pl.when(is_known & varies).then(high).alias("high"),
             is_known.alias(IS_KNOWN),
             varies.alias(VARIES),
             pl.min_horizontal(pl.col(FEWEST, FEWEST + OTHER).min()).alias(FEWEST),
+            pl.any_horizontal(pl.col(FEW, FEW + OTHER).any()).alias(FEW),
         ]
         return fold(pairs, self._by, ends)

@@ -139,14 +139,9 @@ class Comparison(ABC):
         return [with_pairs(table).select(*plan.keys, rows) for with_pairs, rows in kinds]
 
     def _row(self, differences: Differences, plan: PairPlan, metric: Node) -> pl.Expr:
-        n_rows, n_clusters = self._n_rows(plan, metric), self._n_clusters(plan, metric)
         # The sides may be days, and models no group.
         several = [] if self._model.column == MODEL else several_models(metric, plan)
-        return differences.row(metric, n_rows, n_clusters, several)
-
-    def _n_rows(self, plan: PairPlan, metric: Node) -> pl.Expr | None:
-        """How many rows of a candidate a metric uses in a group; None where they are not counted."""
-        return None
+        return differences.row(metric, self._n_clusters(plan, metric), several)
 
     def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
         """How many clusters the pairs of a group are in; null where that is not known."""
@@ -246,9 +241,6 @@ class OfLog(Comparison):
     @cached_property
     def _sources(self) -> dict[int, Source]:
         return {}
-
-    def _n_rows(self, plan: PairPlan, metric: Node) -> pl.Expr:
-        return self._least(plan, metric, lambda counts: counts.used)
 
     def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
         cluster = tuple(self._confidence.cluster)

@@ -11,8 +11,9 @@ from polars_mlmetrics.contrasts.sides import PairPlan, named_of_baseline
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
-from polars_mlmetrics.intervals.interval import Limits, core_of, planned_in, range_of, unless_noise
+from polars_mlmetrics.intervals.interval import Limits, unless_noise
 from polars_mlmetrics.intervals.intervals import Intervals
+from polars_mlmetrics.intervals.kinds import core_of, planned_in, range_of
 from polars_mlmetrics.intervals.student_t import p_value, t_at
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.results import ResultColumns
@@ -44,19 +45,18 @@ class Differences(Intervals):
         super().__init__(plan, confidence)
         self._pairs = plan
 
-    def bound(self, coarseness: Planned) -> pl.Expr:
-        """How far bins may put a difference off, at most: both of its sides."""
-        return pl.sum_horizontal(self._pairs.values(coarseness))
+    def sides(self, measure: Planned) -> list[pl.Expr]:
+        return list(self._pairs.values(measure))
 
-    def row(self, metric: Node, n_rows: pl.Expr | None, n_clusters: pl.Expr, several: Sequence[Measure]) -> pl.Expr:
-        """The row of one metric, as a struct. `n_rows` and `n_clusters` count the rows and clusters that it uses.
+    def row(self, metric: Node, n_clusters: pl.Expr, several: Sequence[Measure]) -> pl.Expr:
+        """The row of one metric, as a struct. `n_clusters` counts the clusters that it uses.
 
         `several` are 1 where a side uses rows of several models.
         """
         # A difference of rounded values has no interval: it is that of the values themselves.
         core, _ = core_of(metric)
         low, high = range_of(core)
-        replicated = self.of(core, n_rows, Limits("t", low - high, high - low))
+        replicated = self.of(core, self.weight_of(metric), Limits("t", low - high, high - low))
         value, baseline_value = (side.cast(pl.Float64) for side in self._pairs.values(metric))
         # A null on one side hides no NaN on the other.
         is_broken = value.is_nan() | baseline_value.is_nan()
@@ -74,14 +74,14 @@ class Differences(Intervals):
             "ci_flag": pl.when(is_known).then(flag),
         }
         if replicated is not None:
-            se, buckets = replicated.column("se"), replicated.column("buckets")
+            se = replicated.column("se")
             t = ratio(replicated.column("value_of_all"), se)
-            t_of_power = t_at(buckets, 2 * POWER - 1, self._confidence.buckets)
+            df = replicated.column("df")
             found = {
                 "low": replicated.column("low"),
                 "high": replicated.column("high"),
-                "p": p_value(t, (buckets - 1).cast(pl.Float64), self._confidence.buckets - 1),
-                "mde": pl.when(se > 0).then(se * (replicated.column("t") + t_of_power)),
+                "p": p_value(t, df),
+                "mde": pl.when(se > 0).then(se * (replicated.column("t") + t_at(df, 2 * POWER - 1))),
             }
             columns |= {name: pl.when(is_known).then(column) for name, column in found.items()}
             # Bins that may make all of the difference leave nothing to judge, whatever the flag says first.

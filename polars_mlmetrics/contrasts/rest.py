@@ -22,7 +22,8 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node
-from polars_mlmetrics.intervals.interval import NOISE, coarseness_of, range_of
+from polars_mlmetrics.intervals.interval import NOISE
+from polars_mlmetrics.intervals.kinds import coarseness_of, range_of
 from polars_mlmetrics.intervals.student_t import error_of_constant, p_value, standard_error, t_at
 from polars_mlmetrics.query.question import Confidence
 
@@ -116,15 +117,14 @@ def with_tests(table: pl.DataFrame, metric: Node, confidence: Confidence) -> pl.
     Beside `gap` and `se` they have `n_buckets`, in so many of which are rows of theirs.
     """
     buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
-    varies = (se > 0) & (buckets >= 2)
-    away = pl.when(varies).then(t_at(buckets, confidence.level, confidence.buckets) * se)
+    varies, df = (se > 0) & (buckets >= 2), pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
+    # As columns: an expression would work them out for each of its terms.
+    table = table.with_columns(t_of(gap, se).alias(T), df.alias(DF))
+    away = pl.when(varies).then(t_at(pl.col(DF), confidence.level) * se)
     lowest, highest = range_of(metric)
     ends = [end.clip(lowest - highest, highest - lowest) for end in (gap - away, gap + away)]
-    df = pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
-    # As columns: an expression would work them out for each of its terms.
-    table = table.with_columns(ends[0].alias("low"), ends[1].alias("high"), t_of(gap, se).alias(T), df.alias(DF))
-    p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF), confidence.buckets - 1)).otherwise(1.0)
-    return table.with_columns(pl.when(varies).then(p).alias("p"))
+    p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF))).otherwise(1.0)
+    return table.with_columns(ends[0].alias("low"), ends[1].alias("high"), pl.when(varies).then(p).alias("p"))
 
 
 def is_constant(values: Numbers) -> Numbers:

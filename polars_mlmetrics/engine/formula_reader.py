@@ -165,6 +165,11 @@ class FormulaReader:
             return None
         return "samples" if self.windows else "rows"
 
+    @property
+    def counts_alone(self) -> bool:
+        """Whether it reads nothing but how many rows something holds for."""
+        return self.run_key is None and all(statistic.is_count for statistic in self.statistics)
+
     @cached_property
     def folded(self) -> list[Statistic]:
         """The statistics of the rows as they come."""

@@ -35,8 +35,11 @@ _CELL, _ROWS, _PAIRS, _PRECISION, _ADDED, _TRUE_BELOW, _PRECISION_BELOW = (
 )
 _VALUE, _WEIGHT, _WHOLE = (f"{INTERNAL}unit:{name}" for name in ("value", "weight", "whole"))
 
-VALUE, MOVED, ROWS, POSITIVES = (f"{INTERNAL}bucket:{name}" for name in ("value", "moved", "rows", "positives"))
-"""The columns of `moved_by_bucket`: the value, how far the bucket moves it, and its rows and the true ones of these."""
+VALUE, MOVED, ROWS, POSITIVES, IS_NEEDED = (
+    f"{INTERNAL}bucket:{name}" for name in ("value", "moved", "rows", "positives", "is_needed")
+)
+"""The columns of `moved_by_bucket`: the value, how far the bucket moves it, its rows and the true ones of these, and
+whether a unit has no value without it."""
 
 
 @dataclass
@@ -150,7 +153,8 @@ def moved_by_bucket(
     value = influence.value(whole)
     value = value if measure.undefined is None else value.fill_null(measure.undefined)
     units = units.with_columns(value.alias(_VALUE))
-    moved = influence.moved(own, whole).fill_null(0.0)
+    moved = influence.moved(own, whole)
+    is_needed, moved = moved.is_null() & influence.value(whole).is_not_null(), moved.fill_null(0.0)
     if measure.grain == "label" and measure.per is None:
         units, moved = _settled(measure, units, by, moved)
         keys = list(by)
@@ -162,8 +166,10 @@ def moved_by_bucket(
         moved.alias(MOVED),
         (own.positives + own.negatives).alias(ROWS),
         own.positives.alias(POSITIVES),
+        is_needed.alias(IS_NEEDED),
     )
-    return fold(cells, [*keys, bucket], [pl.col(VALUE).first(), pl.col(MOVED, ROWS, POSITIVES).sum()])
+    of_bucket = [pl.col(VALUE).first(), pl.col(MOVED, ROWS, POSITIVES).sum(), pl.col(IS_NEEDED).any()]
+    return fold(cells, [*keys, bucket], of_bucket)
 
 
 def _settled(measure: Measure, units: pl.LazyFrame, by: Sequence[str], moved: pl.Expr) -> tuple[pl.LazyFrame, pl.Expr]:

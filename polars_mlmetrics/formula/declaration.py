@@ -35,12 +35,12 @@ class Placements(NamedTuple):
 
 @dataclass(frozen=True)
 class Influence:
-    """A value in closed form, and how far the rows of each bucket move it. All buckets together do not move it."""
+    """A value in closed form, and about how far it moves without the rows of each bucket."""
 
     value: Callable[[Placements], pl.Expr]
     """The value of a unit; null where it is undefined."""
     moved: Callable[[Placements, Placements], pl.Expr]
-    """How far the rows of a bucket move the value of its unit."""
+    """How far the value of the unit moves without a bucket; null where there is none without it."""
 
 
 PACKAGE = __name__.partition(".")[0]

@@ -10,6 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.roles import MODEL, Grain
+from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.unit import Unit
@@ -43,7 +44,7 @@ def several_models(u: Unit) -> pl.Expr:
     return u.has_several("model", model)
 
 
-def support_of_shares(u: Unit) -> pl.Expr:
+def support_of_shares(u: Unit, *, average: Average = "micro") -> pl.Expr:
     """Σw·t of a truth that is a share."""
     return u.sum("soft_support", u.soft_truth)
 
@@ -72,7 +73,8 @@ class RowCounts:
         """The counts for which a state must hold more. The rows that a measure uses are counted with it."""
         uses_fewer = len(self.used.predicates) > len(self.measure.predicates)
         used = self.used if uses_fewer or self.measure.grain == "sample" else None
-        counts = [used, self.in_scope, self.support, self.unknown]
+        weight = None if self.measure.table.weight is None else self.weight
+        counts = [used, weight, self.in_scope, self.support, self.unknown]
         return [count for count in counts if count is not None]
 
     @cached_property
@@ -114,15 +116,27 @@ class RowCounts:
             return self._counted(SOFT_SUPPORT, self._known)
         return self._counted(CATALOGUE["support"], self._known) if "truth" in guards else None
 
+    @cached_property
+    def weight(self) -> Measure:
+        """The weight of the rows it uses; how many they are, where they have none."""
+        return self.used if self.measure.table.weight is None else self._counted(WEIGHT, self._known)
+
     @property
-    def positives_of_rarest(self) -> Measure | None:
-        """How many true rows the label has that has the fewest; None where it is no average over labels."""
-        is_mean = self.measure.grain == "label" and self.measure.per is None
-        if not is_mean or "truth" not in self.measure.probe.door.guards:
+    def is_mean_of_labels(self) -> bool:
+        """Whether the measure is an average over labels."""
+        return self.measure.grain == "label" and self.measure.per is None
+
+    @cached_property
+    def positives(self) -> Measure | None:
+        """How many of its rows are true, in an average those of the label that has fewest; None where no truth counts.
+
+        A sample that is a unit has a few true rows, by its nature.
+        """
+        if self.measure.grain == "sample" or self.support is None:
             return None
         roles = {role: column for role, column in self.measure.roles.items() if role != "weight"}
-        support = self._counted(CATALOGUE["support"], self._known).bind(roles)
-        return replace(support, parameters={"average": "min"})
+        support = self.support.bind(roles)
+        return replace(support, parameters={"average": "min"}) if self.is_mean_of_labels else support
 
     @cached_property
     def unknown(self) -> Measure | None:

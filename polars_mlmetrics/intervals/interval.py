@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from math import inf, isfinite
+from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import polars as pl
@@ -13,18 +12,25 @@ import polars as pl
 from polars_mlmetrics.engine.draws import DRAW, DRAWS
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.packing import BUCKETS_IN_KEY
-from polars_mlmetrics.engine.placements import MOVED, POSITIVES, ROWS, VALUE
+from polars_mlmetrics.engine.placements import IS_NEEDED, MOVED, POSITIVES, ROWS, VALUE
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.declaration import Declaration
+from polars_mlmetrics.formula.arithmetic import ratio, reaches
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
-from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
-from polars_mlmetrics.formula.tree import Applied, Named
+from polars_mlmetrics.intervals.kinds import (
+    core_of,
+    is_mean_of_clusters,
+    is_mean_of_labels,
+    is_share,
+    planned_in,
+    range_of,
+    samples_are_clusters,
+)
 from polars_mlmetrics.intervals.student_t import (
-    error_of_parts,
+    degrees_of_freedom,
     jackknife,
     normal_quantile,
+    squares_and_deciding,
     standard_error,
     t_at,
     units_behind,
@@ -32,64 +38,6 @@ from polars_mlmetrics.intervals.student_t import (
     wilson,
 )
 from polars_mlmetrics.query.question import Confidence
-
-
-def core_of(metric: Node) -> tuple[Node, list[Applied]]:
-    """The metric whose replicates are looked at, and the functions that its interval goes through, the first first."""
-    if isinstance(metric, Named):
-        return core_of(metric.metric)
-    if not isinstance(metric, Applied) or not metric.keeps_ends:
-        return metric, []
-    core, functions = core_of(metric.metric)
-    # Filling a null makes a value, and no interval.
-    return core, functions if metric.function == "fill_null" else [*functions, metric]
-
-
-def range_of(metric: Node) -> tuple[float, float]:
-    """Where the values of a metric lie, before functions are applied to them."""
-    core, _ = core_of(metric)
-    return core.measures()[0].range if isinstance(core, Measure | OverTargets) else (-inf, inf)
-
-
-def is_mean_of_labels(metric: Node) -> bool:
-    """Whether a metric is an average over labels."""
-    return isinstance(metric, Measure) and metric.grain == "label" and metric.per is None
-
-
-def is_mean_of(metric: Node, cluster: Sequence[str]) -> bool:
-    """Whether a metric is a mean over these clusters."""
-    is_of_samples = isinstance(metric, Measure) and metric.grain == "sample" and metric.per is None
-    return is_of_samples and list(metric.measures()[0].table.sample) == list(cluster)
-
-
-def planned_in(metric: Node) -> Iterator[Planned]:
-    """The expressions of a metric in a plan."""
-    if isinstance(metric, Planned):
-        yield metric
-    else:
-        for part in metric.of_rows.values() if isinstance(metric, EachTarget) else metric.parts:
-            yield from planned_in(part)
-
-
-def coarseness_of(metric: Node) -> list[Planned]:
-    """How far the bins of each part of a metric may put it off, at most."""
-    found = []
-    for part in planned_in(core_of(metric)[0]):
-        measures = part.measures()
-        # Of a mean over targets the bound is known where it is one of a metric, not of arithmetic.
-        if len(measures) == 1 and measures[0].declaration.coarseness and measures[0].parameters["bins"]:
-            bound = part.each(_coarseness)
-            assert isinstance(bound, Planned)
-            found.append(bound)
-    return found
-
-
-def _coarseness(measure: Measure) -> Measure:
-    formula = measure.declaration.coarseness
-    assert formula is not None
-    bound = Declaration(formula, measure.declaration.grain, (0, inf), None)
-    return replace(measure, declaration=bound, undefined=None if measure.undefined is None else 0.0)
-
 
 NOISE = 1e-12
 """A value that moves by less than this share of itself moves by rounding alone."""
@@ -100,34 +48,43 @@ def unless_noise(difference: pl.Expr, size: pl.Expr) -> pl.Expr:
     return pl.when(difference.is_finite() & (difference.abs() <= NOISE * size)).then(0.0).otherwise(difference)
 
 
+FEW_DECIDE = 4
+"""A standard error that fewer buckets than this decide is hardly known itself."""
+
+
 class Limits(NamedTuple):
     """How an interval is made, and what its ends may not go beyond."""
 
     method: str
     low: float
     high: float
+    counts_tell: bool = False
+    """Whether it is a share of counted samples: Wilson's interval knows how few they are."""
 
     @classmethod
-    def of(cls, metric: Node) -> Limits:
+    def of(cls, metric: Node, plan: Plan, confidence: Confidence) -> Limits:
         """Those of the values of a metric."""
         low, high = range_of(metric)
+        core, _ = core_of(metric)
         # With `undefined=` the range may be infinite, though that of the metric itself is not.
-        is_bounded = core_of(metric)[0].interval_kind == "kg_wilson" and isfinite(low) and isfinite(high)
-        return cls("kg_wilson" if is_bounded else "t", low, high)
+        if core.interval_kind != "kg_wilson" or not (isfinite(low) and isfinite(high)):
+            return cls("t", low, high)
+        return cls("kg_wilson", low, high, is_share(core, plan) and samples_are_clusters(core, confidence))
 
 
 class Interval(ABC):
     """One metric on the way to its interval, in columns of a table of groups (or units): those of each step.
 
     It starts from a table that has, of each group, the value (`value_of_all`), how many buckets the interval stands on
-    (`buckets`), the largest share of the rows that is in one of these (`share`; null where they were not counted), and
-    what the standard error is made of.
+    (`buckets`) and about how many of these decide it (`deciding`), the largest share of the weight that is in one
+    (`share`; null where that is not known), whether one is needed (`lost`), and what the standard error is made of.
     """
 
-    def __init__(self, name: str, metric: Node, limits: Limits, confidence: Confidence) -> None:
+    def __init__(self, name: str, metric: Node, limits: Limits, plan: Plan, confidence: Confidence) -> None:
         self._name = name
         self._core, self._functions = core_of(metric)
         self._limits = limits
+        self._plan = plan
         self._confidence = confidence
 
     @property
@@ -155,20 +112,30 @@ class Interval(ABC):
     @property
     def lost(self) -> pl.Expr:
         """Whether without one of the buckets there is no value, or no value of one of the labels behind it."""
-        return pl.lit(False)
+        return self.column("lost")
 
     @property
     def is_degenerate(self) -> pl.Expr:
         """Whether nothing varies, so that there are no ends."""
         return (self.column("se") == 0) & (self.method == "t")
 
+    @property
+    def few_decide(self) -> pl.Expr:
+        """Whether a handful of buckets makes nearly all of the standard error."""
+        return pl.lit(False) if self._limits.counts_tell else ~reaches(self.column("deciding"), FEW_DECIDE)
+
     def errors(self) -> list[pl.Expr]:
-        """The standard error, and the quantile of Student's t."""
+        """The standard error, and its degrees of freedom."""
         buckets = self.column("buckets").fill_null(0)
         is_known = self.column("value_of_all").is_finite() & (buckets >= 2)
-        quantile = t_at(buckets, self._confidence.level, self._confidence.buckets)
-        errors = {"buckets": buckets, "se": pl.when(is_known).then(self._se), "t": quantile}
+        deciding = pl.lit(None, pl.Float64) if self._limits.counts_tell else self.column("deciding")
+        df = degrees_of_freedom(buckets, deciding)
+        errors = {"buckets": buckets, "se": pl.when(is_known).then(self._se), "df": df}
         return [self._as(name, error) for name, error in errors.items()]
+
+    def quantiles(self) -> list[pl.Expr]:
+        """The quantile of Student's t."""
+        return [self._as("t", t_at(self.column("df"), self._confidence.level))]
 
     def units(self) -> list[pl.Expr]:
         """How many independent units of a bounded value would have this standard error."""
@@ -221,12 +188,11 @@ class Replicated(Interval):
     """One metric on the way from its replicates to its interval: the columns of each step."""
 
     def __init__(
-        self, name: str, metric: Node, rows: pl.Expr | None, limits: Limits, plan: Plan, confidence: Confidence
+        self, name: str, metric: Node, weight: pl.Expr | None, limits: Limits, plan: Plan, confidence: Confidence
     ) -> None:
-        super().__init__(name, metric, limits, confidence)
-        self._rows = pl.lit(None, dtype=pl.Int64) if rows is None else rows
-        self._plan = plan
-        self._of_clusters = [*planned_in(self._core)] if is_mean_of(self._core, confidence.cluster) else []
+        super().__init__(name, metric, limits, plan, confidence)
+        self._weight = pl.lit(None, dtype=pl.Float64) if weight is None else weight
+        self._of_clusters = [*planned_in(self._core)] if is_mean_of_clusters(self._core, confidence) else []
 
     @property
     def _se(self) -> pl.Expr:
@@ -236,10 +202,6 @@ class Replicated(Interval):
     @property
     def _counted(self) -> pl.Expr:
         return self.column("samples_of_all") if self._of_clusters else super()._counted
-
-    @property
-    def lost(self) -> pl.Expr:
-        return self.column("lost")
 
     def values(self) -> list[pl.Expr]:
         """The value, and how many labels stand behind it."""
@@ -263,7 +225,7 @@ class Replicated(Interval):
     def alone(self) -> list[pl.Expr]:
         """The expressions of a single bucket."""
         has_value = self._plan.value(self._core).is_not_null()
-        return [self._as("has_value", has_value), self._as("rows", self._rows)]
+        return [self._as("has_value", has_value), self._as("weight", self._weight)]
 
     def moved(self) -> pl.Expr:
         """How far the value moves without a bucket."""
@@ -278,7 +240,7 @@ class Replicated(Interval):
             "samples_of_all": self.column("samples_of_all").first(),
             **jackknife(value, self.column("moved"), self.column("has_value")),
             "lost": (value.is_null() | (self.column("labels") < self.column("labels_of_all"))).any(),
-            "share": ratio(self.column("rows").max(), self.column("rows").sum()),
+            "share": ratio(self.column("weight").max(), self.column("weight").sum()),
         }
         return [self._as(name, column) for name, column in columns.items()]
 
@@ -297,7 +259,7 @@ class Drawn(Replicated):
         is_draw = pl.col(DRAW).is_not_null() & value.is_finite()
         return self._as("drawn", pl.when(is_draw).then(value))
 
-    def quantiles(self) -> list[pl.Expr]:
+    def ends_of_draws(self) -> list[pl.Expr]:
         """The estimate from all draws of a group."""
         drawn, labels, beyond = self.column("drawn"), self.column("labels"), (1 - self._confidence.level) * 0.5
         columns = {
@@ -339,8 +301,7 @@ class Placed(Interval):
     """
 
     def __init__(self, name: str, metric: Node, limits: Limits, plan: Plan, confidence: Confidence) -> None:
-        super().__init__(name, metric, limits, confidence)
-        self._plan = plan
+        super().__init__(name, metric, limits, plan, confidence)
         assert isinstance(self._core, Measure)
         self._placed = self._core
         plan.place(self._placed, WITHOUT)
@@ -360,7 +321,8 @@ class Placed(Interval):
             "value_of_all": pl.col(VALUE).first(),
             "all_buckets": buckets,
             "buckets": pl.min_horizontal(buckets, with_positives),
-            "squares": (moved * moved).sum(),
+            **squares_and_deciding(moved),
+            "lost": pl.col(IS_NEEDED).any(),
             "share": ratio(pl.col(ROWS).max(), pl.col(ROWS).sum()),
         }
         sums = [self._as(name, column) for name, column in columns.items()]
@@ -368,4 +330,6 @@ class Placed(Interval):
 
     @property
     def _se(self) -> pl.Expr:
-        return error_of_parts(self.column("all_buckets"), self.column("squares"))
+        # Of an average over labels there is a value without one of them.
+        is_known = pl.lit(is_mean_of_labels(self._placed)) | ~self.lost
+        return pl.when(is_known).then(standard_error(self.column("all_buckets"), self.column("squares")))

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
@@ -16,15 +17,28 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Node, Planned
+from polars_mlmetrics.formula.over_targets import counts_in
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated, coarseness_of
+from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated
+from polars_mlmetrics.intervals.kinds import coarseness_of, is_share
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import Ends, Result
 
 T = TypeVar("T")
 
-FEW_BUCKETS, FEW_CLUSTERS, FEW_POSITIVES = 10, 30, 30
+STEPS: Sequence[Callable[[Interval], list[pl.Expr]]] = (
+    lambda each: each.errors(),
+    lambda each: each.quantiles(),
+    lambda each: each.units(),
+    lambda each: each.ends(),
+)
+"""What is worked out of the sums of an interval, each step from the columns of those before."""
+
+FEW_BUCKETS, FEW_CLUSTERS, RARE_LABEL = 10, 30, 30
+FEW_POSITIVES = 20
+"""So few rows of one class decide a metric that weighs the classes against each other."""
+
 SEEMS_FEW = 24
 """So few buckets that tell something mean few clusters, where these are not counted."""
 
@@ -42,9 +56,12 @@ FLAGS = {
     "degenerate": "no interval: nothing varies",
     "pooled": None,
     "few_buckets": "not judged: too few samples",
+    "few_decide": "not judged: few samples decide",
+    "few_positives": "not judged: too few rows of one class",
     "biased": "not judged: a biased metric",
     "coarse_bins": "not judged: its bins are too coarse",
     "low_n": None,
+    "rare_labels": None,
     "dominant_cluster": None,
     "pairs_unknown": None,
     "approx": None,
@@ -77,18 +94,18 @@ class Intervals:
         self._unit_keys = list(unit_keys)
         self._intervals: list[Interval] = []
 
-    def with_ends(self, result: Result, metric: Node) -> Result:
+    def with_ends(self, result: Result, metric: Node, limits: Limits | None = None) -> Result:
         """The result of a metric, with the ends of its interval."""
-        return replace(result, ends=_ends(result, self.of(metric)))
+        return replace(result, ends=_ends(result, self.of(metric, limits=limits)))
 
     def of_account(self, account: Account, *, tidy: bool) -> Result:
         """The result of a metric, with the columns for its interval in a wide or a tidy table."""
         result = account.result()
         if not tidy:
             return self.with_ends(result, account.metric)
-        interval = self.of(account.metric, account.n_rows(account.metric))
-        clusters, rarest = account.n_clusters(self._confidence.cluster), account.positives_of_rarest()
-        flag = self.flag_of(account.metric, interval, account.is_pooled, clusters, rarest)
+        interval = self.of(account.metric, self.weight_of(account.metric))
+        clusters = account.n_clusters(self._confidence.cluster)
+        flag = self.flag_of(account.metric, interval, account.is_pooled, clusters)
         facts = {
             **{name: _shown(result, interval, name) for name in ("se", "low", "high")},
             "ci_method": pl.lit("none" if interval is None else interval.method),
@@ -104,7 +121,6 @@ class Intervals:
         interval: Interval | None,
         is_pooled: pl.Expr,
         clusters: pl.Expr | None,
-        rarest: pl.Expr | None = None,
         **notes: pl.Expr,
     ) -> pl.Expr:
         """The first thing to know of an interval, in a word. `notes` are more that may hold, by flag."""
@@ -113,33 +129,56 @@ class Intervals:
         se, buckets = interval.column("se"), interval.column("buckets")
         seems_few = buckets <= SEEMS_FEW
         is_small = seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few)
-        is_small = is_small if rarest is None else is_small | (rarest < FEW_POSITIVES).fill_null(False)
+        rare_labels, few_positives = self._rare(metric)
         holds = {
             "undefined_replicates": interval.lost,
             "degenerate": interval.is_degenerate,
             "pooled": is_pooled,
             "few_buckets": buckets < FEW_BUCKETS,
+            "few_decide": interval.few_decide,
+            "few_positives": few_positives & (not is_share(metric, self._plan)),
             "biased": pl.lit(metric.interval_kind == "biased"),
             "coarse_bins": self.is_coarse(metric, interval),
             "low_n": is_small,
+            "rare_labels": rare_labels,
             "dominant_cluster": (interval.column("share") > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
             **notes,
             "approx": se == 0,
         }
         return flag_of(holds)
 
+    def weight_of(self, metric: Node) -> pl.Expr | None:
+        """The weight of the rows that a metric uses, the least of those of its parts; None where it is not known."""
+        weights = [counts.weight for counts in counts_in(metric)]
+        known = [side for weight in weights if self._plan.can_answer(weight) for side in self.sides(weight)[:1]]
+        return pl.min_horizontal(known) if len(known) == len(weights) else None
+
+    def _rare(self, metric: Node) -> tuple[pl.Expr, pl.Expr]:
+        """Whether a label that is averaged over has few true rows, and whether there are few rows of a class."""
+        labels, classes = [], []
+        for counts in counts_in(metric):
+            positives, rows = counts.positives, counts.used
+            if positives is None or not self._plan.can_answer(positives):
+                continue
+            if counts.is_mean_of_labels:
+                labels += [true < RARE_LABEL for true in self.sides(positives)]
+            elif self._plan.can_answer(rows):
+                both = zip(self.sides(positives), self.sides(rows), strict=True)
+                classes += [pl.min_horizontal(true, all_rows - true) < FEW_POSITIVES for true, all_rows in both]
+        return any_of(labels), any_of(classes)
+
     def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:
         """Whether the bins of a metric may put it off by more than half the width of its interval."""
-        bounds = [self.bound(part) for part in coarseness_of(metric)]
+        bounds = [side for part in coarseness_of(metric) for side in self.sides(part)]
         half = 0.5 * (interval.column("high") - interval.column("low"))
         return (pl.sum_horizontal(bounds) > half).fill_null(False) if bounds else pl.lit(False)
 
-    def bound(self, coarseness: Planned) -> pl.Expr:
-        """How far bins may put a value off, at most."""
-        return self._plan.value(coarseness)
+    def sides(self, measure: Planned) -> list[pl.Expr]:
+        """A measure of the rows that the values come from: of a difference, of both sides."""
+        return [self._plan.value(measure)]
 
-    def of(self, metric: Node, rows: pl.Expr | None = None, limits: Limits | None = None) -> Interval | None:
-        """The interval of a metric, in columns of the table; None where it has none. `rows` counts those it uses.
+    def of(self, metric: Node, weight: pl.Expr | None = None, limits: Limits | None = None) -> Interval | None:
+        """The interval of a metric, in columns of the table; None where it has none. `weight` is that of its rows.
 
         The limits are those of the values of the metric, if no others are given.
         """
@@ -148,10 +187,13 @@ class Intervals:
         has_none = kind in WITHOUT_INTERVAL and not (is_drawn and kind == "total")
         if has_none or not self._confidence.are_whole:
             return None
-        name, limits = f"{INTERNAL}interval_{len(self._intervals)}", limits or Limits.of(metric)
+        name, limits = (
+            f"{INTERNAL}interval_{len(self._intervals)}",
+            limits or Limits.of(metric, self._plan, self._confidence),
+        )
         if self._plan.merges(metric):
             replicated = Drawn if is_drawn else Replicated
-            self._intervals.append(replicated(name, metric, rows, limits, self._plan, self._confidence))
+            self._intervals.append(replicated(name, metric, weight, limits, self._plan, self._confidence))
         elif Placed.can_be(metric, self._plan, self._confidence):
             self._intervals.append(Placed(name, metric, limits, self._plan, self._confidence))
         else:
@@ -168,9 +210,9 @@ class Intervals:
         for found in tables:
             table = matched(table, found, self._keys, how="left")
         # What several columns read is a column first: inside an expression it would be worked out for each.
-        table = table.with_columns(_columns(self._intervals, lambda each: each.errors()))
-        table = table.with_columns(_columns(self._intervals, lambda each: each.units()))
-        return table.with_columns(_columns(self._intervals, lambda each: each.ends()))
+        for step in STEPS:
+            table = table.with_columns(_columns(self._intervals, step))
+        return table
 
     @property
     def _keys(self) -> list[str]:
@@ -195,7 +237,7 @@ class Intervals:
         draws = self._again(Draws(self._plan.source, self._plan.keys, self._confidence.buckets), DRAW)
         values = draws.select(*self._keys, DRAW, *_columns(intervals, Drawn.values))
         values = matched(values, whole, self._keys).with_columns(each.drawn() for each in intervals)
-        return fold(values, self._keys, _columns(intervals, Drawn.quantiles))
+        return fold(values, self._keys, _columns(intervals, Drawn.ends_of_draws))
 
     def _again(self, source: Source, key: str) -> pl.LazyFrame:
         """The values of the plan by one more key, from this source."""

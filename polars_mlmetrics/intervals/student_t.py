@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from math import atan, cos, inf, isfinite, log, pi, sin, sqrt
+from math import isfinite, lgamma, log, pi
 from statistics import NormalDist
+from typing import Any, TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.polynomial import chebyshev
+from numpy.polynomial.legendre import leggauss
+from numpy.typing import NDArray
 
-EXACT = 200
-"""Up to so many degrees of freedom the quantile is found from the distribution itself, above by its expansion."""
+Numbers: TypeAlias = NDArray[Any]
+
+DEGREE = 20
+"""That of polynomials in 1 / df. Quantiles of levels up to 0.999 are right to 2e-10."""
+
+_NODES, _WEIGHTS = (0.5 * numbers for numbers in leggauss(32))
+NODES, WEIGHTS = (0.5 + _NODES) ** 3, 3 * (0.5 + _NODES) ** 2 * _WEIGHTS
+"""Where a tail of Student's t is looked at, from its end (0) to its beginning (1), and with which weight: by Gauss's
+rule. It is right to 2e-10 of itself. Third powers, since near its end a density of few degrees of freedom is steep."""
+
+CUT = 40.0
+"""A tail ends where the logarithm of the density is so much lower than where it begins."""
 
 
 def normal_quantile(level: float) -> float:
@@ -18,59 +33,74 @@ def normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def share_within(t: float, df: int) -> float:
-    """Which share of Student's t with so many degrees of freedom lies between -t and t."""
-    angle = atan(t / sqrt(df))
-    step, sine = cos(angle) ** 2, sin(angle)
-    term = total = 1.0
-    if df % 2 == 0:
-        for k in range(1, df // 2):
-            term *= step * (2 * k - 1) / (2 * k)
-            total += term
-        return sine * total
-    if df == 1:
-        return 2 / pi * angle
-    for k in range(1, (df - 1) // 2):
-        term *= step * 2 * k / (2 * k + 1)
-        total += term
-    return 2 / pi * (angle + sine * cos(angle) * total)
+def t_at(df: pl.Expr, level: float) -> pl.Expr:
+    """Between which values, minus and plus, the share `level` of Student's t lies. `df` is 1 or more, whole or not."""
+    return _polynomial(_log_quantiles(level), df).exp()
+
+
+def shared_level(level: float, tests: int) -> float:
+    """The level of each of so many intervals with which all hold together (Bonferroni)."""
+    return 1 - (1 - level) / tests
+
+
+def p_value(t: pl.Expr, df: pl.Expr) -> pl.Expr:
+    """The chance of a value of Student's t as far from 0, on either side. `df` is 1 or more, whole or not."""
+    # With t = √df · tan(angle), the density is cos(angle) ** (df - 1).
+    angle = (t.abs() / df.sqrt()).arctan()
+    end = (angle.cos() * (-CUT / (df - 1)).exp()).arccos()
+    width, steps = end - angle, zip(NODES.tolist(), WEIGHTS.tolist(), strict=True)
+    tail = pl.sum_horizontal(weight * (end - width * node).cos() ** (df - 1) for node, weight in steps)
+    of_all = df.sqrt() * _polynomial(_in_inverse(_share_per_tail), df)
+    return (width * tail * of_all).clip(0, 1)
+
+
+def _share_per_tail(inverse: Numbers) -> Numbers:
+    """By how much, over √df, a tail is multiplied to make all tails 1."""
+    gammas = [lgamma(0.5 / each + 0.5) - lgamma(0.5 / each) for each in inverse.tolist()]
+    return np.sqrt(inverse * (4 / pi)) * np.exp(gammas)
 
 
 @cache
-def t_quantile(level: float, df: int) -> float:
-    """Between which values, minus and plus, the share `level` of Student's t lies."""
-    z = normal_quantile(level)
-    if df > EXACT:
-        return _expanded(z, df)
-    low = high = z
-    while high < inf and share_within(high, df) < level:
-        high *= 2
-    while True:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            return middle
-        low, high = (middle, high) if share_within(middle, df) < level else (low, middle)
+def _log_quantiles(level: float) -> tuple[float, ...]:
+    """The polynomial that gives the logarithm of the quantile: Newton's steps on logarithms, from the normal one."""
+
+    def quantiles(inverse: Numbers) -> Numbers:
+        df, scale = 1 / inverse, _share_per_tail(inverse)
+        t = np.full_like(df, normal_quantile(level))
+        for _ in range(20):
+            angle = np.arctan(t / np.sqrt(df))
+            end = np.arccos(np.cos(angle) * np.exp(-CUT / np.maximum(df - 1, 1e-9)))
+            points = end - (end - angle) * NODES[:, None]
+            beyond = np.sqrt(df) * scale * (end - angle) * (WEIGHTS[:, None] * np.cos(points) ** (df - 1)).sum(axis=0)
+            slope = scale * np.cos(angle) ** (df + 1) * t / beyond
+            t *= np.exp(np.log(beyond / (1 - level)) / slope)
+        return np.log(t)
+
+    return _in_inverse(quantiles)
 
 
-def t_at(buckets: pl.Expr, level: float, most: int) -> pl.Expr:
-    """The quantile of Student's t by the number of usable buckets, at most so many; null below two."""
-    quantiles = [t_quantile(level, df) for df in range(1, most)]
-    return pl.lit(pl.Series([None, None, *quantiles], dtype=pl.Float64)).gather(buckets, null_on_oob=True)
+@cache
+def _in_inverse(function: Callable[[Numbers], Numbers]) -> tuple[float, ...]:
+    """The coefficients of the polynomial in 2 / df - 1 that is a function of 1 / df, for df from 1 on."""
+    points = chebyshev.chebpts1(DEGREE + 1)
+    found = chebyshev.chebfit(points, function(0.5 * (points + 1)), DEGREE)
+    return tuple(chebyshev.cheb2poly(found).tolist())
 
 
-def bonferroni(level: float, tests: int, df: int) -> float:
-    """The quantile with which so many intervals hold together."""
-    return t_quantile(1 - (1 - level) / tests, df)
+def _polynomial(coefficients: Sequence[float], df: pl.Expr) -> pl.Expr:
+    x, value = 2 / df - 1, pl.lit(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        value = value * x + coefficient
+    return value
 
 
-def _expanded(z: float, df: int) -> float:
-    """The quantile by its expansion in 1 / df, right to 2e-8 from 200 degrees of freedom on, up to a level of 0.999."""
-    terms: tuple[float, ...] = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return z + sum(term / float(df) ** (power + 1) for power, term in enumerate(terms))
+def degrees_of_freedom(buckets: pl.Expr, deciding: pl.Expr) -> pl.Expr:
+    """Those of a standard error of so many buckets, of which about as many decide it as `deciding` says; null below 1.
+
+    Where the buckets move the value by normal deviations, a third of them decides.
+    """
+    most = pl.min_horizontal(buckets - 1, (3 * deciding - 2).clip(lower_bound=3))
+    return pl.when(buckets >= 2).then(most.cast(pl.Float64))
 
 
 def jackknife(value: pl.Expr, moved: pl.Expr, has_value: pl.Expr) -> dict[str, pl.Expr]:
@@ -81,19 +111,21 @@ def jackknife(value: pl.Expr, moved: pl.Expr, has_value: pl.Expr) -> dict[str, p
     """
     return {
         "buckets": (has_value | (moved != 0).fill_null(False)).sum().cast(pl.Int64),
-        "squares": (moved * moved).sum(),
+        **squares_and_deciding(moved),
         "is_known": value.is_finite().fill_null(False).all(),
     }
+
+
+def squares_and_deciding(moved: pl.Expr) -> dict[str, pl.Expr]:
+    """The sum of the squares of how far each bucket moves a value, and about how many buckets decide it."""
+    squares = moved * moved
+    deciding = squares.sum() ** 2 / (squares * squares).sum()
+    return {"squares": squares.sum(), "deciding": pl.when(deciding.is_finite()).then(deciding)}
 
 
 def standard_error(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
     """That of the jackknife: from the squares of how far the value moves without each of so many buckets."""
     return ((buckets - 1) / buckets * squares).sqrt()
-
-
-def error_of_parts(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
-    """That of a value which the rows of so many buckets move, from the squares of how far each moves it."""
-    return (buckets / (buckets - 1) * squares).sqrt()
 
 
 def benjamini_hochberg(family: Sequence[str | pl.Expr]) -> pl.Expr:
@@ -137,41 +169,3 @@ def error_of_constant(value: pl.Expr, occupied: pl.Expr, buckets: int, range_: t
     ends = wilson(share, units_in(occupied.clip(1), buckets), CONSTANT_Z)
     away = pl.max_horizontal(share - ends[0], ends[1] - share)
     return away * ((high - low) / CONSTANT_Z)
-
-
-def p_value(t: pl.Expr, df: pl.Expr, most: int) -> pl.Expr:
-    """The chance of a value of Student's t as far from 0, on either side, with at most so many degrees of freedom."""
-    angle = (t.abs() / df.sqrt()).arctan()
-    sine, cosine = angle.sin(), angle.cos()
-    exact = min(most, EXACT)
-    of_odd = angle + pl.when(df > 1).then(sine * cosine * _series(cosine**2, df, exact, is_odd=True)).otherwise(0.0)
-    within = pl.when(df % 2 == 0).then(sine * _series(cosine**2, df, exact, is_odd=False)).otherwise(2 / pi * of_odd)
-    if most > EXACT:
-        within = pl.when(df <= EXACT).then(within).otherwise(1 - _normal_tails(_as_normal(t, df)))
-    return (1 - within).clip(0, 1)
-
-
-def _series(step: pl.Expr, df: pl.Expr, most: int, *, is_odd: bool) -> pl.Expr:
-    """The sum in `share_within`, from its last term to its first: each degree of freedom has its number of terms."""
-    total = pl.lit(1.0)
-    for k in range(most // 2, 0, -1):
-        more = pl.when(df >= 2 * k + 2 + is_odd).then(step * ((2 * k - 1 + is_odd) / (2 * k + is_odd)) * total)
-        total = 1.0 + more.otherwise(0.0)
-    return total
-
-
-def _as_normal(t: pl.Expr, df: pl.Expr) -> pl.Expr:
-    """The value of a normal distribution beyond which as much lies (Hill 1970): from 200 degrees of freedom on."""
-    square = (df - 0.5) * (1 + t**2 / df).log()
-    return square.sqrt() * (1 + (square + 3) / (48 * (df - 0.5) ** 2))
-
-
-def _normal_tails(z: pl.Expr) -> pl.Expr:
-    """How much of a normal distribution lies beyond -z and z, right to 2e-7 (Abramowitz and Stegun 7.1.26)."""
-    x = z / sqrt(2)
-    share = 1 / (1 + 0.3275911 * x)
-    terms = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
-    total = pl.lit(0.0)
-    for term in terms:
-        total = (total + term) * share
-    return total * (-(x**2)).exp()

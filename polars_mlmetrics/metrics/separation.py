@@ -25,7 +25,7 @@ def _auc_moved(bucket: Placements, unit: Placements) -> pl.Expr:
     auc = _auc_of(unit)
     of_true = bucket.positives - ratio(bucket.lost, unit.negatives) - auc * bucket.positives
     of_others = ratio(bucket.won, unit.positives) - auc * bucket.negatives
-    return ratio(of_true, unit.positives) + ratio(of_others, unit.negatives)
+    return ratio(of_true, unit.positives - bucket.positives) + ratio(of_others, unit.negatives - bucket.negatives)
 
 
 def _precision_of(unit: Placements) -> pl.Expr:
@@ -33,7 +33,8 @@ def _precision_of(unit: Placements) -> pl.Expr:
 
 
 def _precision_moved(bucket: Placements, unit: Placements) -> pl.Expr:
-    return ratio(bucket.precision - _precision_of(unit) * bucket.positives + bucket.added, unit.positives)
+    of_rows = bucket.precision - _precision_of(unit) * bucket.positives + bucket.added
+    return ratio(of_rows, unit.positives - bucket.positives)
 
 
 def _distance(curve: Curve) -> pl.Expr:

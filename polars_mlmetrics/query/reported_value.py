@@ -74,15 +74,6 @@ class Account:
         """Whether rows of several models make one value."""
         return any_of([self._value(each) > 0 for each in several_models(self.metric, self._plan)])
 
-    def positives_of_rarest(self) -> pl.Expr | None:
-        """How many true rows the rarest label has that is averaged over; None where that is not known."""
-
-        def positives(counts: RowCounts) -> pl.Expr | None:
-            rarest = counts.positives_of_rarest
-            return None if rarest is None or not self._plan.can_answer(rarest) else self._value(rarest)
-
-        return self._over_parts(self.metric, positives, pl.min_horizontal, pl.min_horizontal)
-
     def result(self) -> Result:
         """The columns that tell of it."""
         return Result(self.name, self.value, self._counts)

@@ -16,7 +16,7 @@ from polars_mlmetrics.contrasts.rest import BOUND, Numbers, Sides, against_rest,
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
-from polars_mlmetrics.intervals.interval import coarseness_of
+from polars_mlmetrics.intervals.kinds import coarseness_of
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Sums
 from polars_mlmetrics.slice_search.encode import GROUP, Encoded, Tables
 

@@ -16,6 +16,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.contrasts.differences import COLUMNS
 from polars_mlmetrics.engine.buckets import bucket_of
 from tests.analysis.pairs_log import log, rows_of
+from tests.support.degrees import degrees_of_freedom
 from tests.support.readings import same
 
 LEVEL = 0.9
@@ -81,15 +82,16 @@ def difference(
     moved = [0.0 if abs(move) <= 1e-12 * (abs(value) + abs(baseline)) else move for move in moved]
     tell = sum(move != 0 or has for move, has in zip(moved, has_value, strict=True))
     se = sqrt((tell - 1) / tell * sum(move**2 for move in moved))
-    t = stats.t.ppf((1 + LEVEL) / 2, tell - 1)
+    df = degrees_of_freedom(tell, moved)
+    t = stats.t.ppf((1 + LEVEL) / 2, df)
     return {
         "value": value,
         "baseline_value": baseline,
         "difference": value - baseline,
         "low": value - baseline - t * se,
         "high": value - baseline + t * se,
-        "p": 2 * stats.t.sf(abs(value - baseline) / se, tell - 1),
-        "mde": (t + stats.t.ppf(0.8, tell - 1)) * se,
+        "p": 2 * stats.t.sf(abs(value - baseline) / se, df),
+        "mde": (t + stats.t.ppf(0.8, df)) * se,
     }
 
 

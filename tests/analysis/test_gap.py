@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import combinations
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import polars as pl
@@ -16,6 +16,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.gap import COLUMNS
 from polars_mlmetrics.engine.buckets import bucket_of
 from tests.analysis.pairs_log import log, rows_of
+from tests.support.degrees import degrees_of_freedom, welch
 
 LEVEL = 0.9
 
@@ -38,10 +39,22 @@ def expected(rows: pl.DataFrame, metric: mlm.Metric) -> tuple[float, float, floa
         buckets = [b for b, move in moved.items() if move != 0 or (one, b) in alone or (other, b) in alone]
         n = len(buckets)
         se = sqrt((n - 1) / n * sum(move**2 for move in moved.values()))
-        half = stats.t.ppf(1 - (1 - LEVEL) / 2 / len(pairs), n - 1) * se
+        df = welch(of_slice(part, values[part], left, alone, list(there["left_out"])) for part in (one, other))
+        half = stats.t.ppf(1 - (1 - LEVEL) / 2 / len(pairs), df) * se
         ends.append((abs(difference) - half, abs(difference) + half))
     gap = max(values.values()) - min(values.values())
-    return gap, max(0.0, *(low for low, _ in ends)), max(high for _, high in ends)
+    lowest, highest = metric.tree.measures()[0].range if len(metric.tree.measures()) == 1 else (-inf, inf)
+    return gap, max(0.0, *(low for low, _ in ends)), min(max(high for _, high in ends), highest - lowest)
+
+
+def of_slice(
+    part: str, value: float, left: dict[tuple[str, int], float], alone: set[tuple[str, int]], buckets: list[int]
+) -> tuple[float, float]:
+    """The standard error of a slice, and its degrees of freedom."""
+    moved = {bucket: left[part, bucket] - value for bucket in buckets}
+    moved = {bucket: move if abs(move) > 1e-12 else 0.0 for bucket, move in moved.items()}
+    n = sum(move != 0 or (part, bucket) in alone for bucket, move in moved.items())
+    return sqrt((n - 1) / n * sum(move**2 for move in moved.values())), degrees_of_freedom(n, moved.values())
 
 
 @pytest.mark.parametrize("metric", [mlm.recall(), mlm.log_loss(), mlm.f1() - mlm.recall()], ids=str)

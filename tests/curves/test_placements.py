@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from math import log, sqrt
+from math import inf, log, sqrt
 from random import Random
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from scipy import stats
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.buckets import bucket_of
+from tests.support.degrees import degrees_of_freedom
 from tests.support.readings import same
 
 LEVEL, BUCKETS = 0.9, 64
@@ -26,7 +27,7 @@ class Row(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """The value of some rows, how far each bucket moves it, and how many true rows each has."""
+    """The value of some rows, how far it moves without each bucket, and how many true rows each has."""
 
     value: float
     moved: dict[int, float]
@@ -49,9 +50,9 @@ def auc(rows: tuple[Row, ...], scale: float = 1.0, shift: float = 0.0) -> Unit |
     value = 1 - sum(lost) / len(true) / len(false)
     moved = dict.fromkeys((row.bucket for row in rows), 0.0)
     for row, above in zip(true, lost, strict=True):
-        moved[row.bucket] += (1 - above / len(false) - value) / len(true)
+        moved[row.bucket] += (1 - above / len(false) - value) / elsewhere(row, true)
     for row, above in zip(false, won, strict=True):
-        moved[row.bucket] += (above / len(true) - value) / len(false)
+        moved[row.bucket] += (above / len(true) - value) / elsewhere(row, false)
     return Unit(shift + scale * value, {bucket: scale * each for bucket, each in moved.items()}, positives(rows))
 
 
@@ -71,8 +72,13 @@ def precision(rows: tuple[Row, ...]) -> Unit | None:
         below = [places[other] for other in true if other.score <= row.score]
         ones, shares = sum(1 / n for _, n in below), sum(t / n**2 for t, n in below)
         t, n = places[row]
-        moved[row.bucket] += (row.truth * (t / n - value + ones) - shares) / len(true)
+        moved[row.bucket] += (row.truth * (t / n - value + ones) - shares) / elsewhere(row, true)
     return Unit(value, moved, positives(rows))
+
+
+def elsewhere(row: Row, rows: Sequence[Row]) -> float:
+    """How many of some rows are in another bucket; infinite where none is, as there is no value without that bucket."""
+    return sum(other.bucket != row.bucket for other in rows) or inf
 
 
 def positives(rows: Sequence[Row]) -> dict[int, int]:
@@ -118,8 +124,9 @@ def interval(unit: Unit | None, least: float = 0.0) -> tuple[float | None, ...]:
     buckets = min(n, sum(count > 0 for count in unit.positives.values()))
     if buckets < 2:
         return (unit.value, None, None, None, buckets)
-    se = sqrt(n / (n - 1) * sum(each**2 for each in unit.moved.values() if abs(each) > 1e-12 * abs(unit.value)))
-    z, t = stats.norm.ppf((1 + LEVEL) / 2), stats.t.ppf((1 + LEVEL) / 2, buckets - 1)
+    moved = [each for each in unit.moved.values() if abs(each) > 1e-12 * abs(unit.value)]
+    se = sqrt((n - 1) / n * sum(each**2 for each in moved))
+    z, t = stats.norm.ppf((1 + LEVEL) / 2), stats.t.ppf((1 + LEVEL) / 2, degrees_of_freedom(buckets, moved))
     p, s = (unit.value - least) / (1 - least), se / (1 - least)
     units = log(1 - min(buckets, BUCKETS - 0.5) / BUCKETS) / log(1 - 1 / BUCKETS)
     if s > 0 and 0 < p < 1:
@@ -298,7 +305,7 @@ def test_a_flag_says_what_to_know_of_an_interval() -> None:
     assert flag(rare, *everything) == ["few_buckets"] * 3
     assert flag(frame.filter(sample < 25), *everything) == ["low_n"] * 3
     assert flag(heavy, *everything, cluster="user") == ["dominant_cluster"] * 3
-    assert flag(frame.with_columns(truth=1), mlm.roc_auc(), mlm.average_precision()) == [None, "approx"]
+    assert flag(frame.with_columns(truth=1), mlm.roc_auc(), mlm.average_precision()) == [None, "few_positives"]
     assert flag(frame, mlm.roc_auc(average="macro"), mlm.roc_auc().round(2).alias("n")) == ["ok"] * 2
 
 

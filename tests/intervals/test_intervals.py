@@ -17,6 +17,7 @@ from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.query import question
 from tests.intervals.buckets import BUCKET_OF, BUCKETS, METRICS, expected
 from tests.intervals.users import HALF, SUITE, users
+from tests.support.degrees import SHARES, degrees_of_freedom
 from tests.support.frames import KEYS, worlds
 from tests.support.readings import same
 
@@ -67,7 +68,9 @@ def reference(measure: Measure, value: float, without: Values, alone: Values, sa
     if buckets < 2 or any(each is None or not isfinite(each) for each in without):
         return Expected(buckets)
     se = sqrt((buckets - 1) / buckets * sum(move**2 for move in moved))
-    t, z = stats.t.ppf((1 + LEVEL) / 2, buckets - 1), stats.norm.ppf((1 + LEVEL) / 2)
+    is_share = measure.declaration.name in SHARES and measure.grain == "group" and measure.table.weight is None
+    df = buckets - 1 if is_share else degrees_of_freedom(buckets, moved)
+    t, z = stats.t.ppf((1 + LEVEL) / 2, df), stats.norm.ppf((1 + LEVEL) / 2)
     least, most = measure.declaration.range
     if not (isfinite(least) and isfinite(most)) or measure.declaration.name in BIASED:
         ends = (max(value - t * se, least), min(value + t * se, most)) if se > 0 else (None, None)
@@ -191,7 +194,7 @@ def test_one_cluster_a_bucket_is_the_jackknife() -> None:
     n = len(means)
     mean = sum(means) / n
     se = sqrt(sum((each - mean) ** 2 for each in means) / (n - 1) / n)
-    t = stats.t.ppf(0.975, n - 1)
+    t = stats.t.ppf(0.975, degrees_of_freedom(n, (each - mean for each in means)))
     assert table["n_buckets"] == n
     assert [table["se"], table["low"], table["high"]] == pytest.approx([se, mean - t * se, mean + t * se], rel=1e-12)
 
@@ -238,8 +241,12 @@ def test_a_flag_says_what_to_know_of_an_interval() -> None:
     assert flags(users().with_columns(truth=0), mlm.recall()) == [None]
     is_few = pl.col("truth") * (pl.col("sample") < 50)
     few = users().with_columns(truth=pl.when(label="d").then(is_few).otherwise("truth"))
-    assert flags(few, mlm.f1(), mlm.f1(average="macro"), mlm.f1(average="weighted")) == ["ok", "low_n", "low_n"]
-    assert flags(few, (mlm.f1(average="macro") - mlm.recall()).alias("difference")) == ["low_n"]
+    assert flags(few, mlm.f1(), mlm.f1(average="macro"), mlm.f1(average="weighted")) == [
+        "ok",
+        "rare_labels",
+        "rare_labels",
+    ]
+    assert flags(few, (mlm.f1(average="macro") - mlm.recall()).alias("difference")) == ["rare_labels"]
 
 
 def test_a_state_of_several_versions_of_polars_has_no_intervals() -> None:

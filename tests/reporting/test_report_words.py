@@ -139,7 +139,7 @@ def test_every_challenger_is_looked_at() -> None:
 
 
 def test_of_many_models_the_best_are_looked_at_and_the_others_counted() -> None:
-    log = made(60, {f"m{number}": 0.5 + number / 5 for number in range(7)}, labels=["people"])
+    log = made(200, {f"m{number}": 0.5 + number / 5 for number in range(7)}, labels=["people"])
     told = mlm.report(log, LOSS, slices=["device"])._told
     assert told.searched == told.names[:5]
     assert "These are the 5 best models; slices of 2 others were not looked at." in slice_section(told)["lead"]

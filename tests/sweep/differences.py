@@ -191,14 +191,14 @@ class Compare(Call):
             return dict.fromkeys((*nothing, "ci_flag"), UNCLEAR)
         low, high = jackknife.range_of(core)
         low, high = Interval(found, self.level, "t", low - high, high - low).ends()
-        flag, count, se = self._flag(found, kind, sides, n_pairs, leaves), found.n_buckets, found.se
+        flag, df, se = self._flag(found, core, kind, sides, n_pairs, leaves), found.df(), found.se
         if found.whole.value is None or se.value is None or se.value == 0:
             p = mde = NULL
             if se.value == 0:
                 p = UNCLEAR if found.whole.value else NULL
         else:
-            more = quantile(2 * POWER - 1, count - 1) + quantile(self.level, count - 1)
-            p = jackknife.varied(lambda d, s: p_value(d, s, count - 1), found.whole, se)
+            more = quantile(2 * POWER - 1, df) + quantile(self.level, df)
+            p = jackknife.varied(lambda d, s: p_value(d, s, df), found.whole, se)
             mde = jackknife.varied(lambda s: s * more, se)
         return {"low": low, "high": high, "p": p, "mde": mde, "ci_flag": flag}
 
@@ -224,16 +224,19 @@ class Compare(Call):
         )
         return Replicates(whole, abs(ours.value or 0.0) + abs(theirs.value or 0.0), values, has, lost)
 
-    def _flag(self, found: Replicates, kind: str, sides: Sides, n_pairs: int, leaves: list[Leaf]) -> Answer:
+    def _flag(self, found: Replicates, core: Node, kind: str, sides: Sides, n_pairs: int, leaves: list[Leaf]) -> Answer:
         buckets, se = buckets_of(self.table, self.cluster or self.sample), found.se.value
         known = read_rows(Leaf("n_rows", {}), sides.ours, self._given(), "group")
         n_clusters = n_pairs if self.cluster in (None, tuple(self.sample)) else self._n_clusters(sides.ours)
         by_bucket = Counter(buckets[place] for place in sides.ours.places)
         share = max(by_bucket.values(), default=0) / max(len(known), 1)
+        setting = Setting(self.roles, value_of)
         cases = {
             "undefined_replicates": found.lost,
             "degenerate": se == 0,
             "few_buckets": found.n_buckets < 10,
+            "few_decide": jackknife.few_decide(found).value,
+            "few_positives": any(jackknife.few_positives(core, side, setting) for side in (sides.ours, sides.theirs)),
             "low_n": n_clusters < 30,
             "dominant_cluster": share > 0.2,
             "biased": kind == "biased",
@@ -242,7 +245,10 @@ class Compare(Call):
         is_filled = any(leaf.grain == "label" and "undefined" in leaf.params for leaf in leaves)
         is_late = kind == "biased" or jackknife.is_coarse(leaves)  # flags that stand among those of few samples
         is_open = (
-            is_filled or (is_late and found.n_buckets >= 10) or (share > 0.2 and len(known) < len(sides.ours.places))
+            jackknife.few_decide(found).unclear
+            or is_filled
+            or (is_late and found.n_buckets >= 10)
+            or (share > 0.2 and len(known) < len(sides.ours.places))
         )
         return replace(word(jackknife.flag_of(cases)), unclear=is_open)
 

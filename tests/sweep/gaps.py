@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import polars_mlmetrics as mlm
+from tests.support.degrees import welch
 from tests.sweep import drawn, jackknife
 from tests.sweep.asked import Leaf, Node, Setting, value_of
 from tests.sweep.calls import Call
@@ -19,13 +20,13 @@ from tests.sweep.paired import cluster_of
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, added, negated, quotient, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 
-FEW, SEEMS_FEW = 10, 24
+FEW, SURE, SEEMS_FEW = 10, 20, 24
 NO_ENDS = {"low": NULL, "high": NULL}
 
 
 def is_sure(found: Replicates) -> bool:
     """Whether the buckets of a slice are enough to say how far its value is off."""
-    return found.n_buckets >= (FEW if any(found.moved(b) != 0 for b in found.without) else SEEMS_FEW + 1)
+    return found.n_buckets >= (SURE if any(found.moved(b) != 0 for b in found.without) else SEEMS_FEW + 1)
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,10 @@ class Gap(Call):
         setting, buckets = Setting(self.roles, value_of), buckets_of(self.table, self.cluster or self.sample)
         slices = [replicates_of(core, setting, parts[key], buckets, among=group) for key in known]
         is_open = any(each.whole.value is None or each.unclear for each in slices)
-        return {} if is_open else self._of_pairs(slices)
+        low, high = jackknife.range_of(core)
+        return {} if is_open else self._of_pairs(slices, high - low)
 
-    def _of_pairs(self, slices: Sequence[Replicates]) -> Row:
+    def _of_pairs(self, slices: Sequence[Replicates], most: float) -> Row:
         """Between what the largest of all differences lies: of every pair, with the level shared among them."""
         pairs = list(combinations(slices, 2))
         lows, highs, errors = [0.0], [], []
@@ -109,15 +111,22 @@ class Gap(Call):
             if count < 2 or not all(map(math.isfinite, moved.values())):
                 return {**NO_ENDS, "ci_flag": word("undefined_replicates")}
             errors.append(math.sqrt((count - 1) / count * math.fsum(by**2 for by in moved.values())))
-            half = quantile(1 - (1 - self.level) / len(pairs), count - 1) * errors[-1]
-            highs.append(abs(difference) + half)
+            known = [(each.se.value, each.df()) for each in (one, other) if each.se.value is not None]
+            df = (welch(known) if len(known) == 2 else None) or count - 1
+            half = quantile(1 - (1 - self.level) / len(pairs), df) * errors[-1]
+            highs.append(min(abs(difference) + half, most))
             if is_sure(one) and is_sure(other):
                 lows.append(abs(difference) - half)
         if not any(errors):
             return {**NO_ENDS, "ci_flag": word("degenerate")}
         slack = 1e-9 * max(1.0, *highs)
-        flag = "few_buckets" if min(each.n_buckets for each in slices) < FEW else "ok"
-        return {"low": Answer(max(lows), slack), "high": Answer(max(highs), slack), "ci_flag": word(flag)}
+        few_decide = [jackknife.few_decide(each) for each in slices]
+        cases = {
+            "few_buckets": min(each.n_buckets for each in slices) < FEW,
+            "few_decide": any(each.value for each in few_decide),
+        }
+        flag = UNCLEAR if any(each.unclear for each in few_decide) else word(jackknife.flag_of(cases))
+        return {"low": Answer(max(lows), slack), "high": Answer(max(highs), slack), "ci_flag": flag}
 
 
 def left(answer: Answer) -> float:

@@ -31,6 +31,9 @@ from tests.sweep.tables import KEYS, Key, Part, Table
 EXACT = ("roc_auc", "gini", "average_precision")
 """Metrics whose exact intervals come from how the rows of buckets stand: `test_placements.py` holds these."""
 
+BEFORE_BINS = ("undefined_replicates", "degenerate", "few_buckets", "few_decide", "few_positives")
+"""Flags that come before those of bins."""
+
 NOTHING = {"se": NULL, "low": NULL, "high": NULL, "n_buckets": NULL}
 
 
@@ -80,8 +83,12 @@ class WithIntervals(Call):
             return {"ci_method": word(method)}
         if not is_number:
             return {**NOTHING, "n_buckets": UNCLEAR, "ci_flag": word(None), "ci_method": word(method)}
-        low, high = Interval(found, self.level, method, *jackknife.range_of(core), functions, n_samples).ends()
-        of_method = {"ci_flag": self._flag(found, core, part, kind, method), "ci_method": word(method)}
+        is_share = jackknife.is_share(core, Setting(self.roles, value_of))
+        counts_tell = is_share and method == "kg_wilson" and self.cluster in (None, tuple(self.sample))
+        ends = functions, n_samples, counts_tell
+        low, high = Interval(found, self.level, method, *jackknife.range_of(core), *ends).ends()
+        flag = self._flag(found, core, part, kind, method, counts_tell=counts_tell)
+        of_method = {"ci_flag": flag, "ci_method": word(method)}
         return {"se": found.se, "low": low, "high": high, "n_buckets": Answer(found.n_buckets), **of_method}
 
     def _replicates(self, core: Node, part: Part) -> Replicates:
@@ -99,21 +106,26 @@ class WithIntervals(Call):
         ((leaf, setting),) = core.leaves(Setting(self.roles, value_of))
         return sum(unit.value is not None for unit in differences.units(leaf, *setting.of(leaf, part)))
 
-    def _flag(self, found: Replicates, core: Node, part: Part, kind: str, method: str) -> Answer:
+    def _flag(self, found: Replicates, core: Node, part: Part, kind: str, method: str, *, counts_tell: bool) -> Answer:
         leaves = [leaf for leaf, _ in core.leaves(Setting({}, value_of))]
         clusters = self._n_clusters(core, part)
         by_label = any(leaf.grain == "label" for leaf in leaves)
         if by_label and any("undefined" in leaf.params for leaf in leaves):
             return UNCLEAR  # which labels a bucket takes away is not said where each has a value
+        few_decide = jackknife.few_decide(found)
+        if few_decide.unclear:
+            return UNCLEAR
         cases = {
             "undefined_replicates": found.lost,
             "degenerate": found.se.value == 0 and method == "t",
             "few_buckets": found.n_buckets < 10,
+            "few_decide": few_decide.value and not counts_tell,
+            "few_positives": jackknife.few_positives(core, part, Setting(self.roles, value_of)),
             "low_n": found.n_buckets <= 24 if clusters is None else clusters < 30,
         }
         flag = jackknife.flag_of(cases)
         if kind == "biased" or jackknife.is_coarse(leaves):
-            return word(flag) if flag in ("undefined_replicates", "degenerate", "few_buckets") else UNCLEAR
+            return word(flag) if flag in BEFORE_BINS else UNCLEAR
         if flag != "ok":
             return word(flag)
         buckets = buckets_of(self.table, self.cluster or self.sample)

@@ -11,8 +11,10 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import polars_mlmetrics as mlm
+from tests.laws import oracle
+from tests.support import degrees
 from tests.support.readings import READINGS
-from tests.sweep.asked import SUMS, Leaf, Node, Setting, of_table
+from tests.sweep.asked import SUMS, Leaf, Node, Setting, of_table, read_rows
 from tests.sweep.derived import FUNCTIONS, Applied, Bound, Derived, Scoped
 from tests.sweep.settled import Answer
 from tests.sweep.tables import Part, Table
@@ -143,6 +145,16 @@ class Replicates:
         return sum(self.has_value[b] or (is_known and self.moved(b) != 0) for b, is_known in known.items())
 
     @property
+    def deciding(self) -> float:
+        """About how many buckets decide the standard error."""
+        return degrees.deciding(map(self.moved, self.without))
+
+    def df(self, *, counts_tell: bool = False) -> float:
+        """The degrees of freedom: fewer where few buckets decide, but where counts tell how far a share may be off."""
+        moved = [] if counts_tell else map(self.moved, self.without)
+        return degrees.degrees_of_freedom(self.n_buckets, moved)
+
+    @property
     def se(self) -> Answer:
         """The standard error; none where a value without a bucket is no number."""
         count, finite = self.n_buckets, [answer.value for answer in self.without.values()]
@@ -166,11 +178,43 @@ def replicates_of(core: Node, setting: Setting, part: Part, buckets: Sequence[in
 # --- the ends -------------------------------------------------------------------------------------------------------
 
 
-def quantile(level: float, df: int) -> float:
+def is_share(core: Node, setting: Setting) -> bool:
+    """Whether a metric is a share of the counted rows of one unit: none with weights, and no average over labels."""
+    leaf = bare(core)
+    if not isinstance(leaf, Leaf) or leaf.name not in degrees.SHARES or leaf.grain != "group":
+        return False
+    ((leaf, own),) = core.leaves(setting)
+    return {**own.rest, **leaf.roles, **own.bound}.get("weight") is None
+
+
+FEW_DECIDE, FEW_POSITIVES = 4, 20
+
+
+def few_decide(found: Replicates) -> Answer:
+    """Whether fewer than four buckets decide; two right ways may not agree on just four."""
+    is_close = abs(found.deciding - FEW_DECIDE) < 1e-6
+    return Answer(float(found.deciding < FEW_DECIDE), unclear=is_close)
+
+
+def few_positives(core: Node, part: Part, setting: Setting) -> bool:
+    """Whether a class has few rows, of a metric that weighs the classes against each other."""
+    leaves = list(core.leaves(setting))
+    if all(is_share(leaf, own) for leaf, own in leaves):
+        return False
+    of_classes = [(leaf, own) for leaf, own in leaves if oracle.DECLARED[leaf.name].truth in ("binary", "soft")]
+    for leaf, own in of_classes:
+        if leaf.grain == "group":
+            truths = [row.truth for row in read_rows(leaf, *own.of(leaf, part), leaf.grain)]
+            if min(sum(truths), len(truths) - sum(truths)) < FEW_POSITIVES:
+                return True
+    return False
+
+
+def quantile(level: float, df: float) -> float:
     return float(stdtrit(df, 0.5 + level / 2))
 
 
-def p_value(value: float, se: float, df: int) -> float:
+def p_value(value: float, se: float, df: float) -> float:
     return float(2 * student.sf(abs(value) / se, df))
 
 
@@ -197,6 +241,8 @@ class Interval:
     functions: Sequence[Applied] = ()
     units: int | None = None
     """How many samples have a value, of a metric that is a mean over the very clusters."""
+    counts_tell: bool = False
+    """Whether it is a share of counts, and samples are the clusters."""
 
     def ends(self) -> tuple[Answer, Answer]:
         """Low and high."""
@@ -209,7 +255,7 @@ class Interval:
         return ends[0], ends[1]
 
     def _end(self, value: float, se: float) -> tuple[float, float]:
-        t = quantile(self.level, self.found.n_buckets - 1)
+        t = quantile(self.level, self.found.df(counts_tell=self.counts_tell))
         if self.method == "t":
             return max(value - t * se, self.low), min(value + t * se, self.high)
         return self._wilson(value, se, t)

@@ -1,0 +1,87 @@
+"""The kinds of metrics that intervals tell apart: shares of counts, means of labels or of samples, areas of bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.formula.declaration import Declaration
+from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
+from polars_mlmetrics.formula.tree import Applied, Named
+from polars_mlmetrics.query.question import Confidence
+
+
+def core_of(metric: Node) -> tuple[Node, list[Applied]]:
+    """The metric whose replicates are looked at, and the functions that its interval goes through, the first first."""
+    if isinstance(metric, Named):
+        return core_of(metric.metric)
+    if not isinstance(metric, Applied) or not metric.keeps_ends:
+        return metric, []
+    core, functions = core_of(metric.metric)
+    # Filling a null makes a value, and no interval.
+    return core, functions if metric.function == "fill_null" else [*functions, metric]
+
+
+def range_of(metric: Node) -> tuple[float, float]:
+    """Where the values of a metric lie, before functions are applied to them."""
+    core, _ = core_of(metric)
+    return core.measures()[0].range if isinstance(core, Measure | OverTargets) else (-inf, inf)
+
+
+def is_mean_of_labels(metric: Node) -> bool:
+    """Whether a metric is an average over labels."""
+    return isinstance(metric, Measure) and metric.grain == "label" and metric.per is None
+
+
+def is_mean_of_clusters(metric: Node, confidence: Confidence) -> bool:
+    """Whether a metric is a mean over samples, which are the clusters."""
+    is_of_samples = isinstance(metric, Measure) and metric.grain == "sample" and metric.per is None
+    return is_of_samples and samples_are_clusters(metric, confidence)
+
+
+def is_share(metric: Node, plan: Plan) -> bool:
+    """Whether a metric is a share of the counted rows of one unit, such as a recall, or made of such shares."""
+
+    def is_one(part: Planned) -> bool:
+        if not isinstance(part, Measure) or (part.grain != "group" and part.per is None):
+            return False
+        return part.declaration.range[0] == 0 and plan.reader(part).counts_alone
+
+    return all(map(is_one, planned_in(core_of(metric)[0])))
+
+
+def samples_are_clusters(metric: Node, confidence: Confidence) -> bool:
+    """Whether each sample of a metric is a cluster."""
+    return all(list(measure.table.sample) == list(confidence.cluster) for measure in metric.measures())
+
+
+def planned_in(metric: Node) -> Iterator[Planned]:
+    """The expressions of a metric in a plan."""
+    if isinstance(metric, Planned):
+        yield metric
+    else:
+        for part in metric.of_rows.values() if isinstance(metric, EachTarget) else metric.parts:
+            yield from planned_in(part)
+
+
+def coarseness_of(metric: Node) -> list[Planned]:
+    """How far the bins of each part of a metric may put it off, at most."""
+    found = []
+    for part in planned_in(core_of(metric)[0]):
+        measures = part.measures()
+        # Of a mean over targets the bound is known where it is one of a metric, not of arithmetic.
+        if len(measures) == 1 and measures[0].declaration.coarseness and measures[0].parameters["bins"]:
+            bound = part.each(_coarseness)
+            assert isinstance(bound, Planned)
+            found.append(bound)
+    return found
+
+
+def _coarseness(measure: Measure) -> Measure:
+    formula = measure.declaration.coarseness
+    assert formula is not None
+    bound = Declaration(formula, measure.declaration.grain, (0, inf), None)
+    return replace(measure, declaration=bound, undefined=None if measure.undefined is None else 0.0)

@@ -242,6 +242,8 @@ def _gate(command: Parser) -> None:
     _add(command, _option("--against", "FILE", "a table (parquet) of an earlier run: its f1 is f1_baseline"))
     _add(command, _option("--baseline", "MODEL", "the model of side = 'difference' in a [[gate]]"), BETWEEN)
     _add(command, _choice("--on-undefined", ("fail", "pass", "skip"), "what a metric without a value is (fail)"))
+    doubted = "what a rule on a doubted verdict or interval is (insufficient); ignore tries it"
+    _add(command, _choice("--on-flag", ("insufficient", "fail", "skip", "ignore"), doubted))
     _add(command, FAIL_ON, METRICS, BY, SLICES, CI, _number("--min-samples", "fewer samples than this cannot fail"))
     _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 

@@ -26,6 +26,7 @@ from polars_mlmetrics.errors import (
 )
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.parameters import Count, check_parameter
+from polars_mlmetrics.intervals.intervals import DOUBTED
 
 BASELINE = "_baseline"
 """The ending of the name of a column of the baseline."""
@@ -33,6 +34,8 @@ BASELINE = "_baseline"
 SUCH = "such as pl.col('f1') >= 0.8"
 
 OnUndefined = Literal["fail", "pass", "skip"]
+
+OnFlag = Literal["insufficient", "fail", "skip", "ignore"]
 
 PAIRED = "n_pairs"
 """The samples of a row of `compare`."""
@@ -144,6 +147,7 @@ def gate(
     baseline: Frame | None = None,
     on_undefined: OnUndefined = "fail",
     *,
+    on_flag: OnFlag = "insufficient",
     min_samples: int | None = None,
 ) -> pl.DataFrame:
     """Try rules on every row of a table of metrics: a row for each rule and row, with its status and the reason.
@@ -153,7 +157,8 @@ def gate(
     The statuses are "pass", "fail" ("warn" for a rule in `mlm.warn`), "missing" (the row is in the baseline only, or
     the table has no rows: a failure), "insufficient" and "skip". A NaN in a column that a rule reads is a failure. A
     rule on `f1_low` or `f1_high` is "insufficient" where only the interval is null: too few samples to tell. So is one
-    on the verdict of `compare` where a difference has no interval; where no sample is a pair, no rule on it passes.
+    on the verdict of `compare` where a difference has no interval; where no sample is a pair, no rule on it passes. An
+    interval that its flag doubts is none either: see `on_flag`.
 
     Parameters
     ----------
@@ -167,6 +172,10 @@ def gate(
         row that the baseline does not have.
     on_undefined
         The status of a row for which a rule is null: "fail", "pass" or "skip".
+    on_flag
+        The status of a row of a tidy table or of `compare` whose `ci_flag` is "few_decide", "few_positives" or
+        "biased", for a rule on an end of its interval or on its verdict: "insufficient", "fail" or "skip". With
+        "ignore" the rule is tried all the same.
     min_samples
         Rows with fewer `n_samples` than this (in a table of `compare`, `n_pairs`) are "skip", whatever their values.
         Pass what you passed to `evaluate`: nulls do not say why they are null.
@@ -193,6 +202,7 @@ def gate(
     fail: 'f1 by country' at country=FR: f1 is 0.71.
     """
     check_parameter("gate", "on_undefined", on_undefined, OnUndefined)
+    check_parameter("gate", "on_flag", on_flag, OnFlag)
     check_parameter("gate", "min_samples", min_samples, Count | None)
     schema = schema_of(table, "gate")
     keys = list(takewhile(lambda name: not _is_value(name, schema[name]), schema))
@@ -210,7 +220,7 @@ def gate(
         rows, gone = _joined(rows, _read(baseline, keys, "baseline"), keys)
     parts = []
     for rule in read_rules(rules, rows.schema, has_baseline=baseline is not None):
-        cases = [*too_few, *_cases(rule, rows.schema, keys, on_undefined)]
+        cases = [*too_few, *_cases(rule, rows.schema, keys, on_undefined, on_flag)]
         parts += [_tried(rule, rows, keys, cases), *_missing(rule, rows, gone, keys)]
     return pl.concat(parts)
 
@@ -275,7 +285,9 @@ class Case(NamedTuple):
     reason: pl.Expr
 
 
-def _cases(rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnUndefined) -> list[Case]:
+def _cases(
+    rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnUndefined, on_flag: OnFlag
+) -> list[Case]:
     """The possible outcomes of a rule: the first that holds is taken, and the last always does."""
     values = _values([name for name in rule.columns if name not in keys] or rule.columns, schema)
     nulls = _listed([(pl.col(name).is_null(), f"{name} is null") for name in rule.columns])
@@ -284,6 +296,7 @@ def _cases(rule: Rule, schema: pl.Schema, keys: Sequence[str], on_undefined: OnU
     return [
         _broken(rule, schema, values),
         *_without_pairs(rule, schema, nulls, on_undefined),
+        *_doubted(rule, schema, on_flag),
         Case(rule.condition, "pass", NOTHING),
         Case(~rule.condition, rule.otherwise, _or(values, "the rule is false")),
         Case(_lacks_interval(rule, schema), "insufficient", pl.format("no interval: {}", nulls)),
@@ -298,6 +311,15 @@ def _without_pairs(rule: Rule, schema: pl.Schema, nulls: pl.Expr, on_undefined: 
     is_empty = (pl.col(FLAG) == NO_PAIRS).fill_null(False) & any_of([pl.col(name).is_null() for name in rule.columns])
     status = rule.otherwise if on_undefined == "fail" else "skip"
     return [Case(is_empty, status, pl.format("no sample is on both sides: {}", nulls))]
+
+
+def _doubted(rule: Rule, schema: pl.Schema, on_flag: OnFlag) -> list[Case]:
+    """A row whose flag says that the end of its interval, or its verdict, tells nothing."""
+    reads_ends = {"low", "high", "verdict"} & {*rule.columns}
+    if on_flag == "ignore" or schema.get(FLAG) != pl.String or not reads_ends:
+        return []
+    status = rule.otherwise if on_flag == "fail" else on_flag
+    return [Case(pl.col(FLAG).is_in(DOUBTED).fill_null(False), status, pl.format("the flag is {}", FLAG))]
 
 
 def _broken(rule: Rule, schema: pl.Schema, values: pl.Expr) -> Case:

@@ -25,7 +25,7 @@ from polars_mlmetrics.metrics.decisions import n_samples
 def gate_of(settings: Settings) -> CallNode:
     """The gates of all rules: one for each table, slicing and slice that rules are about."""
     rules = rules_of(settings)
-    named = settings.given("on_undefined", "min_samples")
+    named = settings.given("on_undefined", "on_flag", "min_samples")
     earlier = _saved(settings.get("against"), settings) if settings.get("against") else None
     of_values = [rule for rule in rules if not rule.is_difference]
     of_differences = [rule for rule in rules if rule.is_difference]

@@ -70,6 +70,10 @@ FLAGS = {
 """The flags of intervals: the first that holds is reported, in this order. In words, those that leave no verdict."""
 
 
+DOUBTED = ("few_decide", "few_positives", "biased")
+"""The flags with which an end is there, and tells nothing."""
+
+
 def flag_of(holds: Mapping[str, pl.Expr]) -> pl.Expr:
     """The first flag that holds, in the order of `FLAGS`; "ok" where none does."""
     assert holds.keys() <= FLAGS.keys(), holds.keys() - FLAGS.keys()

@@ -1,13 +1,14 @@
 """`gate`: what becomes of each rule in each row, what `raise_for` says of it, and what is refused."""
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis.gate import OnFlag
 
 NAN, PASS = float("nan"), ("pass", None)
 GOOD = pl.col("f1") >= 0.8
@@ -351,3 +352,26 @@ def test_what_is_no_rule(rules: Any, error: type[Exception], said: str) -> None:
 def test_what_is_no_gate(given: dict[str, Any], error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=re.escape(said)):
         mlm.gate(**{"table": TABLE, "rules": {"f1": GOOD}, **given})
+
+
+def doubted(flag: str | None) -> pl.DataFrame:
+    row = {"metric": "f1", "value": 0.8, "low": 0.7, "high": 0.9, "ci_flag": flag}
+    return pl.DataFrame([row], schema_overrides={"ci_flag": pl.String})
+
+
+@pytest.mark.parametrize("flag", ["few_decide", "few_positives", "biased"])
+def test_a_doubted_end_is_insufficient_or_what_is_asked(flag: str) -> None:
+    rules = {"low": pl.col("low") >= 0.6, "value": pl.col("value") >= 0.6, "warned": mlm.warn(pl.col("high") > 1)}
+    found = {given: mlm.gate(doubted(flag), rules, on_flag=given)["status"].to_list() for given in get_args(OnFlag)}
+    assert found == {
+        "insufficient": ["insufficient", "pass", "insufficient"],
+        "fail": ["fail", "pass", "warn"],
+        "skip": ["skip", "pass", "skip"],
+        "ignore": ["pass", "pass", "warn"],
+    }
+    assert mlm.gate(doubted(flag), rules)["reason"].to_list() == [f"the flag is {flag}", None, f"the flag is {flag}"]
+
+
+@pytest.mark.parametrize("flag", ["ok", "low_n", "few_buckets", None])
+def test_other_flags_leave_an_end_as_it_is(flag: str | None) -> None:
+    assert mlm.gate(doubted(flag), {"low": pl.col("low") >= 0.6})["status"].to_list() == ["pass"]

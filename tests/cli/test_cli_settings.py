@@ -62,7 +62,7 @@ COMMANDS = [
     "compare log.parquet -m log_loss --between day --baseline 2026-11-20",
     "check log.parquet --by model -m f1 log_loss --ignore score_null --quick --skipped",
     "gate log.parquet -c mlm.toml",
-    "gate log.parquet -m f1 --rule 'f1 >= 0.5' --warn 'f1 > 0.9' --min-samples 2 --on-undefined skip",
+    "gate log.parquet -m f1 --rule 'f1 >= 0.5' --warn 'f1 > 0.9' --min-samples 2 --on-undefined skip --on-flag fail",
     "update log.parquet --into states -m f1 --by model",
     "update log.parquet --into states -c mlm.toml",
     "finish state.parquet --by model",

@@ -96,7 +96,6 @@ def best_threshold(
     """
     schema = schema_of(frame, BEST_THRESHOLD.name)
     is_of_state = BEST_THRESHOLD.reads_state(schema)
-    BEST_THRESHOLD.read_metrics([metric])
     check_parameter("best_threshold", "per", per, Literal["label"] | None)
     labels: list[str] = [] if per is None or is_of_state else [checked_roles(roles).table.label]
     chosen = _chosen(frame, where, schema, is_of_state=is_of_state)
@@ -119,18 +118,15 @@ def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> 
         return frame
     if not isinstance(where, pl.Expr) or not is_row_wise(where):
         raise ParameterError(f"best_threshold: where takes a condition that is computed row by row, not {where}.")
-    if is_of_state:
-        by = {name: schema[name] for name in Contents.of(schema).by}
-        check_columns(where.meta.root_names(), by, of="a by column of the state")
-    else:
-        check_columns(where.meta.root_names(), schema)
+    keys = {name: schema[name] for name in Contents.of(schema).by} if is_of_state else schema
+    check_columns(where.meta.root_names(), keys, of="a by column of the state" if is_of_state else "in the table")
     return frame.filter(where)
 
 
 def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
     """One row a group: the highest of its best thresholds, and the value there."""
     [metric] = question.query.metrics
-    points, values = _at_points(question, by, metric) or _at_thresholds(question, by, metric)
+    points, values = _tried(question, by, metric)
     threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
     end = value.max() if metric.best == "max" else value.min()
     ends = fold(values, by, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
@@ -144,18 +140,13 @@ def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
     return table.select(*by, threshold.alias("threshold"), value, "n_rows")
 
 
-def _at_thresholds(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+def _tried(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame]:
     """The thresholds that are tried, and the value of a metric at each."""
-    check_has_thresholds("best_threshold", metric, question.query)
-    curve = MetricCurve.of(question, by, metric, Thinning(ALL_POINTS))
-    return curve.points, curve.values(metric)
-
-
-def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame] | None:
-    """The same for a metric that is the value of one point of the curve; None where it is no such metric."""
-    measure = without_name(metric)
+    measure, every = without_name(metric), Thinning(ALL_POINTS)
     if not isinstance(measure, Measure) or measure.declaration not in [CATALOGUE[name] for name in OPERATING]:
-        return None
+        check_has_thresholds("best_threshold", metric, question.query)
+        curve = MetricCurve(question, by, metric, every)
+        return curve.points, curve.values(metric)
     if measure.grain != "group":
         raise MetricError(
             f"best_threshold: {measure.output_name} is an average of several points of curves. Leave out average=, and "
@@ -163,15 +154,15 @@ def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.Lazy
         )
     bins, grid = measure.parameters["bins"], measure.parameters["grid"]
     cells = cells_of(question, measure, bins, grid, by_label=measure.table.label in by)
-    points = points_of(question, by, measure, cells, Thinning(ALL_POINTS)).cache()
+    points = points_of(question, by, measure, cells, every).cache()
     return points, points.select(*by, THRESHOLD, _worth(measure).alias("value"))
 
 
 def _worth(measure: Measure) -> pl.Expr:
     """The value at a point: 0 where nothing is predicted, and null where the condition does not hold."""
     tp, fp, positives, negatives = map(pl.col, COUNTS)
-    curve = Curve(pl.col(THRESHOLD), tp, fp, tp, fp, positives, negatives)
+    curve = Curve(tp, fp, tp, fp, positives, negatives)
     bound = [value for name, value in measure.parameters.items() if name not in ("bins", "grid", "average")]
     worth = OPERATING[measure.declaration.name](curve, *bound)
     worth = pl.when(tp + fp == 0).then(0.0).otherwise(worth)
-    return pl.when(positives.is_nan()).then(positives).when((positives > 0) & (negatives > 0)).then(worth)
+    return pl.when(positives.is_nan()).then(positives).otherwise(curve.of_two_classes(worth))

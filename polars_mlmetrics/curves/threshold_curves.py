@@ -12,12 +12,13 @@ from polars_mlmetrics.curves.rank_curves import N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.engine.at_thresholds import PLACE, AtThresholds, Thresholds
+from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import LogSource, Source, TableSource
+from polars_mlmetrics.engine.sources import LogSource, MergedSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
-from polars_mlmetrics.errors import MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell
 from polars_mlmetrics.formula.curve import Bins
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
@@ -31,6 +32,7 @@ from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
 INFINITE = float("inf")
+_HAS_ROWS, _IS_KNOWN = f"{INTERNAL}has_rows", f"{INTERNAL}is_known"
 
 _TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
 
@@ -108,12 +110,27 @@ class MetricCurve:
     def values(self, metric: Node) -> pl.LazyFrame:
         """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""
         at = metric.each(at_threshold)
-        plan = Plan(self._of_points(at) or self._of_rows(at), [*self.by, THRESHOLD], self._readings)
+        source = self._of_points(at) or self._of_rows(at, self.points)
+        plan = Plan(source, [*self.by, THRESHOLD], self._readings)
         groups, values = table_with_ends(plan, "value", at, self.question.confidence)
         table = groups.select(*self.by, THRESHOLD, *values).cast({"value": pl.Float64})
         # Without a threshold there is no value: NaN where the curve is broken.
         rest = self.points.filter(pl.col(THRESHOLD).is_null())
         return pl.concat([table, rest.select(*self.by, THRESHOLD, _TP.alias("value"))], how="diagonal")
+
+    def pooled(self, metric: Node, chosen: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
+        """The value of a metric in coarser groups, from the sums over the groups, each at the threshold chosen for it.
+
+        Null where a group has rows and no threshold.
+        """
+        at, threshold = metric.each(at_threshold), pl.col("threshold").alias(THRESHOLD)
+        rows = fold(self.points, self.by, [(pl.col(N_ROWS).first() > 0).alias(_HAS_ROWS)])
+        points = matched(rows, chosen.select(*self.by, threshold), self.by, how="left").cache()
+        plan = Plan(MergedSource(self._of_rows(at, points), [*self.by, THRESHOLD]), by, self._readings)
+        value, groups = plan.value(at).cast(pl.Float64), plan.groups()
+        is_known = (pl.col(THRESHOLD).is_not_null() | ~pl.col(_HAS_ROWS)).all().alias(_IS_KNOWN)
+        table = matched(fold(points, by, [is_known]), groups, by, how="left")
+        return table.select(*by, pl.when(_IS_KNOWN).then(value).alias("value"))
 
     def _reader(self, measure: Measure) -> FormulaReader:
         return self._readings.of(measure, in_runs=False, ranks=False)
@@ -137,9 +154,9 @@ class MetricCurve:
         table = self.points.filter(~is_twice.fill_null(False), threshold.is_not_null()).with_columns(**columns)
         return TableSource(table, self._readings.schema, [*self.by, THRESHOLD])
 
-    def _of_rows(self, metric: Node) -> Source:
+    def _of_rows(self, metric: Node, points: pl.LazyFrame) -> Source:
         """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
-        thresholds = Thresholds(self.points, self.by)
+        thresholds = Thresholds(points, self.by)
         sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
         return AtThresholds(*sides_of(metric, thresholds), thresholds, self._readings.schema)
 

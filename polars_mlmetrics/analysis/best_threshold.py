@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.curves.elsewhere import value_elsewhere
 from polars_mlmetrics.curves.rank_curves import BROKEN, N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds
@@ -14,6 +15,7 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
 from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
@@ -23,7 +25,7 @@ from polars_mlmetrics.formula.curve import Curve
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.parameters import check_parameter
+from polars_mlmetrics.formula.parameters import Above, check_parameter
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
 from polars_mlmetrics.query.query import KeyColumn, Keys, Query, listed
@@ -34,6 +36,10 @@ from polars_mlmetrics.query.verb import Verb
 BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, needs_best=True)
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold", "value"), (pl.Int64, "n_rows"))
+ELSEWHERE = ResultColumns.of((pl.Float64, "value_elsewhere"))
+"""The column that `folds=` adds."""
+
+Folds = Annotated[int, Above(2, at_most=BUCKETS)]
 ALL_POINTS = 2**53
 BEST = f"{INTERNAL}best"
 
@@ -45,6 +51,7 @@ def best_threshold(
     per: Literal["label"] | None = None,
     by: Keys | None = None,
     where: pl.Expr | None = None,
+    folds: int | None = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The threshold at which a metric is best, of every group, and its value there.
@@ -53,8 +60,8 @@ def best_threshold(
     taken. A group in which no threshold has a value has none: `threshold` is null. So it is where a row of the group is
     broken (a NaN score, a truth of 2): the value is NaN then, also if an average over labels leaves that row out.
 
-    A threshold that was chosen on some rows looks a little too good on these. Choose it on one part of the log with
-    `where`, and evaluate it on the other.
+    A threshold that was chosen on some rows looks too good on these, and the more so the fewer they are. `folds` adds
+    the value that it has elsewhere. Or choose it on one part of the log with `where`, and evaluate it on the other.
 
     Parameters
     ----------
@@ -72,8 +79,19 @@ def best_threshold(
         one threshold.
     where
         A condition: the rows to choose on. Of a state it takes the by columns.
+    folds
+        Into how many folds (2 to 64) the samples are cut, by a hash of their ids, for `value_elsewhere`. A metric that
+        is the value of one point takes none. Of a state these are made of its buckets. Five folds take about ten times
+        as long as none.
     **roles
         Which columns are the sample, label, score, truth and weight.
+
+    Returns
+    -------
+    One row a group: the `threshold`; the `value` of the metric there, which is that of the rows that the threshold was
+    chosen on; and how many of them have a score (`n_rows`). With `folds`, also `value_elsewhere`: for each fold the
+    threshold is chosen on the other folds, the counts of the fold at this threshold are added to those of the others,
+    and the value is that of the sums. It is null where the other folds of a fold have no threshold.
 
     Examples
     --------
@@ -96,8 +114,8 @@ def best_threshold(
     """
     schema = schema_of(frame, BEST_THRESHOLD.name)
     is_of_state = BEST_THRESHOLD.reads_state(schema)
-    BEST_THRESHOLD.read_metrics([metric])
     check_parameter("best_threshold", "per", per, Literal["label"] | None)
+    check_parameter("best_threshold", "folds", folds, Folds | None)
     labels: list[str] = [] if per is None or is_of_state else [checked_roles(roles).table.label]
     chosen = _chosen(frame, where, schema, is_of_state=is_of_state)
     question = Question.read(BEST_THRESHOLD, chosen, [metric], [*listed(by), *labels], roles=roles, schema=schema)
@@ -105,8 +123,9 @@ def best_threshold(
     if per and is_of_state:
         # A state has its labels beside its by columns.
         query = replace(query, by=[*query.by, KeyColumn(query.roles.label, query.roles.label)])
-    query.check_names(COLUMNS.names())
-    table = stacked(query, lambda by: _best_of(question, by), COLUMNS.names())
+    names = COLUMNS.names() + ([] if folds is None else ELSEWHERE.names())
+    query.check_names(names)
+    table = stacked(query, lambda by: _of_grouping(question, by, folds), names)
     if per:
         # Cached: a filter that reached the points would have them worked out anew for each of their readers.
         table = table.cache().filter(pl.col(query.by[-1].name).is_not_null())
@@ -119,18 +138,27 @@ def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> 
         return frame
     if not isinstance(where, pl.Expr) or not is_row_wise(where):
         raise ParameterError(f"best_threshold: where takes a condition that is computed row by row, not {where}.")
-    if is_of_state:
-        by = {name: schema[name] for name in Contents.of(schema).by}
-        check_columns(where.meta.root_names(), by, of="a by column of the state")
-    else:
-        check_columns(where.meta.root_names(), schema)
+    keys = {name: schema[name] for name in Contents.of(schema).by} if is_of_state else schema
+    check_columns(where.meta.root_names(), keys, of="a by column of the state" if is_of_state else "in the table")
     return frame.filter(where)
+
+
+def _of_grouping(question: Question, by: list[str], folds: int | None) -> pl.LazyFrame:
+    """One row a group: the best threshold, the value there and, with folds, the value elsewhere."""
+    best = _best_of(question, by)
+    if folds is None:
+        return best
+    [metric], value = question.query.metrics, pl.col("value")
+    elsewhere = value_elsewhere(question, by, metric, folds, _best_of).rename({"value": "value_elsewhere"})
+    # Where a row is broken, so is the value of all that it is pooled with.
+    of_folds = pl.when(value.is_nan()).then(value).otherwise("value_elsewhere").alias("value_elsewhere")
+    return matched(best, elsewhere, by, how="left").with_columns(of_folds)
 
 
 def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
     """One row a group: the highest of its best thresholds, and the value there."""
     [metric] = question.query.metrics
-    points, values = _at_points(question, by, metric) or _at_thresholds(question, by, metric)
+    points, values = _tried(question, by, metric)
     threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
     end = value.max() if metric.best == "max" else value.min()
     ends = fold(values, by, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
@@ -144,18 +172,13 @@ def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
     return table.select(*by, threshold.alias("threshold"), value, "n_rows")
 
 
-def _at_thresholds(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+def _tried(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame]:
     """The thresholds that are tried, and the value of a metric at each."""
-    check_has_thresholds("best_threshold", metric, question.query)
-    curve = MetricCurve.of(question, by, metric, Thinning(ALL_POINTS))
-    return curve.points, curve.values(metric)
-
-
-def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame] | None:
-    """The same for a metric that is the value of one point of the curve; None where it is no such metric."""
-    measure = without_name(metric)
+    measure, every = without_name(metric), Thinning(ALL_POINTS)
     if not isinstance(measure, Measure) or measure.declaration not in [CATALOGUE[name] for name in OPERATING]:
-        return None
+        check_has_thresholds("best_threshold", metric, question.query)
+        curve = MetricCurve(question, by, metric, every)
+        return curve.points, curve.values(metric)
     if measure.grain != "group":
         raise MetricError(
             f"best_threshold: {measure.output_name} is an average of several points of curves. Leave out average=, and "
@@ -163,15 +186,15 @@ def _at_points(question: Question, by: list[str], metric: Node) -> tuple[pl.Lazy
         )
     bins, grid = measure.parameters["bins"], measure.parameters["grid"]
     cells = cells_of(question, measure, bins, grid, by_label=measure.table.label in by)
-    points = points_of(question, by, measure, cells, Thinning(ALL_POINTS)).cache()
+    points = points_of(question, by, measure, cells, every).cache()
     return points, points.select(*by, THRESHOLD, _worth(measure).alias("value"))
 
 
 def _worth(measure: Measure) -> pl.Expr:
     """The value at a point: 0 where nothing is predicted, and null where the condition does not hold."""
     tp, fp, positives, negatives = map(pl.col, COUNTS)
-    curve = Curve(pl.col(THRESHOLD), tp, fp, tp, fp, positives, negatives)
+    curve = Curve(tp, fp, tp, fp, positives, negatives)
     bound = [value for name, value in measure.parameters.items() if name not in ("bins", "grid", "average")]
     worth = OPERATING[measure.declaration.name](curve, *bound)
     worth = pl.when(tp + fp == 0).then(0.0).otherwise(worth)
-    return pl.when(positives.is_nan()).then(positives).when((positives > 0) & (negatives > 0)).then(worth)
+    return pl.when(positives.is_nan()).then(positives).otherwise(curve.of_two_classes(worth))

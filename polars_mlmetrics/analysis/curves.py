@@ -16,7 +16,7 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.query.question import Level, Question
-from polars_mlmetrics.query.results import ENDS, stacked
+from polars_mlmetrics.query.results import ENDS, ResultColumns, stacked
 from polars_mlmetrics.query.verb import Verb, flat
 
 CURVE = Verb("curve", takes_states=True)
@@ -100,7 +100,6 @@ def curve(
     schema = schema_of(frame, CURVE.name)
     given: list[Metric] = list(flat(metrics))
     _check(kind, given, ci)
-    CURVE.read_metrics(given)
     check_parameter("curve", "points", points, Points)
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
@@ -108,8 +107,9 @@ def curve(
     of_points = given or of_rows
     question = Question.read(CURVE, frame, of_points, by, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
     columns, of_grouping = _planned(kind, question, bins, points)
-    question.query.check_names(columns)
-    return as_given(frame, stacked(question.query, of_grouping, columns))
+    names = columns.names() + ([] if ci is None else ENDS.names())
+    question.query.check_names(names)
+    return as_given(frame, stacked(question.query, of_grouping, names))
 
 
 def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
@@ -129,15 +129,12 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
 
 def _planned(
     kind: str, question: Question, bins: int | None, points: int
-) -> tuple[list[str], Callable[[list[str]], pl.LazyFrame]]:
+) -> tuple[ResultColumns, Callable[[list[str]], pl.LazyFrame]]:
     """The columns of a kind, and the function that gives them for a grouping."""
-    ends = [] if question.confidence is None else ENDS.names()
     if kind == "threshold":
         for metric in question.query.metrics:
             threshold_curves.check_has_thresholds("curve", metric, question.query)
-        columns = threshold_curves.COLUMNS
-        return [*columns, *ends], lambda by: threshold_curves.curve_of_metrics(question, by, bins, points)
+        return threshold_curves.COLUMNS, lambda by: threshold_curves.curve_of_metrics(question, by, bins, points)
     if kind == "calibration":
-        columns = calibration_curves.COLUMNS
-        return [*columns, *ends], lambda by: calibration_curves.curve_of_calibration(question, by, bins)
-    return rank_curves.columns_of(kind).names(), lambda by: rank_curves.curve_of_kind(question, by, kind, bins, points)
+        return calibration_curves.COLUMNS, lambda by: calibration_curves.curve_of_calibration(question, by, bins)
+    return rank_curves.columns_of(kind), lambda by: rank_curves.curve_of_kind(question, by, kind, bins, points)

@@ -39,16 +39,8 @@ def mean_score(u: Unit) -> pl.Expr:
     return ratio(u.sum("probability", u.probability), u.rows())
 
 
-def share_of_truths(u: Unit) -> pl.Expr:
-    """The share of true rows, where the score is a probability."""
-    _ = u.probability
-    return ratio(u.positives(), u.rows())
-
-
-BINS, SCORE, TRUTH = (
-    Declaration(of, "group", (0, end), None)
-    for of, end in ((rows_in_bins, float("inf")), (mean_score, 1), (share_of_truths, 1))
-)
+BINS = Declaration(rows_in_bins, "group", (0, float("inf")), None)
+SCORE = Declaration(mean_score, "group", (0, 1), None)
 
 
 def curve_of_calibration(question: Question, by: list[str], bins: int | None) -> pl.LazyFrame:
@@ -76,17 +68,15 @@ def curve_of_calibration(question: Question, by: list[str], bins: int | None) ->
 def _values_of_bins(question: Question, runs: Runs, like: Measure, by: list[str]) -> pl.LazyFrame:
     """The bins that have rows, each as a group of its own."""
     schema = pl.Schema({**question.source.schema, BIN: pl.Int64()})
-    measures = (Measure(SCORE, {}), Measure(TRUTH, {}), Measure(CATALOGUE["n_rows"], {}))
-    score, truth, n_rows = (of_rows_of(measure, like) for measure in measures)
+    declared = SCORE, CATALOGUE["prevalence"], CATALOGUE["n_rows"]
+    score, truth, n_rows = (of_rows_of(Measure(each, {}), like) for each in declared)
     rows, scores, positives = runs.sums
     scores = scores + positives if question.is_of_state else scores
     # A state knows what the rows of a bin weigh, and not how many they are where they have weights.
     is_counted = not question.is_of_state or like.table.weight is None
     counted = runs.n_rows if not question.is_of_state else rows if is_counted else pl.lit(1)
     sums = {"probability": scores, "positives": positives, "rows": rows, "n_rows": counted}
-    suffix = score.suffix(question.query.roles)
-    bins = runs.table.filter(runs.key.is_finite()).with_columns(runs.key.cast(pl.Int64).alias(BIN))
-    bins = bins.with_columns(**{name + suffix: value for name, value in sums.items()})
+    bins = runs.table.filter(runs.key.is_finite()).with_columns(runs.key.cast(pl.Int64).alias(BIN), **sums)
     plan = Plan(TableSource(bins, schema), [*by, BIN], ReadFormulas(schema, question.query.roles))
     values = plan.value(score).alias("score"), plan.value(n_rows).alias("n_rows")
     table, shares = table_with_ends(plan, "truth", truth, question.confidence)

@@ -50,16 +50,16 @@ def bins_of_calibration(question: Question, like: Measure, bins: int | None) -> 
     if not question.is_of_state:
         return DEFAULT_BINS if bins is None else bins
     stored = [m.parameters["bins"] for m in _measures_of_state(question) if m.declaration.name in CALIBRATION]
-    lacking = {
-        count: [name for name in CALIBRATION if not _can_answer(question, _made(name, {"bins": count}, like))]
-        for count in ([*stored, DEFAULT_BINS] if bins is None else [bins])
-    }
-    for count, names in lacking.items():
-        if not names:
-            return count
-    count, names = next(iter(lacking.items()))
-    needed = [_shown(question.query, name, {"bins": count}, like) for name in names]
-    return _refuse(f"no calibration curve with {count} bins", needed)
+    counts = [*stored, DEFAULT_BINS] if bins is None else [bins]
+
+    def lacking(count: int) -> list[str]:
+        return [name for name in CALIBRATION if not _can_answer(question, _made(name, {"bins": count}, like))]
+
+    complete = [count for count in counts if not lacking(count)]
+    if complete:
+        return complete[0]
+    needed = [_shown(question.query, name, {"bins": counts[0]}, like) for name in lacking(counts[0])]
+    return _refuse(f"no calibration curve with {counts[0]} bins", needed)
 
 
 def _measures_of_state(question: Question) -> Iterator[Measure]:

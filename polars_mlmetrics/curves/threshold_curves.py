@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -13,14 +12,15 @@ from polars_mlmetrics.curves.rank_curves import N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.engine.at_thresholds import PLACE, AtThresholds, Thresholds
+from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import LogSource, Source, TableSource
+from polars_mlmetrics.engine.sources import LogSource, MergedSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
-from polars_mlmetrics.errors import MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell
-from polars_mlmetrics.formula.curve import Bins, Cells
+from polars_mlmetrics.formula.curve import Bins
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.parameters import as_number, identity
@@ -32,6 +32,7 @@ from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
 INFINITE = float("inf")
+_HAS_ROWS, _IS_KNOWN = f"{INTERNAL}has_rows", f"{INTERNAL}is_known"
 
 _TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
 
@@ -48,34 +49,29 @@ def decisions_of(metric: Node) -> Iterator[Measure]:
 
 def check_has_thresholds(caller: str, metric: Node, query: Query) -> None:
     """Refuse a metric that has no curve along the threshold."""
-    measures = list(decisions_of(metric))
+    name, measures = metric.output_name, list(decisions_of(metric))
     if not measures:
-        raise MetricError(f"{caller}: {metric.output_name} has no threshold=, so its value is the same at all of them.")
+        raise MetricError(f"{caller}: {name} has no threshold=, so its value is the same at all of them.")
     first = measures[0]
     for measure in measures:
         decision: Any = measure.parameters["threshold"]
         if as_number(decision.threshold) is None:
-            raise ParameterError(
-                f"{caller}: {metric.output_name} has a threshold of its own, {decision}: leave out threshold=."
-            )
+            raise ParameterError(f"{caller}: {name} has a threshold of its own, {decision}: leave out threshold=.")
         same = same_expression(measure.table.score, first.table.score)
         if not same or decision.inclusive != first.parameters["threshold"].inclusive:
             raise MetricError(
-                f"{caller}: the parts of {metric.output_name} are compared with thresholds in several ways. All must "
+                f"{caller}: the parts of {name} are compared with thresholds in several ways. All must "
                 "read one score, and have one inclusive=."
             )
     for measure in metric.measures():
         reader = query.readings.of(measure, in_runs=False, ranks=False)
         if measure.grain == "sample":
-            raise MetricError(
-                f"{caller}: {measure.output_name} is a value of each sample, and a curve would need all of them at "
-                "every threshold. Use evaluate with a few thresholds."
-            )
-        if reader.run_key is not None or reader.windows or reader.looks_back:
-            raise MetricError(
-                f"{caller}: {measure.output_name} needs more of the rows than sums, so it has no curve along the "
-                "threshold. Use evaluate with a few thresholds."
-            )
+            why = "is a value of each sample, and a curve would need all of them at every threshold"
+        elif reader.run_key is not None or reader.windows or reader.looks_back:
+            why = "needs more of the rows than sums, so it has no curve along the threshold"
+        else:
+            continue
+        raise MetricError(f"{caller}: {measure.output_name} {why}. Use evaluate with a few thresholds.")
 
 
 def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> pl.LazyFrame:
@@ -84,7 +80,7 @@ def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> p
     tables = []
     for metric in question.query.metrics:
         of_rows = rows_key(next(decisions_of(metric))), is_by_label(metric)
-        curve = found.setdefault(of_rows, MetricCurve.of(question, by, metric, Thinning(n), bins))
+        curve = found.setdefault(of_rows, MetricCurve(question, by, metric, Thinning(n), bins))
         values = curve.values(metric).sort(THRESHOLD, descending=True)
         tables.append(values.with_columns(pl.lit(metric.output_name).alias("metric")))
     return pl.concat(tables).rename({THRESHOLD: "threshold"})
@@ -95,42 +91,46 @@ def is_by_label(metric: Node) -> bool:
     return any(measure.grain == "label" for measure in metric.measures())
 
 
-@dataclass(frozen=True)
 class MetricCurve:
-    """The thresholds of each group at which metrics of some rows are worked out, and the rows above each."""
+    """The thresholds that it takes to draw the curve of the rows of a metric, and metrics of these rows at each."""
 
-    question: Question
-    by: list[str]
-    like: Measure
-    """A measure of the rows of the curve."""
-    cells: Cells
-    points: pl.LazyFrame
-
-    @classmethod
-    def of(cls, question: Question, by: list[str], metric: Node, thinning: Thinning, bins: Bins = None) -> MetricCurve:
-        """The thresholds that it takes to draw the curve of the rows of a metric."""
-        like = next(decisions_of(metric))
-        cells = cells_of(question, like, bins, by_label=is_by_label(metric) or like.table.label in by)
-        points = points_of(question, by, like, cells, thinning)
-        if cells.bins is not None and cells.grid == "float":
+    def __init__(self, question: Question, by: list[str], metric: Node, thinning: Thinning, bins: Bins = None) -> None:
+        self.question, self.by = question, by
+        self._like = next(decisions_of(metric))
+        by_label = is_by_label(metric) or self._like.table.label in by
+        self._cells = cells_of(question, self._like, bins, by_label=by_label)
+        points = points_of(question, by, self._like, self._cells, thinning)
+        if self._cells.bins is not None and self._cells.grid == "float":
             # A row of -inf is predicted at no threshold, and its cell does not tell it from the others there.
             points = points.filter(pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) > -INFINITE))
-        return cls(question, by, like, cells, points.cache())
+        self.points = points.cache()
+        schema = pl.Schema({**question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
+        self._readings = ReadFormulas(schema, question.query.roles)
 
     def values(self, metric: Node) -> pl.LazyFrame:
         """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""
         at = metric.each(at_threshold)
-        plan = Plan(self._of_points(at) or self._of_rows(at), [*self.by, THRESHOLD], self._readings)
+        source = self._of_points(at) or self._of_rows(at, self.points)
+        plan = Plan(source, [*self.by, THRESHOLD], self._readings)
         groups, values = table_with_ends(plan, "value", at, self.question.confidence)
         table = groups.select(*self.by, THRESHOLD, *values).cast({"value": pl.Float64})
         # Without a threshold there is no value: NaN where the curve is broken.
         rest = self.points.filter(pl.col(THRESHOLD).is_null())
         return pl.concat([table, rest.select(*self.by, THRESHOLD, _TP.alias("value"))], how="diagonal")
 
-    @cached_property
-    def _readings(self) -> ReadFormulas:
-        schema = pl.Schema({**self.question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
-        return ReadFormulas(schema, self.question.query.roles)
+    def pooled(self, metric: Node, chosen: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
+        """The value of a metric in coarser groups, from the sums over the groups, each at the threshold chosen for it.
+
+        Null where a group has rows and no threshold.
+        """
+        at, threshold = metric.each(at_threshold), pl.col("threshold").alias(THRESHOLD)
+        rows = fold(self.points, self.by, [(pl.col(N_ROWS).first() > 0).alias(_HAS_ROWS)])
+        points = matched(rows, chosen.select(*self.by, threshold), self.by, how="left").cache()
+        plan = Plan(MergedSource(self._of_rows(at, points), [*self.by, THRESHOLD]), by, self._readings)
+        value, groups = plan.value(at).cast(pl.Float64), plan.groups()
+        is_known = (pl.col(THRESHOLD).is_not_null() | ~pl.col(_HAS_ROWS)).all().alias(_IS_KNOWN)
+        table = matched(fold(points, by, [is_known]), groups, by, how="left")
+        return table.select(*by, pl.when(_IS_KNOWN).then(value).alias("value"))
 
     def _reader(self, measure: Measure) -> FormulaReader:
         return self._readings.of(measure, in_runs=False, ranks=False)
@@ -142,7 +142,7 @@ class MetricCurve:
         columns = self._known(metric, (_TP, _FP), (_TRUE - _TP, _OTHER - _FP))
         columns |= {f"n_rows{self._reader(measure).suffix}": pl.col(N_ROWS) for measure in self._of_same_rows(metric)}
         # A group in which one of these rows is broken has no points.
-        of_curve = next(decisions_of(metric)), of_rows_of(self.cells.in_runs(), self.like)
+        of_curve = next(decisions_of(metric)), of_rows_of(self._cells.in_runs(), self._like)
         nothing = {name for measure in of_curve for name in broken_in(self._reader(measure))}
         for measure in metric.measures():
             is_plain = measure.grain == "group" and not measure.is_from_elsewhere
@@ -151,46 +151,41 @@ class MetricCurve:
         threshold = pl.col(THRESHOLD)
         # Rows of -inf are the last step of a ranking, and predicted at no threshold.
         is_twice = (threshold == -INFINITE) & (threshold.shift(1) == -INFINITE) & (_TP + _FP > 0)
-        table = self.points.filter(~is_twice.fill_null(False)).filter(threshold.is_not_null())
-        table = table.with_columns(column.alias(name) for name, column in columns.items())
+        table = self.points.filter(~is_twice.fill_null(False), threshold.is_not_null()).with_columns(**columns)
         return TableSource(table, self._readings.schema, [*self.by, THRESHOLD])
 
-    def _of_rows(self, metric: Node) -> Source:
+    def _of_rows(self, metric: Node, points: pl.LazyFrame) -> Source:
         """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
-        thresholds = Thresholds(self.points, self.by)
+        thresholds = Thresholds(points, self.by)
         sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
-        predicted, others = sides_of(metric, thresholds)
-        return AtThresholds(predicted, others, thresholds, self._readings.schema)
+        return AtThresholds(*sides_of(metric, thresholds), thresholds, self._readings.schema)
 
-    def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> list[Source]:
+    def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> tuple[Source, Source]:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
         rows = thresholds.placed(query.rows, score, inclusive=first.parameters["threshold"].inclusive).cache()
         # Every row is over the one threshold, and none over the other.
-        sides = (rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE))
-        return [LogSource(side, query.roles.label, self._readings.schema) for side in sides]
+        predicted, left = (rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE))
+        label, schema = query.roles.label, self._readings.schema
+        return LogSource(predicted, label, schema), LogSource(left, label, schema)
 
-    def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> list[Source]:
+    def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> tuple[Source, Source]:
         query, state = self.question.query, self.question.state
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
-        keys = list(dict.fromkeys([*by, *([self.like.table.label] if is_by_label(metric) else [])]))
-        runs = Plan(state, keys, query.readings).runs(of_rows_of(self.cells.in_runs(), self.like))
+        keys = list(dict.fromkeys([*by, *([self._like.table.label] if is_by_label(metric) else [])]))
+        runs = Plan(state, keys, query.readings).runs(of_rows_of(self._cells.in_runs(), self._like))
         nothing = [pl.lit(0)] * 2
-        sides = self._known(metric, runs.sums, nothing), self._known(metric, nothing, runs.sums)
-        known = sides[0].keys()
+        of_predicted, of_left = self._known(metric, runs.sums, nothing), self._known(metric, nothing, runs.sums)
         for measure in metric.measures():
-            self._check_stored(measure, known)
-        cells = thresholds.placed(
-            runs.table.filter(runs.key.is_finite()), end_of_cell(runs.key, self.cells), inclusive=False
-        ).cache()
-        predicted, left = (
-            cells.select(*keys, PLACE, *(column.alias(name) for name, column in side.items())) for side in sides
-        )
+            self._check_stored(measure, of_left)
+        cells, ends = runs.table.filter(runs.key.is_finite()), end_of_cell(runs.key, self._cells)
+        cells = thresholds.placed(cells, ends, inclusive=False).cache()
+        predicted, left = (cells.select(*keys, PLACE, **side) for side in (of_predicted, of_left))
         # What is not predicted anywhere counts at every threshold.
-        others = {name for measure in metric.measures() for name in self._names_of(measure)} - known
+        others = {name for measure in metric.measures() for name in self._names_of(measure)} - of_left.keys()
         left = pl.concat([left, state.at(by, others)], how="diagonal")
-        return [TableSource(side, self._readings.schema) for side in (predicted, left)]
+        return TableSource(predicted, self._readings.schema), TableSource(left, self._readings.schema)
 
     def _known(self, metric: Node, predicted: Sequence[pl.Expr], left: Sequence[pl.Expr]) -> dict[str, pl.Expr]:
         """The statistics of a metric that follow from total weights, by name.
@@ -199,13 +194,8 @@ class MetricCurve:
         """
         (tp, fp), (fn, tn) = predicted, left
         of_rows = {"positives": tp + fn, "negatives": fp + tn, "rows": (tp + fn) + (fp + tn)}
-        of_decision = {
-            "true_positives": tp,
-            "false_positives": fp,
-            "false_negatives": fn,
-            "true_negatives": tn,
-            "predicted": tp + fp,
-        }
+        matrix = {"true_positives": tp, "false_positives": fp, "false_negatives": fn, "true_negatives": tn}
+        of_decision = {**matrix, "predicted": tp + fp}
         known: dict[str, pl.Expr] = {}
         for measure in self._of_same_rows(metric):
             suffix, decision = self._reader(measure).suffix, measure.parameters.get("threshold")
@@ -216,7 +206,7 @@ class MetricCurve:
 
     def _of_same_rows(self, metric: Node) -> list[Measure]:
         """The measures of a metric that are of the rows of the curve."""
-        return [measure for measure in metric.measures() if rows_key(measure) == rows_key(self.like)]
+        return [measure for measure in metric.measures() if rows_key(measure) == rows_key(self._like)]
 
     def _names_of(self, measure: Measure) -> set[str]:
         return {statistic.name for statistic in self._reader(measure).statistics}
@@ -229,17 +219,12 @@ class MetricCurve:
             if others or measure.is_from_elsewhere:
                 self.question.source.check(reader, self.by, self.question.query.roles)
         elif measure.is_from_elsewhere or others - broken_in(reader):
-            raise StateError(
-                f"{measure.output_name} {self._more(measure)}, and the bins of a state do not tell that: use the log."
-            )
-
-    def _more(self, measure: Measure) -> str:
-        """The feature of a measure that cells cannot answer, in words."""
-        if measure.parameters["threshold"].inclusive:
-            return "predicts a score that is equal to the threshold"
-        if rows_key(measure) != rows_key(self.like):
-            return "is of other rows than another part of the metric"
-        return "reads more of a row than its truth and whether it is predicted"
+            more = "reads more of a row than its truth and whether it is predicted"
+            if measure.parameters["threshold"].inclusive:
+                more = "predicts a score that is equal to the threshold"
+            elif rows_key(measure) != rows_key(self._like):
+                more = "is of other rows than another part of the metric"
+            raise StateError(f"{measure.output_name} {more}, and the bins of a state do not tell that: use the log.")
 
 
 def at_threshold(measure: Measure) -> Measure:

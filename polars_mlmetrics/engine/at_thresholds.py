@@ -46,16 +46,11 @@ class Thresholds:
         """
         coded = rows.with_columns(even(code_of(self.by)).alias(UNIT), score.alias(_SCORE)).sort(_SCORE)
         apart = self._table.select(*self.by, UNIT).unique().select(UNIT, zero_if_apart().alias(_ZERO))
-        by_code = self._table.select(UNIT, PLACE, THRESHOLD).join(apart, on=UNIT).sort(THRESHOLD)
-        # What is predicted at a threshold is so at all lower ones.
+        by_code = self._table.join(apart, on=UNIT).sort(THRESHOLD)
+        by_code = by_code.select(pl.col(UNIT) + pl.col(_ZERO), PLACE, THRESHOLD)
+        # What is predicted at a threshold is so at all lower ones: the next one backward is the highest.
         placed = coded.join_asof(
-            by_code.select(pl.col(UNIT) + pl.col(_ZERO), PLACE, THRESHOLD),
-            left_on=_SCORE,
-            right_on=THRESHOLD,
-            by=UNIT,
-            strategy="backward",
-            allow_exact_matches=inclusive,
-            check_sortedness=False,
+            by_code, left_on=_SCORE, right_on=THRESHOLD, by=UNIT, allow_exact_matches=inclusive, check_sortedness=False
         )
         return placed.drop(UNIT, _SCORE, THRESHOLD)
 
@@ -83,7 +78,10 @@ class AtThresholds(Source):
         at_places = partial.at([*(key for key in by if key != THRESHOLD), PLACE])
         statistics = list(at_places.fold.statistics.values())
         keys = [_ALL, *(key for key in at_places.unit_keys if key != PLACE)]
-        sides = {side: self._of_side(source, at_places) for side, source in self._sides.items()}
+        sides = {}
+        for side, source in self._sides.items():
+            [(table, _)] = source.partials([at_places], at_places.by)
+            sides[side] = table.with_columns(pl.lit(0).alias(_ALL)).cache()
         grid = self._thresholds.grid(sides["predicted"].select(keys))
         for side, table in sides.items():
             own = table.select(*keys, PLACE, pl.col(at_places.fold.statistics).name.prefix(f"{INTERNAL}{side}:"))
@@ -92,10 +90,6 @@ class AtThresholds(Source):
         grid = grid.with_columns(_cumulated_of(statistic, keys) for statistic in statistics)
         at_thresholds = grid.filter(pl.col(PLACE).is_not_null())
         return at_thresholds.select(*partial.unit_keys, *(statistic.name for statistic in statistics))
-
-    def _of_side(self, source: Source, partial: Partial) -> pl.LazyFrame:
-        [(table, _)] = source.partials([partial], partial.by)
-        return table.with_columns(pl.lit(0).alias(_ALL)).cache()
 
 
 def _cumulated_of(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:

@@ -219,6 +219,11 @@ class Contents:
         read = {name: KINDS.get(kind, pl.String()) for name, kind in self.columns.items()}
         return read if self.listed is None else {**read, LISTED: pl.Enum(self.listed)}
 
+    @property
+    def has_whole_clusters(self) -> bool:
+        """Whether each cluster is known to be in one bucket: two versions of Polars put one into two of them."""
+        return self.buckets is not None and (self.buckets["hash"] != "polars" or self.buckets["polars"] is not None)
+
     def rows_of(self, state: pl.LazyFrame) -> StateSource:
         """A state under the names that a plan has for its columns."""
         named = {"bucket": BUCKET, "bin": BIN} | ({} if self.label is None else {"label": self.label})

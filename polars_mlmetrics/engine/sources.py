@@ -87,6 +87,20 @@ class OfSource(Source):
         self.source.check_target(name, column)
 
 
+class MergedSource(OfSource):
+    """A source of groups that are merged into coarser ones: `keys` tell the finer groups from one another."""
+
+    def __init__(self, source: Source, keys: Sequence[str]) -> None:
+        self.source = source
+        self.schema = source.schema
+        self._finer = list(keys)
+
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
+        finer = [partial.at(list(dict.fromkeys([*by, *self._finer]))) for partial in partials]
+        tables = [self.source.partials([each], each.by)[0][0] for each in finer]
+        return [(partial.merged(table), by) for partial, table in zip(partials, tables, strict=True)]
+
+
 class TableSource(Source):
     """A table of statistics as a source. Rows of finer groups are merged; a statistic that is not there is 0.
 

@@ -39,9 +39,8 @@ COUNTS = (TRUE, OTHER, ALL_TRUE, ALL_OTHER)
 THRESHOLD = f"{INTERNAL}threshold"
 """The threshold of a point: TRUE and OTHER count the rows above it."""
 
-_CHANGE, _LAST, _FIRST, _UPTO, _BEFORE, _WHOLE, _BEGIN, _END, _BELOW, _KEPT = (
-    f"{INTERNAL}thinning:{name}"
-    for name in ("change", "last", "first", "upto", "before", "whole", "begin", "end", "below", "kept")
+_CHANGE, _UPTO, _BEFORE, _WHOLE, _BEGIN, _END, _BELOW, _KEPT = (
+    f"{INTERNAL}thinning:{name}" for name in ("change", "upto", "before", "whole", "begin", "end", "below", "kept")
 )
 
 PARTS_OF_OCTAVE = 8.0
@@ -78,12 +77,13 @@ class Thinning:
     def _is_kept(self) -> pl.Expr:
         true, other, all_true, all_other = map(pl.col, COUNTS)
         way = share(true, all_true) + share(other, all_other)
-        boxes = [_box(way * (0.5 * (self.points - 1)))]
+        places = [way * (0.5 * (self.points - 1))]
         if self.is_stretched:
             missed = (all_true - true).clip(lower_bound=0)
             # Of rates, not of counts: the unit of weights is nothing to a curve.
             errors = share(other, all_other), share(missed, all_true)
-            boxes += [_box(error.log(2) * PARTS_OF_OCTAVE) for error in errors]
+            places += [error.log(2) * PARTS_OF_OCTAVE for error in errors]
+        boxes = [(place + BESIDE).floor() for place in places]
         ends = [box != box.shift(-1) for box in boxes]
         return (pl.col(RUNS) <= self.points) | (pl.col(PLACE) == pl.col(RUNS)) | any_of(ends)
 
@@ -104,10 +104,6 @@ def runs_of_sums(score: pl.Expr, true: pl.Expr, other: pl.Expr) -> pl.Expr:
     )
 
 
-def _box(place: pl.Expr) -> pl.Expr:
-    return (place + BESIDE).floor()
-
-
 @dataclass
 class ThinnedRanking(Ranking):
     """The points of the curve of each unit, from the order of its rows."""
@@ -124,17 +120,14 @@ class ThinnedRanking(Ranking):
     def _runs(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Runs in order, from rows in order: what is counted down to each, and in its unit."""
         key, change, upto, before, place = map(pl.col, (KEY, _CHANGE, _UPTO, _BEFORE, PLACE))
-        first, last = pl.col(_FIRST), pl.col(_LAST)
         one = two_counts(pl.lit(1), truth_in_key(key))
         rows = rows.with_columns((key ^ key.shift(-1)).alias(_CHANGE), one.cum_sum().alias(_UPTO))
         # The last row of a tie stands for all of it.
-        runs = rows.filter(is_of_number(change).fill_null(True)).with_row_index(PLACE)
-        runs = runs.with_columns(place.cast(pl.Int64), is_of_code(change).fill_null(True).alias(_LAST))
+        runs = rows.filter(is_of_number(change).fill_null(True)).with_row_index(PLACE).cast({PLACE: pl.Int64})
+        last = is_of_code(change).fill_null(True)
+        first = last.shift(1, fill_value=True)
         runs = runs.with_columns(
-            last.shift(1, fill_value=True).alias(_FIRST), upto.shift(1, fill_value=0).alias(_BEFORE)
-        )
-        runs = runs.with_columns(
-            at_first(first, before).alias(_BEFORE),
+            at_first(first, upto.shift(1, fill_value=0)).alias(_BEFORE),
             at_first(first, place).alias(_BEGIN),
             pl.when(last).then(upto).backward_fill().alias(_WHOLE),
             pl.when(last).then(place).backward_fill().alias(_END),

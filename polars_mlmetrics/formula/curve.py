@@ -26,8 +26,6 @@ class Curve(NamedTuple):
     Where rows have weights, all is in parts of their sum.
     """
 
-    threshold: pl.Expr
-    """The score itself, or the number of its cell."""
     positives: pl.Expr
     negatives: pl.Expr
     positives_upto: pl.Expr
@@ -57,20 +55,19 @@ class Curve(NamedTuple):
 
 def curve_of(u: Unit, bins: Bins, grid: Grid) -> Curve:
     """The curve of a unit of rows: of its scores, or of the cells of a grid."""
-    key, positives, negatives = _runs_of(u, bins, grid)
+    positives, negatives = _runs_of(u, bins, grid)
     totals = [u.positives().cast(pl.Float64), u.negatives().cast(pl.Float64)]
     if u.is_weighted:
         positives, negatives, *totals = as_parts_of([positives, negatives, *totals], u.rows())
     upto = (run.cum_sum().cast(pl.Float64) for run in (positives, negatives))
-    return Curve(key, positives, negatives, *upto, *totals)
+    return Curve(positives, negatives, *upto, *totals)
 
 
-def _runs_of(u: Unit, bins: Bins, grid: Grid) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
-    """The keys of the runs, and the true and the other rows of each."""
+def _runs_of(u: Unit, bins: Bins, grid: Grid) -> tuple[pl.Expr, ...]:
+    """The true and the other rows of each run."""
     score = u.score if bins is None or grid == "float" else u.probability
     key = score.alias("score") if bins is None else cell_of(score, bins, grid).alias(f"cell@{bins},{grid}")
-    positives, negatives = u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
-    return u.run_keys(key), positives, negatives
+    return u.runs(key, u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=bins)
 
 
 def cell_of(score: pl.Expr, bins: int, grid: Grid) -> pl.Expr:
@@ -85,7 +82,7 @@ def cell_of(score: pl.Expr, bins: int, grid: Grid) -> pl.Expr:
 
 def rows_in_runs(u: Unit, *, bins: Bins = None, grid: Grid = "logit") -> pl.Expr:
     """The weight of the rows of a curve, folded by run: by score, or by cell of a grid."""
-    _, positives, negatives = _runs_of(u, bins, grid)
+    positives, negatives = _runs_of(u, bins, grid)
     return (positives + negatives).sum()
 
 

@@ -199,6 +199,5 @@ def _confidence(ci: Level, contents: Contents) -> Confidence:
     """The intervals that the buckets of a state can give."""
     if contents.buckets is None:
         raise StateError("this state has no buckets, so it has no intervals: make it with buckets=64 and its samples.")
-    # Two versions of Polars put a cluster that has rows in two states into two buckets.
-    are_whole = contents.buckets["hash"] != "polars" or contents.buckets["polars"] is not None
-    return Confidence.of(ci, contents.buckets["count"], contents.buckets["cluster"], are_whole=are_whole)
+    buckets, are_whole = contents.buckets, contents.has_whole_clusters
+    return Confidence.of(ci, buckets["count"], buckets["cluster"], are_whole=are_whole)

@@ -9,6 +9,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis import confusion, worst
 from polars_mlmetrics.analysis.best_threshold import COLUMNS as BEST
+from polars_mlmetrics.analysis.best_threshold import ELSEWHERE
 from polars_mlmetrics.analysis.flips import COLUMNS as FLIPPED
 from polars_mlmetrics.analysis.gap import COLUMNS as GAPS
 from polars_mlmetrics.checks.check import COLUMNS as PROBLEMS
@@ -35,6 +36,10 @@ CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
     "flips": (lambda log: mlm.flips(log, LOSS, baseline="old"), FLIPPED),
     "worst": (lambda log: mlm.worst(log, LOSS, k=3, by="model"), worst.COUNTS),
     "best_threshold": (lambda log: mlm.best_threshold(log, F1, by="model"), BEST),
+    "best_threshold with folds": (
+        lambda log: mlm.best_threshold(log, F1, by="model", folds=3),
+        pl.Schema({**BEST, **ELSEWHERE}),
+    ),
     "confusion": (lambda log: mlm.confusion(log, threshold=0.5, by="model"), confusion.OF_CELLS),
     "find_slices": (lambda log: mlm.find_slices(log, LOSS, ["side"], by="model", min_samples=10), SLICES),
     "check": (lambda log: mlm.check(log, by="model"), PROBLEMS),

@@ -7,6 +7,7 @@ import pytest
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis import gap
+from polars_mlmetrics.analysis.best_threshold import COLUMNS, ELSEWHERE
 from polars_mlmetrics.contrasts import differences
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.query.results import ENDS, TIDY
@@ -37,10 +38,20 @@ def test_the_table_of_curves() -> None:
     assert set(rows["calibration"]) == {*calibration_curves.COLUMNS, *ENDS}
 
 
+def test_the_table_of_best_thresholds() -> None:
+    below = "Of thresholds that are equally good, the highest is\ntaken.\n\n| column | what it says |"
+    assert [row[0] for row in rows_below("curves.md", below)] == [*COLUMNS, *ELSEWHERE]
+
+
 @pytest.mark.parametrize(
     ("verb", "columns"),
-    [(mlm.compare, differences.COLUMNS), (mlm.gap, gap.COLUMNS), (mlm.find_slices, show.COLUMNS)],
-    ids=["compare", "gap", "find_slices"],
+    [
+        (mlm.compare, differences.COLUMNS),
+        (mlm.gap, gap.COLUMNS),
+        (mlm.find_slices, show.COLUMNS),
+        (mlm.best_threshold, {**COLUMNS, **ELSEWHERE}),
+    ],
+    ids=["compare", "gap", "find_slices", "best_threshold"],
 )
 def test_a_docstring_names_every_column(verb: object, columns: dict[str, object]) -> None:
     returns = str(verb.__doc__).partition("Returns\n")[2].partition("Examples\n")[0]

@@ -131,7 +131,7 @@ SUMS = frozenset(case.name for case in CASES if case.is_plain and case.degree)
 OF_VALUES = ("value", "baseline_value", "difference", "se", "low", "high", "mde", "gap")
 """The columns of a table with a column `metric` that are in the unit of the metric."""
 
-OF_BUCKETS = ("se", "low", "high", "ci_flag", "n_buckets")
+OF_BUCKETS = ("se", "low", "high", "ci_flag", "n_buckets", "value_elsewhere")
 
 
 def heavier(call: Call, table: pl.DataFrame, times: float) -> pl.DataFrame:

@@ -289,6 +289,7 @@ CALLS = [
     Call("curve", ("calibration",), {**BY, **COUNTRY}, of=Call("state", (BINNED,), {**BY_TWO, **ROLES}), is_proof=True),
     Call("best_threshold", (F1,), {"per": "label", **BY, "where": OLD, **ROLES}),
     Call("best_threshold", (F1,), BY, of=OF_BINS),
+    Call("best_threshold", (F1,), {**BY, "folds": 3, **ROLES}),
     Call("find_slices", (LOSS, [C("q_country"), C("q_age")]), {**BY, **SMALL, "depth": 2, **TEAM, **ROLES}),
     Call("find_slices", (LOSS, C("q_country")), {**BY, **SMALL, **IN_PASSES, **TEAM, **OF_TWO}),
     Call("find_slices", (LOSS, C("q_country")), {**BY, **SMALL}, of=OF_COUNTS),

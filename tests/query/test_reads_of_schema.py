@@ -30,6 +30,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "curve": lambda log: mlm.curve(log, "roc", by="model", slices=["country"]),
     "curve of a metric": lambda log: mlm.curve(log, "threshold", mlm.f1(), ci=0.9),
     "best_threshold": lambda log: mlm.best_threshold(log, mlm.f1(), where=pl.col("score") > 0),
+    "best_threshold with folds": lambda log: mlm.best_threshold(log, mlm.f1(), folds=2),
     "state": lambda log: mlm.state(log, mlm.f1(), by="model", buckets=8),
     "dedupe": lambda log: mlm.dedupe(log, keep="first", by="model"),
     "check": lambda log: mlm.check(log, by="model"),
@@ -40,6 +41,7 @@ CALLS_OF_STATES: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "gap of a state": lambda state: mlm.gap(state, mlm.f1(), over="country"),
     "compare of a state": lambda state: mlm.compare(state, mlm.f1(), baseline="a"),
     "curve of a state": lambda state: mlm.curve(state, "roc", by="model"),
+    "best_threshold of a state with folds": lambda state: mlm.best_threshold(state, mlm.f1(), folds=2),
     "best_threshold of a state": lambda state: mlm.best_threshold(state, mlm.f1(), where=pl.col("country") == "x"),
 }
 

@@ -64,7 +64,8 @@ class Differences(Intervals):
         is_known = difference.is_finite()
         is_pooled = any_of([side > 0 for each in several for side in self._pairs.values(each)])
         undefined = dict.fromkeys(self._pairs.add(part).undefined_units for part in planned_in(metric))
-        flag = self.flag_of(core, replicated, is_pooled, n_clusters, pairs_unknown=pl.col(N_PAIRS).is_null())
+        notes = {"pairs_unknown": pl.col(N_PAIRS).is_null(), **self.rare(core)}
+        flag = self.flag_of(core, replicated, is_pooled, n_clusters, **notes)
         columns: dict[str, pl.Expr | None] = {
             "value": value,
             "baseline_value": baseline_value,

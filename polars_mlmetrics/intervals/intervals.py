@@ -23,7 +23,7 @@ from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed,
 from polars_mlmetrics.intervals.kinds import coarseness_of, is_share
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import Account
-from polars_mlmetrics.query.results import Ends, Result
+from polars_mlmetrics.query.results import ENDS, Ends, Result
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ class Intervals:
             return self.with_ends(result, account.metric)
         interval = self.of(account.metric, self.weight_of(account.metric))
         clusters = account.n_clusters(self._confidence.cluster)
-        flag = self.flag_of(account.metric, interval, account.is_pooled, clusters)
+        flag = self.flag_of(account.metric, interval, account.is_pooled, clusters, **self.rare(account.metric))
         facts = {
             **{name: _shown(result, interval, name) for name in ("se", "low", "high")},
             "ci_method": pl.lit("none" if interval is None else interval.method),
@@ -133,18 +133,15 @@ class Intervals:
         se, buckets = interval.column("se"), interval.column("buckets")
         seems_few = buckets <= SEEMS_FEW
         is_small = seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few)
-        rare_labels, few_positives = self._rare(metric)
         holds = {
             "undefined_replicates": interval.lost,
             "degenerate": interval.is_degenerate,
             "pooled": is_pooled,
             "few_buckets": buckets < FEW_BUCKETS,
             "few_decide": interval.few_decide,
-            "few_positives": few_positives & (not is_share(metric, self._plan)),
             "biased": pl.lit(metric.interval_kind == "biased"),
             "coarse_bins": self.is_coarse(metric, interval),
             "low_n": is_small,
-            "rare_labels": rare_labels,
             "dominant_cluster": (interval.column("share") > DOMINANT) & (self._confidence.buckets >= MANY_BUCKETS),
             **notes,
             "approx": se == 0,
@@ -157,7 +154,7 @@ class Intervals:
         known = [side for weight in weights if self._plan.can_answer(weight) for side in self.sides(weight)[:1]]
         return pl.min_horizontal(known) if len(known) == len(weights) else None
 
-    def _rare(self, metric: Node) -> tuple[pl.Expr, pl.Expr]:
+    def rare(self, metric: Node) -> dict[str, pl.Expr]:
         """Whether a label that is averaged over has few true rows, and whether there are few rows of a class."""
         labels, classes = [], []
         for counts in counts_in(metric):
@@ -169,7 +166,9 @@ class Intervals:
             elif self._plan.can_answer(rows):
                 both = zip(self.sides(positives), self.sides(rows), strict=True)
                 classes += [pl.min_horizontal(true, all_rows - true) < FEW_POSITIVES for true, all_rows in both]
-        return any_of(labels), any_of(classes)
+        # Wilson's interval of a share knows how few its counts are.
+        few_positives = pl.lit(False) if is_share(metric, self._plan) else any_of(classes)
+        return {"rare_labels": any_of(labels), "few_positives": few_positives}
 
     def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:
         """Whether the bins of a metric may put it off by more than half the width of its interval."""
@@ -254,13 +253,15 @@ class Intervals:
 def table_with_ends(
     plan: Plan, name: str, metric: Node, confidence: Confidence | None
 ) -> tuple[pl.LazyFrame, list[pl.Expr]]:
-    """The plan's table, and of it the value of a metric under a name, with `low` and `high` where these are wanted."""
+    """The plan's table, and of it the value of a metric under a name, with the columns `ENDS` where wanted."""
     value = plan.value(metric)
     if confidence is None:
         return plan.groups(), [value.alias(name)]
-    intervals = Intervals(plan, confidence)
-    low, high = _ends(Result(name, value), intervals.of(metric))
-    return intervals.table(), [value.alias(name), low.alias("low"), high.alias("high")]
+    intervals, result = Intervals(plan, confidence), Result(name, value)
+    interval = intervals.of(metric)
+    flag = pl.when(_is_number(result)).then(intervals.flag_of(metric, interval, pl.lit(False), None))
+    columns = [*_ends(result, interval), flag]
+    return intervals.table(), [value.alias(name), *map(pl.Expr.alias, columns, ENDS.names())]
 
 
 def _columns(intervals: Sequence[T], step: Callable[[T], list[pl.Expr]]) -> list[pl.Expr]:

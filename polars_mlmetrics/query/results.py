@@ -50,8 +50,8 @@ TIDY = ResultColumns.of(
 )
 """All that a tidy table says of a metric in a group: always every column, null where there is nothing to say."""
 
-ENDS = ResultColumns.of((pl.Float64, "low", "high"))
-"""The ends of an interval, where each row is of one value."""
+ENDS = ResultColumns.of((pl.Float64, "low", "high"), (pl.String, "ci_flag"))
+"""The interval where each row is of one value: its ends, and what to know of it."""
 
 ROWS = f"{INTERNAL}tidy"
 

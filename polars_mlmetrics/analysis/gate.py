@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import polars as pl
 
@@ -25,6 +25,8 @@ from polars_mlmetrics.errors import (
     words_of,
 )
 from polars_mlmetrics.formula.arithmetic import first_that_holds
+from polars_mlmetrics.formula.averages import AverageName
+from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 
 BASELINE = "_baseline"
@@ -153,7 +155,8 @@ def gate(
     The statuses are "pass", "fail" ("warn" for a rule in `mlm.warn`), "missing" (the row is in the baseline only, or
     the table has no rows: a failure), "insufficient" and "skip". A NaN in a column that a rule reads is a failure. A
     rule on `f1_low` or `f1_high` is "insufficient" where only the interval is null: too few samples to tell. So is one
-    on the verdict of `compare` where a difference has no interval; where no sample is a pair, no rule on it passes.
+    on the verdict of `compare` where a difference has no interval; where no sample is a pair, no rule on it passes. A
+    rule on an end of `calibration_error`, which never has an interval, is an error.
 
     Parameters
     ----------
@@ -210,6 +213,7 @@ def gate(
         rows, gone = _joined(rows, _read(baseline, keys, "baseline"), keys)
     parts = []
     for rule in read_rules(rules, rows.schema, has_baseline=baseline is not None):
+        _check_ends(rule, rows)
         cases = [*too_few, *_cases(rule, rows.schema, keys, on_undefined)]
         parts += [_tried(rule, rows, keys, cases), *_missing(rule, rows, gone, keys)]
     return pl.concat(parts)
@@ -318,6 +322,28 @@ def _ends(rule: Rule, schema: pl.Schema) -> dict[str, str]:
     ends |= {"low": value, "high": value}
     ends |= {f"{end}{BASELINE}": f"{value}{BASELINE}" for end, value in ends.items()}
     return {end: value for end, value in ends.items() if end in rule.columns and value in schema}
+
+
+def _check_ends(rule: Rule, rows: pl.DataFrame) -> None:
+    """Refuse a rule on an end that is null because the metric never has one: it would never close the gate."""
+    for end, value in _ends(rule, rows.schema).items():
+        flag = f"{FLAG}{BASELINE}" if end.endswith(BASELINE) else FLAG
+        is_tidy = rows.schema.get(flag) == pl.String
+        never = pl.col(flag) == "biased" if is_tidy else pl.lit(_is_too_high(value.removesuffix(BASELINE)))
+        is_null = rule.condition.is_null() & pl.col(end).is_null() & pl.col(value).is_not_null()
+        if rows.filter(never & is_null).height:
+            raise ParameterError(
+                f"rule {rule.name!r} reads {end!r} of a metric that has no interval: chance alone makes its value "
+                "higher, the more so the fewer rows there are. Read the value, or take another metric, such as "
+                "brier_reliability(debiased=True)."
+            )
+
+
+def _is_too_high(column: str) -> bool:
+    """Whether a column has the name of a metric, or of an average of it, that is too high by chance."""
+    for average in (*get_args(AverageName), "weights"):
+        column = column.removesuffix(f"_{average}")
+    return column in CATALOGUE and CATALOGUE[column].interval_kind == "too_high"
 
 
 def _lacks_interval(rule: Rule, schema: pl.Schema) -> pl.Expr:

@@ -169,7 +169,23 @@ class Measure(Planned):
 
     @property
     def interval_kind(self) -> Interval:
-        return "extreme" if self.settlement.average in ("min", "max") else self.declaration.interval_kind
+        if self.settlement.average in ("min", "max"):
+            return "extreme"
+        return "t" if self.is_debiased else self.declaration.interval_kind
+
+    @property
+    def is_debiased(self) -> bool:
+        """Whether its value is right on average, but for a cut. A mean of several such values is not."""
+        is_of_one_unit = self.grain == "group" or self.per is not None
+        return is_of_one_unit and self.declaration.uncut is not None and self.parameters["debiased"]
+
+    @property
+    def uncut(self) -> Measure:
+        """The same measure before its value is cut at an end of its range."""
+        declared = self.declaration
+        assert declared.uncut is not None
+        facts = declared.uncut, declared.grain, declared.range, declared.best
+        return replace(self, declaration=Declaration(*facts, interval="t"))
 
     @cached_property
     def is_from_elsewhere(self) -> bool:

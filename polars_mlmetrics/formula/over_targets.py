@@ -96,7 +96,9 @@ class OverTargets(Planned):
 
     @property
     def interval_kind(self) -> Interval:
-        return self.metric.interval_kind
+        # A mean of values that are cut is biased, though none of them is.
+        is_of_cut = isinstance(self.metric, Measure) and self.metric.is_debiased
+        return "biased" if is_of_cut else self.metric.interval_kind
 
     @cached_property
     def key(self) -> tuple[Any, ...]:

@@ -38,6 +38,10 @@ def core_of(metric: Node) -> tuple[Node, list[Applied]]:
     """The metric whose replicates are looked at, and the functions that its interval goes through, the first first."""
     if isinstance(metric, Named):
         return core_of(metric.metric)
+    if isinstance(metric, Measure) and metric.is_debiased:
+        # What is cut at an end of the range does not move as it should.
+        uncut, (low, high) = metric.uncut, metric.range
+        return uncut, [Applied("clip", uncut, (("lower_bound", low), ("upper_bound", high)))]
     if not isinstance(metric, Applied) or not metric.keeps_ends:
         return metric, []
     core, functions = core_of(metric.metric)
@@ -226,6 +230,8 @@ class Replicated(Interval):
         super().__init__(name, metric, limits, confidence)
         self._rows = pl.lit(None, dtype=pl.Int64) if rows is None else rows
         self._plan = plan
+        # It may be another metric than the one that is shown: the plan is to know it before it is worked out again.
+        plan.value(self._core)
         self._of_clusters = [*planned_in(self._core)] if is_mean_of(self._core, confidence.cluster) else []
 
     @property

@@ -156,6 +156,11 @@ class Case:
         return int(not same(bare.expected(frame, weighted=True), bare.expected(heavier, weighted=True)))
 
     @property
+    def knows_copies(self) -> bool:
+        """Whether all rows twice are more to it than once, so that it is neither a sum nor a share."""
+        return bool(self.params.get("debiased"))
+
+    @property
     def needs_label(self) -> bool:
         return oracle.needs_label(self.name, self.params, self.grain)
 

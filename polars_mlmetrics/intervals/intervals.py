@@ -16,7 +16,7 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.declaration import Interval as Kind
-from polars_mlmetrics.formula.measure import Node, Planned
+from polars_mlmetrics.formula.measure import Node, Planned, is_debiased
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated, coarseness_of
 from polars_mlmetrics.query.question import Confidence
@@ -162,7 +162,7 @@ class Intervals:
     def _kind(self, metric: Node) -> Kind:
         """The kind of the interval of a metric."""
         # A draw has rows several times: what chance adds by that is not taken off.
-        is_too_high = self._confidence.is_bootstrap and any(measure.is_debiased for measure in metric.measures())
+        is_too_high = self._confidence.is_bootstrap and any(map(is_debiased, metric.measures()))
         return "too_high" if is_too_high else metric.interval_kind
 
     def table(self) -> pl.LazyFrame:

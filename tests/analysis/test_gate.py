@@ -145,6 +145,40 @@ def test_the_interval_of_the_baseline_too() -> None:
     assert told(result) == [PASS, ("insufficient", "no interval: f1_high_baseline is null")]
 
 
+TOO_HIGH = "of a metric that has no interval: chance alone makes its value higher"
+
+
+@pytest.mark.parametrize("name", ["calibration_error", "calibration_error_macro"])
+def test_an_end_that_a_metric_never_has_is_refused(name: str) -> None:
+    """Else the rule would never close the gate. Ends from elsewhere are taken, and so is a rule that goes without."""
+    ends = {f"{name}_low": [None, None], f"{name}_high": [None, None]}
+    table, end = of(**{name: [0.1, 0.2]}, **ends), pl.col(f"{name}_high")
+    with pytest.raises(mlm.ParameterError, match=f"rule 'sure' reads '{name}_high' {TOO_HIGH}"):
+        mlm.gate(table, {"sure": end <= 0.1})
+    with pytest.raises(
+        mlm.ParameterError, match=rf"'{name}_high_baseline' {TOO_HIGH}.*brier_reliability\(debiased=True"
+    ):
+        mlm.gate(table, {"no worse": pl.col(name) <= pl.col(f"{name}_high_baseline")}, table)
+    assert told(mlm.gate(table.with_columns(end.fill_null(0.1)), {"sure": end <= 0.1})) == [PASS, PASS]
+    assert told(mlm.gate(table, {"either": (pl.col(name) < 0.3) | (end < 0.1)})) == [PASS, PASS]
+    debiased = f"{name}_debiased"
+    others = table.rename({column: column.replace(name, debiased) for column in table.columns})
+    result = mlm.gate(others, {"sure": pl.col(f"{debiased}_high") <= 0.1})
+    assert result["status"].to_list() == ["insufficient"] * 2
+
+
+def test_an_end_that_a_row_of_a_tidy_table_never_has_is_refused() -> None:
+    table = of(value=[0.9, 0.1], low=[0.8, None]).with_columns(metric=pl.Series(["f1", "ece"]), ci_flag=pl.lit("ok"))
+    biased = table.with_columns(ci_flag=pl.Series(["ok", "biased"]))
+    rule = {"sure": pl.col("low") >= 0.5}
+    with pytest.raises(mlm.ParameterError, match=f"rule 'sure' reads 'low' {TOO_HIGH}"):
+        mlm.gate(biased, rule)
+    with pytest.raises(mlm.ParameterError, match=f"rule 'sure' reads 'low' {TOO_HIGH}"):
+        mlm.gate(biased.rename({"value": "difference"}), rule)
+    assert mlm.gate(table, rule)["status"].to_list() == ["pass", "insufficient"]
+    assert told(mlm.gate(biased, {"f1 alone": (pl.col("metric") != "f1") | (pl.col("low") >= 0.5)})) == [PASS, PASS]
+
+
 # -- tables of evaluate ------------------------------------------------------------------------------------------------
 
 LOG = pl.DataFrame(

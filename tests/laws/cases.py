@@ -257,6 +257,7 @@ def variants(name: str) -> Iterator[dict[str, Any]]:
         "threshold": THRESHOLDS,
         "labels": VOCABULARIES,
         "grid": [{"bins": 64, "grid": "float"}],
+        "debiased": [{"debiased": True, "bins": bins} for bins in (3, 1)],  # with many rows in a bin
         "prior": [{"prior": prior} for prior in PRIORS],
     }
     for key, changes in shared.items():

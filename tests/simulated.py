@@ -211,6 +211,12 @@ def print_tables() -> None:
     print_header("samples", *more)
     for name, (metric, labels) in BIASED.items():
         print_row([name, *(next(iter(covered([metric], PART, n, None, labels).values())) for n in more)])
+    rows = (100, 300, 1_000)
+    print_header("rows", *rows)
+    for off, model in ((0.0, "calibrated"), (0.05, "off by up to .05")):
+        for metric in (mlm.brier_reliability(), mlm.brier_reliability(debiased=True)):
+            shares = [covered_of_calibrated(metric, RUNS, n, off)[0] for n in rows]
+            print_row([f"{metric!r}, {model}", *shares])
     print_header("users", *sizes[1:], "300, without cluster=")
     for users, of_users in SIZES.items():
         held = [covered(COMPARED, PART, n, of_users) for n in sizes[1:]]

@@ -40,8 +40,7 @@ def core_of(metric: Node) -> tuple[Node, list[Applied]]:
         return core_of(metric.metric)
     if isinstance(metric, Measure) and is_debiased(metric):
         # What is cut at an end of the range does not move as it should.
-        uncut, (low, high) = _uncut(metric), metric.range
-        return uncut, [Applied("clip", uncut, (("lower_bound", low), ("upper_bound", high)))]
+        return _uncut(metric), []
     if not isinstance(metric, Applied) or not metric.keeps_ends:
         return metric, []
     core, functions = core_of(metric.metric)
@@ -204,7 +203,8 @@ class Interval(ABC):
 
     def _symmetric(self) -> tuple[pl.Expr, pl.Expr]:
         low, high = self._limits.low, self._limits.high
-        value, half = self.column("value_of_all"), self.column("t") * self.column("se")
+        # The value of a replicated metric may lie beyond its range, where the one that is shown is cut.
+        value, half = self.column("value_of_all").clip(low, high), self.column("t") * self.column("se")
         half = pl.when(self.column("se") > 0).then(half)
         return (value - half).clip(low, high), (value + half).clip(low, high)
 

@@ -193,8 +193,9 @@ def brier_reliability(
 
     It is too high on average, the more so the fewer rows are in a bin. `debiased=True` takes off what chance alone
     adds: with gap_b = mean p - mean t, each (gap_b)² less v_b = (mean of (p - t)² in b - gap_b²) / (n_b - 1), a bin of
-    less than two rows as 0, and the sum cut at 0. Then its interval holds the true value about as often as it says: it
-    is made before the cut. An average over labels or samples is one of values that are cut, so it is too high again.
+    less than two rows as 0, and the sum cut at 0. Then its interval holds the true value at least as often as it says:
+    its standard error is that before the cut. An average over labels or samples is one of values that are cut, so it is
+    too high again.
     A weight is a number of copies here too: weights that mean something else are to be 1 on average.
     """
     value = _reliability(u, bins=bins, logits=logits, debiased=debiased)

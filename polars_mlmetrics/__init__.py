@@ -15,11 +15,12 @@ from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.flips import flips
 from polars_mlmetrics.analysis.gap import gap
-from polars_mlmetrics.analysis.gate import gate, warn
+from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.checks.profile import profile
+from polars_mlmetrics.checks.rules import warn
 from polars_mlmetrics.data.returned import listed_type
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import (

@@ -119,6 +119,32 @@ def holds(right: str) -> pl.Expr:
     return ((pl.col("low") <= pl.col(right)) & (pl.col(right) <= pl.col("high"))).fill_null(False)
 
 
+def calibrated(seed: int, runs: int, rows: int, off: float = 0.0) -> pl.DataFrame:
+    """The logs of so many runs of a model whose probabilities are right, or wrong by up to `off`: by a wave."""
+    random = np.random.default_rng(seed)
+    score, drawn = random.uniform(size=(2, runs * rows))
+    truth = drawn < (score + off * np.sin(2 * np.pi * score)).clip(0, 1)
+    columns = {"run": np.repeat(np.arange(runs), rows), "sample": np.arange(runs * rows)}
+    return pl.DataFrame({**columns, "score": score, "truth": truth})
+
+
+def reliability(off: float, bins: int = 15) -> float:
+    """The true reliability of such a model: the squared means of a wave over the bins."""
+    edges = np.linspace(0, 1, bins + 1)
+    means = bins * off * -np.diff(np.cos(2 * np.pi * edges)) / (2 * np.pi)
+    return float((means**2).mean())
+
+
+def covered_of_calibrated(metric: mlm.Metric, runs: int, rows: int, off: float = 0.0) -> tuple[float, float]:
+    """In which share of the runs the interval of a reliability holds the true one, and the mean value."""
+    tables = [
+        mlm.evaluate(calibrated(seed, PART, rows, off), metric, by="run", ci=LEVEL, tidy=True)
+        for seed in range(1, runs // PART + 1)
+    ]
+    table = pl.concat(tables).with_columns(right=reliability(off))
+    return table.select(holds("right").mean(), pl.col("value").mean()).row(0)
+
+
 def compared(runs: int, users: int) -> dict[str, tuple[float, float]]:
     """How often the interval of a difference holds the true one, and how often p finds one where there is none.
 
@@ -151,7 +177,8 @@ SIZES: dict[str, Sizes] = {
     "very heavy tail (Pareto 1.5)": very_heavy,
 }
 BIASED = {
-    "calibration_error()": (mlm.calibration_error(), PLAIN),
+    "brier_reliability()": (mlm.brier_reliability(), PLAIN),
+    "brier_reliability(debiased=True)": (mlm.brier_reliability(debiased=True), PLAIN),
     'f1(average="macro"), all labels common': (mlm.f1(average="macro"), PLAIN),
     'f1(average="macro"), two rare labels': (mlm.f1(average="macro"), RARE),
     'recall(average="macro"), two rare labels': (mlm.recall(average="macro"), RARE),
@@ -184,6 +211,12 @@ def print_tables() -> None:
     print_header("samples", *more)
     for name, (metric, labels) in BIASED.items():
         print_row([name, *(next(iter(covered([metric], PART, n, None, labels).values())) for n in more)])
+    rows = (100, 300, 1_000)
+    print_header("rows", *rows)
+    for off, model in ((0.0, "calibrated"), (0.05, "off by up to .05")):
+        for metric in (mlm.brier_reliability(), mlm.brier_reliability(debiased=True)):
+            shares = [covered_of_calibrated(metric, RUNS, n, off)[0] for n in rows]
+            print_row([f"{metric!r}, {model}", *shares])
     print_header("users", *sizes[1:], "300, without cluster=")
     for users, of_users in SIZES.items():
         held = [covered(COMPARED, PART, n, of_users) for n in sizes[1:]]

@@ -204,8 +204,8 @@ def question_of(
     plan = Plan(source_of(query, None), [], query.readings)
     if core.interval_kind in WITHOUT_INTERVAL or not plan.merges(core):
         raise MetricError(
-            f"{core.output_name} has no intervals, so its slices cannot be told from noise: choose another metric, or "
-            "of a curve the one with bins=."
+            f"{core.output_name} has no intervals, so its slices cannot be told from noise: choose another metric, of "
+            "a curve the one with bins=, of calibration brier_reliability(debiased=True)."
         )
     if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
         check_clusters(query)

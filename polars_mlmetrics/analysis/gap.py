@@ -162,7 +162,8 @@ class Between:
     def _named(self, table: pl.LazyFrame, ends: pl.LazyFrame | None) -> pl.LazyFrame:
         """The columns of the result, under their public names."""
         if ends is None:
-            table = table.with_columns(low=None, high=None, ci_flag=pl.lit(flag_without_interval(self._metric)))
+            flags = {"pooled": pl.col(POOLED), flag_without_interval(self._metric.interval_kind): pl.lit(True)}
+            table = table.with_columns(low=None, high=None, ci_flag=flag_of(flags))
         else:
             flags = {
                 "undefined_replicates": ~pl.col(IS_KNOWN),

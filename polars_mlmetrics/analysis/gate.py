@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
+from polars_mlmetrics.checks.rules import BASELINE, Rule, Warn, read_rules
 from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_text
 from polars_mlmetrics.contrasts.differences import NO_PAIRS
 from polars_mlmetrics.data.door import check_columns, check_key_columns
-from polars_mlmetrics.data.expressions import any_of, is_row_wise, text_of_key
+from polars_mlmetrics.data.expressions import any_of, text_of_key
 from polars_mlmetrics.data.frames import Frame, schema_of
 from polars_mlmetrics.errors import (
     INTERNAL,
@@ -22,16 +22,12 @@ from polars_mlmetrics.errors import (
     TableError,
     at_callers_line,
     hides_values,
-    words_of,
 )
 from polars_mlmetrics.formula.arithmetic import first_that_holds
+from polars_mlmetrics.formula.averages import AverageName
+from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.intervals.intervals import DOUBTED
-
-BASELINE = "_baseline"
-"""The ending of the name of a column of the baseline."""
-
-SUCH = "such as pl.col('f1') >= 0.8"
 
 OnUndefined = Literal["fail", "pass", "skip"]
 
@@ -47,97 +43,6 @@ COUNTS = ("n_rows", "n_samples", "n_excluded", "support")
 
 ROW = f"{INTERNAL}row"
 """A key that all rows share, for tables that have no other."""
-
-
-@dataclass(frozen=True, eq=False)
-class Warn:
-    """A rule that warns where it does not hold."""
-
-    rule: pl.Expr
-
-
-def warn(rule: pl.Expr) -> Warn:
-    """A rule of a `gate` that gives the status "warn", not "fail", where it does not hold.
-
-    Examples
-    --------
-    >>> import polars as pl, polars_mlmetrics as mlm
-    >>> table = pl.DataFrame({"model": ["a", "b"], "f1": [0.9, 0.7]})
-    >>> mlm.gate(table, {"good f1": mlm.warn(pl.col("f1") >= 0.8)})["status"].to_list()
-    ['pass', 'warn']
-    """
-    return Warn(rule)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule that was read and checked."""
-
-    name: str
-    condition: pl.Expr
-    columns: Sequence[str]
-    """The columns that it reads."""
-    numbers: Sequence[pl.Expr]
-    """The floats that it compares."""
-    otherwise: Status
-    """The status of a row for which it does not hold."""
-
-
-def read_rules(rules: Any, schema: pl.Schema, *, has_baseline: bool) -> list[Rule]:
-    """The rules of a table with these columns, the baseline's among them; what cannot be one is refused."""
-    if not isinstance(rules, Mapping):
-        raise ParameterError(f"rules are a mapping of a name to a rule, {SUCH}, not of type {type(rules).__name__}.")
-    if not rules:
-        raise ParameterError(f"a gate needs a rule, {SUCH}.")
-    return [_read_rule(name, rule, schema, has_baseline=has_baseline) for name, rule in rules.items()]
-
-
-def _read_rule(name: Any, rule: Any, schema: pl.Schema, *, has_baseline: bool) -> Rule:
-    if not isinstance(name, str):
-        raise ParameterError(f"the name of a rule is a text, not {name!r}.")
-    condition = rule.rule if isinstance(rule, Warn) else rule
-    if not isinstance(condition, pl.Expr):
-        raise ParameterError(f"rule {name!r} takes an expression, {SUCH}, and is of type {type(condition).__name__}.")
-    if condition.meta.has_multiple_outputs():
-        raise ParameterError(f"rule {name!r} stands for several columns: name them one by one.")
-    if not is_row_wise(condition):
-        raise ParameterError(
-            f"rule {name!r} is not row-wise: it takes an expression of the columns of one row, {SUCH}."
-        )
-    columns = list(dict.fromkeys(condition.meta.root_names()))
-    _check_columns(name, columns, schema, has_baseline=has_baseline)
-    dtype = _type_of(name, condition, schema)
-    if dtype != pl.Boolean:
-        raise ParameterError(f"rule {name!r} is {dtype}: it must be true or false, {SUCH}.")
-    otherwise: Status = "warn" if isinstance(rule, Warn) else "fail"
-    return Rule(name, condition, columns, _numbers(name, condition, schema), otherwise)
-
-
-def _check_columns(name: str, columns: Sequence[str], schema: pl.Schema, *, has_baseline: bool) -> None:
-    if not columns:
-        raise ParameterError(f"rule {name!r} reads no column of the table: write one {SUCH}.")
-    for column in columns:
-        if column.endswith(BASELINE) and column not in schema and not has_baseline:
-            raise ColumnError(f"rule {name!r} reads {column!r}: pass baseline= too.")
-    of = "in the table or its baseline" if has_baseline else "in the table"
-    check_columns(columns, schema, what=f"rule {name!r}: column", of=of)
-
-
-def _type_of(name: str, expression: pl.Expr, schema: pl.Schema) -> pl.DataType:
-    # Of no rows, and not from the schema alone: that a text is no number is seen only then.
-    try:
-        return pl.DataFrame(schema=schema).select(expression.alias("value")).schema["value"]
-    except pl.exceptions.PolarsError as error:
-        raise ParameterError(f"rule {name!r} cannot be worked out: {words_of(error)}.") from error
-
-
-def _numbers(name: str, part: pl.Expr, schema: pl.Schema) -> list[pl.Expr]:
-    """The outermost parts of a rule that are floats of the row: what it compares."""
-    if not part.meta.root_names():
-        return []
-    if _type_of(name, part, schema).is_float():
-        return [part]
-    return [number for each in part.meta.pop() for number in _numbers(name, each, schema)]
 
 
 @at_callers_line
@@ -158,7 +63,8 @@ def gate(
     the table has no rows: a failure), "insufficient" and "skip". A NaN in a column that a rule reads is a failure. A
     rule on `f1_low` or `f1_high` is "insufficient" where only the interval is null: too few samples to tell. So is one
     on the verdict of `compare` where a difference has no interval; where no sample is a pair, no rule on it passes. An
-    interval that its flag doubts is none either: see `on_flag`.
+    interval that its flag doubts is none either: see `on_flag`. A rule on an end of `calibration_error`, which never
+    has an interval, is an error.
 
     Parameters
     ----------
@@ -220,6 +126,7 @@ def gate(
         rows, gone = _joined(rows, _read(baseline, keys, "baseline"), keys)
     parts = []
     for rule in read_rules(rules, rows.schema, has_baseline=baseline is not None):
+        _check_ends(rule, rows)
         cases = [*too_few, *_cases(rule, rows.schema, keys, on_undefined, on_flag)]
         parts += [_tried(rule, rows, keys, cases), *_missing(rule, rows, gone, keys)]
     return pl.concat(parts)
@@ -340,6 +247,26 @@ def _ends(rule: Rule, schema: pl.Schema) -> dict[str, str]:
     ends |= {"low": value, "high": value}
     ends |= {f"{end}{BASELINE}": f"{value}{BASELINE}" for end, value in ends.items()}
     return {end: value for end, value in ends.items() if end in rule.columns and value in schema}
+
+
+def _check_ends(rule: Rule, rows: pl.DataFrame) -> None:
+    """Refuse a rule on an end that is null because the metric never has one: it would never close the gate."""
+    for end, value in _ends(rule, rows.schema).items():
+        is_null = rule.condition.is_null() & pl.col(end).is_null() & pl.col(value).is_not_null()
+        # Of the row of a tidy table its flag tells.
+        if _is_too_high(value.removesuffix(BASELINE)) and rows.filter(is_null).height:
+            raise ParameterError(
+                f"rule {rule.name!r} reads {end!r} of a metric that has no interval: chance alone makes its value "
+                "higher, the more so the fewer rows there are. Read the value, or take another metric, such as "
+                "brier_reliability(debiased=True)."
+            )
+
+
+def _is_too_high(column: str) -> bool:
+    """Whether a column has the name of a metric, or of an average of it, that is too high by chance."""
+    for average in (*get_args(AverageName), "weights"):
+        column = column.removesuffix(f"_{average}")
+    return column in CATALOGUE and CATALOGUE[column].interval_kind == "too_high"
 
 
 def _lacks_interval(rule: Rule, schema: pl.Schema) -> pl.Expr:

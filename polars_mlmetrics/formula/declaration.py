@@ -45,9 +45,10 @@ class Influence:
 
 PACKAGE = __name__.partition(".")[0]
 
-Interval = Literal["kg_wilson", "t", "biased", "total", "extreme"]
+Interval = Literal["kg_wilson", "t", "biased", "too_high", "total", "extreme"]
 """The kinds of intervals. "kg_wilson" keeps within a finite range; "t" is symmetric. "biased" is "t" of a metric
-that is not right on average. "total" (a sum over rows) and "extreme" (one row decides) have none."""
+that is not right on average. "too_high" (above the true value nearly always), "total" (a sum over rows) and "extreme"
+(one row decides) have none."""
 
 
 class Catalogue(dict[str, "Declaration"]):
@@ -84,6 +85,9 @@ class Declaration:
     """How far each bucket of rows moves its value, where how its rows stand says so."""
     coarseness: Callable[..., pl.Expr] | None = None
     """How far `bins=` may put its value off, at most: a formula of the same parameters."""
+
+    uncut: Callable[..., pl.Expr] | None = None
+    """The formula of `debiased=True` before its value is cut at an end of the range: its interval is made of that."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.formula.__doc__)

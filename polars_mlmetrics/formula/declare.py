@@ -34,6 +34,7 @@ def metric(
     interval: Interval | None = None,
     influence: Influence | None = None,
     coarseness: Callable[..., pl.Expr] | None = None,
+    uncut: Callable[..., pl.Expr] | None = None,
 ) -> Callable[[Callable[Concatenate[Unit, P], pl.Expr]], Callable[P, Metric]]:
     """Declare a metric: a function of a `Unit` that returns the value of one unit of rows.
 
@@ -42,11 +43,13 @@ def metric(
     `average`. `counts` is for whole numbers that are summed over units and never null. Say `needs_negatives=False`
     if the value is right without the negatives that were not returned: only such a metric takes a table of returned
     labels, as `with_truths` makes it without `n_labels`. `interval` is the kind of its interval: "kg_wilson" where the
-    range is finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "biased"
-    where the value is not right on average: the first two have none. `influence` is for a metric that needs all rows at
+    range is finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "too_high"
+    where chance alone makes the value higher, as a mean of distances, "biased" where it is otherwise not right on
+    average: the first three have none. `influence` is for a metric that needs all rows at
     once, such as an exact curve, and whose interval is known from how the rows of each bucket stand among the others:
     see `polars_mlmetrics.formula.placements`. `coarseness` is for a metric with `bins=`: a formula of the same
-    parameters for how far the merged scores may put its value off, at most.
+    parameters for how far the merged scores may put its value off, at most. `uncut` is for a biased metric with
+    `debiased=`: a formula of the same parameters for its value before that is cut at an end of the range.
 
     Examples
     --------
@@ -64,7 +67,8 @@ def metric(
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
         _check_ends(range, best)
         facts = (grain, range, best, undefined_when, counts, needs_negatives)
-        declaration = Factory(formula, *facts, interval=interval, influence=influence, coarseness=coarseness)
+        of_interval = (interval, influence, coarseness, uncut)
+        declaration = Factory(formula, *facts, *of_interval)
         known = CATALOGUE.get(declaration.name)
         if known is not None and known.formula.__module__ != formula.__module__:
             owner = known.formula.__module__

@@ -24,6 +24,7 @@ INTERVAL_SAYS = {
     "kg_wilson": "kg_wilson, within the range",
     "t": "t, symmetric",
     "biased": "t, symmetric; the value is biased, and so is the interval",
+    "too_high": "none: the value is too high on average, the more so the fewer rows there are",
     "total": "none: a sum over rows",
     "extreme": "none: one row decides the value",
 }

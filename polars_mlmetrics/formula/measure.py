@@ -169,7 +169,9 @@ class Measure(Planned):
 
     @property
     def interval_kind(self) -> Interval:
-        return "extreme" if self.settlement.average in ("min", "max") else self.declaration.interval_kind
+        if self.settlement.average in ("min", "max"):
+            return "extreme"
+        return "t" if is_debiased(self) else self.declaration.interval_kind
 
     @cached_property
     def is_from_elsewhere(self) -> bool:
@@ -295,6 +297,12 @@ class Measure(Planned):
 def of_rows_of(measure: Measure, like: Measure) -> Measure:
     """A measure with the roles, labels and filters of another one."""
     return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
+
+
+def is_debiased(measure: Measure) -> bool:
+    """Whether the value of a measure is right on average, but for a cut. A mean of several such values is not."""
+    is_of_one_unit = measure.grain == "group" or measure.per is not None
+    return is_of_one_unit and measure.declaration.uncut is not None and bool(measure.parameters.get("debiased"))
 
 
 def check_reads(measure: Measure) -> None:

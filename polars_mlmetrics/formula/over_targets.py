@@ -18,7 +18,7 @@ from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.arithmetic import ratio, unless_rounding
 from polars_mlmetrics.formula.averages import Best, Settlement
 from polars_mlmetrics.formula.declaration import Interval
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_debiased
 from polars_mlmetrics.formula.parameters import identity
 from polars_mlmetrics.formula.row_counts import RowCounts
 from polars_mlmetrics.formula.tree import Applied, kind_of_several, other_end
@@ -96,7 +96,9 @@ class OverTargets(Planned):
 
     @property
     def interval_kind(self) -> Interval:
-        return self.metric.interval_kind
+        # A mean of values that are cut is biased, though none of them is.
+        is_of_cut = isinstance(self.metric, Measure) and is_debiased(self.metric)
+        return "biased" if is_of_cut else self.metric.interval_kind
 
     @cached_property
     def key(self) -> tuple[Any, ...]:

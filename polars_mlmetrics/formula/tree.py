@@ -31,7 +31,7 @@ INCREASING = ("round", "clip", "fill_null", "sqrt", "log", "log10", "log1p", "ex
 OF_ENDS = ("round", "clip", "fill_null", "floor", "ceil", "sign", "cast")
 """The functions of a value that are not smooth: they are applied to the ends of an interval."""
 
-WITHOUT_INTERVAL: tuple[Interval, ...] = ("extreme", "total")
+WITHOUT_INTERVAL: tuple[Interval, ...] = ("extreme", "too_high", "total")
 """The kinds of metrics that have no interval, or of draws alone: the worse first."""
 
 

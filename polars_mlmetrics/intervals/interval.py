@@ -159,7 +159,8 @@ class Interval(ABC):
 
     def _symmetric(self) -> tuple[pl.Expr, pl.Expr]:
         low, high = self._limits.low, self._limits.high
-        value, half = self.column("value_of_all"), self.column("t") * self.column("se")
+        # The value of a replicated metric may lie beyond its range, where the one that is shown is cut.
+        value, half = self.column("value_of_all").clip(low, high), self.column("t") * self.column("se")
         half = pl.when(self.column("se") > 0).then(half)
         return (value - half).clip(low, high), (value + half).clip(low, high)
 
@@ -192,6 +193,8 @@ class Replicated(Interval):
     ) -> None:
         super().__init__(name, metric, limits, plan, confidence)
         self._weight = pl.lit(None, dtype=pl.Float64) if weight is None else weight
+        # It may be another metric than the one that is shown: the plan is to know it before it is worked out again.
+        plan.value(self._core)
         self._of_clusters = [*planned_in(self._core)] if is_mean_of_clusters(self._core, confidence) else []
 
     @property

@@ -16,7 +16,8 @@ from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds
-from polars_mlmetrics.formula.measure import Node, Planned
+from polars_mlmetrics.formula.declaration import Interval as Kind
+from polars_mlmetrics.formula.measure import Node, Planned, is_debiased
 from polars_mlmetrics.formula.over_targets import counts_in
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated
@@ -80,9 +81,9 @@ def flag_of(holds: Mapping[str, pl.Expr]) -> pl.Expr:
     return first_that_holds([(holds[flag], pl.lit(flag)) for flag in FLAGS if flag in holds], pl.lit("ok"))
 
 
-def flag_without_interval(metric: Node) -> str:
-    """The flag of a metric that has no interval."""
-    return {"total": "totals", "extreme": "extremes"}.get(metric.interval_kind, "no_state")
+def flag_without_interval(kind: Kind) -> str:
+    """The flag of a metric that has no interval, by the kind that it would be."""
+    return {"total": "totals", "extreme": "extremes", "too_high": "biased"}.get(kind, "no_state")
 
 
 class Intervals:
@@ -129,7 +130,7 @@ class Intervals:
     ) -> pl.Expr:
         """The first thing to know of an interval, in a word. `notes` are more that may hold, by flag."""
         if interval is None:
-            return pl.lit(flag_without_interval(metric))
+            return flag_of({"pooled": is_pooled, flag_without_interval(self._kind(metric)): pl.lit(True)})
         se, buckets = interval.column("se"), interval.column("buckets")
         seems_few = buckets <= SEEMS_FEW
         is_small = seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few)
@@ -185,7 +186,7 @@ class Intervals:
 
         The limits are those of the values of the metric, if no others are given.
         """
-        kind, is_drawn = metric.interval_kind, self._confidence.is_bootstrap
+        kind, is_drawn = self._kind(metric), self._confidence.is_bootstrap
         # A total without a bucket is another total; one of as many buckets is not.
         has_none = kind in WITHOUT_INTERVAL and not (is_drawn and kind == "total")
         if has_none or not self._confidence.are_whole:
@@ -202,6 +203,12 @@ class Intervals:
         else:
             return None
         return self._intervals[-1]
+
+    def _kind(self, metric: Node) -> Kind:
+        """The kind of the interval of a metric."""
+        # A draw has rows several times: what chance adds by that is not taken off.
+        is_too_high = self._confidence.is_bootstrap and any(map(is_debiased, metric.measures()))
+        return "too_high" if is_too_high else metric.interval_kind
 
     def table(self) -> pl.LazyFrame:
         """The plan's table of groups, or of units, with the columns of the intervals of each."""

@@ -8,7 +8,7 @@ from math import inf
 
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.formula.declaration import Declaration
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_debiased
 from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import Applied, Named
 from polars_mlmetrics.query.question import Confidence
@@ -18,11 +18,22 @@ def core_of(metric: Node) -> tuple[Node, list[Applied]]:
     """The metric whose replicates are looked at, and the functions that its interval goes through, the first first."""
     if isinstance(metric, Named):
         return core_of(metric.metric)
+    if isinstance(metric, Measure) and is_debiased(metric):
+        # What is cut at an end of the range does not move as it should.
+        return _uncut(metric), []
     if not isinstance(metric, Applied) or not metric.keeps_ends:
         return metric, []
     core, functions = core_of(metric.metric)
     # Filling a null makes a value, and no interval.
     return core, functions if metric.function == "fill_null" else [*functions, metric]
+
+
+def _uncut(measure: Measure) -> Measure:
+    """A debiased measure before its value is cut at an end of its range."""
+    declared = measure.declaration
+    assert declared.uncut is not None
+    facts = declared.uncut, declared.grain, declared.range, declared.best
+    return replace(measure, declaration=Declaration(*facts, interval="t"))
 
 
 def range_of(metric: Node) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Metrics of a probability: the score says how likely the truth is."""
 
 import math
-from typing import Annotated, Literal, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
 import polars as pl
 
@@ -130,7 +130,7 @@ def _squared_gaps(u: Unit, *, logits: bool) -> pl.Expr:
     return u.sum(f"squared_gap@{logits=}", gap**2)
 
 
-@metric(range=(0, 1), best="min", interval="biased")
+@metric(range=(0, 1), best="min", interval="too_high")
 def calibration_error(
     u: Unit,
     *,
@@ -144,6 +144,9 @@ def calibration_error(
 
     With gap_b = |mean p - mean t| and n_b the weight of bin b: Σ (n_b/n)·gap_b, or √ Σ (n_b/n)·gap_b² with
     `norm="l2"`, or max gap_b with `norm="max"`. A probability of 1 falls in the last bin.
+
+    It is too high on average, the more so the fewer rows are in a bin: that of a calibrated model is not 0. So it has
+    no interval. `brier_reliability(debiased=True)` has one.
     """
     n, surplus = u.runs(*bins_of(u, bins, logits=logits)[:3], cells=bins)
     gap = ratio(surplus.abs(), n)
@@ -160,16 +163,43 @@ def bins_of(u: Unit, bins: int, *, logits: bool) -> list[pl.Expr]:
     return [number, pl.lit(1).alias("rows"), surplus, u.truth.cast(pl.Int64).alias("positives")]
 
 
-@metric(range=(0, 1), best="min", interval="biased")
+def _reliability(u: Unit, *, bins: int, logits: bool, debiased: bool, **options: Any) -> pl.Expr:
+    """The reliability of Murphy; debiased it may lie below 0."""
+    number, rows, surplus, _ = bins_of(u, bins, logits=logits)
+    if not debiased:
+        n, surplus = u.runs(number, rows, surplus, cells=bins)
+        return ratio((n * ratio(surplus, n) ** 2).sum(), n.sum())
+    n, surplus, squares = u.runs(number, rows, surplus, (surplus**2).alias("squared_surplus"), cells=bins)
+    squared_gap = ratio(surplus, n) ** 2
+    by_chance = ratio((ratio(squares, n) - squared_gap).clip(lower_bound=0), n - 1)
+    # Below two rows nothing tells how far chance alone moves the gap. Weights may also add up to 1 but for rounding.
+    of_bins = pl.when(n >= 2).then(n * (squared_gap - by_chance)).otherwise(0)
+    return ratio(of_bins.sum(), n.sum())
+
+
+@metric(range=(0, 1), best="min", interval="biased", uncut=_reliability)
 def brier_reliability(
-    u: Unit, *, bins: Count = 15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+    u: Unit,
+    *,
+    bins: Count = 15,
+    logits: bool = False,
+    debiased: bool = False,
+    average: Average = "micro",
+    **options: Unpack[Averaged],
 ) -> pl.Expr:
     """Murphy's reliability: Σ (n_b/n)·(mean p - mean t)² over equal-width bins b of the probability. 0 is calibrated.
 
     `brier_reliability - brier_resolution + brier_uncertainty` is the Brier score, but for how p varies within a bin.
+
+    It is too high on average, the more so the fewer rows are in a bin. `debiased=True` takes off what chance alone
+    adds: with gap_b = mean p - mean t, each (gap_b)² less v_b = (mean of (p - t)² in b - gap_b²) / (n_b - 1), a bin of
+    less than two rows as 0, and the sum cut at 0. Then its interval holds the true value at least as often as it says:
+    its standard error is that before the cut. An average over labels or samples is one of values that are cut, so it is
+    too high again.
+    A weight is a number of copies here too: weights that mean something else are to be 1 on average.
     """
-    n, surplus = u.runs(*bins_of(u, bins, logits=logits)[:3], cells=bins)
-    return ratio((n * ratio(surplus, n) ** 2).sum(), n.sum())
+    value = _reliability(u, bins=bins, logits=logits, debiased=debiased)
+    return value.clip(lower_bound=0) if debiased else value
 
 
 @metric(range=(0, 0.25), best="max", interval="biased")

@@ -177,7 +177,7 @@ def average_precision(
     return ratio((curve.positives * curve.precision).sum(), curve.all_positives)
 
 
-@metric(range=(0, 1), best="max", undefined_when="one class only")
+@metric(range=(0, 1), best="max", undefined_when="one class only", interval="biased")
 def ks(
     u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
@@ -188,7 +188,7 @@ def ks(
     return _distance(curve_of(u, bins, grid)).max()
 
 
-@metric(range=(0, 1), best="max", undefined_when="one class only")
+@metric(range=(0, 1), best="max", undefined_when="one class only", interval="biased")
 def recall_at_precision(
     u: Unit,
     p: Share,
@@ -207,7 +207,7 @@ def recall_at_precision(
     return curve.of_two_classes(best.fill_null(0.0))
 
 
-@metric(range=(0, 1), best="max", undefined_when="one class only")
+@metric(range=(0, 1), best="max", undefined_when="one class only", interval="biased")
 def precision_at_recall(
     u: Unit,
     r: Share,
@@ -225,7 +225,7 @@ def precision_at_recall(
     return curve.of_two_classes(_precision_if_found(curve, r).max())
 
 
-@metric(range=(0, 1), best="max", undefined_when="one class only")
+@metric(range=(0, 1), best="max", undefined_when="one class only", interval="biased")
 def recall_at_fpr(
     u: Unit,
     f: Share,

@@ -1,14 +1,13 @@
 """`gate`: what becomes of each rule in each row, what `raise_for` says of it, and what is refused."""
 
 import re
-from typing import Any, get_args
+from typing import Any
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis.gate import OnFlag
 
 NAN, PASS = float("nan"), ("pass", None)
 GOOD = pl.col("f1") >= 0.8
@@ -144,6 +143,37 @@ def test_the_interval_of_the_baseline_too() -> None:
     earlier = of(f1=[0.8, 0.8], f1_high=[0.85, None])
     result = mlm.gate(of(f1=[0.9, 0.9]), {"better": pl.col("f1") > pl.col("f1_high_baseline")}, earlier)
     assert told(result) == [PASS, ("insufficient", "no interval: f1_high_baseline is null")]
+
+
+TOO_HIGH = "of a metric that has no interval: chance alone makes its value higher"
+
+
+@pytest.mark.parametrize("name", ["calibration_error", "calibration_error_macro"])
+def test_an_end_that_a_metric_never_has_is_refused(name: str) -> None:
+    """Else the rule would never close the gate. Ends from elsewhere are taken, and so is a rule that goes without."""
+    ends = {f"{name}_low": [None, None], f"{name}_high": [None, None]}
+    table, end = of(**{name: [0.1, 0.2]}, **ends), pl.col(f"{name}_high")
+    with pytest.raises(mlm.ParameterError, match=f"rule 'sure' reads '{name}_high' {TOO_HIGH}"):
+        mlm.gate(table, {"sure": end <= 0.1})
+    with pytest.raises(
+        mlm.ParameterError, match=rf"'{name}_high_baseline' {TOO_HIGH}.*brier_reliability\(debiased=True"
+    ):
+        mlm.gate(table, {"no worse": pl.col(name) <= pl.col(f"{name}_high_baseline")}, table)
+    assert told(mlm.gate(table.with_columns(end.fill_null(0.1)), {"sure": end <= 0.1})) == [PASS, PASS]
+    assert told(mlm.gate(table, {"either": (pl.col(name) < 0.3) | (end < 0.1)})) == [PASS, PASS]
+    debiased = f"{name}_debiased"
+    others = table.rename({column: column.replace(name, debiased) for column in table.columns})
+    result = mlm.gate(others, {"sure": pl.col(f"{debiased}_high") <= 0.1})
+    assert result["status"].to_list() == ["insufficient"] * 2
+
+
+def test_an_end_that_a_row_of_a_tidy_table_never_has_is_insufficient() -> None:
+    table = of(value=[0.9, 0.1], low=[0.8, None]).with_columns(metric=pl.Series(["f1", "ece"]), ci_flag=pl.lit("ok"))
+    biased = table.with_columns(ci_flag=pl.Series(["ok", "biased"]))
+    rule = {"sure": pl.col("low") >= 0.5}
+    for flagged in (biased, biased.rename({"value": "difference"})):
+        assert told(mlm.gate(flagged, rule)) == [PASS, ("insufficient", "the flag is biased")]
+    assert told(mlm.gate(table, rule)) == [PASS, ("insufficient", "no interval: low is null")]
 
 
 # -- tables of evaluate ------------------------------------------------------------------------------------------------
@@ -352,26 +382,3 @@ def test_what_is_no_rule(rules: Any, error: type[Exception], said: str) -> None:
 def test_what_is_no_gate(given: dict[str, Any], error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=re.escape(said)):
         mlm.gate(**{"table": TABLE, "rules": {"f1": GOOD}, **given})
-
-
-def doubted(flag: str | None) -> pl.DataFrame:
-    row = {"metric": "f1", "value": 0.8, "low": 0.7, "high": 0.9, "ci_flag": flag}
-    return pl.DataFrame([row], schema_overrides={"ci_flag": pl.String})
-
-
-@pytest.mark.parametrize("flag", ["few_decide", "few_positives", "biased"])
-def test_a_doubted_end_is_insufficient_or_what_is_asked(flag: str) -> None:
-    rules = {"low": pl.col("low") >= 0.6, "value": pl.col("value") >= 0.6, "warned": mlm.warn(pl.col("high") > 1)}
-    found = {given: mlm.gate(doubted(flag), rules, on_flag=given)["status"].to_list() for given in get_args(OnFlag)}
-    assert found == {
-        "insufficient": ["insufficient", "pass", "insufficient"],
-        "fail": ["fail", "pass", "warn"],
-        "skip": ["skip", "pass", "skip"],
-        "ignore": ["pass", "pass", "warn"],
-    }
-    assert mlm.gate(doubted(flag), rules)["reason"].to_list() == [f"the flag is {flag}", None, f"the flag is {flag}"]
-
-
-@pytest.mark.parametrize("flag", ["ok", "low_n", "few_buckets", None])
-def test_other_flags_leave_an_end_as_it_is(flag: str | None) -> None:
-    assert mlm.gate(doubted(flag), {"low": pl.col("low") >= 0.6})["status"].to_list() == ["pass"]

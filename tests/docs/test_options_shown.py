@@ -27,7 +27,7 @@ ANY = ""
 
 SHARED = (*ROLE_NAMES, "by")
 
-OF_THE_LIBRARY = {("metric", name) for name in ("counts", "influence", "coarseness")}
+OF_THE_LIBRARY = {("metric", name) for name in ("counts", "influence", "coarseness", "uncut")}
 """What only the library's own declarations say."""
 
 

@@ -2,10 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pytest
 
+import polars_mlmetrics as mlm
+from polars_mlmetrics.analysis.gate import OnFlag
 from polars_mlmetrics.intervals.intervals import FLAGS, flag_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
@@ -29,3 +32,29 @@ def test_the_first_flag_that_holds_is_reported() -> None:
 def test_a_flag_that_the_table_lacks_is_refused() -> None:
     with pytest.raises(AssertionError, match="doubtful"):
         flag_of({"doubtful": pl.lit(True)})
+
+
+# -- what a gate does with them ----------------------------------------------------------------------------------------
+
+
+def doubted(flag: str | None) -> pl.DataFrame:
+    row = {"metric": "f1", "value": 0.8, "low": 0.7, "high": 0.9, "ci_flag": flag}
+    return pl.DataFrame([row], schema_overrides={"ci_flag": pl.String})
+
+
+@pytest.mark.parametrize("flag", ["few_decide", "few_positives", "biased"])
+def test_a_doubted_end_is_insufficient_or_what_is_asked(flag: str) -> None:
+    rules = {"low": pl.col("low") >= 0.6, "value": pl.col("value") >= 0.6, "warned": mlm.warn(pl.col("high") > 1)}
+    found = {given: mlm.gate(doubted(flag), rules, on_flag=given)["status"].to_list() for given in get_args(OnFlag)}
+    assert found == {
+        "insufficient": ["insufficient", "pass", "insufficient"],
+        "fail": ["fail", "pass", "warn"],
+        "skip": ["skip", "pass", "skip"],
+        "ignore": ["pass", "pass", "warn"],
+    }
+    assert mlm.gate(doubted(flag), rules)["reason"].to_list() == [f"the flag is {flag}", None, f"the flag is {flag}"]
+
+
+@pytest.mark.parametrize("flag", ["ok", "low_n", "few_buckets", None])
+def test_other_flags_leave_an_end_as_it_is(flag: str | None) -> None:
+    assert mlm.gate(doubted(flag), {"low": pl.col("low") >= 0.6})["status"].to_list() == ["pass"]

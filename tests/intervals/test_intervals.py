@@ -85,10 +85,11 @@ def reference(measure: Measure, value: float, without: Values, alone: Values, sa
     return Expected(buckets, se, *(least + (most - least) * end for end in (center - half, center + half)))
 
 
-BIASED = {"calibration_error", "brier_reliability", "brier_resolution"}
+BIASED = {"brier_reliability", "brier_resolution", "ks", "precision_at_recall", "recall_at_fpr", "recall_at_precision"}
 """Bounded, and no shares: what is uneven in bins by chance alone moves them to one side."""
 
 HAVE_NONE = {"true_positives", "false_positives", "true_negatives", "false_negatives", "support", "max_error"}
+HAVE_NONE |= {"calibration_error"}
 
 
 def has_interval(measure: Measure) -> bool:
@@ -214,7 +215,7 @@ def test_a_function_that_is_not_smooth_is_applied_to_the_ends(name: str) -> None
     assert mlm.evaluate(users(), metric, ci=0.95).row(0) == pytest.approx([function(each) for each in plain])
 
 
-WHY_NONE = {"no_state", "totals", "extremes", "undefined_replicates", "degenerate", "few_buckets"}
+WHY_NONE = {"no_state", "totals", "extremes", "biased", "undefined_replicates", "degenerate", "few_buckets"}
 
 
 def flags(frame: pl.DataFrame, *metrics: mlm.Metric, **asked: Any) -> list[str | None]:

@@ -156,6 +156,11 @@ class Case:
         return int(not same(bare.expected(frame, weighted=True), bare.expected(heavier, weighted=True)))
 
     @property
+    def knows_copies(self) -> bool:
+        """Whether all rows twice are more to it than once, so that it is neither a sum nor a share."""
+        return bool(self.params.get("debiased"))
+
+    @property
     def needs_label(self) -> bool:
         return oracle.needs_label(self.name, self.params, self.grain)
 
@@ -252,6 +257,7 @@ def variants(name: str) -> Iterator[dict[str, Any]]:
         "threshold": THRESHOLDS,
         "labels": VOCABULARIES,
         "grid": [{"bins": 64, "grid": "float"}],
+        "debiased": [{"debiased": True, "bins": bins} for bins in (3, 1)],  # with many rows in a bin
         "prior": [{"prior": prior} for prior in PRIORS],
     }
     for key, changes in shared.items():

@@ -212,6 +212,24 @@ def test_calibration_error(norm: str, value: float) -> None:
     agree(expected("calibration_error", frame, {"bins": 4, "norm": norm}), value)
 
 
+def test_brier_reliability_debiased() -> None:
+    """Two bins: gaps of -1/2, -1/2 and 1/2 (mean -1/6, of a variance of 1/3), and a single row, which counts 0.
+
+    By chance the mean moves by 1/9 squared: 1/36 - 1/9 is below 0, and cut. With a third row of -1/2, 1/16 - 1/16 is 0;
+    with four of them all but one on one side, 9/100 - 1/25 is left of 5 of 6 rows.
+    """
+    cases = {
+        (1, 1, 0): 0.0,
+        (1, 1, 1, 0): 0.0,
+        (1, 1, 1, 1, 0): 5 / 6 * (9 / 100 - 1 / 25),
+        (1,): 0.0,
+        (1, 1): 2 / 3 / 4,
+    }
+    for truths, value in cases.items():
+        frame = pl.DataFrame({"score": [*[0.5] * len(truths), 0.25], "truth": [*truths, 1]})
+        agree(expected("brier_reliability", frame, {"bins": 2, "debiased": True}), value)
+
+
 def test_labelwise_precision() -> None:
     """A is above every false label once in two, B never, C whenever it is true, D is never true."""
     truth = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]

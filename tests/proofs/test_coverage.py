@@ -6,7 +6,7 @@ from math import sqrt
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.simulated import COMPARED, METRICS, compared, covered, one_to_nine
+from tests.simulated import COMPARED, METRICS, compared, covered, covered_of_calibrated, one_to_nine
 
 RUNS = 2_000
 BARS = {30: (0.93, 0.985), 100: (0.93, 0.975), 300: (0.93, 0.975)}
@@ -50,6 +50,25 @@ def test_no_difference_is_seldom_found(samples: int) -> None:
 
 
 def test_too_narrow_an_interval_is_seen() -> None:
-    """Samples of a user that are taken for independent ones, and a metric that is too high on average."""
+    """Samples of a user that are taken for independent ones, and metrics that are too high on average."""
     assert outside(covered([mlm.f1()], RUNS // 4, 100, one_to_nine, cluster=None), 100) != {}
-    assert outside(covered([mlm.calibration_error()], RUNS // 4, 100), 100) != {}
+    assert outside(covered([mlm.brier_reliability()], RUNS // 4, 100), 100) != {}
+
+
+DEBIASED = mlm.brier_reliability(debiased=True)
+
+
+@pytest.mark.parametrize("off", [0.0, 0.02, 0.05])
+@pytest.mark.parametrize("rows", [100, 300, 1_000])
+def test_a_debiased_reliability_holds_the_true_one(rows: int, off: float) -> None:
+    """Of a model that is calibrated, and of some that are not. The cut at 0 makes the intervals hold more, not less."""
+    share, _ = covered_of_calibrated(DEBIASED, RUNS, rows, off)
+    assert share >= 0.95 - by_chance(0.95)
+
+
+def test_the_reliability_of_a_calibrated_model_is_next_to_0() -> None:
+    """Half of the values are cut at 0, and their mean is about .00002, where that of the biased ones is .0001."""
+    share, mean = covered_of_calibrated(DEBIASED, 500, 20_000)
+    assert share >= 0.95 - 2 * by_chance(0.95)  # of a quarter of the runs
+    assert mean < 0.00003
+    assert covered_of_calibrated(mlm.brier_reliability(), 500, 20_000)[1] > 0.0001

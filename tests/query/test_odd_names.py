@@ -41,6 +41,7 @@ NO_NAMES = {
     ("rollup", "columns"): "slices= refuses them",
     ("dedupe", "keep"): "a word",
     ("metric", "coarseness"): "a function",
+    ("metric", "uncut"): "a function",
     ("from_wide", "score"): "a text with fields in braces",
     ("from_wide", "truth"): "a text with fields in braces",
     **{("from_arrays", name): "an array" for name in ("sample", "score", "truth")},

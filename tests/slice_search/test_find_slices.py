@@ -282,6 +282,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "has no direction: pass worse='low' or worse='high'": lambda: find(mlm.bias()),
     "worse must be 'low' or 'high' or None, not 'max'": lambda: find(worse="max"),
     "n_rows has no intervals": lambda: find(mlm.n_rows(), worse="low"),
+    "of calibration brier_reliability(debiased=True)": lambda: find(mlm.calibration_error()),
     "k must be": lambda: find(k=0),
     "feature 'devic' is not in the table": lambda: find(features="devic"),
     "Did you mean 'device'?": lambda: find(features=["devic"]),

@@ -180,13 +180,15 @@ class Compare(Call):
             return {**nothing, "ci_flag": NULL}
         core, _ = core_of(node)
         kind, leaves = kind_of(core), [leaf for leaf, _ in core.leaves(Setting({}, value_of))]
-        if kind in ("total", "extreme"):
-            return {**nothing, "ci_flag": word({"total": "totals", "extreme": "extremes"}[kind])}
+        if kind in jackknife.WITHOUT:
+            return {**nothing, "ci_flag": word(jackknife.WITHOUT[kind])}
         if not all(leaf.merges for leaf in leaves):
             return {**nothing, "ci_flag": word("no_state")}
         found = self._replicates(core, sides)
-        if found.unclear or (
-            self._has_idle_buckets(core, sides) and any("undefined" in leaf.params for leaf in leaves)
+        if (
+            jackknife.is_cut(node)
+            or found.unclear
+            or (self._has_idle_buckets(core, sides) and any("undefined" in leaf.params for leaf in leaves))
         ):
             return dict.fromkeys((*nothing, "ci_flag"), UNCLEAR)
         low, high = jackknife.range_of(core)

@@ -90,12 +90,12 @@ class Gap(Call):
     def _ends(self, node: Node, group: Part, known: dict[Key, Answer], parts: dict[Key, Part]) -> Row:
         core, _ = core_of(node)
         kind, leaves = kind_of(core), [leaf for leaf, _ in core.leaves(Setting(self.roles, value_of))]
-        if kind in ("total", "extreme") or not all(leaf.merges for leaf in leaves):
-            flag = {"total": "totals", "extreme": "extremes"}.get(kind, "no_state")
+        if kind in jackknife.WITHOUT or not all(leaf.merges for leaf in leaves):
+            flag = jackknife.WITHOUT.get(kind, "no_state")
             return {**NO_ENDS, "ci_flag": word(flag)}
         setting, buckets = Setting(self.roles, value_of), buckets_of(self.table, self.cluster or self.sample)
         slices = [replicates_of(core, setting, parts[key], buckets, among=group) for key in known]
-        is_open = any(each.whole.value is None or each.unclear for each in slices)
+        is_open = jackknife.is_cut(node) or any(each.whole.value is None or each.unclear for each in slices)
         low, high = jackknife.range_of(core)
         return {} if is_open else self._of_pairs(slices, high - low)
 

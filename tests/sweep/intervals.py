@@ -65,13 +65,14 @@ class WithIntervals(Call):
     def _interval(self, node: Node, part: Part, value: Answer) -> Row:
         """What is said of the interval of a value; nothing of draws, and of what other tests look at."""
         is_beyond = any(isinstance(each, Averaged) for each in inside(node)) or self.level == "bootstrap"
+        is_beyond = is_beyond or jackknife.is_cut(node)
         core, functions = core_of(node)
         leaves = [leaf for leaf, _ in core.leaves(Setting(self.roles, value_of))]
         if is_beyond or value.unclear or any(not leaf.merges and leaf.name in EXACT for leaf in leaves):
             return {}
         is_number = value.value is not None and math.isfinite(value.value)
         kind = kind_of(core)
-        none = {"total": "totals", "extreme": "extremes"}.get(kind)
+        none = jackknife.WITHOUT.get(kind)
         none = none or (None if all(leaf.merges for leaf in leaves) else "no_state")
         if none is not None:
             return {**NOTHING, "ci_method": word("none"), "ci_flag": word(none if is_number else None)}

@@ -14,7 +14,7 @@ import polars_mlmetrics as mlm
 from tests.laws import oracle
 from tests.support import degrees
 from tests.support.readings import READINGS
-from tests.sweep.asked import SUMS, Leaf, Node, Setting, of_table, read_rows
+from tests.sweep.asked import SUMS, Leaf, Node, Setting, of_table, read_rows, value_of
 from tests.sweep.derived import FUNCTIONS, Applied, Bound, Derived, Scoped
 from tests.sweep.settled import Answer
 from tests.sweep.tables import Part, Table
@@ -68,7 +68,12 @@ def core_of(node: Node) -> tuple[Node, list[Applied]]:
     return core, functions if node.function == "fill_null" else [*functions, node]
 
 
-BIASED = ("calibration_error", "brier_reliability", "brier_resolution")
+BIASED = (
+    "brier_reliability", "brier_resolution", "ks", "precision_at_recall", "recall_at_fpr", "recall_at_precision",
+)  # fmt: skip
+
+WITHOUT = {"extreme": "extremes", "too_high": "biased", "total": "totals"}
+"""The flags of the kinds that have no interval, the worse first."""
 
 
 def bare(core: Node) -> Node:
@@ -82,14 +87,21 @@ def kind_of(core: Node) -> str:
     if isinstance(core, Leaf):
         if core.params.get("average") in ("min", "max") or core.name == "max_error":
             return "extreme"
+        if core.name == "calibration_error":
+            return "too_high"
         if core.name in SUMS:
             return "total"
         is_bounded = all(map(math.isfinite, range_of(core)))
         return "biased" if core.name in BIASED else "kg_wilson" if is_bounded else "t"
     kinds = {kind_of(core_of(part)[0]) for part in core.parts()}
-    kind = next((kind for kind in ("extreme", "total") if kind in kinds), "t")
+    kind = next((kind for kind in WITHOUT if kind in kinds), "t")
     is_ratio = isinstance(core, Derived) and core.sign == "/" and len(core.parts()) == 2
     return "t" if is_ratio and kind == "total" else kind
+
+
+def is_cut(node: Node) -> bool:
+    """Whether a part of a metric is cut at an end of its range: intervals are made of values before the cut."""
+    return any(leaf.params.get("debiased") for leaf, _ in node.leaves(Setting({}, value_of)))
 
 
 def range_of(core: Node) -> tuple[float, float]:

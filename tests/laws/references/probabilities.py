@@ -146,15 +146,20 @@ def information_score(rows: Sequence[Row], *, prior: Any = None) -> float | None
     return log2(p) - log2(a) if p > a else log2(1 - a) - log2(1 - p)
 
 
-def bins_of(rows: Sequence[Row], bins: int, logits: bool) -> list[tuple[float, float, float]]:
-    """The weight of each bin, its mean probability and its share of truths."""
+def rows_by_bin(rows: Sequence[Row], bins: int, logits: bool) -> list[list[tuple[Row, float]]]:
+    """The rows of each bin, with their probabilities."""
     by_bin: dict[int, list[tuple[Row, float]]] = {}
     for row in rows:
         p = probability(row.score, logits)
         place = bisect.bisect_right([k / bins for k in range(1, bins)], p)
         by_bin.setdefault(place, []).append((row, p))
+    return [*by_bin.values()]
+
+
+def bins_of(rows: Sequence[Row], bins: int, logits: bool) -> list[tuple[float, float, float]]:
+    """The weight of each bin, its mean probability and its share of truths."""
     found = []
-    for members in by_bin.values():
+    for members in rows_by_bin(rows, bins, logits):
         size = total(row.weight for row, _ in members)
         if size > 0:
             mean_p = total(row.weight * p for row, p in members) / size
@@ -164,7 +169,27 @@ def bins_of(rows: Sequence[Row], bins: int, logits: bool) -> list[tuple[float, f
 
 
 @reference(score="probability")
-def brier_reliability(rows: Sequence[Row], *, bins: int = 15, logits: bool = False) -> float | None:
+def brier_reliability(
+    rows: Sequence[Row], *, bins: int = 15, logits: bool = False, debiased: bool = False
+) -> float | None:
+    if debiased:
+        found = over(total(squared_gap(members) for members in rows_by_bin(rows, bins, logits)), weight_of(rows))
+        return None if found is None else max(0.0, found)
+    return over_bins(rows, bins, logits)
+
+
+def squared_gap(members: Sequence[tuple[Row, float]]) -> float:
+    """The squared gap of a bin less how far its mean is off by chance, squared: by the textbook, of so many copies."""
+    size = total(row.weight for row, _ in members)
+    if size < 2:
+        return 0.0
+    gap = total(row.weight * (p - row.truth) for row, p in members) / size
+    variance = total(row.weight * (p - row.truth - gap) ** 2 for row, p in members) / (size - 1)
+    return size * (gap**2 - variance / size)
+
+
+def over_bins(rows: Sequence[Row], bins: int, logits: bool) -> float | None:
+    """The squared gaps of all bins, by their weights."""
     found = bins_of(rows, bins, logits)
     return over(total(size * (p - t) ** 2 for size, p, t in found), total(size for size, _, _ in found))
 

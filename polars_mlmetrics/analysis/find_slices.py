@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -17,12 +18,11 @@ from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters
-from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats
 from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import CellSums
-from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState
+from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState, passes_for
 from polars_mlmetrics.slice_search.features import type_of, warn_of
 from polars_mlmetrics.slice_search.show import COLUMNS, confirm, pooled_groups, show, tested
 
@@ -139,11 +139,19 @@ def find_slices(
             raise ParameterError(f"{name}= is for a log: a state is small.")
     if not is_of_state:
         frame = searchable(frame, schema, roles, reads_now=not passes)
-    question = question_of(frame, schema, metric, by, names, cluster, roles)
-    query, state = question.query, question.state
-    check_names([*(key.name for key in query.by), *COLUMNS])
-    usual = question, sign, names, top, bins
-    encoded = EncodedState(*usual, state) if state else EncodedLog(*usual, (passes, memory, progress))
+    slices = names if is_of_state else None
+    question = Question.read(
+        FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles, schema=schema
+    )
+    check_intervals(question)
+    if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
+        check_clusters(question.query)
+    if not is_of_state:
+        check_features(question.query, names)
+        question = replace(question, passes=passes_for(question.query, passes, memory, progress=progress))
+    check_names([*(key.name for key in question.query.by), *COLUMNS])
+    encode = EncodedState if is_of_state else EncodedLog
+    encoded = encode(question, sign, names, top, bins)
     cells = CellSums(encoded, depth, min_samples)
     _check_values(cells)
     large = {encoded.features[i].name for i in cells.large_features}
@@ -152,10 +160,10 @@ def find_slices(
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
     candidates = candidates_of(scores, cells.lattice)
     if candidates.is_empty():
-        return COLUMNS.empty(query.types_of(query.by)).collect()
+        return COLUMNS.empty(encoded.query.types_of(encoded.query.by)).collect()
     members = Members(cells, candidates)
     table = confirm(cells, scores, members, choose(members, candidates))
-    table = tested(encoded, table.join(pooled_groups(encoded, state or source_of(query, None)), on=GROUP))
+    table = tested(encoded, table.join(pooled_groups(encoded), on=GROUP))
     return show(cells, scores, hide_repeats(members, table, k))
 
 
@@ -183,35 +191,18 @@ def searchable(log: Frame, schema: pl.Schema, roles: Mapping[str, Any], *, reads
     return log if not reads_now or is_at_hand(log.lazy()) else to_hold(log.lazy()).collect()
 
 
-def question_of(
-    frame: Frame,
-    schema: pl.Schema,
-    metric: Metric,
-    by: Keys | None,
-    names: list[str],
-    cluster: Names,
-    roles: Mapping[str, Any],
-) -> Question:
-    """The query, and the intervals that are wanted. A metric without intervals is refused, and what has few buckets."""
-    slices = names if FIND_SLICES.reads_state(schema) else None
-    question = Question.read(
-        FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles, schema=schema
-    )
+def check_intervals(question: Question) -> None:
+    """Refuse a metric that has no intervals, and a state of few buckets."""
     query, confidence = question.query, question.confidence
     if confidence is not None and confidence.buckets < LEAST_BUCKETS:
         raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")
     (core,) = query.metrics
-    plan = Plan(source_of(query, None), [], query.readings)
+    plan = Plan(question.source, [], query.readings)
     if core.interval_kind in WITHOUT_INTERVAL or not plan.merges(core):
         raise MetricError(
             f"{core.output_name} has no intervals, so its slices cannot be told from noise: choose another metric, or "
             "of a curve the one with bins=."
         )
-    if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
-        check_clusters(query)
-    if slices is None:
-        check_features(query, names)
-    return question
 
 
 def sign_of(metric: Metric, worse: Any) -> int:

@@ -96,15 +96,16 @@ def find_slices(
     One row a slice, the surest first (both halves together): the by columns, `rank`, `slice`, `conditions` (what
     `slice_filter` reads), `depth`, `n_samples`, `n_rows` and `share` of the samples of the group. Then, of the samples
     that the search did not see: `value`, the value of the `rest` of the group, their `gap` (positive is worse) with its
-    95 % interval `low` and `high`, `p` (1 where the slice is not worse), `p_adjusted` for the number of candidates
-    (Benjamini and Hochberg), and `share_of_harm`: how much of what the group lacks to the best value would be gone if
-    the slice were like the rest, (rest - whole) / (best - whole), by weight where rows have one. `t_search` is how many
-    standard errors the search saw. `parent` is the slice with one condition less in which the search saw the surest
-    gap, with its value (`parent_value`). A slice that only repeats another has that in `hidden_by`, and does not count
-    for `k`; `overlap` is the share of its rows that lie in slices shown above it. `n_clusters` is the number of its
-    clusters among the samples that the search did not see. `ci_flag` is as in a tidy table, or "leak?" where a slice
-    has more than 90 % of the harm, or the worst value there is. `n_tested` is the number of slices that were searched,
-    and `plan` says how. A slice whose gap is less than two standard errors in the samples of the search is left out.
+    95 % interval `low` and `high`, `p` (the chance of a gap as large if the slice were like the rest: one-sided, so
+    above 0.5 where it is better), `p_adjusted` for the number of candidates (Benjamini and Hochberg), and
+    `share_of_harm`: how much of what the group lacks to the best value would be gone if the slice were like the rest,
+    (rest - whole) / (best - whole), by weight where rows have one. `t_search` is how many standard errors the search
+    saw. `parent` is the slice with one condition less in which the search saw the surest gap, with its value
+    (`parent_value`). A slice that only repeats another has that in `hidden_by`, and does not count for `k`; `overlap`
+    is the share of its rows that lie in slices shown above it. `n_clusters` is the number of its clusters among the
+    samples that the search did not see. `ci_flag` is as in a tidy table, or "leak?" where a slice has more than 90 % of
+    the harm, or the worst value there is. `n_tested` is the number of slices that were searched, and `plan` says how. A
+    slice whose gap is less than two standard errors in the samples of the search is left out.
 
     Examples
     --------

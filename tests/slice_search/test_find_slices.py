@@ -58,7 +58,7 @@ def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int, 
             se = sqrt(se**2 + error_of_end(n_buckets) ** 2)
     df = half.filter("is_in")["bucket"].n_unique() - 1
     away = stats.t.ppf(0.975, df) * se
-    p = 2 * stats.t.sf(gap / se, df) if gap > 0 else 1.0
+    p = stats.t.sf(gap / se, df)
     whole, ends = mlm.evaluate(half, metric).item(), {"low": gap - away, "high": gap + away}
     harm = {} if best is None else {"share_of_harm": min(max((rest - whole) / (best - whole), 0), 1)}
     return {"value": value, "rest": rest, "gap": gap, **ends, "p": p, **harm}

@@ -12,7 +12,14 @@ from polars_mlmetrics.data.door import check_columns, to_hold
 from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand, schema_of
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError, at_callers_line
+from polars_mlmetrics.errors import (
+    ColumnError,
+    MetricError,
+    ParameterError,
+    StateError,
+    at_callers_line,
+    warn_at_callers_line,
+)
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
@@ -33,6 +40,9 @@ LEAST_BUCKETS = 32
 
 LEVEL = 0.95
 """The level of the intervals."""
+
+NONE_WORSE = "no slice is surely worse than the rest"
+"""How the warning of an empty table begins."""
 
 
 @at_callers_line
@@ -105,7 +115,8 @@ def find_slices(
     is the share of its rows that lie in slices shown above it. `n_clusters` is the number of its clusters among the
     samples that the search did not see. `ci_flag` is as in a tidy table, or "leak?" where a slice has more than 90 % of
     the harm, or the worst value there is. `n_tested` is the number of slices that were searched, and `plan` says how. A
-    slice whose gap is less than two standard errors in the samples of the search is left out.
+    slice whose gap is less than two standard errors in the samples of the search is left out. Where none is left, a
+    warning says how many slices were tried, and how many of them were large enough.
 
     Examples
     --------
@@ -159,12 +170,23 @@ def find_slices(
     small = dict.fromkeys(feature.name for feature in encoded.features if feature.name not in large)
     warn_of([*small], "have no value with enough samples, and are left out")
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
-    candidates = candidates_of(scores, cells.lattice)
+    table = _worse(cells, scores, k)
+    if table.is_empty():
+        warn_at_callers_line(
+            f"{NONE_WORSE}: {cells.lattice.n_slices:,} slices tried, {scores.height:,} of "
+            f"them large enough ({cells.least.min():,.0f} samples, and so many in the rest)."
+        )
+    return table
+
+
+def _worse(cells: CellSums, scores: pl.DataFrame, k: int) -> pl.DataFrame:
+    """The slices that are worse than the rest, of those that are large enough."""
+    query, candidates = cells.encoded.query, candidates_of(scores, cells.lattice)
     if candidates.is_empty():
-        return COLUMNS.empty(encoded.query.types_of(encoded.query.by)).collect()
+        return COLUMNS.empty(query.types_of(query.by)).collect()
     members = Members(cells, candidates)
     table = confirm(cells, scores, members, choose(members, candidates))
-    table = tested(encoded, table.join(pooled_groups(encoded), on=GROUP))
+    table = tested(cells.encoded, table.join(pooled_groups(cells.encoded), on=GROUP))
     return show(cells, scores, hide_repeats(members, table, k))
 
 

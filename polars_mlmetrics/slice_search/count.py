@@ -66,6 +66,12 @@ class Lattice:
             self._strides[at, some] = strides
             self.starts[at + 1] = self.starts[at] + height
 
+    @property
+    def n_slices(self) -> int:
+        """How many slices there may be in all groups."""
+        sizes = [prod(len(self.features[i].conditions) for i in some) for some in self.combinations[1:]]
+        return self.n_groups * sum(sizes)
+
     def at(self, places: Numbers) -> Numbers:
         """The combinations of places, by number."""
         return np.searchsorted(self.starts, places, side="right") - 1

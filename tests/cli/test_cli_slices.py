@@ -34,6 +34,7 @@ CALLS: list[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:no slice is surely worse")
 @pytest.mark.parametrize(("options", "named"), CALLS, ids=[options for options, _ in CALLS])
 def test_slices_is_find_slices(options: str, named: Any, of_shown_python: Table) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} {options} --where model=new -q"
@@ -130,7 +131,11 @@ def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     log = pl.DataFrame({"sample": range(200), "score": 0.5, "truth": [0, 1] * 100, "x": [1, 2] * 100, "y": 1})
     log.write_parquet("constant.parquet")
     assert run("slices constant.parquet -m log_loss --features x y") == 0
-    assert capsys.readouterr().err == "mlm: these features have one value only, and are left out: y.\n"
+    assert capsys.readouterr().err == (
+        "mlm: these features have one value only, and are left out: y.\n"
+        "mlm: no slice is surely worse than the rest: 2 slices tried, 2 of them large enough (60 samples, and so many "
+        "in the rest).\n"
+    )
 
 
 def test_a_file_of_options_serves_slices_too() -> None:

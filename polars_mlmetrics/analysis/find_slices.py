@@ -114,9 +114,10 @@ def find_slices(
     (`parent_value`). A slice that only repeats another has that in `hidden_by`, and does not count for `k`; `overlap`
     is the share of its rows that lie in slices shown above it. `n_clusters` is the number of its clusters among the
     samples that the search did not see. `ci_flag` is as in a tidy table, or "leak?" where a slice has more than 90 % of
-    the harm, or the worst value there is. `n_tested` is the number of slices that were searched, and `plan` says how. A
-    slice whose gap is less than two standard errors in the samples of the search is left out. Where none is left, a
-    warning says how many slices were tried, and how many of them were large enough.
+    the harm, or the worst value there is. `n_tested` is the number of slices that were searched. `plan` says how, and
+    where no `cluster=` is given it names a column, such as the user, of which each value has several samples with the
+    same features. A slice whose gap is less than two standard errors in the samples of the search is left out. Where
+    none is left, a warning says how many slices were tried, and how many of them were large enough.
 
     Examples
     --------

@@ -276,7 +276,8 @@ def problems_of(asked: ReportQuestion, frame: pl.LazyFrame) -> pl.DataFrame | No
         return None
     by = listed(asked.between) or None
     slices = asked.slices or None
-    return check(frame, by=by, slices=slices, metrics=asked.metrics, progress=False, **asked.roles)
+    found = check(frame, by=by, slices=slices, metrics=asked.metrics, progress=False, **asked.roles)
+    return found if asked.cluster is None else found.filter(pl.col("problem") != "cluster_unused")
 
 
 def metrics_for(asked: ReportQuestion, problems: pl.DataFrame | None) -> list[Metric]:

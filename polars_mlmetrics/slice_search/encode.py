@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from polars_mlmetrics.contrasts.rest import Numbers, values_by
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.partials import Partial, PartialKind, statistics_of
@@ -19,6 +20,7 @@ from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import FoldedTables, LogSource
 from polars_mlmetrics.engine.state_rows import StateSource
+from polars_mlmetrics.engine.unnamed_clusters import UnnamedCluster, unnamed_clusters
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, StateError
 from polars_mlmetrics.formula.arithmetic import whole_times
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
@@ -122,6 +124,10 @@ class Encoded:
         """The rows that are not kept, part by part. The first reading counts their samples."""
         return ()
 
+    def unnamed_clusters(self) -> list[UnnamedCluster]:
+        """The columns that may be clusters, where none is named. A state does not know them."""
+        return []
+
     def parts(self, buckets: slice = EVERY, *, samples: bool = False) -> Iterator[Part]:
         """The rows, part by part: all, or half of them. Raise where these are not as many as before."""
         rows = np.zeros(self.buckets, dtype=np.int64)
@@ -184,6 +190,19 @@ class EncodedLog(Encoded):
         self.how = f"rows read in {parts} passes for each step" if parts > 1 else "rows as they are"
         if parts == 1:
             [self._whole] = self._read(EVERY, samples=True)
+
+    def unnamed_clusters(self) -> list[UnnamedCluster]:
+        query, features = self.query, list(dict.fromkeys(each.name for each in self.features))
+        tables = [query.roles, *(measure.table for measure in query.measures)]
+        roles = {
+            name for each in tables for read in each.read_by(("sample", "label")) for name in read.meta.root_names()
+        }
+        own = {name for name in query.schema if not name.startswith(INTERNAL)}
+        free = own - roles - {MODEL, *query.columns_of_keys}
+        if self.cluster:
+            return []
+        rows = query.with_keys(query.frame)
+        return unnamed_clusters(rows, self.n_rows, self.by, query.roles.sample, features, free)
 
     def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
         if not self.question.passes:

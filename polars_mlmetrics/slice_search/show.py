@@ -188,8 +188,12 @@ def show(cells: CellSums, scores: pl.DataFrame, table: pl.DataFrame) -> pl.DataF
 
 
 def _plan(cells: CellSums) -> str:
-    """How the slices were searched, in words."""
+    """How the slices were searched, in words, and of which clusters nothing is known."""
     encoded, large = cells.encoded, {*cells.large_features}
     n_combinations = sum({*some} <= large for some in cells.lattice.combinations[1:])
     halves = f"searched in {encoded.n_searched} of {encoded.buckets} buckets, measured in the others"
-    return f"{encoded.how}; {n_combinations} combinations of features; {halves}"
+    words = [encoded.how, f"{n_combinations} combinations of features", halves]
+    for found in encoded.unnamed_clusters():
+        shared = ", ".join(map(repr, found.features))
+        words.append(f"samples of one {found.column!r} have the same {shared}, and no cluster= is given")
+    return "; ".join(words)

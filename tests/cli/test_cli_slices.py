@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.cli.commands import Printed, Refused, Table, run
-from tests.cli.slices_log import LOG, NEW
+from tests.cli.slices_log import LOG, NEW, sample
 
 FEATURES = "--features country device"
 
@@ -159,3 +159,13 @@ def test_states_are_compared_and_searched() -> None:
     assert_frame_equal(of_state.select("slice", "difference"), rows.select("slice", "difference"))
     found = table_of(f"slices state.parquet -m brier_score {FEATURES} --where model=new")
     assert found["slice"][0] == "country=FR, device=phone"
+
+
+def test_a_cluster_that_is_named_in_the_file_of_options_is_no_problem(printed: Printed) -> None:
+    rows = LOG.filter(model="new").with_columns(user=sample // 3, country=pl.when(sample // 3 % 2 == 0).then(1))
+    rows.write_parquet("users.parquet")
+    found = pl.read_csv(printed("check users.parquet --slices country").encode())
+    assert found.filter(problem="cluster_unused")["severity"].to_list() == ["warning"]
+    Path("mlm.toml").write_text("cluster = 'user'")
+    found = pl.read_csv(printed("check users.parquet --slices country -c mlm.toml").encode())
+    assert found.filter(problem="cluster_unused")["severity"].to_list() == ["ignored"]

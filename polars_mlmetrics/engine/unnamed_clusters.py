@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import reserved
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.ranking import code_of
@@ -64,8 +65,8 @@ def unnamed_clusters(
 ) -> list[UnnamedCluster]:
     """Search the columns that are `free`, of no role. Of each feature the one with the fewest values is taken."""
     keys = list(dict.fromkeys([*by, *sample, *features]))
-    schema = rows.collect_schema()
-    columns = [name for name, dtype in schema.items() if name in free - {*keys} and _may_be_ids(dtype)]
+    free = free - {*keys, *reserved(free)}
+    columns = [name for name, dtype in rows.collect_schema().items() if name in free and _may_be_ids(dtype)]
     if not (columns and features):
         return []
     known = rows.select(*keys, *columns).filter(pl.col(name).is_not_null() for name in sample)

@@ -197,8 +197,7 @@ class EncodedLog(Encoded):
         roles = {
             name for each in tables for read in each.read_by(("sample", "label")) for name in read.meta.root_names()
         }
-        own = {name for name in query.schema if not name.startswith(INTERNAL)}
-        free = own - roles - {MODEL, *query.columns_of_keys}
+        free = {*query.schema} - roles - {MODEL, *query.columns_of_keys}
         if self.cluster:
             return []
         rows = query.with_keys(query.frame)

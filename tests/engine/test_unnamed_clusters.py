@@ -124,6 +124,14 @@ def test_of_a_slice_that_is_worked_out_of_a_column_that_column_is_no_cluster() -
     assert shared["user"]["examples"][0] in ("user=u0, unknown=True", "user=u0, unknown=False")
 
 
+@pytest.mark.parametrize("name", ["*", "^.*$", "^user$", "__mlm_user"])
+def test_a_column_whose_name_polars_or_a_plan_reads_in_another_way_is_not_looked_at(name: str) -> None:
+    rows = log().drop("session")
+    found = unused(rows.rename({"user": name}), ["country"])
+    assert found == {}
+    assert list(unused(rows.with_columns(pl.lit(1).alias(name)), ["country"])) == ["user"]
+
+
 def test_a_user_of_one_group_is_another_than_that_of_another_group() -> None:
     rows = pl.concat([log(seed).with_columns(world=pl.lit(seed)) for seed in range(3)])
     assert list(unused(rows, ["country"], by="world")) == ["user"]

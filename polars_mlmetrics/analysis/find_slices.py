@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -11,18 +12,24 @@ from polars_mlmetrics.data.door import check_columns, to_hold
 from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand, schema_of
 from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.errors import ColumnError, MetricError, ParameterError, StateError, at_callers_line
+from polars_mlmetrics.errors import (
+    ColumnError,
+    MetricError,
+    ParameterError,
+    StateError,
+    at_callers_line,
+    warn_at_callers_line,
+)
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.query import Keys, Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters
-from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats
 from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import CellSums
-from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState
+from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState, passes_for
 from polars_mlmetrics.slice_search.features import type_of, warn_of
 from polars_mlmetrics.slice_search.show import COLUMNS, confirm, pooled_groups, show, tested
 
@@ -33,6 +40,9 @@ LEAST_BUCKETS = 32
 
 LEVEL = 0.95
 """The level of the intervals."""
+
+NONE_WORSE = "no slice is surely worse than the rest"
+"""How the warning of an empty table begins."""
 
 
 @at_callers_line
@@ -96,15 +106,18 @@ def find_slices(
     One row a slice, the surest first (both halves together): the by columns, `rank`, `slice`, `conditions` (what
     `slice_filter` reads), `depth`, `n_samples`, `n_rows` and `share` of the samples of the group. Then, of the samples
     that the search did not see: `value`, the value of the `rest` of the group, their `gap` (positive is worse) with its
-    95 % interval `low` and `high`, `p` (1 where the slice is not worse), `p_adjusted` for the number of candidates
-    (Benjamini and Hochberg), and `share_of_harm`: how much of what the group lacks to the best value would be gone if
-    the slice were like the rest, (rest - whole) / (best - whole), by weight where rows have one. `t_search` is how many
-    standard errors the search saw. `parent` is the slice with one condition less in which the search saw the surest
-    gap, with its value (`parent_value`). A slice that only repeats another has that in `hidden_by`, and does not count
-    for `k`; `overlap` is the share of its rows that lie in slices shown above it. `n_clusters` is the number of its
-    clusters among the samples that the search did not see. `ci_flag` is as in a tidy table, or "leak?" where a slice
-    has more than 90 % of the harm, or the worst value there is. `n_tested` is the number of slices that were searched,
-    and `plan` says how. A slice whose gap is less than two standard errors in the samples of the search is left out.
+    95 % interval `low` and `high`, `p` (the chance of a gap as large if the slice were like the rest: one-sided, so
+    above 0.5 where it is better), `p_adjusted` for the number of candidates (Benjamini and Hochberg), and
+    `share_of_harm`: how much of what the group lacks to the best value would be gone if the slice were like the rest,
+    (rest - whole) / (best - whole), by weight where rows have one. `t_search` is how many standard errors the search
+    saw. `parent` is the slice with one condition less in which the search saw the surest gap, with its value
+    (`parent_value`). A slice that only repeats another has that in `hidden_by`, and does not count for `k`; `overlap`
+    is the share of its rows that lie in slices shown above it. `n_clusters` is the number of its clusters among the
+    samples that the search did not see. `ci_flag` is as in a tidy table, or "leak?" where a slice has more than 90 % of
+    the harm, or the worst value there is. `n_tested` is the number of slices that were searched. `plan` says how, and
+    where no `cluster=` is given it names a column, such as the user, of which each value has several samples with the
+    same features. A slice whose gap is less than two standard errors in the samples of the search is left out. Where
+    none is left, a warning says how many slices were tried, and how many of them were large enough.
 
     Examples
     --------
@@ -139,23 +152,42 @@ def find_slices(
             raise ParameterError(f"{name}= is for a log: a state is small.")
     if not is_of_state:
         frame = searchable(frame, schema, roles, reads_now=not passes)
-    question = question_of(frame, schema, metric, by, names, cluster, roles)
-    query, state = question.query, question.state
-    check_names([*(key.name for key in query.by), *COLUMNS])
-    usual = question, sign, names, top, bins
-    encoded = EncodedState(*usual, state) if state else EncodedLog(*usual, (passes, memory, progress))
+    slices = names if is_of_state else None
+    question = Question.read(
+        FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles, schema=schema
+    )
+    check_intervals(question)
+    if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
+        check_clusters(question.query)
+    if not is_of_state:
+        check_features(question.query, names)
+        question = replace(question, passes=passes_for(question.query, passes, memory, progress=progress))
+    check_names([*(key.name for key in question.query.by), *COLUMNS])
+    encode = EncodedState if is_of_state else EncodedLog
+    encoded = encode(question, sign, names, top, bins)
     cells = CellSums(encoded, depth, min_samples)
     _check_values(cells)
     large = {encoded.features[i].name for i in cells.large_features}
     small = dict.fromkeys(feature.name for feature in encoded.features if feature.name not in large)
     warn_of([*small], "have no value with enough samples, and are left out")
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
-    candidates = candidates_of(scores, cells.lattice)
+    table = _worse(cells, scores, k)
+    if table.is_empty():
+        warn_at_callers_line(
+            f"{NONE_WORSE}: {cells.lattice.n_slices:,} slices tried, {scores.height:,} of "
+            f"them large enough ({cells.least.min():,.0f} samples, and so many in the rest)."
+        )
+    return table
+
+
+def _worse(cells: CellSums, scores: pl.DataFrame, k: int) -> pl.DataFrame:
+    """The slices that are worse than the rest, of those that are large enough."""
+    query, candidates = cells.encoded.query, candidates_of(scores, cells.lattice)
     if candidates.is_empty():
         return COLUMNS.empty(query.types_of(query.by)).collect()
     members = Members(cells, candidates)
     table = confirm(cells, scores, members, choose(members, candidates))
-    table = tested(encoded, table.join(pooled_groups(encoded, state or source_of(query, None)), on=GROUP))
+    table = tested(cells.encoded, table.join(pooled_groups(cells.encoded), on=GROUP))
     return show(cells, scores, hide_repeats(members, table, k))
 
 
@@ -183,35 +215,18 @@ def searchable(log: Frame, schema: pl.Schema, roles: Mapping[str, Any], *, reads
     return log if not reads_now or is_at_hand(log.lazy()) else to_hold(log.lazy()).collect()
 
 
-def question_of(
-    frame: Frame,
-    schema: pl.Schema,
-    metric: Metric,
-    by: Keys | None,
-    names: list[str],
-    cluster: Names,
-    roles: Mapping[str, Any],
-) -> Question:
-    """The query, and the intervals that are wanted. A metric without intervals is refused, and what has few buckets."""
-    slices = names if FIND_SLICES.reads_state(schema) else None
-    question = Question.read(
-        FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles, schema=schema
-    )
+def check_intervals(question: Question) -> None:
+    """Refuse a metric that has no intervals, and a state of few buckets."""
     query, confidence = question.query, question.confidence
     if confidence is not None and confidence.buckets < LEAST_BUCKETS:
         raise StateError(f"find_slices needs {LEAST_BUCKETS} buckets, and this state has {confidence.buckets}.")
     (core,) = query.metrics
-    plan = Plan(source_of(query, None), [], query.readings)
+    plan = Plan(question.source, [], query.readings)
     if core.interval_kind in WITHOUT_INTERVAL or not plan.merges(core):
         raise MetricError(
             f"{core.output_name} has no intervals, so its slices cannot be told from noise: choose another metric, of "
             "a curve the one with bins=, of calibration brier_reliability(debiased=True)."
         )
-    if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
-        check_clusters(query)
-    if slices is None:
-        check_features(query, names)
-    return question
 
 
 def sign_of(metric: Metric, worse: Any) -> int:

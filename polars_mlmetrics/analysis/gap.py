@@ -19,7 +19,7 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import FEW_DECIDE, unless_noise
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, SEEMS_FEW, flag_of, flag_without_interval
-from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, range_of
+from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, is_share, range_of
 from polars_mlmetrics.intervals.student_t import degrees_of_freedom, jackknife, shared_level, standard_error, t_at
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
 from polars_mlmetrics.query.question import Confidence, Question
@@ -51,8 +51,11 @@ PAIRS, QUANTILE, FEWEST, FEW, IS_SURE, VARIANCE, VARIES = (
     f"{INTERNAL}{name}" for name in ("pairs", "quantile", "fewest", "few", "is_sure", "variance", "varies")
 )
 
-SURE_BUCKETS = 20
-"""A slice of fewer buckets, the most extreme of many by chance, does not raise the low end."""
+SURE_BUCKETS = 39
+SURE_BUCKETS_OF_SHARE = 20
+"""A slice of fewer buckets, the most extreme of many by chance, does not raise the low end. A value that is no share of
+counts, such as a log loss, needs more: that of few samples is low, and seems to vary little, where no hard one is among
+them."""
 
 
 @at_callers_line
@@ -71,8 +74,8 @@ def gap(
     The interval is that of the largest of all true differences. It looks at every pair of slices, with the level shared
     among the pairs (Bonferroni): a search for the largest difference finds one where there is none, and the interval of
     that one pair would not know of the search. So `low` is often 0. Each pair has the degrees of freedom of its two
-    slices (Welch and Satterthwaite). A slice of fewer than 20 buckets, or one of up to 24 whose value is the same
-    without any of them, does not raise `low`: nothing tells how far its value is off.
+    slices (Welch and Satterthwaite). A slice in fewer than 39 of the 64 buckets (some 60 clusters), or in fewer than 20
+    (some 24) of a share such as a recall, does not raise `low`: of many small slices, one is far off by chance.
 
     Parameters
     ----------
@@ -141,6 +144,7 @@ class Between:
         """One row a group."""
         plan = Plan(self._source, [key.column for key in self._query.by], self._query.readings)
         core, _ = core_of(self._metric)
+        self._sure_buckets = SURE_BUCKETS_OF_SHARE if is_share(core, plan) else SURE_BUCKETS
         value = plan.value(self._metric).cast(pl.Float64)
         text = slice_text(self._query, self._over)
         several = any_of([plan.value(each) > 0 for each in several_models(self._metric, plan)])
@@ -221,8 +225,8 @@ class Between:
         cells = cells.join(values.select(*keys, SLICE), on=keys, nulls_equal=True)
         slices = self._replicated(cells, [SLICE])
         # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
-        few = min(SURE_BUCKETS, self._confidence.buckets)
-        is_sure = pl.col(BUCKETS) >= pl.when(pl.col(ERROR) > 0).then(few).otherwise(SEEMS_FEW + 1)
+        few = min(self._sure_buckets, self._confidence.buckets)
+        is_sure = pl.col(BUCKETS) >= pl.when(pl.col(ERROR) > 0).then(few).otherwise(max(few, SEEMS_FEW + 1))
         facts = (
             pl.col(BUCKETS).alias(FEWEST),
             (~reaches(pl.col(DECIDING), FEW_DECIDE)).alias(FEW),

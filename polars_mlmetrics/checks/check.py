@@ -71,7 +71,8 @@ def check(
         The columns (or row-wise expressions) that you will pass to `evaluate` as `by`.
     slices
         The groupings that you will pass to `evaluate` as `slices`: columns of which each value is nearly a row of its
-        own are listed, and those in which samples differ between models (the column "model", or those of `by`).
+        own are listed, and those in which samples differ between models (the column "model", or those of `by`); and a
+        column, such as the user, of which each value has several samples of one slice: it may be meant by `cluster=`.
     metrics
         The metrics that you want: then only problems of these metrics are listed. A truth of 3 is not a problem for
         `rmse`, and a score of 3 is not a problem for a ranking.
@@ -130,7 +131,7 @@ def check(
     search = ProblemSearch(log)
     search.scan(rows)
     if of_slices:
-        search.scan_slices(rows, list(dict.fromkeys(of_slices)))
+        search.scan_slices(rows, list(dict.fromkeys(of_slices)), columns_of(of_slices, reader.added))
     if (numbers := guessed_numbers(given)) is not None:
         search.note_guessed(numbers)
     if thorough and log.sample:

@@ -18,6 +18,7 @@ from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL, RoleName
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.engine.unnamed_clusters import FIRST, N_SAMPLES, unnamed_clusters
 from polars_mlmetrics.errors import INTERNAL, MOST_VALUES, hides_values, shown_row
 from polars_mlmetrics.formula.arithmetic import bits_of
 from polars_mlmetrics.query.query import KeyColumn
@@ -154,8 +155,8 @@ class ProblemSearch:
 
     # -- what columns of slices tell -----------------------------------------------------------------------------------
 
-    def scan_slices(self, rows: pl.LazyFrame, keys: Sequence[KeyColumn]) -> None:
-        """Look at how many values the columns of slices have, about."""
+    def scan_slices(self, rows: pl.LazyFrame, keys: Sequence[KeyColumn], read: Sequence[str]) -> None:
+        """Look at how many values the columns of slices have, about; they are worked out of those that are `read`."""
         self._looked_for |= {problems.slices_of_few_rows, problems.slices_of_floats}
         schema = rows.collect_schema()
         values = {key: pl.col(key.column).hash().approx_n_unique() for key in keys}
@@ -167,6 +168,21 @@ class ProblemSearch:
             elif schema[key.column].is_float():
                 self._add_rows(problems.slices_of_floats, count, about=key.name)
         self._slices = SlicesOfModels.of(self._log, keys, schema)
+        if self._log.sample:
+            self._scan_clusters(rows, keys, self._log.free - {MODEL, *read})
+
+    def _scan_clusters(self, rows: pl.LazyFrame, keys: Sequence[KeyColumn], free: set[str]) -> None:
+        """Look for columns, such as the user, of which each value has samples of one slice."""
+        self._looked_for.add(problems.cluster_unused)
+        by, sample = self._log.by, self._log.sample
+        names = {key.column: key.name for key in keys if key.column not in (*by, *sample, *self._label)}
+        for each in unnamed_clusters(rows, self.n_rows, by, sample, [*names], free):
+            n_samples, n_repeated = (int(table[N_SAMPLES].sum()) * each.parts for table in (each.values, each.repeated))
+            places = each.repeated.sort(each.column, *by).head(MOST_VALUES)
+            places = places.select(
+                each.column, *(pl.col(f"{FIRST}{name}").alias(names[name]) for name in each.features)
+            )
+            self._found[problems.cluster_unused, each.column] = Found(n_repeated, n_samples, self._texts(places))
 
     # -- what the reader of files tells --------------------------------------------------------------------------------
 

@@ -365,6 +365,11 @@ def weight_unused(log: LogTable) -> None:
     """There is a column {column!r}, but no weight is named: all rows have the same weight."""
 
 
+@problem("samples", "warning", "mlm.evaluate(log, mlm.accuracy(), ci=0.95, cluster={column!r}{roles})")
+def cluster_unused(log: LogTable) -> None:
+    """Samples of one {column!r} have the same slice: intervals are too narrow, unless cluster={column!r} is given."""
+
+
 @problem("rows", "info", "log = pl.scan_csv(..., schema_overrides={{**log.collect_schema(), {column!r}: pl.String}})")
 def ids_read_as_numbers(log: LogTable) -> None:
     """{column!r} is a whole-number id read from CSV: leading zeros are lost. The line reads it as text."""

@@ -72,7 +72,8 @@ class LogTable:
         self.listed = Listed.of(schema)
         """The content of the column `listed`, where there is one."""
         self._roots = {name for column in table.values().values() for name in column.meta.root_names()}
-        free = schema.keys() - {*table.sample, table.label, *self.by} - self._roots
+        self.free = free = schema.keys() - {*table.sample, table.label, *self.by} - self._roots
+        """The columns of no role."""
         self.model = [MODEL] if MODEL in free and not schema[MODEL].is_nested() else []
         """The column that tells models apart, where no key does."""
         weights = [name for name in WEIGHTS if name in free and schema[name].is_numeric()]

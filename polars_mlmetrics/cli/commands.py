@@ -35,7 +35,9 @@ def _check(settings: Settings) -> CallNode:
     named = settings.given("by", "skipped") | settings.slices() | settings.passes() | settings.roles()
     metrics = metrics_of(settings.get("metrics") or [])
     named |= {"metrics": metrics} if metrics else {}
-    named |= {"ignore": settings.get("ignore")} if settings.get("ignore") else {}
+    has_cluster = "cluster" in settings.file and settings.slices()
+    ignored = [*(settings.get("ignore") or []), *(["cluster_unused"] if has_cluster else [])]
+    named |= {"ignore": ignored} if ignored else {}
     named |= {"thorough": False} if settings.get("quick") else {}
     return Call(NamedValue("mlm.check", check), [log_of(settings)], named)
 

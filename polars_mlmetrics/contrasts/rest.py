@@ -3,7 +3,7 @@
 Both sides lose the same bucket in each replicate. The rest is the group without the slice, which a source by group,
 slice and bucket can give: `sides_of` takes both sides from one. `Sides` may come from anywhere else too, such as from
 sums of which those of the slice are taken off; `against_rest` makes the gap, its standard error and t of them, and
-`with_tests` its interval and p.
+`with_tests` its interval and the p of being worse.
 """
 
 from __future__ import annotations
@@ -112,9 +112,10 @@ def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
 
 
 def with_tests(table: pl.DataFrame, metric: Node, confidence: Confidence) -> pl.DataFrame:
-    """Slices with the ends of their gaps, `low` and `high`, and `p`: 1 where a slice is not worse.
+    """Slices with the ends of their gaps, `low` and `high`, and `p`: the chance of a gap as large were there none.
 
-    Beside `gap` and `se` they have `n_buckets`, in so many of which are rows of theirs.
+    A slice is looked at because it may be worse, so p has one side; the interval has two. Beside `gap` and `se` the
+    slices have `n_buckets`, in so many of which are rows of theirs.
     """
     buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
     varies, df = (se > 0) & (buckets >= 2), pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
@@ -123,8 +124,9 @@ def with_tests(table: pl.DataFrame, metric: Node, confidence: Confidence) -> pl.
     away = pl.when(varies).then(t_at(pl.col(DF), confidence.level) * se)
     lowest, highest = range_of(metric)
     ends = [end.clip(lowest - highest, highest - lowest) for end in (gap - away, gap + away)]
-    p = pl.when(gap > 0).then(p_value(pl.col(T), pl.col(DF))).otherwise(1.0)
-    return table.with_columns(ends[0].alias("low"), ends[1].alias("high"), pl.when(varies).then(p).alias("p"))
+    beyond = p_value(pl.col(T), pl.col(DF)) * 0.5
+    p = pl.when(varies & (gap > 0)).then(beyond).when(varies).then(1 - beyond)
+    return table.with_columns(ends[0].alias("low"), ends[1].alias("high"), p.alias("p"))
 
 
 def is_constant(values: Numbers) -> Numbers:

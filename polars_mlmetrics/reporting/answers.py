@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis.compare import comparison_of
 from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.find_slices import find_slices
+from polars_mlmetrics.analysis.find_slices import NONE_WORSE, find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.data.expressions import text_of_key
@@ -249,7 +250,9 @@ def _found_of(asked: ReportQuestion, model: str) -> pl.DataFrame:
         key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
         rows = rows.filter(text_of_key(key, dtype_of(asked.frame, asked.between)) == model)
     given: dict[str, Any] = {"cluster": asked.cluster, "progress": False, **asked.roles}
-    return find_slices(rows, asked.headline, asked.features, **given)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", NONE_WORSE)  # the page says so
+        return find_slices(rows, asked.headline, asked.features, **given)
 
 
 def _pooled(asked: ReportQuestion) -> int:
@@ -273,7 +276,8 @@ def problems_of(asked: ReportQuestion, frame: pl.LazyFrame) -> pl.DataFrame | No
         return None
     by = listed(asked.between) or None
     slices = asked.slices or None
-    return check(frame, by=by, slices=slices, metrics=asked.metrics, progress=False, **asked.roles)
+    found = check(frame, by=by, slices=slices, metrics=asked.metrics, progress=False, **asked.roles)
+    return found if asked.cluster is None else found.filter(pl.col("problem") != "cluster_unused")
 
 
 def metrics_for(asked: ReportQuestion, problems: pl.DataFrame | None) -> list[Metric]:

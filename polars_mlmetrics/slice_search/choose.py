@@ -79,13 +79,14 @@ class Members:
         for place, group, bit in candidates.select(PLACE, GROUP, BIT).iter_rows():
             self._wanted.setdefault(group, []).append((bit, cells.lattice.codes_of(place)))
         keys, is_clustered = [GROUP, WITHOUT, MARKS], bool(encoded.cluster)
-        self._counts = pl.DataFrame(schema={GROUP: pl.Int32, WITHOUT: pl.Int64, MARKS: pl.Int64, N_ROWS: pl.Int64})
+        self.counts = pl.DataFrame(schema={GROUP: pl.Int32, WITHOUT: pl.Int64, MARKS: pl.Int64, N_ROWS: pl.Int64})
+        """How many rows of each group have the same marks, by bucket."""
         clusters: list[pl.DataFrame] = []
         self._tables: Tables = {}
         for part in encoded.parts(EVERY if is_clustered else EVEN):
             even = (part.half(EVEN) if is_clustered else part).changed(self._marked)
             counts = even.rows.group_by(keys).agg(pl.col(N_ROWS).sum().cast(pl.Int64))
-            self._counts = pl.concat([self._counts, counts]).group_by(keys).agg(pl.col(N_ROWS).sum())
+            self.counts = pl.concat([self.counts, counts]).group_by(keys).agg(pl.col(N_ROWS).sum())
             self._tables = encoded.folded([self._tables, encoded.folded([even.tables], keys)], keys)
             if is_clustered:
                 odd = self._marked(part.half(ODD).rows).select(GROUP, MARKS, CLUSTER)
@@ -110,7 +111,7 @@ class Members:
         """Measure candidates without the rows that are in others of their group: their bits, by group."""
         groups, bits = slices[GROUP].to_numpy(), slices[BIT].to_numpy()
         left = {kind: table.filter(is_left(aside)) for kind, table in self._tables.items()}
-        counts = self._counts.filter(is_left(aside)).unique([GROUP, WITHOUT])
+        counts = self.counts.filter(is_left(aside)).unique([GROUP, WITHOUT])
         n_buckets = np.bincount(counts[GROUP].to_numpy(), minlength=self.n_groups)
         every = np.arange(self.n_groups)
         own, whole = self._sums(left, groups, bits), self._sums(left, every, np.full(self.n_groups, WHOLE))
@@ -119,14 +120,10 @@ class Members:
         )
         return slices.select(PLACE, GROUP, BIT).hstack(found)
 
-    def rows_of(self, group: int, bit: int) -> pl.DataFrame:
-        """How many rows a candidate has, by bucket and MARKS."""
-        return self._counts.filter(pl.col(GROUP) == group, has(bit))
-
-    def n_clusters(self, slices: pl.DataFrame) -> list[int] | None:
-        """How many clusters candidates have in the odd buckets; None where samples are the clusters."""
+    def n_clusters(self, slices: pl.DataFrame, samples: Numbers) -> Numbers | list[int]:
+        """How many clusters candidates have in the odd buckets: as many as samples, where these are the clusters."""
         if self._clusters is None:
-            return None
+            return samples
         keys = slices.select(GROUP, BIT).iter_rows()
         return [self._clusters[(group,)].filter(has(bit))[CLUSTER].n_unique() for group, bit in keys]
 
@@ -141,7 +138,7 @@ class Members:
             for statistic in self._encoded.statistics[kind]:
                 values = tables[kind][statistic.name].to_numpy()
                 sums = [np.bincount(piece[rows], values[rows], prod(shape[1:])) for rows in inside]
-                dtype = np.float64 if values.dtype.kind == "f" else np.int64
+                dtype = self._cells.sums[kind, statistic.name].dtype
                 found[kind, statistic.name] = np.array(sums).reshape(shape).astype(dtype)
         return found
 
@@ -191,12 +188,14 @@ def hide_repeats(members: Members, table: pl.DataFrame, k: int) -> pl.DataFrame:
     rows: list[tuple[int, int | None, float]] = []
     for _, turn in table.group_by(TURN, maintain_order=True):
         slices = turn.filter(pl.Series([len(shown[group]) < k for group in turn[GROUP]], dtype=pl.Boolean))
-        sure = _with_gap(members, slices, aside)
-        for group, place, bit, t in slices.select(GROUP, PLACE, BIT, "t_search").iter_rows():
-            own, above = members.rows_of(group, bit), shown[group]
-            in_shown = pl.col(N_ROWS).filter(~is_left(aside))
-            overlap = own.select(ratio(in_shown.sum(), pl.col(N_ROWS).sum())).item()
-            if group in sure:
+        if not slices.height:
+            break
+        t_left = members.contrasts(slices, aside)["t"].fill_null(0.0).alias("t_left")
+        for group, place, bit, t, left in slices.select(GROUP, PLACE, BIT, "t_search", t_left).iter_rows():
+            own, above = members.counts.filter(pl.col(GROUP) == group, has(bit)), shown[group]
+            n_rows, is_alone = pl.col(N_ROWS), is_left(aside)
+            overlap = own.select(ratio(n_rows.filter(~is_alone).sum(), n_rows.sum())).item()
+            if left > ENOUGH and own.filter(is_alone)[WITHOUT].n_unique() >= FEW_BUCKETS:
                 rows.append((place, None, overlap))
                 above[bit] = place
                 aside[group] |= 1 << bit
@@ -205,13 +204,3 @@ def hide_repeats(members: Members, table: pl.DataFrame, k: int) -> pl.DataFrame:
                 rows.append((place, above[max(counts, key=counts.__getitem__)], overlap))
     columns = {PLACE: pl.Int64, "hidden_by": pl.Int64, "overlap": pl.Float64}
     return table.join(pl.DataFrame(rows, schema=columns, orient="row"), on=PLACE).sort(GROUP, TURN)
-
-
-def _with_gap(members: Members, slices: pl.DataFrame, aside: Numbers) -> set[int]:
-    """The groups whose slice has a gap of its own, without the rows of those that are shown."""
-    keys = slices.select(GROUP, BIT).iter_rows()
-    n_buckets = [members.rows_of(*key).filter(is_left(aside))[WITHOUT].n_unique() for key in keys]
-    slices = slices.filter(pl.Series(n_buckets, dtype=pl.Int64) >= FEW_BUCKETS)
-    if not slices.height:
-        return set()
-    return set(members.contrasts(slices, aside).filter(pl.col("t") > ENOUGH)[GROUP])

@@ -14,6 +14,7 @@ import polars as pl
 
 from polars_mlmetrics.contrasts.rest import BOUND, Numbers, Sides, against_rest, is_constant, sides_of, without_noise
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
+from polars_mlmetrics.engine.sources import FoldedTables
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
 from polars_mlmetrics.intervals.kinds import coarseness_of
@@ -134,11 +135,10 @@ def _have_lost(own: Sums, inside: Sums, rest: Sums, whole: Sums) -> Numbers:
     found = np.zeros(len(next(iter(own.values()))), dtype=bool)
     for key in (key for key, array in own.items() if array.dtype.kind == "f"):
         mine, left, others, every = (sums[key] for sums in (own, inside, rest, whole))
-        cell, without = left[:, -1:], left[:, :-1]
-        is_lost = (np.abs(without) <= LOST * np.abs(cell)) & (mine != 0) & (cell != 0)
-        found |= (is_lost | ~np.isfinite(cell)).any(axis=(1, 2))
-        is_lost = (np.abs(others) <= LOST * np.abs(every)) & (every != 0) & (others != 0)
-        found |= is_lost.any(axis=(1, 2))
+        cell, is_known = left[:, -1:], np.isfinite(left[:, -1:])
+        is_lost = (np.abs(left[:, :-1]) <= LOST * np.abs(cell)) & (mine != 0) & (cell != 0)
+        rest_is_lost = (np.abs(others) <= LOST * np.abs(every)) & (every != 0) & (others != 0)
+        found |= (is_lost | ~is_known).any(axis=(1, 2)) | rest_is_lost.any(axis=(1, 2))
     return found
 
 
@@ -165,6 +165,6 @@ def _refolded_at(cells: CellSums, places: Numbers, buckets: slice) -> Sides:
 
 def refolded(encoded: Encoded, tables: Tables, groups: Numbers, cells: Numbers, buckets: slice) -> Sides:
     """Both sides of some cells, each of its group, from tables by GROUP, CELL and bucket."""
-    source = encoded.source(tables, [GROUP, CELL, WITHOUT])
+    source = FoldedTables(tables, [GROUP, CELL, WITHOUT], encoded.plan.schema)
     slices = pl.DataFrame({GROUP: groups, CELL: cells})
     return sides_of(encoded.plan, encoded.metric, source, slices, len(range(encoded.buckets)[buckets]))

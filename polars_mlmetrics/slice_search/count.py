@@ -66,6 +66,12 @@ class Lattice:
             self._strides[at, some] = strides
             self.starts[at + 1] = self.starts[at] + height
 
+    @property
+    def n_slices(self) -> int:
+        """How many slices there may be in all groups."""
+        sizes = [prod(len(self.features[i].conditions) for i in some) for some in self.combinations[1:]]
+        return self.n_groups * sum(sizes)
+
     def at(self, places: Numbers) -> Numbers:
         """The combinations of places, by number."""
         return np.searchsorted(self.starts, places, side="right") - 1
@@ -99,14 +105,6 @@ class Lattice:
         for i in self.combinations[at]:
             place += pl.col(encode.code_column(i)).cast(pl.Int64) * int(self._strides[at, i])
         return place.alias(PLACE)
-
-    def are_slices(self, places: Numbers) -> Numbers:
-        """Where each feature has a condition: a list may lack the value of a feature."""
-        found: Numbers = places >= self.n_groups
-        for i, feature in enumerate(self.features):
-            if feature.is_partial:
-                found &= self.codes(places, i) < len(feature.conditions)
-        return found
 
 
 def least_of(samples: Numbers, min_samples: int | None) -> Numbers:
@@ -172,12 +170,15 @@ class CellSums:
         has_rest = (all_rows - n_rows) * all_samples >= least * all_rows
         is_large = (samples >= least) & has_rest & ((rows > 0).sum(axis=1) >= FEW_BUCKETS)
         large: Numbers = self.places[is_large]
-        return large[self.lattice.are_slices(large)]
+        for i, feature in enumerate(self.lattice.features):
+            if feature.is_partial:
+                # Rows whose list lacks the value are in no slice of it.
+                large = large[self.lattice.codes(large, i) < len(feature.conditions)]
+        return large
 
     def find(self, places: Numbers) -> Numbers:
         """Where the sums of places are."""
-        found: Numbers = np.searchsorted(self.places, places)
-        return found
+        return np.searchsorted(self.places, places)
 
     def piece_of(self, kind: PartialKind, table: pl.DataFrame) -> Numbers:
         """The number of the bucket and unit of each row."""

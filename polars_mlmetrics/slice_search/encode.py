@@ -10,14 +10,17 @@ import numpy as np
 import polars as pl
 
 from polars_mlmetrics.contrasts.rest import Numbers, values_by
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.partials import Partial, PartialKind, statistics_of
+from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import FoldedTables, LogSource
 from polars_mlmetrics.engine.state_rows import StateSource
+from polars_mlmetrics.engine.unnamed_clusters import UnnamedCluster, unnamed_clusters
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, StateError
 from polars_mlmetrics.formula.arithmetic import whole_times
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
@@ -37,9 +40,6 @@ BYTES = 200
 
 AT_ONCE, PART = 1_000_000, 500_000
 """A log of more rows is read in parts of about so many, where passes= says nothing else."""
-
-Passing = tuple[int | Literal["auto", "files"] | None, int | str | None, bool]
-"""The wanted passes, the memory that they aim at, and whether they show their progress."""
 
 
 def code_column(place: int) -> str:
@@ -89,7 +89,7 @@ class Encoded:
 
     def __init__(self, question: Question, sign: int, plan: Plan, rows: pl.DataFrame, features: list[Feature]) -> None:
         assert question.confidence is not None
-        self.query, self.confidence = question.query, question.confidence
+        self.question, self.query, self.confidence = question, question.query, question.confidence
         self.sign = sign
         """1 where low values are bad, -1 where high ones are."""
         self.by = [key.column for key in self.query.by]
@@ -107,10 +107,7 @@ class Encoded:
         self.statistics = {kind: statistics_of(partial) for kind, partial in self.partials.items()}
         self.is_of_sums = all(map(_are_sums, self.partials.values()))
         """Whether the statistics of some rows can be taken off those of all."""
-        types = [pl.UInt8 if each.size <= 2**8 else pl.Int32 for each in features]
-        # A number is a byte where it can be: there is one of each feature in every row.
-        codes = zip(features, types, strict=True)
-        self.codes = [each.code().cast(of).alias(code_column(i)) for i, (each, of) in enumerate(codes)]
+        self.codes = [each.code().alias(code_column(i)) for i, each in enumerate(features)]
         self._known: Numbers | None = None
         """How many rows each bucket had when they were read first."""
         self._whole: Part | None = None
@@ -127,12 +124,15 @@ class Encoded:
         """The rows that are not kept, part by part. The first reading counts their samples."""
         return ()
 
+    def unnamed_clusters(self) -> list[UnnamedCluster]:
+        """The columns that may be clusters, where none is named. A state does not know them."""
+        return []
+
     def parts(self, buckets: slice = EVERY, *, samples: bool = False) -> Iterator[Part]:
         """The rows, part by part: all, or half of them. Raise where these are not as many as before."""
         rows = np.zeros(self.buckets, dtype=np.int64)
         for part in [self._whole] if self._whole else self._read(buckets, samples=samples):
-            counts = part.rows.group_by(WITHOUT).agg(pl.col(N_ROWS).sum().cast(pl.Int64))
-            rows[counts[WITHOUT].to_numpy()] += counts[N_ROWS].to_numpy()
+            rows += np.bincount(part.rows[WITHOUT], part.rows[N_ROWS], self.buckets).astype(np.int64)
             yield part if buckets == EVERY else part.half(buckets)
         before = self.n_rows if self._known is None else self._known[buckets].sum()
         if rows[buckets].sum() != before:
@@ -151,25 +151,29 @@ class Encoded:
             found[kind] = merge(rows.lazy(), [*keys, *kind.units], statistics).collect()
         return found
 
-    def source(self, tables: Tables, by: Sequence[str]) -> FoldedTables:
-        """Tables at some keys, as a source."""
-        return FoldedTables(tables, by, self.plan.schema)
-
     def values(self, tables: Tables, by: Sequence[str]) -> pl.LazyFrame:
         """The `value` of the metric at the keys of tables, and the bound of how far bins may put it off."""
-        return values_by(self.plan, self.metric, self.source(tables, by), by)
+        return values_by(self.plan, self.metric, FoldedTables(tables, by, self.plan.schema), by)
 
 
 def _are_sums(partial: Partial) -> bool:
     return all(each.monoid == "sum" and each.moment is None for each in statistics_of(partial))
 
 
+def passes_for(
+    query: Query, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
+) -> Passes | None:
+    """The passes in which a log is searched: also where none are wanted, if it is long."""
+    n_rows = query.frame.select(pl.len()).collect().item()
+    if count is None and memory is None and n_rows > AT_ONCE:
+        count = whole_times(PART, n_rows)
+    return passes_of(query, count, memory, progress=progress)
+
+
 class EncodedLog(Encoded):
     """A log in codes: read at once and kept, or part by part."""
 
-    def __init__(
-        self, question: Question, sign: int, names: Sequence[str], top: int, bins: int, passing: Passing
-    ) -> None:
+    def __init__(self, question: Question, sign: int, names: Sequence[str], top: int, bins: int) -> None:
         query = question.query
         # One by one: together they would hold all these columns.
         values = {name: values_of(query, name).collect(engine="streaming") for name in names}
@@ -182,21 +186,29 @@ class EncodedLog(Encoded):
         cluster = list(self.confidence.cluster)
         self.cluster = [] if cluster == list(query.roles.sample) else cluster
         self.n_rows = int(query.frame.select(pl.len()).collect().item())
-        count, memory, progress = passing
-        if count is None and memory is None and self.n_rows > AT_ONCE:
-            count = whole_times(PART, self.n_rows)
-        self._passes = passes_of(query, count, memory, progress=progress)
-        parts = self._passes.how_many(BYTES, self.n_rows) if self._passes else 1
+        parts = question.passes.how_many(BYTES, self.n_rows) if question.passes else 1
         self.how = f"rows read in {parts} passes for each step" if parts > 1 else "rows as they are"
         if parts == 1:
             [self._whole] = self._read(EVERY, samples=True)
 
+    def unnamed_clusters(self) -> list[UnnamedCluster]:
+        query, features = self.query, list(dict.fromkeys(each.name for each in self.features))
+        tables = [query.roles, *(measure.table for measure in query.measures)]
+        roles = {
+            name for each in tables for read in each.read_by(("sample", "label")) for name in read.meta.root_names()
+        }
+        free = {*query.schema} - roles - {MODEL, *query.columns_of_keys}
+        if self.cluster:
+            return []
+        rows = query.with_keys(query.frame)
+        return unnamed_clusters(rows, self.n_rows, self.by, query.roles.sample, features, free)
+
     def _read(self, buckets: slice, *, samples: bool) -> Iterator[Part]:
-        if not self._passes:
+        if not self.question.passes:
             yield self._part(self.query.rows, buckets, samples=samples)
         else:
             # To be closed where a pass fails: a bar would stay on the screen.
-            with closing(self._passes.parts(BYTES, self.n_rows)) as parts:
+            with closing(self.question.passes.parts(BYTES, self.n_rows)) as parts:
                 for rows in parts:
                     yield self._part(rows, buckets, samples=samples)
 
@@ -256,10 +268,9 @@ class EncodedState(Encoded):
 
     how = "a state"
 
-    def __init__(
-        self, question: Question, sign: int, names: Sequence[str], top: int, bins: int, source: StateSource
-    ) -> None:
-        query = question.query
+    def __init__(self, question: Question, sign: int, names: Sequence[str], top: int, bins: int) -> None:
+        query, source = question.query, question.state
+        assert source is not None
         by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
         keys = [*by, *columns, WITHOUT]
         counts = _counts_of_state(query, source, by, keys).rename(columns)

@@ -64,7 +64,7 @@ class Condition(NamedTuple):
             values = column.list.eval(reading_of(pl.element(), self.type))
             return values.list.contains(literal(self.values[0], self.type)).fill_null(False)
         value = reading_of(column, self.type)
-        is_any = any_of([pl.lit(False), *(value == literal(each, self.type) for each in self.values)])
+        is_any = any_of([value == literal(each, self.type) for each in self.values])
         if self.kind in ("range", "other"):
             # The ranges of whole numbers have edges that are none.
             kind = "number" if self.type == "integer" else self.type
@@ -137,40 +137,34 @@ class Feature(NamedTuple):
 
     def code(self) -> pl.Expr:
         """The place of the condition that a row meets."""
-        each: dict[str, int] = {}
-        cases, other = [], len(self.conditions)
-        for place, condition in enumerate(self.conditions):
-            if condition.kind == "is":
-                each[condition.values[0]] = place
-            elif condition.kind == "other":
-                other = place
-            else:
-                cases.append((condition.holds(), pl.lit(place)))
+        # A number is a byte where it can be: there is one of each feature in every row.
+        dtype = pl.UInt8 if self.size <= 2**8 else pl.Int32
         # Single values are looked up, and other ones are those that meet no condition.
-        code = first_that_holds(cases, pl.lit(other)).cast(pl.Int64)
+        places = {each.values[0]: place for place, each in enumerate(self.conditions) if each.kind == "is"}
+        held = [(place, each) for place, each in enumerate(self.conditions) if each.kind not in ("is", "other")]
+        other = next((i for i, each in enumerate(self.conditions) if each.kind == "other"), len(self.conditions))
+        code = first_that_holds([(each.holds(), pl.lit(place)) for place, each in held], pl.lit(other)).cast(dtype)
         kind = self.conditions[0].type
         value = reading_of(pl.col(self.name), kind)
-        if each and kind == "text":
+        if places and kind == "text":
             # The first conditions are those of values, so that a value's number is its place.
-            return value.cast(pl.Enum([*each]), strict=False).to_physical().cast(pl.Int64).fill_null(code)
-        if each:
-            values = pl.select(pl.concat_list(literal(text, kind) for text in each).explode()).to_series()
-            return value.replace_strict(values, [*each.values()], default=code, return_dtype=pl.Int64)
+            return value.cast(pl.Enum([*places]), strict=False).to_physical().cast(dtype).fill_null(code)
+        if places:
+            values = pl.select(pl.concat_list(literal(text, kind) for text in places).explode()).to_series()
+            return value.replace_strict(values, [*places.values()], default=code, return_dtype=dtype)
         return code
 
 
-def counts_of(rows: pl.LazyFrame, name: str, weight: pl.Expr | None = None) -> pl.LazyFrame:
+def counts_of(rows: pl.LazyFrame, name: str, n_rows: pl.Expr | None = None) -> pl.LazyFrame:
     """The values of a column, and how many rows have each; of lists each value once, and null with its kind."""
-    dtype, count = rows.collect_schema()[name], (pl.len() if weight is None else weight.sum()).cast(pl.Int64)
+    dtype, column = rows.collect_schema()[name], pl.col(name)
+    count = (pl.len() if n_rows is None else n_rows.sum()).cast(pl.Int64).alias(COUNT)
     if not isinstance(dtype, pl.List):
-        return rows.group_by(reading_of(pl.col(name), type_of(name, dtype)).alias(VALUE)).agg(count.alias(COUNT))
-    column = pl.col(name)
+        return rows.group_by(reading_of(column, type_of(name, dtype)).alias(VALUE)).agg(count)
     kind = pl.when(column.is_null()).then(pl.lit("null")).when(column.list.len() == 0).then(pl.lit("empty"))
     values = column.list.eval(reading_of(pl.element(), type_of(name, dtype))).list.unique().alias(VALUE)
-    more = [] if weight is None else [weight]
-    found = rows.select(values, kind.alias(KIND), *more).explode(VALUE, empty_as_null=True, keep_nulls=True)
-    found = found.filter(pl.col(VALUE).is_not_null() | pl.col(KIND).is_not_null())
-    return found.group_by(VALUE, KIND).agg(count.alias(COUNT))
+    found = rows.select(values, kind.alias(KIND)).explode(VALUE, empty_as_null=True, keep_nulls=True)
+    return found.filter(pl.any_horizontal(pl.col(VALUE, KIND).is_not_null())).group_by(VALUE, KIND).agg(count)
 
 
 def values_of(query: Query, name: str) -> pl.LazyFrame:

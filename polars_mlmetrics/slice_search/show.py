@@ -13,7 +13,6 @@ from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW, flag_of
@@ -22,6 +21,7 @@ from polars_mlmetrics.intervals.student_t import benjamini_hochberg
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns
+from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.slice_search.choose import BIT, TURN, Members, in_order
 from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
@@ -62,8 +62,8 @@ def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.
     turns = {place: turn for turn, place in enumerate(in_order(scores)[PLACE])}
     parents = [_parent(cells.lattice, turns, *key) for key in chosen.select(GROUP, PLACE).iter_rows()]
     # A whole group is a cell too, without a rest.
-    groups = range(cells.lattice.n_groups)
-    every = np.unique([*groups, *chosen[PLACE], *(parent for parent in parents if parent is not None)])
+    groups, known = range(cells.lattice.n_groups), [parent for parent in parents if parent is not None]
+    every = np.unique([*groups, *chosen[PLACE], *known])
     found = contrasts_at(cells, every, ODD)
     values = dict(found.select(PLACE, "value").iter_rows())
     table = chosen.select(
@@ -75,7 +75,10 @@ def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.
         pl.Series("whole", [values[group] for group in chosen[GROUP]], dtype=pl.Float64),
     )
     table = table.hstack(_counts(cells, members, chosen)).join(found, on=PLACE, maintain_order="left")
-    table = table.filter(_is_large(cells))
+    # The search wanted half of them in its half.
+    samples, rows, least = (_of_group(of) for of in (cells.n_samples, cells.n_rows, cells.least))
+    n_others = ratio(rows - pl.col("n_rows"), rows) * samples
+    table = table.filter(pl.col("n_samples") >= least, n_others >= least)
     gap, se = pl.col("gap") + pl.col("gap_search"), (pl.col("se") ** 2 + pl.col("se_search") ** 2).sqrt()
     ordered = in_order(table.with_columns(t_of(gap, se).alias("t")))
     return ordered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(GROUP).alias(TURN))
@@ -94,23 +97,15 @@ def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> pl.DataF
     """How many samples and rows slices have; and in the odd buckets, how many clusters, buckets, and rows in one."""
     where = cells.find(chosen[PLACE].to_numpy())
     rows, samples = cells.rows[where, :, 0], cells.samples[where, :, 0]
-    n_clusters = members.n_clusters(chosen)
     counts = {
         "n_samples": samples.sum(axis=1),
         "n_rows": rows.sum(axis=1),
-        "n_clusters": samples[:, ODD].sum(axis=1) if n_clusters is None else n_clusters,
+        "n_clusters": members.n_clusters(chosen, samples[:, ODD].sum(axis=1)),
         "n_buckets": (rows[:, ODD] > 0).sum(axis=1),
         LARGEST: rows[:, ODD].max(axis=1),
         N_ROWS: rows[:, ODD].sum(axis=1),
     }
     return pl.DataFrame(counts).cast(pl.Int64)
-
-
-def _is_large(cells: CellSums) -> pl.Expr:
-    """Whether a slice, and the rest, have enough samples in all: the search wanted half of that in its half."""
-    samples, rows, least = (_of_group(of) for of in (cells.n_samples, cells.n_rows, cells.least))
-    rest = ratio(rows - pl.col("n_rows"), rows) * samples
-    return (pl.col("n_samples") >= least) & (rest >= least)
 
 
 def _of_group(numbers: Numbers) -> pl.Expr:
@@ -153,9 +148,9 @@ def _flag(confidence: Confidence, worst: float) -> pl.Expr:
     return flag_of(flags)
 
 
-def pooled_groups(encoded: Encoded, source: Source) -> pl.DataFrame:
+def pooled_groups(encoded: Encoded) -> pl.DataFrame:
     """Whether a group has rows of several models, which no feature tells apart."""
-    plan = Plan(source, encoded.by, encoded.query.readings)
+    plan = Plan(encoded.question.state or source_of(encoded.query, None), encoded.by, encoded.query.readings)
     counts = several_models(encoded.metric, plan)
     if not counts or MODEL in {feature.name for feature in encoded.features}:
         return encoded.groups.select(GROUP, pl.lit(False).alias(POOLED))
@@ -193,8 +188,12 @@ def show(cells: CellSums, scores: pl.DataFrame, table: pl.DataFrame) -> pl.DataF
 
 
 def _plan(cells: CellSums) -> str:
-    """How the slices were searched, in words."""
+    """How the slices were searched, in words, and of which clusters nothing is known."""
     encoded, large = cells.encoded, {*cells.large_features}
     n_combinations = sum({*some} <= large for some in cells.lattice.combinations[1:])
     halves = f"searched in {encoded.n_searched} of {encoded.buckets} buckets, measured in the others"
-    return f"{encoded.how}; {n_combinations} combinations of features; {halves}"
+    words = [encoded.how, f"{n_combinations} combinations of features", halves]
+    for found in encoded.unnamed_clusters():
+        shared = ", ".join(map(repr, found.features))
+        words.append(f"samples of one {found.column!r} have the same {shared}, and no cluster= is given")
+    return "; ".join(words)

@@ -48,6 +48,11 @@ def missed(country: list[str]) -> pl.DataFrame:
     return mlm.with_truths(returned, truths, of_sample="country")
 
 
+OF_USERS = pl.concat([CLEAN.with_columns(pl.col("sample") + 2 * i) for i in range(60)]).with_columns(
+    user=(pl.col("sample") - 1) // 3, country=pl.when((pl.col("sample") - 1) // 3 % 2 == 0).then(pl.lit("DE"))
+)
+"""Forty users of three samples, from two countries."""
+
 MISSED = missed(["DE", "DE", "FR", "FR"])
 
 
@@ -263,6 +268,10 @@ CASES = [
         "slices_differ_between_models", "warning", 1, 2, ["sample=2, region=EU (x), US (y)"],
         MODELS.with_columns(region=pl.when((pl.col("sample") == 2) & (pl.col("model") == "y")).then(pl.lit("US"))
                             .otherwise(pl.lit("EU"))), by="model", slices=["region"], of="samples",
+    ),
+    Case(
+        "cluster_unused", "warning", 120, 120, [f"user={i}, country={('DE', 'null')[i % 2]}" for i in range(5)],
+        OF_USERS, slices=["country"], of="samples",
     ),
     Case("rows", "info", 4, 4, [], CLEAN),
     Case("groups", "info", 1, 1, [], CLEAN, of="groups"),

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.cli.commands import Printed, Refused, Table, run
-from tests.cli.slices_log import LOG, NEW
+from tests.cli.slices_log import LOG, NEW, sample
 
 FEATURES = "--features country device"
 
@@ -34,6 +34,7 @@ CALLS: list[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:no slice is surely worse")
 @pytest.mark.parametrize(("options", "named"), CALLS, ids=[options for options, _ in CALLS])
 def test_slices_is_find_slices(options: str, named: Any, of_shown_python: Table) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} {options} --where model=new -q"
@@ -130,7 +131,11 @@ def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     log = pl.DataFrame({"sample": range(200), "score": 0.5, "truth": [0, 1] * 100, "x": [1, 2] * 100, "y": 1})
     log.write_parquet("constant.parquet")
     assert run("slices constant.parquet -m log_loss --features x y") == 0
-    assert capsys.readouterr().err == "mlm: these features have one value only, and are left out: y.\n"
+    assert capsys.readouterr().err == (
+        "mlm: these features have one value only, and are left out: y.\n"
+        "mlm: no slice is surely worse than the rest: 2 slices tried, 2 of them large enough (60 samples, and so many "
+        "in the rest).\n"
+    )
 
 
 def test_a_file_of_options_serves_slices_too() -> None:
@@ -154,3 +159,13 @@ def test_states_are_compared_and_searched() -> None:
     assert_frame_equal(of_state.select("slice", "difference"), rows.select("slice", "difference"))
     found = table_of(f"slices state.parquet -m brier_score {FEATURES} --where model=new")
     assert found["slice"][0] == "country=FR, device=phone"
+
+
+def test_a_cluster_that_is_named_in_the_file_of_options_is_no_problem(printed: Printed) -> None:
+    rows = LOG.filter(model="new").with_columns(user=sample // 3, country=pl.when(sample // 3 % 2 == 0).then(1))
+    rows.write_parquet("users.parquet")
+    found = pl.read_csv(printed("check users.parquet --slices country").encode())
+    assert found.filter(problem="cluster_unused")["severity"].to_list() == ["warning"]
+    Path("mlm.toml").write_text("cluster = 'user'")
+    found = pl.read_csv(printed("check users.parquet --slices country -c mlm.toml").encode())
+    assert found.filter(problem="cluster_unused")["severity"].to_list() == ["ignored"]

@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis.evaluate import EVALUATE
-from polars_mlmetrics.contrasts.rest import against_rest, sides_of
+from polars_mlmetrics.contrasts.rest import against_rest, sides_of, with_tests
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource
@@ -62,3 +63,22 @@ def test_a_side_that_no_bucket_moves_has_the_error_of_its_buckets() -> None:
     sides = sides_of(plan, core, plan.source, slices, BUCKETS)
     assert np.array_equal(sides.value_alone, [np.nan, BUCKETS], equal_nan=True)
     assert np.array_equal(sides.rest_alone, [BUCKETS, np.nan], equal_nan=True)
+
+
+def test_p_is_the_chance_of_as_large_a_gap_in_the_worse_direction() -> None:
+    """The interval has two sides. Where nothing varies, nothing tells how sure a gap is."""
+    gaps = [0.3, 0.05, 0.0, -0.05, -0.3, 0.2, 0.2, None, 9.0]
+    errors = [0.1, 0.1, 0.1, 0.1, 0.1, 0.0, None, 0.1, 1e-9]
+    buckets = [32, 5, 32, 5, 32, 32, 32, 32, 32]
+    types = {"gap": pl.Float64, "se": pl.Float64, "n_buckets": pl.Int64}
+    table = pl.DataFrame({"gap": gaps, "se": errors, "n_buckets": buckets}, schema=types)
+    question = Question.read(EVALUATE, rows(), [mlm.rmse()], ci=0.95, roles={})
+    assert question.confidence is not None
+    found = with_tests(table, question.query.metrics[0], question.confidence)
+    for gap, error, count, low, high, p in found.select(*types, "low", "high", "p").iter_rows():
+        if gap is None or not error:
+            assert (low, high, p) == (None, None, None)
+            continue
+        assert p == pytest.approx(stats.t.sf(gap / error, count - 1), abs=1e-12)
+        away = stats.t.ppf(0.975, count - 1) * error
+        assert (low, high) == pytest.approx((gap - away, gap + away), rel=1e-9)

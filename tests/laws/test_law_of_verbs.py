@@ -22,6 +22,8 @@ from polars_mlmetrics.engine.contents import RESERVED
 from tests.laws.cases import CASES
 from tests.laws.verbs import CALLS, ROLES, Call, Tables, log
 
+pytestmark = pytest.mark.filterwarnings("ignore:no slice is surely worse")
+
 COLUMNS = log().columns
 OF_ROWS = 1e-12
 SCALE = 3

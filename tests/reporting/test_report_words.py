@@ -171,6 +171,14 @@ def test_a_model_that_cannot_be_searched_does_not_stop_the_others() -> None:
         mlm.report(log, LOSS, features="regio")
 
 
+@pytest.mark.parametrize("cluster", [None, "user"])
+def test_a_column_that_looks_like_a_cluster_is_a_problem_unless_it_is_one(cluster: str | None) -> None:
+    log = made(600).with_columns(user=pl.col("sample") // 5).with_columns(pl.col("country").first().over("user"))
+    problems = mlm.report(log, LOSS, slices=["country"], cluster=cluster)._told.answers.problems
+    assert problems is not None
+    assert ("cluster_unused" in problems["problem"]) == (cluster is None)
+
+
 # -- what a page cannot know ------------------------------------------------------------------------------------------
 
 

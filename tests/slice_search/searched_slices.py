@@ -5,7 +5,8 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.analysis.find_slices import question_of
+from polars_mlmetrics.analysis.find_slices import FIND_SLICES
+from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import PLACE, CellSums
 from polars_mlmetrics.slice_search.encode import EVEN, EncodedLog
@@ -18,8 +19,8 @@ def searched(
 
     A slice must have half as many samples there as in all rows.
     """
-    question = question_of(rows, rows.schema, metric, None, features, None, {})
-    encoded = EncodedLog(question, -1, features, 10, 5, (None, None, False))
+    question = Question.read(FIND_SLICES, rows, [metric], ci=0.95, roles={})
+    encoded = EncodedLog(question, -1, features, 10, 5)
     cells = CellSums(encoded, depth, 2 * least)
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
     samples = cells.samples[cells.find(scores[PLACE].to_numpy()), EVEN, 0].sum(axis=1)

@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
+from itertools import combinations, product
 from math import log as ln
 from math import sqrt
 from typing import Any
@@ -29,6 +30,7 @@ def test_a_bad_slice_stands_first(metric: mlm.Metric) -> None:
     assert max(row["p_adjusted"] for row in first) < 0.01
 
 
+@pytest.mark.filterwarnings("ignore:no slice is surely worse")
 def test_where_nothing_is_bad_little_is_reported() -> None:
     found = [mlm.find_slices(log(seed, is_bad=False), mlm.brier_score(), FEATURES[:2]) for seed in range(3)]
     assert sum((table["p_adjusted"] <= 0.05).any() for table in found) <= 1
@@ -58,7 +60,7 @@ def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int, 
             se = sqrt(se**2 + error_of_end(n_buckets) ** 2)
     df = half.filter("is_in")["bucket"].n_unique() - 1
     away = stats.t.ppf(0.975, df) * se
-    p = 2 * stats.t.sf(gap / se, df) if gap > 0 else 1.0
+    p = stats.t.sf(gap / se, df)
     whole, ends = mlm.evaluate(half, metric).item(), {"low": gap - away, "high": gap + away}
     harm = {} if best is None else {"share_of_harm": min(max((rest - whole) / (best - whole), 0), 1)}
     return {"value": value, "rest": rest, "gap": gap, **ends, "p": p, **harm}
@@ -101,6 +103,7 @@ def test_what_is_said_is_what_the_rows_give(name: str) -> None:
         assert row["share"] == pytest.approx(row["n_samples"] / 1500)
 
 
+@pytest.mark.filterwarnings("ignore:no slice is surely worse")
 def test_a_group_is_searched_by_itself() -> None:
     rows = pl.concat([log(5).with_columns(model=pl.lit("new")), log(6, is_bad=False).with_columns(model=None)])
     table = mlm.find_slices(rows.lazy(), mlm.f1(), ["country", "device"], by="model", depth=1)
@@ -145,6 +148,7 @@ def test_what_never_varies_and_has_no_bounds_has_no_interval() -> None:
     assert (row["value"], row["rest"], row["low"], row["p"], row["ci_flag"]) == (0.5, 0.25, None, None, "degenerate")
 
 
+@pytest.mark.filterwarnings("ignore:no slice is surely worse")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("metric", [mlm.recall(), mlm.f1(), mlm.precision(), mlm.f1(average="macro")], ids=str)
 def test_a_slice_of_a_few_positives_that_were_missed_is_no_finding(metric: mlm.Metric) -> None:
@@ -157,6 +161,7 @@ def test_a_slice_of_a_few_positives_that_were_missed_is_no_finding(metric: mlm.M
     assert table.filter(pl.col("p_adjusted") <= 0.05).is_empty()
 
 
+@pytest.mark.filterwarnings("ignore:no slice is surely worse")
 def test_a_slice_has_as_many_samples_as_are_asked_for() -> None:
     """Half of them in the half that is searched is not enough: slices of 18 samples have 10 there."""
     for seed in (7, 11):
@@ -261,10 +266,42 @@ def test_a_feature_of_one_value_is_left_out() -> None:
 
 
 def test_a_log_too_small_to_search_has_no_slices() -> None:
-    with pytest.warns(UserWarning, match="have no value with enough samples, and are left out: device"):
+    with (
+        pytest.warns(UserWarning, match="have no value with enough samples, and are left out: device"),
+        pytest.warns(UserWarning, match="3 slices tried, 0 of them large enough"),
+    ):
         table = mlm.find_slices(log(1, 50), mlm.f1(), ["device"])
     assert table.height == 0
     assert table.schema == mlm.find_slices(log(1), mlm.f1(), ["device"]).schema
+
+
+@pytest.mark.parametrize("road", ["DataFrame", "LazyFrame", "passes", "groups", "state"])
+def test_an_empty_table_says_how_many_slices_were_tried_and_how_many_were_large_enough(road: str) -> None:
+    """Counted by hand in the buckets of the search: half of `min_samples` there, in the rest too, in ten buckets."""
+    rows = log(1, 1200, is_bad=False).with_columns(
+        score=0.5, truth=1, rare=pl.when(pl.col("sample") < 30).then(pl.lit("yes"))
+    )
+    features = ["country", "device", "rare"]
+    asked: dict[str, Any] = {"passes": {"passes": 2, "progress": False}, "groups": {"by": "half"}}.get(road, {})
+    rows = rows.with_columns(half=pl.col("sample") // 2 % 2)
+    frames = {"LazyFrame": rows.lazy(), "state": mlm.state(rows, mlm.accuracy(), mlm.n_samples(), by=features)}
+    values = {name: rows[name].unique().to_list() for name in features}
+    several = [some for size in (1, 2) for some in combinations(features, size)]
+    slices = [each for some in several for each in product(*([(name, v) for v in values[name]] for name in some))]
+    n_groups = rows["half"].n_unique() if road == "groups" else 1
+    large = 0
+    for part in rows.partition_by("half") if road == "groups" else [rows]:
+        buckets = bucket_of(["sample"], part.schema, 64)[0].alias("bucket")
+        searched = part.with_columns(buckets).filter(pl.col("bucket") % 2 == 0)
+        for each in slices:
+            own = searched.filter(pl.col(name).eq_missing(pl.lit(value)) for name, value in each)
+            is_large = min(own.height, searched.height - own.height) >= 15 and own["bucket"].n_unique() >= 10
+            large += is_large
+    assert 0 < large < len(slices) * n_groups
+    said = f"{len(slices) * n_groups:,} slices tried, {large:,} of them large enough (30 samples,"
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        table = mlm.find_slices(frames.get(road, rows), mlm.accuracy(), features, depth=2, min_samples=30, **asked)
+    assert table.is_empty()
 
 
 FEW, LABELED = log(1, 200), with_labels(log(1, 200))

@@ -20,13 +20,15 @@ from tests.sweep.paired import cluster_of
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, added, negated, quotient, word
 from tests.sweep.tables import KEYS, Key, Part, Table
 
-FEW, SURE, SEEMS_FEW = 10, 20, 24
+FEW, SURE, SURE_OF_SHARE, SEEMS_FEW = 10, 39, 20, 24
 NO_ENDS = {"low": NULL, "high": NULL}
 
 
-def is_sure(found: Replicates) -> bool:
+def is_sure(found: Replicates, *, is_share: bool) -> bool:
     """Whether the buckets of a slice are enough to say how far its value is off."""
-    return found.n_buckets >= (SURE if any(found.moved(b) != 0 for b in found.without) else SEEMS_FEW + 1)
+    varies = any(found.moved(b) != 0 for b in found.without)
+    few = SURE_OF_SHARE if is_share else SURE
+    return found.n_buckets >= (few if varies else max(few, SEEMS_FEW + 1))
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,9 @@ class Gap(Call):
         slices = [replicates_of(core, setting, parts[key], buckets, among=group) for key in known]
         is_open = jackknife.is_cut(node) or any(each.whole.value is None or each.unclear for each in slices)
         low, high = jackknife.range_of(core)
-        return {} if is_open else self._of_pairs(slices, high - low)
+        return {} if is_open else self._of_pairs(slices, high - low, is_share=jackknife.is_share(core, setting))
 
-    def _of_pairs(self, slices: Sequence[Replicates], most: float) -> Row:
+    def _of_pairs(self, slices: Sequence[Replicates], most: float, *, is_share: bool) -> Row:
         """Between what the largest of all differences lies: of every pair, with the level shared among them."""
         pairs = list(combinations(slices, 2))
         lows, highs, errors = [0.0], [], []
@@ -115,7 +117,7 @@ class Gap(Call):
             df = (welch(known) if len(known) == 2 else None) or count - 1
             half = quantile(1 - (1 - self.level) / len(pairs), df) * errors[-1]
             highs.append(min(abs(difference) + half, most))
-            if is_sure(one) and is_sure(other):
+            if is_sure(one, is_share=is_share) and is_sure(other, is_share=is_share):
                 lows.append(abs(difference) - half)
         if not any(errors):
             return {**NO_ENDS, "ci_flag": word("degenerate")}

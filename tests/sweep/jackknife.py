@@ -230,6 +230,10 @@ def p_value(value: float, se: float, df: float) -> float:
     return float(2 * student.sf(abs(value) / se, df))
 
 
+def p_above(value: float, se: float, df: int) -> float:
+    return float(student.sf(value / se, df))
+
+
 def varied(function: Callable[..., float], *answers: Answer, exact: float = 1e-9) -> Answer:
     """A smooth function of numbers, and by how much it moves if each of them is as far off as it may be."""
     values = [answer.value or 0.0 for answer in answers]

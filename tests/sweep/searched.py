@@ -106,9 +106,7 @@ class FindSlices(Call):
             found[name] = jackknife.varied(
                 lambda g, s, side=side: min(max(g + side * t * s, -most), most), replicates.whole, se
             )
-        is_worse = (replicates.whole.value or 0.0) > NOISE * size
-        tested = jackknife.varied(lambda g, s: jackknife.p_value(g, s, df), replicates.whole, se)
-        return {**found, "p": tested if is_worse else Answer(1.0)}
+        return {**found, "p": jackknife.varied(lambda g, s: jackknife.p_above(g, s, df), replicates.whole, se)}
 
     def _error_if_constant(self, leaf: Leaf, part: Part, buckets: list[int]) -> float | None:
         """The error of a value that no bucket moves, by the units of as many buckets; None where rounding decides."""

@@ -1,6 +1,7 @@
 """A call as it is written: text that Python evaluates, of a frame. So it can be made again from its record."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ NAMES = {"pl": pl, "mlm": mlm, "own": own_cases, "inf": math.inf, "nan": math.na
 
 def answer(text: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The table that the package gives to a call."""
-    found: Any = eval(text, {**NAMES, "frame": frame})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "no slice is surely worse")  # as in many a drawn log
+        found: Any = eval(text, {**NAMES, "frame": frame})
     table: pl.DataFrame = found.collect() if isinstance(found, pl.LazyFrame) else found
     return table

@@ -44,8 +44,9 @@ COLUMNS = ResultColumns.of(
 VALUE, SIZE, HAS, SLICE, OTHER, TEXT, POOLED, BOUND = (
     f"{INTERNAL}{name}" for name in ("value", "size", "has_value", "slice", "other", "text", "pooled", "bound")
 )
-OF_ALL, BUCKETS, SQUARES, DECIDING, IS_KNOWN, ERROR, DF = (
-    f"{INTERNAL}{name}" for name in ("of_all", "buckets", "squares", "deciding", "is_known", "error", "df")
+OF_ALL, SIZE_OF_ALL, MOVED, BUCKETS, SQUARES, DECIDING, IS_KNOWN, ERROR, DF = (
+    f"{INTERNAL}{name}"
+    for name in ("of_all", "size_of_all", "moved", "buckets", "squares", "deciding", "is_known", "error", "df")
 )
 PAIRS, QUANTILE, FEWEST, FEW, IS_SURE, VARIANCE, VARIES = (
     f"{INTERNAL}{name}" for name in ("pairs", "quantile", "fewest", "few", "is_sure", "variance", "varies")
@@ -253,15 +254,18 @@ class Between:
     def _replicated(self, cells: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
         """One row a slice, or a pair: its value, and the sums of the jackknife."""
         is_whole = pl.col(WITHOUT).is_null()
-        of_all, size = (pl.col(name).filter(is_whole).first() for name in (VALUE, SIZE))
-        value, has_value = (pl.col(name).filter(~is_whole) for name in (VALUE, HAS))
-        sums = jackknife(value, unless_noise(value - of_all, size), has_value)
+        whole = (
+            cells.lazy().filter(is_whole).select(*keys, pl.col(VALUE).alias(OF_ALL), pl.col(SIZE).alias(SIZE_OF_ALL))
+        )
+        left = cells.lazy().filter(~is_whole).join(whole, on=keys, nulls_equal=True)
+        left = left.with_columns(unless_noise(pl.col(VALUE) - pl.col(OF_ALL), pl.col(SIZE_OF_ALL)).alias(MOVED))
         # Under names that no key of a group can have.
-        columns = {OF_ALL: of_all, **{f"{INTERNAL}{name}": total for name, total in sums.items()}}
+        sums = jackknife(pl.col(VALUE), pl.col(MOVED), pl.col(HAS)).items()
+        columns = [pl.col(OF_ALL).first(), *(total.alias(f"{INTERNAL}{name}") for name, total in sums)]
         buckets, is_known = pl.col(BUCKETS), pl.col(IS_KNOWN) & (pl.col(BUCKETS) >= 2)
         error = pl.when(is_known).then(standard_error(buckets, pl.col(SQUARES)))
         df = degrees_of_freedom(buckets, pl.col(DECIDING))
-        return cells.group_by(keys).agg(**columns).with_columns(error.alias(ERROR), df.alias(DF))
+        return fold(left, keys, columns).with_columns(error.alias(ERROR), df.alias(DF)).collect()
 
     def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs, with the quantile of each."""

@@ -254,9 +254,8 @@ class Between:
     def _replicated(self, cells: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
         """One row a slice, or a pair: its value, and the sums of the jackknife."""
         is_whole = pl.col(WITHOUT).is_null()
-        whole = (
-            cells.lazy().filter(is_whole).select(*keys, pl.col(VALUE).alias(OF_ALL), pl.col(SIZE).alias(SIZE_OF_ALL))
-        )
+        of_all = pl.col(VALUE).alias(OF_ALL), pl.col(SIZE).alias(SIZE_OF_ALL)
+        whole = cells.lazy().filter(is_whole).select(*keys, *of_all)
         left = cells.lazy().filter(~is_whole).join(whole, on=keys, nulls_equal=True)
         left = left.with_columns(unless_noise(pl.col(VALUE) - pl.col(OF_ALL), pl.col(SIZE_OF_ALL)).alias(MOVED))
         # Under names that no key of a group can have.

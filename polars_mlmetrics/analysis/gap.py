@@ -20,7 +20,14 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import FEW_DECIDE, unless_noise
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, SEEMS_FEW, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, is_share, range_of
-from polars_mlmetrics.intervals.student_t import degrees_of_freedom, jackknife, shared_level, standard_error, t_at
+from polars_mlmetrics.intervals.student_t import (
+    deciding,
+    degrees_of_freedom,
+    jackknife,
+    shared_level,
+    standard_error,
+    t_at,
+)
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
@@ -44,10 +51,10 @@ COLUMNS = ResultColumns.of(
 VALUE, SIZE, HAS, SLICE, OTHER, TEXT, POOLED, BOUND = (
     f"{INTERNAL}{name}" for name in ("value", "size", "has_value", "slice", "other", "text", "pooled", "bound")
 )
-OF_ALL, SIZE_OF_ALL, MOVED, BUCKETS, SQUARES, DECIDING, IS_KNOWN, ERROR, DF = (
-    f"{INTERNAL}{name}"
-    for name in ("of_all", "size_of_all", "moved", "buckets", "squares", "deciding", "is_known", "error", "df")
+OF_ALL, SIZE_OF_ALL, MOVED, ERROR, DECIDING, DF = (
+    f"{INTERNAL}{name}" for name in ("of_all", "size_of_all", "moved", "error", "deciding", "df")
 )
+BUCKETS, SQUARES, FOURTHS, IS_KNOWN = (f"{INTERNAL}{name}" for name in ("buckets", "squares", "fourths", "is_known"))
 PAIRS, QUANTILE, FEWEST, FEW, IS_SURE, VARIANCE, VARIES = (
     f"{INTERNAL}{name}" for name in ("pairs", "quantile", "fewest", "few", "is_sure", "variance", "varies")
 )
@@ -263,8 +270,9 @@ class Between:
         columns = [pl.col(OF_ALL).first(), *(total.alias(f"{INTERNAL}{name}") for name, total in sums)]
         buckets, is_known = pl.col(BUCKETS), pl.col(IS_KNOWN) & (pl.col(BUCKETS) >= 2)
         error = pl.when(is_known).then(standard_error(buckets, pl.col(SQUARES)))
-        df = degrees_of_freedom(buckets, pl.col(DECIDING))
-        return fold(left, keys, columns).with_columns(error.alias(ERROR), df.alias(DF)).collect()
+        few = deciding(pl.col(SQUARES), pl.col(FOURTHS))
+        facts = error.alias(ERROR), few.alias(DECIDING), degrees_of_freedom(buckets, few).alias(DF)
+        return fold(left, keys, columns).with_columns(facts).collect()
 
     def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs, with the quantile of each."""

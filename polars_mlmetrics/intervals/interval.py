@@ -27,10 +27,11 @@ from polars_mlmetrics.intervals.kinds import (
     samples_are_clusters,
 )
 from polars_mlmetrics.intervals.student_t import (
+    deciding,
     degrees_of_freedom,
     jackknife,
     normal_quantile,
-    squares_and_deciding,
+    powers,
     standard_error,
     t_at,
     units_behind,
@@ -76,8 +77,8 @@ class Interval(ABC):
     """One metric on the way to its interval, in columns of a table of groups (or units): those of each step.
 
     It starts from a table that has, of each group, the value (`value_of_all`), how many buckets the interval stands on
-    (`buckets`) and about how many of these decide it (`deciding`), the largest share of the weight that is in one
-    (`share`; null where that is not known), whether one is needed (`lost`), and what the standard error is made of.
+    (`buckets`), the largest share of the weight that is in one (`share`; null where that is not known), whether one is
+    needed (`lost`), and what the standard error is made of (`squares`, `fourths`).
     """
 
     def __init__(self, name: str, metric: Node, limits: Limits, plan: Plan, confidence: Confidence) -> None:
@@ -122,14 +123,17 @@ class Interval(ABC):
     @property
     def few_decide(self) -> pl.Expr:
         """Whether a handful of buckets makes nearly all of the standard error."""
-        return pl.lit(False) if self._limits.counts_tell else ~reaches(self.column("deciding"), FEW_DECIDE)
+        return pl.lit(False) if self._limits.counts_tell else ~reaches(self._deciding, FEW_DECIDE)
+
+    @property
+    def _deciding(self) -> pl.Expr:
+        return deciding(self.column("squares"), self.column("fourths"))
 
     def errors(self) -> list[pl.Expr]:
         """The standard error, and its degrees of freedom."""
         buckets = self.column("buckets").fill_null(0)
         is_known = self.column("value_of_all").is_finite() & (buckets >= 2)
-        deciding = pl.lit(None, pl.Float64) if self._limits.counts_tell else self.column("deciding")
-        df = degrees_of_freedom(buckets, deciding)
+        df = degrees_of_freedom(buckets, None if self._limits.counts_tell else self._deciding)
         errors = {"buckets": buckets, "se": pl.when(is_known).then(self._se), "df": df}
         return [self._as(name, error) for name, error in errors.items()]
 
@@ -324,7 +328,7 @@ class Placed(Interval):
             "value_of_all": pl.col(VALUE).first(),
             "all_buckets": buckets,
             "buckets": pl.min_horizontal(buckets, with_positives),
-            **squares_and_deciding(moved),
+            **powers(moved),
             "lost": pl.col(IS_NEEDED).any(),
             "share": ratio(pl.col(ROWS).max(), pl.col(ROWS).sum()),
         }

@@ -94,13 +94,15 @@ def _polynomial(coefficients: Sequence[float], df: pl.Expr) -> pl.Expr:
     return value
 
 
-def degrees_of_freedom(buckets: pl.Expr, deciding: pl.Expr) -> pl.Expr:
+def degrees_of_freedom(buckets: pl.Expr, deciding: pl.Expr | None) -> pl.Expr:
     """Those of a standard error of so many buckets, of which about as many decide it as `deciding` says; null below 1.
 
     Where the buckets move the value by normal deviations, a third of them decides.
     """
-    most = pl.min_horizontal(buckets - 1, (3 * deciding - 2).clip(lower_bound=3))
-    return pl.when(buckets >= 2).then(most.cast(pl.Float64))
+    most = (buckets - 1).cast(pl.Float64)
+    if deciding is not None:
+        most = pl.min_horizontal(most, (3 * deciding - 2).clip(lower_bound=3))
+    return pl.when(buckets >= 2).then(most)
 
 
 def jackknife(value: pl.Expr, moved: pl.Expr, has_value: pl.Expr) -> dict[str, pl.Expr]:
@@ -111,16 +113,20 @@ def jackknife(value: pl.Expr, moved: pl.Expr, has_value: pl.Expr) -> dict[str, p
     """
     return {
         "buckets": (has_value | (moved != 0).fill_null(False)).sum().cast(pl.Int64),
-        **squares_and_deciding(moved),
+        **powers(moved),
         "is_known": value.is_finite().fill_null(False).all(),
     }
 
 
-def squares_and_deciding(moved: pl.Expr) -> dict[str, pl.Expr]:
-    """The sum of the squares of how far each bucket moves a value, and about how many buckets decide it."""
+def powers(moved: pl.Expr) -> dict[str, pl.Expr]:
+    """The sums of the squares and of the fourth powers of how far each bucket moves a value."""
     squares = moved * moved
-    deciding = squares.sum() ** 2 / (squares * squares).sum()
-    return {"squares": squares.sum(), "deciding": pl.when(deciding.is_finite()).then(deciding)}
+    return {"squares": squares.sum(), "fourths": (squares * squares).sum()}
+
+
+def deciding(squares: pl.Expr, fourths: pl.Expr) -> pl.Expr:
+    """About how many buckets decide a standard error; null where none moves the value."""
+    return pl.when(fourths > 0).then((squares * squares / fourths).fill_nan(None))
 
 
 def standard_error(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:

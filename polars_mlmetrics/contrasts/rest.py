@@ -24,12 +24,23 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.intervals.interval import NOISE
 from polars_mlmetrics.intervals.kinds import coarseness_of, range_of
-from polars_mlmetrics.intervals.student_t import error_of_constant, p_value, standard_error, t_at
+from polars_mlmetrics.intervals.student_t import (
+    deciding,
+    degrees_of_freedom,
+    error_of_constant,
+    p_value,
+    standard_error,
+    t_at,
+)
 from polars_mlmetrics.query.question import Confidence
 
 Numbers: TypeAlias = NDArray[Any]
 
 BOUND, T, DF = (f"{INTERNAL}{name}" for name in ("bound", "t", "df"))
+
+
+OF_GAP = ("t", "deciding", "bound")
+"""The gap in standard errors, about how many buckets decide these, and by how much bins may put the gap off."""
 
 
 class Sides(NamedTuple):
@@ -81,7 +92,7 @@ def sides_of(plan: Plan, metric: Node, source: Source, slices: pl.DataFrame, n_b
 
 
 def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int) -> pl.DataFrame:
-    """`value`, `rest`, `gap` (positive is worse), `se`, `t`, and the `bound` that bins may put the gap off by.
+    """`value`, `rest`, `gap` (positive is worse), `se` and `OF_GAP`.
 
     `n_buckets` are those that the group of each slice has. `sign` is 1 where low values are bad, else -1.
     """
@@ -92,7 +103,9 @@ def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int) -> p
     moved = without_noise(gaps[:, :-1] - gap[:, None], size[:, None])
     columns = {"value": sides.value[:, -1], "rest": sides.rest[:, -1], "gap": gap, "bound": sides.bound}
     columns |= {"value_alone": sides.value_alone, "rest_alone": sides.rest_alone}
-    columns |= {"squares": (moved * moved).sum(axis=1), "n": n_buckets.astype(float)}
+    squares = moved * moved
+    columns |= {"squares": squares.sum(axis=1), "fourths": (squares * squares).sum(axis=1)}
+    columns["n"] = n_buckets.astype(float)
     square = standard_error(pl.col("n"), pl.col("squares")) ** 2
     for side in ("value", "rest"):
         # A side which no bucket moves has the error of its few units.
@@ -102,7 +115,8 @@ def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int) -> p
     is_known = pl.col("squares").is_not_null() & (pl.col("n") >= 2)
     error = pl.when(is_known).then(square.sqrt()).alias("se")
     found = pl.DataFrame(columns, nan_to_null=True).with_columns(error)
-    return found.select("value", "rest", "gap", "se", t_of(pl.col("gap"), pl.col("se")).alias("t"), "bound")
+    facts = t_of(pl.col("gap"), pl.col("se")), deciding(pl.col("squares"), pl.col("fourths")), pl.col("bound")
+    return found.select("value", "rest", "gap", "se", *map(pl.Expr.alias, facts, OF_GAP))
 
 
 def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
@@ -115,10 +129,10 @@ def with_tests(table: pl.DataFrame, metric: Node, confidence: Confidence) -> pl.
     """Slices with the ends of their gaps, `low` and `high`, and `p`: the chance of a gap as large were there none.
 
     A slice is looked at because it may be worse, so p has one side; the interval has two. Beside `gap` and `se` the
-    slices have `n_buckets`, in so many of which are rows of theirs.
+    slices have `deciding`, and `n_buckets`, in so many of which are rows of theirs.
     """
     buckets, gap, se = (pl.col(name) for name in ("n_buckets", "gap", "se"))
-    varies, df = (se > 0) & (buckets >= 2), pl.max_horizontal(buckets - 1, pl.lit(1)).cast(pl.Float64)
+    varies, df = (se > 0) & (buckets >= 2), degrees_of_freedom(buckets, pl.col("deciding"))
     # As columns: an expression would work them out for each of its terms.
     table = table.with_columns(t_of(gap, se).alias(T), df.alias(DF))
     away = pl.when(varies).then(t_at(pl.col(DF), confidence.level) * se)

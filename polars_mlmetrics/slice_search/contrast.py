@@ -12,7 +12,16 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from polars_mlmetrics.contrasts.rest import BOUND, Numbers, Sides, against_rest, is_constant, sides_of, without_noise
+from polars_mlmetrics.contrasts.rest import (
+    BOUND,
+    OF_GAP,
+    Numbers,
+    Sides,
+    against_rest,
+    is_constant,
+    sides_of,
+    without_noise,
+)
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
 from polars_mlmetrics.engine.sources import FoldedTables
 from polars_mlmetrics.errors import INTERNAL
@@ -39,7 +48,7 @@ def contrasts_at(cells: CellSums, places: Numbers, buckets: slice) -> pl.DataFra
     groups, own = cells.lattice.groups(places), cells.find(places)
     keys = pl.DataFrame({PLACE: places, GROUP: groups}).cast({GROUP: pl.Int32})
     if not len(places):
-        return keys.with_columns(pl.lit(0.0).alias(name) for name in ("value", "rest", "gap", "se", "t", "bound"))
+        return keys.with_columns(pl.lit(0.0).alias(name) for name in ("value", "rest", "gap", "se", *OF_GAP))
     found = contrasts_of(
         cells,
         changed(lambda array: array[own, buckets], cells.sums),

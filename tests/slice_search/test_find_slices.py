@@ -19,6 +19,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.engine.buckets import bucket_of
 from polars_mlmetrics.slice_search.features import Feature, counts_of, features_in, roundest
 from tests.slice_search.bad_slice import log
+from tests.support.degrees import degrees_of_freedom
 
 FEATURES = ["country", "device", "age"]
 
@@ -58,7 +59,7 @@ def expected(rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int, 
         if all(abs(one - of_all) < 1e-12 for one in each) and best == 1:
             n_buckets = half.filter(is_in=side)["bucket"].n_unique()
             se = sqrt(se**2 + error_of_end(n_buckets) ** 2)
-    df = half.filter("is_in")["bucket"].n_unique() - 1
+    df = degrees_of_freedom(half.filter("is_in")["bucket"].n_unique(), moved)
     away = stats.t.ppf(0.975, df) * se
     p = stats.t.sf(gap / se, df)
     whole, ends = mlm.evaluate(half, metric).item(), {"low": gap - away, "high": gap + away}

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 import polars_mlmetrics as mlm
+from tests.support.degrees import degrees_of_freedom
 from tests.support.readings import READINGS
 from tests.sweep import jackknife
 from tests.sweep.asked import Leaf, Setting, value_of
@@ -98,7 +99,7 @@ class FindSlices(Call):
             se = jackknife.varied(lambda s: math.hypot(s, *(error or 0.0 for error in constant)), se)
         if se.value is None or not se.value:
             return {**found, "low": NULL, "high": NULL, "p": NULL}
-        df = len({buckets[place] for place in own.places}) - 1
+        df = degrees_of_freedom(len({buckets[place] for place in own.places}), map(replicates.moved, values))
         t = quantile(0.95, df)
         low, high = jackknife.range_of(leaf)
         most = high - low

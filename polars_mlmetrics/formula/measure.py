@@ -237,6 +237,10 @@ class Measure(Planned):
         """The same measure of other columns."""
         return replace(self, roles=roles if isinstance(roles, Bound) else Bound(roles))
 
+    def unweighted(self) -> Measure:
+        """The same measure, of rows that weigh the same."""
+        return self.bind({role: column for role, column in self.roles.items() if role != "weight"})
+
     def with_all_roles(self) -> Measure:
         """The same measure with every role said, and in one way: `truth` and `pl.col("truth")` are one column."""
         return self.bind(self.table.roles())

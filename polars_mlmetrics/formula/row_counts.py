@@ -73,8 +73,8 @@ class RowCounts:
         """The counts for which a state must hold more. The rows that a measure uses are counted with it."""
         uses_fewer = len(self.used.predicates) > len(self.measure.predicates)
         used = self.used if uses_fewer or self.measure.grain == "sample" else None
-        weight = None if self.measure.table.weight is None else self.weight
-        counts = [used, weight, self.in_scope, self.support, self.unknown]
+        counts = [used, self.in_scope, self.support, self.unknown]
+        counts += [] if self.measure.table.weight is None else [self.weight, self.positives]
         return [count for count in counts if count is not None]
 
     @cached_property
@@ -134,8 +134,9 @@ class RowCounts:
         """
         if self.measure.grain == "sample" or self.support is None:
             return None
-        roles = {role: column for role, column in self.measure.roles.items() if role != "weight"}
-        support = self.support.bind(roles)
+        support, weight = self.support, self.measure.table.weight
+        if weight is not None:
+            support = support.unweighted().restrict(weight.is_not_null())
         return replace(support, parameters={"average": "min"}) if self.is_mean_of_labels else support
 
     @cached_property

@@ -58,3 +58,47 @@ def test_a_doubted_end_is_insufficient_or_what_is_asked(flag: str) -> None:
 @pytest.mark.parametrize("flag", ["ok", "low_n", "few_buckets", None])
 def test_other_flags_leave_an_end_as_it_is(flag: str | None) -> None:
     assert mlm.gate(doubted(flag), {"low": pl.col("low") >= 0.6})["status"].to_list() == ["pass"]
+
+
+# -- few rows of a class, and dominant weights -------------------------------------------------------------------------
+
+
+def weighted(n_true: int, heavy: float = 1.0, n: int = 400) -> pl.DataFrame:
+    """Samples of which so many are true; every fifth has no weight, and the first weighs more than the others."""
+    sample = pl.col("sample")
+    return pl.DataFrame({"sample": range(n)}).with_columns(
+        score=0.1 + sample * 7 % 100 / 125,
+        truth=sample * 5 % n < n_true,
+        weight=pl.when(sample % 5 == 4).then(None).when(sample == 0).then(heavy).otherwise(1.0),
+    )
+
+
+OF_CLASSES = [mlm.log_loss(), mlm.brier_score(), mlm.mcc(), mlm.calibration_bias(), mlm.roc_auc(bins=100)]
+SHARES = [mlm.f1(), mlm.accuracy(), mlm.recall(threshold=0.2)]
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("is_state", [False, True])
+def test_few_rows_of_a_class_are_told_of_what_weighs_the_classes(weight: str | None, is_state: bool) -> None:
+    """A row without a weight is none of the class; the rarer class may be that of the others."""
+    metrics, found = [*OF_CLASSES, *SHARES], {}
+    for n_true in (19, 20, 200, 380, 381):
+        log = weighted(n_true)
+        frame = mlm.state(log, metrics, weight=weight) if is_state else log
+        asked = {} if is_state else {"weight": weight}
+        table = (mlm.finish if is_state else mlm.evaluate)(frame, metrics, ci=0.95, tidy=True, **asked)
+        flags = dict(table.select("metric", "ci_flag").rows())
+        counted = log if weight is None else log.drop_nulls(weight)
+        rarest = min(counted["truth"].sum(), counted.height - counted["truth"].sum())
+        found[n_true] = {flags[metric.output_name] for metric in OF_CLASSES}
+        assert "few_positives" not in {flags[metric.output_name] for metric in SHARES}
+        assert ("few_positives" in found[n_true]) == (rarest < 20), (n_true, rarest, flags)
+    assert found[200] == {"ok"}
+
+
+def test_a_cluster_is_dominant_by_its_weight() -> None:
+    log = weighted(200, heavy=100.0)
+    flags = {weight: mlm.evaluate(log, mlm.mae(), ci=0.95, tidy=True, weight=weight)["ci_flag"].item()
+             for weight in (None, "weight")}  # fmt: skip
+    assert flags[None] == "ok"
+    assert flags["weight"] in ("few_decide", "dominant_cluster")

@@ -211,7 +211,7 @@ def few_decide(found: Replicates) -> Answer:
 def few_positives(core: Node, part: Part, setting: Setting) -> bool:
     """Whether a class has few rows, of a metric that weighs the classes against each other."""
     leaves = list(core.leaves(setting))
-    if all(is_share(leaf, own) for leaf, own in leaves):
+    if all(leaf.name in degrees.SHARES and leaf.grain == "group" for leaf, _ in leaves):
         return False
     of_classes = [(leaf, own) for leaf, own in leaves if oracle.DECLARED[leaf.name].truth in ("binary", "soft")]
     for leaf, own in of_classes:

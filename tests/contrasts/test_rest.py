@@ -69,16 +69,17 @@ def test_p_is_the_chance_of_as_large_a_gap_in_the_worse_direction() -> None:
     """The interval has two sides. Where nothing varies, nothing tells how sure a gap is."""
     gaps = [0.3, 0.05, 0.0, -0.05, -0.3, 0.2, 0.2, None, 9.0]
     errors = [0.1, 0.1, 0.1, 0.1, 0.1, 0.0, None, 0.1, 1e-9]
-    buckets = [32, 5, 32, 5, 32, 32, 32, 32, 32]
-    types = {"gap": pl.Float64, "se": pl.Float64, "n_buckets": pl.Int64}
-    table = pl.DataFrame({"gap": gaps, "se": errors, "n_buckets": buckets}, schema=types)
+    buckets, deciding = [32, 5, 32, 5, 32, 32, 32, 32, 32], [20.0, 5.0, 4.5, 1.0, 7.5, 9.0, 9.0, 9.0, None]
+    types = {"gap": pl.Float64, "se": pl.Float64, "n_buckets": pl.Int64, "deciding": pl.Float64}
+    table = pl.DataFrame(list(zip(gaps, errors, buckets, deciding, strict=True)), schema=types, orient="row")
     question = Question.read(EVALUATE, rows(), [mlm.rmse()], ci=0.95, roles={})
     assert question.confidence is not None
     found = with_tests(table, question.query.metrics[0], question.confidence)
-    for gap, error, count, low, high, p in found.select(*types, "low", "high", "p").iter_rows():
+    for gap, error, count, few, low, high, p in found.select(*types, "low", "high", "p").iter_rows():
         if gap is None or not error:
             assert (low, high, p) == (None, None, None)
             continue
-        assert p == pytest.approx(stats.t.sf(gap / error, count - 1), abs=1e-12)
-        away = stats.t.ppf(0.975, count - 1) * error
+        df = count - 1 if few is None else min(count - 1, max(3, 3 * few - 2))
+        assert p == pytest.approx(stats.t.sf(gap / error, df), abs=1e-10)
+        away = stats.t.ppf(0.975, df) * error
         assert (low, high) == pytest.approx((gap - away, gap + away), rel=1e-9)

@@ -191,10 +191,8 @@ class Intervals:
         has_none = kind in WITHOUT_INTERVAL and not (is_drawn and kind == "total")
         if has_none or not self._confidence.are_whole:
             return None
-        name, limits = (
-            f"{INTERNAL}interval_{len(self._intervals)}",
-            limits or Limits.of(metric, self._plan, self._confidence),
-        )
+        name = f"{INTERNAL}interval_{len(self._intervals)}"
+        limits = limits or Limits.of(metric, self._plan, self._confidence)
         if self._plan.merges(metric):
             replicated = Drawn if is_drawn else Replicated
             self._intervals.append(replicated(name, metric, weight, limits, self._plan, self._confidence))

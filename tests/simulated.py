@@ -3,10 +3,11 @@
 `python -m tests.simulated` prints the tables of docs/intervals.md.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from math import sqrt
-from typing import Any
+from math import log, sqrt
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -54,6 +55,15 @@ def heavy(random: np.random.Generator, users: int) -> Array:
 
 def very_heavy(random: np.random.Generator, users: int) -> Array:
     return 1 + np.floor(2 * random.pareto(1.5, users)).clip(max=5_000).astype(int)
+
+
+def giant(random: np.random.Generator, users: int) -> Array:
+    """Of each 64 users one has half of the samples, the others have 5 each."""
+    return np.where(np.arange(users) % 64 == 0, 63 * 5, 5)
+
+
+def equal(size: int) -> Sizes:
+    return lambda random, users: np.full(users, size)
 
 
 def drawn(
@@ -105,13 +115,17 @@ def covered(
 ) -> dict[str, float]:
     """In which share of the runs the interval of each metric holds the true value."""
     right = mlm.evaluate(population(labels), metrics, score="old").row(0, named=True)
-    tables = [
-        mlm.evaluate(log, metrics, score="old", by="run", ci=LEVEL, cluster=cluster, tidy=True)
-        for log in parts(runs, users, sizes, labels)
-    ]
-    table = pl.concat(tables).with_columns(right=pl.col("metric").replace_strict(right))
+    table = judged(metrics, parts(runs, users, sizes, labels), right, score="old", cluster=cluster)
     held = table.group_by("metric", maintain_order=True).agg(holds("right").mean())
     return dict(held.rows())
+
+
+def judged(
+    metrics: Sequence[mlm.Metric], logs: Iterable[pl.DataFrame], right: dict[str, float], **options: Any
+) -> pl.DataFrame:
+    """The tidy table of all runs of some logs, with the true value of each metric."""
+    tables = [mlm.evaluate(log, metrics, by="run", tidy=True, **{"ci": LEVEL, **options}) for log in logs]
+    return pl.concat(tables).with_columns(right=pl.col("metric").replace_strict(right, return_dtype=pl.Float64))
 
 
 def holds(right: str) -> pl.Expr:
@@ -137,12 +151,54 @@ def reliability(off: float, bins: int = 15) -> float:
 
 def covered_of_calibrated(metric: mlm.Metric, runs: int, rows: int, off: float = 0.0) -> tuple[float, float]:
     """In which share of the runs the interval of a reliability holds the true one, and the mean value."""
-    tables = [
-        mlm.evaluate(calibrated(seed, PART, rows, off), metric, by="run", ci=LEVEL, tidy=True)
-        for seed in range(1, runs // PART + 1)
-    ]
-    table = pl.concat(tables).with_columns(right=reliability(off))
+    logs = (calibrated(seed, PART, rows, off) for seed in range(1, runs // PART + 1))
+    table = judged([metric], logs, {metric.output_name: reliability(off)})
     return table.select(holds("right").mean(), pl.col("value").mean()).row(0)
+
+
+class TwoClasses(NamedTuple):
+    """Logs of one label, whose scores are calibrated: before that they are normal in either class."""
+
+    users: int
+    """Each has one sample unless `sizes` says else."""
+    positives: float
+    """The share of true rows."""
+    apart: float = 1.5
+    """How many standard deviations lie between the classes. With 4, a model is right in .977 of the rows."""
+    sizes: Sizes | None = None
+
+    def drawn(self, seed: int, runs: int) -> pl.DataFrame:
+        """The logs of so many runs. Half of what makes a row true is shared by all of a user, and half of its noise."""
+        random = np.random.default_rng(seed)
+        all_users = runs * self.users
+        user = np.repeat(np.arange(all_users), 1 if self.sizes is None else self.sizes(random, all_users))
+
+        def half_shared() -> Array:
+            return (random.normal(size=all_users)[user] + random.normal(size=len(user))) / sqrt(2)
+
+        truth = half_shared() < NormalDist().inv_cdf(self.positives)
+        score = self._calibrated(half_shared() + self.apart * truth)
+        columns = {"run": user // self.users, "user": user, "sample": np.arange(len(user)), "score": score}
+        weight = random.uniform(0.5, 2.0, size=len(user))
+        return pl.DataFrame({**columns, "truth": truth, "weight": weight})
+
+    def everything(self) -> pl.DataFrame:
+        """All rows that there may be, each with its probability for a weight."""
+        grid = np.linspace(-8, 8, 20_001)
+        noise, truth = np.tile(grid, 2), np.repeat([True, False], len(grid))
+        weight = np.exp(-(noise**2) / 2) * np.where(truth, self.positives, 1 - self.positives)
+        score = self._calibrated(noise + self.apart * truth)
+        return pl.DataFrame({"sample": np.arange(len(score)), "score": score, "truth": truth, "weight": weight})
+
+    def _calibrated(self, value: Array) -> Array:
+        odds = log(self.positives / (1 - self.positives))
+        return 1 / (1 + np.exp(-(self.apart * value - self.apart**2 / 2 + odds)))
+
+    def judged(self, metrics: Sequence[mlm.Metric], runs: int, **options: Any) -> pl.DataFrame:
+        """The tidy table of so many runs, with the true value of each metric."""
+        right = mlm.evaluate(self.everything(), metrics, weight="weight").row(0, named=True)
+        logs = (self.drawn(seed, min(runs, PART)) for seed in range(1, -(-runs // PART) + 1))
+        return judged(metrics, logs, right, cluster=self.sizes and "user", **options)
 
 
 def compared(runs: int, users: int) -> dict[str, tuple[float, float]]:

@@ -127,7 +127,7 @@ def print_few(logs: str, table: pl.DataFrame) -> None:
     }
     found = table.group_by("metric", maintain_order=True).agg(**columns)
     for metric, *cells in found.rows():
-        print_row([f"{logs}: {metric}", *cells])
+        print_row([f"{metric}, {logs}", *cells])
 
 
 def print_where_few_decide() -> None:

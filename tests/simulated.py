@@ -86,7 +86,7 @@ def print_header(*cells: Any) -> None:
     print("|---" * len(cells) + "|")
 
 
-def print_main() -> None:
+def print_how_often() -> None:
     sizes = (10, 30, 100, 300)
     print_header("samples", *sizes)
     held = [covered(METRICS, RUNS, n) for n in sizes]
@@ -149,15 +149,17 @@ def print_nights() -> None:
     """In how many runs an end of any interval of 30 nights lies on the wrong side of the true value."""
     print_header("30 nights", "ci", "a low end above it", "a high end below it")
     metrics = [mlm.f1(), mlm.log_loss()]
-    for kind, logs, runs in (
-        ("of 300 new rows each", TwoClasses(300, 0.3), 500),
-        ("of all rows so far, 100 more each", TwoClasses(100, 0.3), 200),
+    for kind, adds_up, rows, runs in (
+        ("of 300 new rows each", False, 300, 500),
+        ("of all rows so far, 100 more each", True, 100, 200),
     ):
         for ci in (LEVEL, 1 - 0.05 / NIGHTS):
-            table = of_nights(logs, metrics, runs, NIGHTS, adds_up="so far" in kind, ci=ci)
-            alarms = {"low": (pl.col("low") > pl.col("right")).any(), "high": (pl.col("high") < pl.col("right")).any()}
-            of_runs = table.group_by("metric", "run", maintain_order=True).agg(**alarms)
-            for metric, *shares in of_runs.group_by("metric", maintain_order=True).agg(pl.col(alarms).mean()).rows():
+            table = of_nights(TwoClasses(rows, 0.3), metrics, runs, NIGHTS, adds_up=adds_up, ci=ci)
+            of_runs = table.group_by("metric", "run", maintain_order=True).agg(
+                above=(pl.col("low") > pl.col("right")).any(), below=(pl.col("high") < pl.col("right")).any()
+            )
+            found = of_runs.group_by("metric", maintain_order=True).agg(pl.col("above", "below").mean())
+            for metric, *shares in found.rows():
                 print_row([f"{metric}, {kind}", f"{ci:.4f}", *shares])
 
 
@@ -174,7 +176,7 @@ def print_curves() -> None:
 
 
 if __name__ == "__main__":
-    print_main()
+    print_how_often()
     print_where_few_decide()
     print_nights()
     print_curves()

@@ -1,174 +1,36 @@
-"""Logs drawn at random, whose true values are known, and how many intervals hold them.
+"""The tables of docs/intervals.md: `python -m tests.simulated` prints them."""
 
-`python -m tests.simulated` prints the tables of docs/intervals.md.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from math import sqrt
+from collections.abc import Sequence
+from math import pi, sqrt
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 import polars_mlmetrics as mlm
-
-LEVEL = 0.95
-PART = 500
-"""So many runs are in one query."""
-PLAIN, RARE = (-0.9, -0.5, -0.1, 0.3), (-0.9, -0.5, -2.4, -2.4)
-"""How likely each of the four labels is: the rare ones are true in one row of 22."""
-MODELS = {"old": 0.5, "same": 0.5, "new": 0.2}
-"""How much noise there is in the scores of each."""
-
-METRICS = [
-    mlm.f1(),
-    mlm.f1(average="macro"),
-    mlm.f1().on(weight="weight").alias("f1, weighted"),
-    mlm.precision(),
-    mlm.recall(threshold=0.085).alias("recall near .97"),
-    mlm.mcc(),
-    mlm.log_loss(),
-    mlm.log_loss().on(weight="weight").alias("log_loss, weighted"),
-    mlm.brier_score(),
-    mlm.ndcg(),
-    mlm.label_ranking_average_precision(),
-    mlm.roc_auc(),
-    mlm.roc_auc(bins=64).alias("roc_auc, bins=64"),
-    mlm.average_precision(),
-]
-COMPARED = [mlm.f1(), mlm.log_loss()]
-
-Array = np.ndarray[Any, Any]
-Sizes = Callable[[np.random.Generator, int], Array]
-"""How many samples each of so many users has."""
-
-
-def one_to_nine(random: np.random.Generator, users: int) -> Array:
-    return random.integers(1, 10, users)
-
-
-def heavy(random: np.random.Generator, users: int) -> Array:
-    return 1 + np.floor(2 * random.pareto(2.5, users)).astype(int)
-
-
-def very_heavy(random: np.random.Generator, users: int) -> Array:
-    return 1 + np.floor(2 * random.pareto(1.5, users)).clip(max=5_000).astype(int)
-
-
-def drawn(
-    seed: int, runs: int, users: int, sizes: Sizes | None = None, labels: Sequence[float] = PLAIN
-) -> pl.DataFrame:
-    """The logs of so many runs, of so many users each, who have one sample of four labels unless `sizes` says else.
-
-    What makes a row likely to be true is in part known to all models, and in part to none. Half of either is shared by
-    all rows of a user, and so is half of a model's noise. Sizes have nothing to do with it, so that the true values are
-    the same for all sizes.
-    """
-    random = np.random.default_rng(seed)
-    all_users = runs * users
-    n_samples = np.ones(all_users, dtype=int) if sizes is None else sizes(random, all_users)
-    user = np.repeat(np.arange(all_users), n_samples * len(labels))
-    row = np.arange(len(user))
-
-    def half_shared() -> Array:
-        return (random.normal(size=all_users)[user] + random.normal(size=len(user))) / sqrt(2)
-
-    label = row % len(labels)
-    known = np.array(labels)[label] + half_shared()
-    columns = {"run": user // users, "user": user, "sample": row // len(labels), "label": label}
-    truth = known + half_shared() > 0
-    scores = {model: 1 / (1 + np.exp(-1.7 * (known + noise * half_shared()))) for model, noise in MODELS.items()}
-    weight = random.uniform(0.5, 2.0, size=all_users)[user]
-    return pl.DataFrame({**columns, "truth": truth, **scores, "weight": weight})
-
-
-@cache
-def population(labels: Sequence[float] = PLAIN) -> pl.DataFrame:
-    """So many users that the values of their rows are the true ones."""
-    return drawn(0, 1, 200_000, labels=labels)
-
-
-def parts(runs: int, *drawing: Any) -> Iterator[pl.DataFrame]:
-    """The logs of so many runs, a part at a time."""
-    for seed in range(1, runs // PART + 1):
-        yield drawn(seed, PART, *drawing)
-
-
-def covered(
-    metrics: Sequence[mlm.Metric],
-    runs: int,
-    users: int,
-    sizes: Sizes | None = None,
-    labels: Sequence[float] = PLAIN,
-    cluster: str | None = "user",
-) -> dict[str, float]:
-    """In which share of the runs the interval of each metric holds the true value."""
-    right = mlm.evaluate(population(labels), metrics, score="old").row(0, named=True)
-    tables = [
-        mlm.evaluate(log, metrics, score="old", by="run", ci=LEVEL, cluster=cluster, tidy=True)
-        for log in parts(runs, users, sizes, labels)
-    ]
-    table = pl.concat(tables).with_columns(right=pl.col("metric").replace_strict(right))
-    held = table.group_by("metric", maintain_order=True).agg(holds("right").mean())
-    return dict(held.rows())
-
-
-def holds(right: str) -> pl.Expr:
-    """Whether an interval holds this value: where there is none, it does not."""
-    return ((pl.col("low") <= pl.col(right)) & (pl.col(right) <= pl.col("high"))).fill_null(False)
-
-
-def calibrated(seed: int, runs: int, rows: int, off: float = 0.0) -> pl.DataFrame:
-    """The logs of so many runs of a model whose probabilities are right, or wrong by up to `off`: by a wave."""
-    random = np.random.default_rng(seed)
-    score, drawn = random.uniform(size=(2, runs * rows))
-    truth = drawn < (score + off * np.sin(2 * np.pi * score)).clip(0, 1)
-    columns = {"run": np.repeat(np.arange(runs), rows), "sample": np.arange(runs * rows)}
-    return pl.DataFrame({**columns, "score": score, "truth": truth})
-
-
-def reliability(off: float, bins: int = 15) -> float:
-    """The true reliability of such a model: the squared means of a wave over the bins."""
-    edges = np.linspace(0, 1, bins + 1)
-    means = bins * off * -np.diff(np.cos(2 * np.pi * edges)) / (2 * np.pi)
-    return float((means**2).mean())
-
-
-def covered_of_calibrated(metric: mlm.Metric, runs: int, rows: int, off: float = 0.0) -> tuple[float, float]:
-    """In which share of the runs the interval of a reliability holds the true one, and the mean value."""
-    tables = [
-        mlm.evaluate(calibrated(seed, PART, rows, off), metric, by="run", ci=LEVEL, tidy=True)
-        for seed in range(1, runs // PART + 1)
-    ]
-    table = pl.concat(tables).with_columns(right=reliability(off))
-    return table.select(holds("right").mean(), pl.col("value").mean()).row(0)
-
-
-def compared(runs: int, users: int) -> dict[str, tuple[float, float]]:
-    """How often the interval of a difference holds the true one, and how often p finds one where there is none.
-
-    The first is of `new` and `old`, the second of `same` and `old`.
-    """
-    values = {model: mlm.evaluate(population(), COMPARED, score=model).row(0, named=True) for model in ("old", "new")}
-    right = {name: values["new"][name] - values["old"][name] for name in values["old"]}
-    tables = [
-        mlm.compare(of_models(log), COMPARED, baseline="old", by="run", ci=LEVEL, adjust=None)
-        for log in parts(runs, users)
-    ]
-    table = pl.concat(tables).with_columns(right=pl.col("metric").replace_strict(right))
-    of_new = holds("right").filter(pl.col("model") == "new").mean()
-    of_same = (pl.col("p") < 1 - LEVEL).filter(pl.col("model") == "same").mean()
-    return {name: (held, found) for name, held, found in table.group_by("metric").agg(of_new, found=of_same).rows()}
-
-
-def of_models(log: pl.DataFrame) -> pl.DataFrame:
-    """The long table of all models."""
-    index = ["run", "user", "sample", "label", "truth"]
-    return log.unpivot(list(MODELS), index=index, variable_name="model", value_name="score")
-
-
-# --- the tables of the page -------------------------------------------------------------------------------------------
+from tests.support.simulated import (
+    COMPARED,
+    LEVEL,
+    METRICS,
+    PART,
+    PLAIN,
+    RARE,
+    Sizes,
+    TwoClasses,
+    compared,
+    covered,
+    covered_of_calibrated,
+    giant,
+    heavy,
+    heavy_errors,
+    holds,
+    judged,
+    of_nights,
+    on_curves,
+    one_to_nine,
+    parts,
+    population,
+    very_heavy,
+)
 
 RUNS = 2_000
 SIZES: dict[str, Sizes] = {
@@ -185,6 +47,34 @@ BIASED = {
 }
 
 
+LOSSES, AREAS, COUNTED = (
+    [mlm.log_loss(), mlm.brier_score()],
+    [mlm.roc_auc(), mlm.average_precision()],
+    [mlm.recall(), mlm.f1()],
+)
+BINNED = [metric(bins=64).alias(f"{metric().output_name}, bins=64") for metric in (mlm.roc_auc, mlm.average_precision)]
+WEIGHTED = [metric.on(weight="weight").alias(f"{metric.output_name}, weighted") for metric in (*LOSSES, *COUNTED)]
+BIASED_OF_ROWS = [mlm.ks(bins=64), mlm.recall_at_precision(0.8, bins=64)]
+FEW: dict[str, tuple[TwoClasses, list[mlm.Metric]]] = {
+    "100 rows, 1 % true": (TwoClasses(100, 0.01), [*LOSSES, mlm.roc_auc(), mlm.recall()]),
+    "1,000 rows, .1 % true": (TwoClasses(1_000, 0.001), LOSSES),
+    "1,000 rows, 1 % true": (TwoClasses(1_000, 0.01), [*LOSSES, *AREAS, *COUNTED]),
+    "10,000 rows, .1 % true": (TwoClasses(10_000, 0.001), LOSSES),
+    "30 rows of a good model": (TwoClasses(30, 0.5, 4.0), [*LOSSES, *COUNTED]),
+    "100 rows of a good model": (TwoClasses(100, 0.5, 4.0), [*LOSSES, *AREAS, *COUNTED]),
+    "300 rows of a good model": (TwoClasses(300, 0.5, 4.0), LOSSES),
+    "20 users, very heavy tail": (TwoClasses(20, 0.3, sizes=very_heavy), [*AREAS, *BINNED]),
+    "64 users, very heavy tail": (TwoClasses(64, 0.3, sizes=very_heavy), [*AREAS, *BINNED]),
+    "64 users, one has half of the rows": (TwoClasses(64, 0.3, sizes=giant), [*LOSSES, *AREAS, *BINNED]),
+    "100 rows, weights of .5 to 2": (TwoClasses(100, 0.3), WEIGHTED),
+    "300 rows, 30 % true": (TwoClasses(300, 0.3), [*LOSSES, *AREAS, *COUNTED, *BIASED_OF_ROWS]),
+    "1,000 rows, 30 % true": (TwoClasses(1_000, 0.3), BIASED_OF_ROWS),
+}
+OF_HEAVY_ERRORS = {mlm.mae(): 2 * sqrt(3) / pi, mlm.mse(): 3.0}
+"""Their true values."""
+NIGHTS = 30
+
+
 def print_row(cells: Sequence[Any]) -> None:
     shown = [f"{cell:.3f}".lstrip("0") if isinstance(cell, float) else str(cell) for cell in cells]
     print("|", " | ".join(shown), "|", flush=True)
@@ -196,7 +86,7 @@ def print_header(*cells: Any) -> None:
     print("|---" * len(cells) + "|")
 
 
-def print_tables() -> None:
+def print_how_often() -> None:
     sizes = (10, 30, 100, 300)
     print_header("samples", *sizes)
     held = [covered(METRICS, RUNS, n) for n in sizes]
@@ -225,5 +115,68 @@ def print_tables() -> None:
             print_row([f"{name}, {users}", *(each[name] for each in held)])
 
 
+def print_few(logs: str, table: pl.DataFrame) -> None:
+    """How often the interval of each metric holds the true value, has a flag, or has neither, and its mean width."""
+    held, is_flagged = holds("right"), ~pl.col("ci_flag").is_in(["ok", "approx"]).fill_null(False)
+    columns = {
+        "held": held.mean(),
+        "flagged": is_flagged.mean(),
+        "neither": (~held & ~is_flagged).mean(),
+        "width": (pl.col("high") - pl.col("low")).mean(),
+        "flag": pl.col("ci_flag").drop_nulls().mode().sort().first(),
+    }
+    found = table.group_by("metric", maintain_order=True).agg(**columns)
+    for metric, *cells in found.rows():
+        print_row([f"{metric}, {logs}", *cells])
+
+
+def print_where_few_decide() -> None:
+    print_header("logs", "holds", "flagged", "neither", "width", "most frequent flag")
+    for name, (logs, metrics) in FEW.items():
+        print_few(name, logs.judged(metrics, 2 * PART))
+    right = {metric.output_name: value for metric, value in OF_HEAVY_ERRORS.items()}
+    for rows in (30, 100, 1_000):
+        drawn = (heavy_errors(seed, PART, rows) for seed in (1, 2))
+        print_few(f"{rows:,} rows, errors with a heavy tail", judged(list(OF_HEAVY_ERRORS), drawn, right))
+    macro = mlm.f1(average="macro")
+    right = mlm.evaluate(population(RARE), macro, score="old").row(0, named=True)
+    for users in (30, 100, 300, 1_000):
+        table = judged([macro], parts(PART, users, None, RARE), right, score="old")
+        print_few(f"{users:,} samples, two rare labels", table)
+
+
+def print_nights() -> None:
+    """In how many runs an end of any interval of 30 nights lies on the wrong side of the true value."""
+    print_header("30 nights", "ci", "a low end above it", "a high end below it")
+    metrics = [mlm.f1(), mlm.log_loss()]
+    for kind, adds_up, rows, runs in (
+        ("of 300 new rows each", False, 300, 500),
+        ("of all rows so far, 100 more each", True, 100, 200),
+    ):
+        for ci in (LEVEL, 1 - 0.05 / NIGHTS):
+            table = of_nights(TwoClasses(rows, 0.3), metrics, runs, NIGHTS, adds_up=adds_up, ci=ci)
+            of_runs = table.group_by("metric", "run", maintain_order=True).agg(
+                above=(pl.col("low") > pl.col("right")).any(), below=(pl.col("high") < pl.col("right")).any()
+            )
+            found = of_runs.group_by("metric", maintain_order=True).agg(pl.col("above", "below").mean())
+            for metric, *shares in found.rows():
+                print_row([f"{metric}, {kind}", f"{ci:.4f}", *shares])
+
+
+def print_curves() -> None:
+    """How many intervals of the points of a curve hold the true value, and in how many curves all of them do."""
+    print_header("curves", "each point", "all points")
+    for rows in (100, 300, 1_000):
+        points = on_curves(TwoClasses(rows, 0.3), [mlm.f1(), mlm.recall(), mlm.accuracy()], 200)
+        held = points.group_by("metric", "run", maintain_order=True).agg(
+            each=holds("right").mean(), all=holds("right").all()
+        )
+        for metric, *shares in held.group_by("metric").agg(pl.col("each", "all").mean()).sort("metric").rows():
+            print_row([f"{metric}, {rows:,} rows", *shares])
+
+
 if __name__ == "__main__":
-    print_tables()
+    print_how_often()
+    print_where_few_decide()
+    print_nights()
+    print_curves()

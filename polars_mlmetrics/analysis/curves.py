@@ -76,7 +76,7 @@ def curve(
     ci, cluster
         The level of intervals, as in `evaluate`, of "threshold" and "calibration": `low`, `high` and `ci_flag`; and
         what depends on one another. Each interval is of its own point: all points at once lie within theirs less
-        often, in .48 to .85 of logs.
+        often, in .3 to .85 of logs.
     **roles
         Which columns are the sample, label, score, truth and weight.
 

@@ -13,9 +13,9 @@ from scipy import stats
 
 import polars_mlmetrics as mlm
 from tests.laws.cases import Case, plain_cases
-from tests.simulated import drawn
 from tests.support.frames import TRUTHS, null_rows, plain
 from tests.support.readings import same
+from tests.support.simulated import drawn
 
 SAMPLES, COPIES, RESAMPLES = 300, 20, 2_000
 METRICS = [mlm.f1(), mlm.log_loss()]

@@ -6,7 +6,7 @@ from math import sqrt
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.simulated import COMPARED, METRICS, compared, covered, covered_of_calibrated, one_to_nine
+from tests.support.simulated import COMPARED, METRICS, compared, covered, covered_of_calibrated, one_to_nine
 
 RUNS = 2_000
 BARS = {30: (0.93, 0.985), 100: (0.93, 0.975), 300: (0.93, 0.975)}

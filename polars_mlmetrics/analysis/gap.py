@@ -54,9 +54,11 @@ VALUE, SIZE, HAS, SLICE, OTHER, TEXT, POOLED, BOUND = (
 OF_ALL, SIZE_OF_ALL, MOVED, ERROR, DECIDING, DF = (
     f"{INTERNAL}{name}" for name in ("of_all", "size_of_all", "moved", "error", "deciding", "df")
 )
-BUCKETS, SQUARES, FOURTHS, IS_KNOWN = (f"{INTERNAL}{name}" for name in ("buckets", "squares", "fourths", "is_known"))
-PAIRS, QUANTILE, FEWEST, FEW, IS_SURE, VARIANCE, VARIES = (
-    f"{INTERNAL}{name}" for name in ("pairs", "quantile", "fewest", "few", "is_sure", "variance", "varies")
+BUCKETS, SCALE, SQUARES, FOURTHS, IS_KNOWN = (
+    f"{INTERNAL}{name}" for name in ("buckets", "scale", "squares", "fourths", "is_known")
+)
+PAIRS, QUANTILE, FEWEST, FEW, IS_SURE, OWN_ERROR, VARIES = (
+    f"{INTERNAL}{name}" for name in ("pairs", "quantile", "fewest", "few", "is_sure", "own_error", "varies")
 )
 
 SURE_BUCKETS = 39
@@ -240,7 +242,7 @@ class Between:
             (~reaches(pl.col(DECIDING), FEW_DECIDE)).alias(FEW),
             is_sure.alias(IS_SURE),
         )
-        slices = slices.select(SLICE, (pl.col(ERROR) ** 2).alias(VARIANCE), DF, *facts)
+        slices = slices.select(SLICE, pl.col(ERROR).alias(OWN_ERROR), DF, *facts)
         pairs = self._replicated(self._two_by_two(cells), [*self._by, SLICE, OTHER]).drop(DF)
         pairs = pairs.join(slices, on=SLICE).join(slices.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)
         return self._over_pairs(self._with_quantiles(pairs).lazy())
@@ -266,10 +268,10 @@ class Between:
         left = cells.lazy().filter(~is_whole).join(whole, on=keys, nulls_equal=True)
         left = left.with_columns(unless_noise(pl.col(VALUE) - pl.col(OF_ALL), pl.col(SIZE_OF_ALL)).alias(MOVED))
         # Under names that no key of a group can have.
-        sums = jackknife(pl.col(VALUE), pl.col(MOVED), pl.col(HAS)).items()
+        sums = jackknife(pl.col(VALUE), pl.col(MOVED), pl.col(SIZE_OF_ALL), pl.col(HAS)).items()
         columns = [pl.col(OF_ALL).first(), *(total.alias(f"{INTERNAL}{name}") for name, total in sums)]
         buckets, is_known = pl.col(BUCKETS), pl.col(IS_KNOWN) & (pl.col(BUCKETS) >= 2)
-        error = pl.when(is_known).then(standard_error(buckets, pl.col(SQUARES)))
+        error = pl.when(is_known).then(standard_error(buckets, pl.col(SQUARES), pl.col(SCALE)))
         few = deciding(pl.col(SQUARES), pl.col(FOURTHS))
         facts = error.alias(ERROR), few.alias(DECIDING), degrees_of_freedom(buckets, few).alias(DF)
         return fold(left, keys, columns).with_columns(facts).collect()
@@ -277,7 +279,8 @@ class Between:
     def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs, with the quantile of each."""
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
-        one, other = pl.col(VARIANCE), pl.col(VARIANCE + OTHER)
+        larger = pl.max_horizontal(pl.col(OWN_ERROR, OWN_ERROR + OTHER))
+        one, other = (ratio(pl.col(error), larger) ** 2 for error in (OWN_ERROR, OWN_ERROR + OTHER))
         # By Welch and Satterthwaite; where neither slice varies, any will do.
         df = ratio((one + other) ** 2, ratio(one**2, pl.col(DF)) + ratio(other**2, pl.col(DF + OTHER)))
         df = pl.coalesce(df, pl.max_horizontal(pl.col(BUCKETS) - 1, pl.lit(1)).cast(pl.Float64))

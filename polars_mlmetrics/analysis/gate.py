@@ -38,6 +38,9 @@ PAIRED = "n_pairs"
 
 FLAG = "ci_flag"
 
+JUDGED = ("low", "high", "verdict")
+"""The columns that a flag may doubt."""
+
 COUNTS = ("n_rows", "n_samples", "n_excluded", "support")
 """Columns of values that may be whole numbers."""
 
@@ -79,9 +82,9 @@ def gate(
     on_undefined
         The status of a row for which a rule is null: "fail", "pass" or "skip".
     on_flag
-        The status of a row of a tidy table or of `compare` whose `ci_flag` is "few_decide", "few_positives" or
-        "biased", for a rule on an end of its interval or on its verdict: "insufficient", "fail" or "skip". With
-        "ignore" the rule is tried all the same.
+        The status of a row of a tidy table or of `compare` whose `ci_flag` (or that of its baseline) is "few_decide",
+        "few_positives" or "biased", for a rule on an end of the interval or on the verdict: "insufficient", "fail" or
+        "skip". With "ignore" the rule is tried all the same.
     min_samples
         Rows with fewer `n_samples` than this (in a table of `compare`, `n_pairs`) are "skip", whatever their values.
         Pass what you passed to `evaluate`: nulls do not say why they are null.
@@ -221,12 +224,13 @@ def _without_pairs(rule: Rule, schema: pl.Schema, nulls: pl.Expr, on_undefined: 
 
 
 def _doubted(rule: Rule, schema: pl.Schema, on_flag: OnFlag) -> list[Case]:
-    """A row whose flag says that the end of its interval, or its verdict, tells nothing."""
-    reads_ends = {"low", "high", "verdict"} & {*rule.columns}
-    if on_flag == "ignore" or schema.get(FLAG) != pl.String or not reads_ends:
+    """A row whose flag says that the end of its interval, or its verdict, tells nothing; its baseline's flag too."""
+    if on_flag == "ignore":
         return []
     status = rule.otherwise if on_flag == "fail" else on_flag
-    return [Case(pl.col(FLAG).is_in(DOUBTED).fill_null(False), status, pl.format("the flag is {}", FLAG))]
+    flags = [f"{FLAG}{of}" for of in ("", BASELINE) if not {f"{name}{of}" for name in JUDGED}.isdisjoint(rule.columns)]
+    is_doubted = {flag: pl.col(flag).is_in(DOUBTED).fill_null(False) for flag in flags if schema.get(flag) == pl.String}
+    return [Case(holds, status, pl.format(f"{flag} is {{}}", flag)) for flag, holds in is_doubted.items()]
 
 
 def _broken(rule: Rule, schema: pl.Schema, values: pl.Expr) -> Case:

@@ -103,17 +103,18 @@ def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int) -> p
     moved = without_noise(gaps[:, :-1] - gap[:, None], size[:, None])
     columns = {"value": sides.value[:, -1], "rest": sides.rest[:, -1], "gap": gap, "bound": sides.bound}
     columns |= {"value_alone": sides.value_alone, "rest_alone": sides.rest_alone}
-    squares = moved * moved
+    scale = np.where((size > 0) & np.isfinite(size), size, 1.0)
+    squares = (moved / scale[:, None]) ** 2
     columns |= {"squares": squares.sum(axis=1), "fourths": (squares * squares).sum(axis=1)}
-    columns["n"] = n_buckets.astype(float)
-    square = standard_error(pl.col("n"), pl.col("squares")) ** 2
+    columns |= {"n": n_buckets.astype(float), "scale": scale}
+    square = standard_error(pl.col("n"), pl.col("squares"), pl.lit(1.0)) ** 2
     for side in ("value", "rest"):
         # A side which no bucket moves has the error of its few units.
         units = pl.col(f"{side}_alone")
         own = error_of_constant(pl.col(side), units, moved.shape[1], range_of(metric))
-        square += pl.when(units.is_not_null()).then(own**2).otherwise(0.0)
+        square += pl.when(units.is_not_null()).then(ratio(own, pl.col("scale")) ** 2).otherwise(0.0)
     is_known = pl.col("squares").is_not_null() & (pl.col("n") >= 2)
-    error = pl.when(is_known).then(square.sqrt()).alias("se")
+    error = pl.when(is_known).then(square.sqrt() * pl.col("scale")).alias("se")
     found = pl.DataFrame(columns, nan_to_null=True).with_columns(error)
     facts = t_of(pl.col("gap"), pl.col("se")), deciding(pl.col("squares"), pl.col("fourths")), pl.col("bound")
     return found.select("value", "rest", "gap", "se", *map(pl.Expr.alias, facts, OF_GAP))

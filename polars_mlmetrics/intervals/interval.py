@@ -78,7 +78,7 @@ class Interval(ABC):
 
     It starts from a table that has, of each group, the value (`value_of_all`), how many buckets the interval stands on
     (`buckets`), the largest share of the weight that is in one (`share`; null where that is not known), whether one is
-    needed (`lost`), and what the standard error is made of (`squares`, `fourths`).
+    needed (`lost`), and what the standard error is made of (`scale`, `squares`, `fourths`).
     """
 
     def __init__(self, name: str, metric: Node, limits: Limits, plan: Plan, confidence: Confidence) -> None:
@@ -124,6 +124,9 @@ class Interval(ABC):
     def few_decide(self) -> pl.Expr:
         """Whether a handful of buckets makes nearly all of the standard error."""
         return pl.lit(False) if self._limits.counts_tell else ~reaches(self._deciding, FEW_DECIDE)
+
+    def _error_of(self, buckets: pl.Expr) -> pl.Expr:
+        return standard_error(buckets, self.column("squares"), self.column("scale"))
 
     @property
     def _deciding(self) -> pl.Expr:
@@ -204,7 +207,7 @@ class Replicated(Interval):
     @property
     def _se(self) -> pl.Expr:
         is_known = self.column("is_known")
-        return pl.when(is_known).then(standard_error(self.column("buckets"), self.column("squares")))
+        return pl.when(is_known).then(self._error_of(self.column("buckets")))
 
     @property
     def _counted(self) -> pl.Expr:
@@ -245,7 +248,7 @@ class Replicated(Interval):
         columns = {
             "value_of_all": self.column("value_of_all").first(),
             "samples_of_all": self.column("samples_of_all").first(),
-            **jackknife(value, self.column("moved"), self.column("has_value")),
+            **jackknife(value, self.column("moved"), self.column("size_of_all"), self.column("has_value")),
             "lost": (value.is_null() | (self.column("labels") < self.column("labels_of_all"))).any(),
             "share": ratio(self.column("weight").max(), self.column("weight").sum()),
         }
@@ -328,7 +331,7 @@ class Placed(Interval):
             "value_of_all": pl.col(VALUE).first(),
             "all_buckets": buckets,
             "buckets": pl.min_horizontal(buckets, with_positives),
-            **powers(moved),
+            **powers(moved, pl.col(VALUE).abs()),
             "lost": pl.col(IS_NEEDED).any(),
             "share": ratio(pl.col(ROWS).max(), pl.col(ROWS).sum()),
         }
@@ -339,4 +342,4 @@ class Placed(Interval):
     def _se(self) -> pl.Expr:
         # Of an average over labels there is a value without one of them.
         is_known = pl.lit(is_mean_of_labels(self._placed)) | ~self.lost
-        return pl.when(is_known).then(standard_error(self.column("all_buckets"), self.column("squares")))
+        return pl.when(is_known).then(self._error_of(self.column("all_buckets")))

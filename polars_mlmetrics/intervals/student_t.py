@@ -105,23 +105,27 @@ def degrees_of_freedom(buckets: pl.Expr, deciding: pl.Expr | None) -> pl.Expr:
     return pl.when(buckets >= 2).then(most)
 
 
-def jackknife(value: pl.Expr, moved: pl.Expr, has_value: pl.Expr) -> dict[str, pl.Expr]:
+def jackknife(value: pl.Expr, moved: pl.Expr, size: pl.Expr, has_value: pl.Expr) -> dict[str, pl.Expr]:
     """Sums over the replicates of a group, from which `standard_error` makes that of its value.
 
-    `value` is the value without a bucket, `moved` how far it is from the value of all, and `has_value` whether the
-    bucket alone has one. A usable bucket has one, or moves the value.
+    `value` is the value without a bucket, `moved` how far it is from the value of all, `size` how large what it is
+    made of is, and `has_value` whether the bucket alone has one. A usable bucket has one, or moves the value.
     """
     return {
         "buckets": (has_value | (moved != 0).fill_null(False)).sum().cast(pl.Int64),
-        **powers(moved),
+        **powers(moved, size),
         "is_known": value.is_finite().fill_null(False).all(),
     }
 
 
-def powers(moved: pl.Expr) -> dict[str, pl.Expr]:
-    """The sums of the squares and of the fourth powers of how far each bucket moves a value."""
-    squares = moved * moved
-    return {"squares": squares.sum(), "fourths": (squares * squares).sum()}
+def powers(moved: pl.Expr, size: pl.Expr) -> dict[str, pl.Expr]:
+    """The sums of the squares and of the fourth powers of how far each bucket moves a value, in units of `scale`.
+
+    So they are numbers whatever the unit of the value is.
+    """
+    scale = pl.when(size > 0, size.is_finite()).then(size).otherwise(1.0)
+    squares = (moved / scale) ** 2
+    return {"scale": scale.first(), "squares": squares.sum(), "fourths": (squares * squares).sum()}
 
 
 def deciding(squares: pl.Expr, fourths: pl.Expr) -> pl.Expr:
@@ -129,9 +133,9 @@ def deciding(squares: pl.Expr, fourths: pl.Expr) -> pl.Expr:
     return pl.when(fourths > 0).then((squares * squares / fourths).fill_nan(None))
 
 
-def standard_error(buckets: pl.Expr, squares: pl.Expr) -> pl.Expr:
+def standard_error(buckets: pl.Expr, squares: pl.Expr, scale: pl.Expr) -> pl.Expr:
     """That of the jackknife: from the squares of how far the value moves without each of so many buckets."""
-    return ((buckets - 1) / buckets * squares).sqrt()
+    return ((buckets - 1) / buckets * squares).sqrt() * scale
 
 
 def benjamini_hochberg(family: Sequence[str | pl.Expr]) -> pl.Expr:

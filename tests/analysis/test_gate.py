@@ -172,7 +172,7 @@ def test_an_end_that_a_row_of_a_tidy_table_never_has_is_insufficient() -> None:
     biased = table.with_columns(ci_flag=pl.Series(["ok", "biased"]))
     rule = {"sure": pl.col("low") >= 0.5}
     for flagged in (biased, biased.rename({"value": "difference"})):
-        assert told(mlm.gate(flagged, rule)) == [PASS, ("insufficient", "the flag is biased")]
+        assert told(mlm.gate(flagged, rule)) == [PASS, ("insufficient", "ci_flag is biased")]
     assert told(mlm.gate(table, rule)) == [PASS, ("insufficient", "no interval: low is null")]
 
 

@@ -52,7 +52,15 @@ def test_a_doubted_end_is_insufficient_or_what_is_asked(flag: str) -> None:
         "skip": ["skip", "pass", "skip"],
         "ignore": ["pass", "pass", "warn"],
     }
-    assert mlm.gate(doubted(flag), rules)["reason"].to_list() == [f"the flag is {flag}", None, f"the flag is {flag}"]
+    assert mlm.gate(doubted(flag), rules)["reason"].to_list() == [f"ci_flag is {flag}", None, f"ci_flag is {flag}"]
+
+
+@pytest.mark.parametrize(("flag", "status"), [("few_decide", "insufficient"), ("ok", "pass")])
+def test_a_doubted_end_of_the_baseline_is_none_either(flag: str, status: str) -> None:
+    rules = {"no worse": pl.col("value") >= pl.col("low_baseline"), "now": pl.col("low") >= 0.6}
+    found = mlm.gate(doubted("ok"), rules, baseline=doubted(flag))
+    assert found["status"].to_list() == [status, "pass"]
+    assert found["reason"].to_list() == ["ci_flag_baseline is few_decide" if status != "pass" else None, None]
 
 
 @pytest.mark.parametrize("flag", ["ok", "low_n", "few_buckets", None])
@@ -102,3 +110,32 @@ def test_a_cluster_is_dominant_by_its_weight() -> None:
              for weight in (None, "weight")}  # fmt: skip
     assert flags[None] == "ok"
     assert flags["weight"] in ("few_decide", "dominant_cluster")
+
+
+# -- units -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [1e80, 1e40, 1e-60, 1e-100])
+def test_the_unit_of_values_does_not_matter(unit: float) -> None:
+    """One row decides: the fourth power of what it moves is no number in some of these units."""
+    sample = pl.col("sample")
+    truth = sample * 37 % 101 / 101 + pl.when(sample == 7).then(50.0).otherwise(0.0)
+    log = pl.DataFrame({"sample": range(300)}).with_columns(score=pl.lit(0.5), truth=truth, part=sample % 3)
+
+    def found(log: pl.DataFrame, unit: float) -> list[list[object]]:
+        tidy = mlm.evaluate(log, mlm.mae(), ci=0.95, tidy=True)
+        gap = mlm.gap(log, mlm.mae(), over="part")
+        models = pl.concat(
+            [log.with_columns(model=pl.lit("a")), log.with_columns(pl.col("score") * 2, model=pl.lit("b"))]
+        )
+        compared = mlm.compare(models, mlm.mae(), baseline="a")
+        ends = pl.col("low", "high") / unit
+        return [*tidy.select(ends, "ci_flag").rows(), *gap.select(ends, "ci_flag").rows(),
+                *compared.select(ends, "ci_flag", "p").rows()]  # fmt: skip
+
+    scaled = log.with_columns(pl.col("score", "truth") * unit)
+    expected = found(log, 1.0)
+    assert [row[2] for row in expected] == ["few_decide"] * 2 + ["ok"]
+    for row, right in zip(found(scaled, unit), expected, strict=True):
+        assert row[2] == right[2]
+        assert [*row[:2], *row[3:]] == pytest.approx([*right[:2], *right[3:]], rel=1e-9)

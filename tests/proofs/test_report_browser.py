@@ -42,12 +42,12 @@ def browser() -> Iterator[Browser]:
 
 
 def log_of(slices: int) -> pl.DataFrame:
-    """A log of so many slices of 30 samples, with labels and days."""
+    """A log of so many slices of 60 samples (20 or more of each class), with labels and days."""
     if slices <= 500:
         log = made(60 * max(slices, 3), {"old": 1.2, "new": 0.6} | ({"tiny": 2.0} if slices == 500 else {}))
     else:
         rng = np.random.default_rng(1)
-        rows = pl.DataFrame({"sample": np.arange(30 * slices), "truth": rng.integers(0, 2, 30 * slices)})
+        rows = pl.DataFrame({"sample": np.arange(60 * slices), "truth": rng.integers(0, 2, 60 * slices)})
         score = 0.5 + (pl.col("truth") - 0.5) * 0.6
         log = pl.concat(
             rows.with_columns(

@@ -29,6 +29,7 @@ from polars_mlmetrics.intervals.student_t import (
     degrees_of_freedom,
     error_of_constant,
     p_value,
+    powers_of_rows,
     standard_error,
     t_at,
 )
@@ -103,10 +104,7 @@ def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int) -> p
     moved = without_noise(gaps[:, :-1] - gap[:, None], size[:, None])
     columns = {"value": sides.value[:, -1], "rest": sides.rest[:, -1], "gap": gap, "bound": sides.bound}
     columns |= {"value_alone": sides.value_alone, "rest_alone": sides.rest_alone}
-    scale = np.where((size > 0) & np.isfinite(size), size, 1.0)
-    squares = (moved / scale[:, None]) ** 2
-    columns |= {"squares": squares.sum(axis=1), "fourths": (squares * squares).sum(axis=1)}
-    columns |= {"n": n_buckets.astype(float), "scale": scale}
+    columns |= {**powers_of_rows(moved, size), "n": n_buckets.astype(float)}
     square = standard_error(pl.col("n"), pl.col("squares"), pl.lit(1.0)) ** 2
     for side in ("value", "rest"):
         # A side which no bucket moves has the error of its few units.

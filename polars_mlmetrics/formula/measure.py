@@ -237,10 +237,6 @@ class Measure(Planned):
         """The same measure of other columns."""
         return replace(self, roles=roles if isinstance(roles, Bound) else Bound(roles))
 
-    def unweighted(self) -> Measure:
-        """The same measure, of rows that weigh the same."""
-        return self.bind({role: column for role, column in self.roles.items() if role != "weight"})
-
     def with_all_roles(self) -> Measure:
         """The same measure with every role said, and in one way: `truth` and `pl.col("truth")` are one column."""
         return self.bind(self.table.roles())
@@ -301,6 +297,11 @@ class Measure(Planned):
 def of_rows_of(measure: Measure, like: Measure) -> Measure:
     """A measure with the roles, labels and filters of another one."""
     return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
+
+
+def unweighted(measure: Measure) -> Measure:
+    """The same measure, of rows that weigh the same."""
+    return measure.bind({role: column for role, column in measure.roles.items() if role != "weight"})
 
 
 def is_debiased(measure: Measure) -> bool:

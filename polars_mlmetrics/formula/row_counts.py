@@ -12,7 +12,7 @@ from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.roles import MODEL, Grain
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, unweighted
 from polars_mlmetrics.formula.unit import Unit
 
 
@@ -136,7 +136,7 @@ class RowCounts:
             return None
         support, weight = self.support, self.measure.table.weight
         if weight is not None:
-            support = support.unweighted().restrict(weight.is_not_null())
+            support = unweighted(support).restrict(weight.is_not_null())
         return replace(support, parameters={"average": "min"}) if self.is_mean_of_labels else support
 
     @cached_property

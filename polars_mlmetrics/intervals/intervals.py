@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.declaration import Interval as Kind
-from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_debiased
+from polars_mlmetrics.formula.measure import Node, Planned, is_debiased, unweighted
 from polars_mlmetrics.formula.over_targets import counts_in
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated
@@ -168,7 +168,7 @@ class Intervals:
                 both = zip(self.sides(positives), self.sides(rows), strict=True)
                 classes += [pl.min_horizontal(true, all_rows - true) < FEW_POSITIVES for true, all_rows in both]
         # Wilson's interval of a share knows how few its counts are.
-        few_positives = pl.lit(False) if is_share(metric.each(Measure.unweighted), self._plan) else any_of(classes)
+        few_positives = pl.lit(False) if is_share(metric.each(unweighted), self._plan) else any_of(classes)
         return {"rare_labels": any_of(labels), "few_positives": few_positives}
 
     def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:

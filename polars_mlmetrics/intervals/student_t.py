@@ -128,6 +128,13 @@ def powers(moved: pl.Expr, size: pl.Expr) -> dict[str, pl.Expr]:
     return {"scale": scale.first(), "squares": squares.sum(), "fourths": (squares * squares).sum()}
 
 
+def powers_of_rows(moved: Numbers, size: Numbers) -> dict[str, Numbers]:
+    """The same of the rows of an array."""
+    scale = np.where((size > 0) & np.isfinite(size), size, 1.0)
+    squares = (moved / scale[:, None]) ** 2
+    return {"scale": scale, "squares": squares.sum(axis=1), "fourths": (squares * squares).sum(axis=1)}
+
+
 def deciding(squares: pl.Expr, fourths: pl.Expr) -> pl.Expr:
     """About how many buckets decide a standard error; null where none moves the value."""
     return pl.when(fourths > 0).then((squares * squares / fourths).fill_nan(None))

@@ -94,6 +94,8 @@ def test_no_command_is_stopped_by_a_column_that_it_does_not_read(
     for folder in ("logs", "same"):
         code = run(f"{line} -c mlm.toml".replace("logs", folder))
         shown = "".join(capsys.readouterr()).replace(folder, "logs")
+        # The last digits hang on the order in which rows are added.
+        shown = re.sub(r"\d+\.\d{6,}", lambda number: f"{float(number[0]):.10g}", shown)
         found.append((code, re.sub("-[0-9a-f]{12}", "", shown)))
     assert found[0] == found[1]
 

@@ -13,11 +13,11 @@ from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
-from polars_mlmetrics.formula.arithmetic import ratio, reaches
+from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.intervals.interval import FEW_DECIDE, unless_noise
+from polars_mlmetrics.intervals.interval import few_decide, unless_noise
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, SEEMS_FEW, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, is_share, range_of
 from polars_mlmetrics.intervals.student_t import (
@@ -239,7 +239,7 @@ class Between:
         is_sure = pl.col(BUCKETS) >= pl.when(pl.col(ERROR) > 0).then(few).otherwise(max(few, SEEMS_FEW + 1))
         facts = (
             pl.col(BUCKETS).alias(FEWEST),
-            (~reaches(pl.col(DECIDING), FEW_DECIDE)).alias(FEW),
+            few_decide(pl.col(DECIDING)).alias(FEW),
             is_sure.alias(IS_SURE),
         )
         slices = slices.select(SLICE, pl.col(ERROR).alias(OWN_ERROR), DF, *facts)

@@ -26,7 +26,7 @@ from polars_mlmetrics.engine.ranking import KEY, LAST_OF_UNIT, NEW_TIE, TRUE, UN
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio, share
 from polars_mlmetrics.formula.declaration import Placements
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, is_mean_of_labels
 from polars_mlmetrics.formula.statistic import merged
 
 _CELL, _ROWS, _PAIRS, _PRECISION, _ADDED, _TRUE_BELOW, _PRECISION_BELOW = (
@@ -155,7 +155,7 @@ def moved_by_bucket(
     units = units.with_columns(value.alias(_VALUE))
     moved = influence.moved(own, whole)
     is_needed, moved = moved.is_null() & influence.value(whole).is_not_null(), moved.fill_null(0.0)
-    if measure.grain == "label" and measure.per is None:
+    if is_mean_of_labels(measure):
         units, moved = _settled(measure, units, by, moved)
         keys = list(by)
     else:

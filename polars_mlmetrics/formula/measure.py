@@ -304,10 +304,21 @@ def unweighted(measure: Measure) -> Measure:
     return measure.bind({role: column for role, column in measure.roles.items() if role != "weight"})
 
 
+def is_mean_of_labels(metric: Node) -> bool:
+    """Whether a metric is an average over labels."""
+    return isinstance(metric, Measure) and metric.grain == "label" and metric.per is None
+
+
+def is_of_one_unit(measure: Measure) -> bool:
+    """Whether its value is that of one unit, and no average of several."""
+    return measure.grain == "group" or measure.per is not None
+
+
 def is_debiased(measure: Measure) -> bool:
     """Whether the value of a measure is right on average, but for a cut. A mean of several such values is not."""
-    is_of_one_unit = measure.grain == "group" or measure.per is not None
-    return is_of_one_unit and measure.declaration.uncut is not None and bool(measure.parameters.get("debiased"))
+    return (
+        is_of_one_unit(measure) and measure.declaration.uncut is not None and bool(measure.parameters.get("debiased"))
+    )
 
 
 def check_reads(measure: Measure) -> None:

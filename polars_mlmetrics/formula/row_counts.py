@@ -12,7 +12,7 @@ from polars_mlmetrics.data.expressions import is_one_of
 from polars_mlmetrics.data.roles import MODEL, Grain
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
-from polars_mlmetrics.formula.measure import Measure, unweighted
+from polars_mlmetrics.formula.measure import Measure, is_mean_of_labels, unweighted
 from polars_mlmetrics.formula.unit import Unit
 
 
@@ -121,11 +121,6 @@ class RowCounts:
         """The weight of the rows it uses; how many they are, where they have none."""
         return self.used if self.measure.table.weight is None else self._counted(WEIGHT, self._known)
 
-    @property
-    def is_mean_of_labels(self) -> bool:
-        """Whether the measure is an average over labels."""
-        return self.measure.grain == "label" and self.measure.per is None
-
     @cached_property
     def positives(self) -> Measure | None:
         """How many of its rows are true, in an average those of the label that has fewest; None where no truth counts.
@@ -137,7 +132,7 @@ class RowCounts:
         support, weight = self.support, self.measure.table.weight
         if weight is not None:
             support = unweighted(support).restrict(weight.is_not_null())
-        return replace(support, parameters={"average": "min"}) if self.is_mean_of_labels else support
+        return replace(support, parameters={"average": "min"}) if is_mean_of_labels(self.measure) else support
 
     @cached_property
     def unknown(self) -> Measure | None:

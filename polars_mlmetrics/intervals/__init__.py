@@ -17,8 +17,9 @@ cluster depend on one another, so no interval may come from single rows. A hash 
    independent units as would have this standard error, so that no end leaves the range; after Korn and Graubard the
    units shrink by the square of z / t.
 6. **Without replicates**: of `roc_auc`, `gini` and `average_precision` without bins, the ranking pass says how far each
-   row moves the value; the sums of a bucket take the place of a replicate (`Placed`). Divided by the rows of a class
-   that are not in the bucket, not by all, they are as large as those of replicates, however unequal clusters are.
+   row moves the value; the sums of a bucket take the place of a replicate (`Placed`, by DeLong's placements). Divided
+   by the rows of a class that are not in the bucket, not by all, they are as large as those of replicates, however
+   unequal clusters are.
    `ci="bootstrap"` draws the buckets 200 times with replacement (`engine/draws.py`, `Drawn`) and takes quantiles.
 7. **The flag.** `FLAGS` holds every reason to doubt an interval, in the order in which they count; `flag_of` reports
    the first that holds. A metric whose sums do not merge, a total and an extreme have a flag, and no ends.

@@ -16,11 +16,10 @@ from polars_mlmetrics.engine.placements import IS_NEEDED, MOVED, POSITIVES, ROWS
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.formula.arithmetic import ratio, reaches
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_mean_of_labels
 from polars_mlmetrics.intervals.kinds import (
     core_of,
     is_mean_of_clusters,
-    is_mean_of_labels,
     is_share,
     planned_in,
     range_of,
@@ -51,6 +50,11 @@ def unless_noise(difference: pl.Expr, size: pl.Expr) -> pl.Expr:
 
 FEW_DECIDE = 4
 """A standard error that fewer buckets than this decide is hardly known itself."""
+
+
+def few_decide(deciding: pl.Expr) -> pl.Expr:
+    """Whether a handful of buckets makes nearly all of a standard error; null where none does."""
+    return ~reaches(deciding, FEW_DECIDE)
 
 
 class Limits(NamedTuple):
@@ -123,7 +127,7 @@ class Interval(ABC):
     @property
     def few_decide(self) -> pl.Expr:
         """Whether a handful of buckets makes nearly all of the standard error."""
-        return pl.lit(False) if self._limits.counts_tell else ~reaches(self._deciding, FEW_DECIDE)
+        return pl.lit(False) if self._limits.counts_tell else few_decide(self._deciding)
 
     def _error_of(self, buckets: pl.Expr) -> pl.Expr:
         return standard_error(buckets, self.column("squares"), self.column("scale"))

@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.declaration import Interval as Kind
-from polars_mlmetrics.formula.measure import Node, Planned, is_debiased, unweighted
+from polars_mlmetrics.formula.measure import Node, Planned, is_debiased, is_mean_of_labels, unweighted
 from polars_mlmetrics.formula.over_targets import counts_in
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated
@@ -29,12 +29,12 @@ from polars_mlmetrics.query.results import ENDS, Ends, Result
 T = TypeVar("T")
 
 STEPS: Sequence[Callable[[Interval], list[pl.Expr]]] = (
-    lambda each: each.errors(),
-    lambda each: each.quantiles(),
-    lambda each: each.units(),
-    lambda each: each.ends(),
+    Interval.errors,
+    Interval.quantiles,
+    Interval.units,
+    Interval.ends,
 )
-"""What is worked out of the sums of an interval, each step from the columns of those before."""
+"""The steps from the sums of an interval to its ends, each from the columns of those before."""
 
 FEW_BUCKETS, FEW_CLUSTERS, RARE_LABEL = 10, 30, 30
 FEW_POSITIVES = 20
@@ -44,7 +44,7 @@ SEEMS_FEW = 24
 """So few buckets that tell something mean few clusters, where these are not counted."""
 
 DOMINANT, MANY_BUCKETS = 0.2, 32
-"""The share of the rows with which a bucket decides the interval, where there are at least so many buckets."""
+"""The share of the weight with which a bucket decides the interval, where there are at least so many buckets."""
 
 
 FLAGS = {
@@ -162,7 +162,7 @@ class Intervals:
             positives, rows = counts.positives, counts.used
             if positives is None or not self._plan.can_answer(positives):
                 continue
-            if counts.is_mean_of_labels:
+            if is_mean_of_labels(counts.measure):
                 labels += [true < RARE_LABEL for true in self.sides(positives)]
             elif self._plan.can_answer(rows):
                 both = zip(self.sides(positives), self.sides(rows), strict=True)

@@ -8,7 +8,7 @@ from math import inf
 
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.formula.declaration import Declaration
-from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_debiased
+from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_debiased, is_of_one_unit
 from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.tree import Applied, Named
 from polars_mlmetrics.query.question import Confidence
@@ -42,11 +42,6 @@ def range_of(metric: Node) -> tuple[float, float]:
     return core.measures()[0].range if isinstance(core, Measure | OverTargets) else (-inf, inf)
 
 
-def is_mean_of_labels(metric: Node) -> bool:
-    """Whether a metric is an average over labels."""
-    return isinstance(metric, Measure) and metric.grain == "label" and metric.per is None
-
-
 def is_mean_of_clusters(metric: Node, confidence: Confidence) -> bool:
     """Whether a metric is a mean over samples, which are the clusters."""
     is_of_samples = isinstance(metric, Measure) and metric.grain == "sample" and metric.per is None
@@ -57,7 +52,7 @@ def is_share(metric: Node, plan: Plan) -> bool:
     """Whether a metric is a share of the counted rows of one unit, such as a recall, or made of such shares."""
 
     def is_one(part: Planned) -> bool:
-        if not isinstance(part, Measure) or (part.grain != "group" and part.per is None):
+        if not isinstance(part, Measure) or not is_of_one_unit(part):
             return False
         return part.declaration.range[0] == 0 and plan.reader(part).counts_alone
 

@@ -21,7 +21,7 @@ def _auc_of(unit: Placements) -> pl.Expr:
 
 
 def _auc_moved(bucket: Placements, unit: Placements) -> pl.Expr:
-    """How far the rows of a bucket are from the value, in the mean over true rows and in that over the others."""
+    """How far the value moves without a bucket: in the mean over true rows, and in that over the others."""
     auc = _auc_of(unit)
     of_true = bucket.positives - ratio(bucket.lost, unit.negatives) - auc * bucket.positives
     of_others = ratio(bucket.won, unit.positives) - auc * bucket.negatives

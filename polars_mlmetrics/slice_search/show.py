@@ -14,8 +14,8 @@ from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.arithmetic import ratio, reaches
-from polars_mlmetrics.intervals.interval import FEW_DECIDE
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.intervals.interval import few_decide
 from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, FEW_CLUSTERS, MANY_BUCKETS, SEEMS_FEW, flag_of
 from polars_mlmetrics.intervals.kinds import range_of
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg
@@ -142,7 +142,7 @@ def _flag(confidence: Confidence, worst: float) -> pl.Expr:
         "degenerate": se == 0,
         "pooled": pl.col(POOLED),
         "few_buckets": buckets < FEW_BUCKETS,
-        "few_decide": ~reaches(pl.col("deciding"), FEW_DECIDE),
+        "few_decide": few_decide(pl.col("deciding")),
         "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
         "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
         "dominant_cluster": (largest > DOMINANT) & (confidence.buckets >= MANY_BUCKETS),
